@@ -1,0 +1,29 @@
+import type { Writable } from 'node:stream'
+
+/** What a verb is given of the process it runs in; only main.ts reads it from the process. */
+export type Cli = {
+  environment: Readonly<Record<string, string | undefined>>
+  workingFolder: string
+  /** For what was asked for: reports, tables, JSON. */
+  stdout: Writable & { isTTY?: boolean; columns?: number }
+  /** For everything said on the way: progress, notices, errors. */
+  stderr: Writable & { isTTY?: boolean; columns?: number }
+  /** Aborted by SIGINT or SIGTERM. */
+  signal: AbortSignal
+  now: () => Date
+}
+
+/** The options that every verb takes. */
+export type CommonOptions = { config?: string; set?: string[]; json?: boolean }
+
+/** Exit codes: part of the interface. */
+export const exitCodes = { well: 0, failed: 1, usage: 2, partial: 3 } as const
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
+
+export function printLine(to: Writable, line = ''): void {
+  to.write(`${line}\n`)
+}
+
+export function printJson(to: Writable, value: unknown): void {
+  to.write(`${JSON.stringify(value, null, 2)}\n`)
+}

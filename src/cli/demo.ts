@@ -1,0 +1,168 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { loadConfig } from '../config/load-config.ts'
+import type { Config } from '../config/schema.ts'
+import { createPool } from '../db/database.ts'
+import { type Cluster, openCluster } from '../db/embedded/open-cluster.ts'
+import { createPartnerDatabase } from '../demo/partner/create-partner-database.ts'
+import { addedHotelNumber, applySecondNight, type SecondNight } from '../demo/partner/second-night.ts'
+import { type Cli, type ExitCode, exitCodes, printLine } from './cli.ts'
+import { packagedConfig } from './open-database.ts'
+import { openFerry } from './open-ferry.ts'
+import { duration, grouped } from './readable.ts'
+import { runToEnd } from './run.ts'
+
+export type DemoOptions = { hotels: number; seed: number; json?: boolean }
+
+const databases = { partner: 'partner_demo', sandbox: 'sandbox_demo' } as const
+
+/**
+ * `nightferry demo`: everything on one machine. An embedded Postgres, the sandbox in a process of its own, a made-up
+ * partner database, and two nights with some changes in between; then where to look.
+ */
+export async function demo(cli: Cli, options: DemoOptions): Promise<ExitCode> {
+  const startedAt = cli.now()
+  const config = loadConfig({ file: packagedConfig('demo.yaml'), environment: {} })
+  const cluster = await openCluster({
+    folder: resolve(cli.workingFolder, config.database.folder, 'postgres'),
+    onNotice: (sentence) => printLine(cli.stderr, sentence),
+  })
+  try {
+    printLine(cli.stderr, 'Postgres is up. Making a hotel group and the service it reports to …')
+    await freshDatabases(cluster, [config.database.name, ...Object.values(databases)])
+    const partnerUrl = cluster.url(databases.partner)
+    await makePartner(cli, partnerUrl, options)
+    const service = await startSandboxProcess(cli, options)
+    try {
+      const settings: Config = {
+        ...config,
+        exchange: { ...config.exchange, baseUrl: service.url },
+        partner: { ...config.partner, url: partnerUrl },
+        log: { level: 'warn' },
+      }
+      const codes = await twoNights(cli, settings, options, partnerUrl)
+      whereToLook(cli, startedAt)
+      return codes.includes(exitCodes.failed) ? exitCodes.failed : exitCodes.well
+    } finally {
+      await service.stop()
+    }
+  } finally {
+    await cluster.release()
+  }
+}
+
+async function freshDatabases(cluster: Cluster, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await cluster.dropDatabase(name)
+    await cluster.ensureDatabase(name)
+  }
+}
+
+async function makePartner(cli: Cli, url: string, { hotels, seed }: DemoOptions): Promise<void> {
+  const pool = partnerPool(url)
+  try {
+    await createPartnerDatabase(pool, { hotels, seed, asOf: cli.now() })
+  } finally {
+    await pool.end()
+  }
+}
+
+function partnerPool(url: string) {
+  return createPool(url, { max: 2, applicationName: 'nightferry demo', searchPath: 'public', onIdleError: () => {} })
+}
+
+async function twoNights(cli: Cli, config: Config, options: DemoOptions, partnerUrl: string): Promise<ExitCode[]> {
+  const ferry = await openFerry(cli, config)
+  try {
+    heading(cli, `The first night: ${grouped(options.hotels)} hotels, everything is new`)
+    const first = await runToEnd(cli, ferry, options.json === true)
+
+    const pool = partnerPool(partnerUrl)
+    const day = await applySecondNight(pool, { ...options, asOf: cli.now() }).finally(() => pool.end())
+    heading(cli, 'The day in between, at the partner')
+    printLine(cli.stderr, describeDay(day))
+
+    heading(cli, 'The second night: only what changed')
+    return [first, await runToEnd(cli, ferry, options.json === true)]
+  } finally {
+    await ferry.close()
+  }
+}
+
+function describeDay(day: SecondNight): string {
+  const parts: [readonly string[], string][] = [
+    [day.renamed, 'renamed'],
+    [day.moved, 'moved to another address'],
+    [day.readingsCorrected, 'corrected a meter reading'],
+    [day.answersChanged, 'changed an answer'],
+    [day.added, 'new'],
+    [day.refusedByService, 'gave an answer that only the service can know to be wrong'],
+    [day.invalidHere, 'gave an answer that is no number'],
+  ]
+  return parts.map(([ids, what]) => `  ${ids.join(', ')}: ${what}`).join('\n')
+}
+
+function whereToLook(cli: Cli, startedAt: Date): void {
+  heading(cli, `Done in ${duration(cli.now().getTime() - startedAt.getTime())}. Where to look`)
+  const lines = [
+    'Everything is in ordinary tables. Two queries to try:',
+    '',
+    `  npm run -s nightferry -- sql --config config/demo.yaml "`,
+    '    select name, partner_id, variable_name, value_numeric',
+    '    from calculator_values join companies using (company_id)',
+    `    where direction = 'output' and variable_name ilike '%CO2e%' and period_month is null`,
+    '    order by value_numeric desc limit 10"',
+    '',
+    `  npm run -s nightferry -- sql --config config/demo.yaml "`,
+    '    select period_year, period_month, variable_name, count(*) as hotels, sum(value_numeric) as total',
+    `    from calculator_values where direction = 'input'`,
+    '    group by 1, 2, 3 order by 1, 2, 3 limit 20"',
+    '',
+    'To connect with a client of your own: npm run -s nightferry -- sql --config config/demo.yaml',
+    'prints the psql command and keeps the server up. Then status, runs, submissions and rejected,',
+    'each with --config config/demo.yaml, say what happened.',
+  ]
+  for (const line of lines) printLine(cli.stderr, line)
+}
+
+function heading(cli: Cli, text: string): void {
+  printLine(cli.stderr, `\n── ${text} ${'─'.repeat(Math.max(4, 90 - text.length))}\n`)
+}
+
+/** Starts `nightferry sandbox` on a free port, as a process of its own, and waits until it answers. */
+async function startSandboxProcess(cli: Cli, { hotels, seed }: DemoOptions) {
+  const main = new URL(import.meta.url.endsWith('.ts') ? '../main.ts' : '../main.js', import.meta.url).pathname
+  const sandboxArguments = ['sandbox', '--config', packagedConfig('demo.yaml'), '--json', '--port', '0']
+  const child = spawn(
+    process.execPath,
+    [
+      main,
+      ...sandboxArguments,
+      '--seed',
+      String(seed),
+      '--companies',
+      String(addedHotelNumber(hotels)),
+      '--database',
+      databases.sandbox,
+    ],
+    { cwd: cli.workingFolder, stdio: ['ignore', 'pipe', 'inherit'], env: { ...cli.environment } },
+  )
+  let said = ''
+  for await (const line of createInterface({ input: child.stdout })) {
+    said += line
+    if (line === '}') break
+  }
+  if (said === '') throw new Error('the sandbox ended before it answered; what it said stands above')
+  const { url } = JSON.parse(said) as { url: string }
+  return {
+    url,
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}

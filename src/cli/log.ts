@@ -1,0 +1,17 @@
+import type { Writable } from 'node:stream'
+import { type Logger, type LoggerOptions, pino } from 'pino'
+import pretty from 'pino-pretty'
+import { scrubbing } from './scrubbing.ts'
+
+/** JSON lines, or readable ones on a terminal; secrets are scrubbed by value whatever a line holds. */
+export function createLogger(
+  to: Writable & { isTTY?: boolean },
+  level: LoggerOptions['level'],
+  secrets: readonly string[],
+): Logger {
+  const safe = scrubbing(to, secrets)
+  const destination = to.isTTY
+    ? pretty({ destination: safe, ignore: 'pid,hostname', colorize: true, sync: true })
+    : safe
+  return pino({ level: level ?? 'info', base: { pid: process.pid } }, destination)
+}

@@ -1,0 +1,28 @@
+import { resolve } from 'node:path'
+import { openCluster } from '../db/embedded/open-cluster.ts'
+import { migrateToLatest } from '../db/migrate.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
+import { readConfig } from './open-database.ts'
+
+/** `nightferry migrate`: brings the database to the newest schema and says what was applied. Forward only. */
+export async function migrate(cli: Cli, options: CommonOptions): Promise<ExitCode> {
+  const { database } = readConfig(cli, options)
+  const cluster =
+    database.url === 'embedded'
+      ? await openCluster({
+          folder: resolve(cli.workingFolder, database.folder, 'postgres'),
+          onNotice: (sentence) => printLine(cli.stderr, sentence),
+        })
+      : null
+  try {
+    await cluster?.ensureDatabase(database.name)
+    const migrations = await migrateToLatest(cluster?.url(database.name) ?? database.url)
+    if (options.json) printJson(cli.stdout, migrations)
+    else
+      for (const { name, applied } of migrations)
+        printLine(cli.stdout, `${name}: ${applied ? 'applied now' : 'was there'}`)
+    return exitCodes.well
+  } finally {
+    await cluster?.release()
+  }
+}

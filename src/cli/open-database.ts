@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { ConfigError } from '../config/config-error.ts'
+import { loadConfig } from '../config/load-config.ts'
+import type { Config } from '../config/schema.ts'
+import { createDatabase, createPool, type Database } from '../db/database.ts'
+import { type Cluster, openCluster } from '../db/embedded/open-cluster.ts'
+import { migrateToLatest, schemaName } from '../db/migrate.ts'
+import { type Cli, type CommonOptions, printLine } from './cli.ts'
+
+/** A file of the package's own config folder, from the sources and from the build alike. */
+export function packagedConfig(name: string): string {
+  return fileURLToPath(new URL(`../../config/${name}`, import.meta.url))
+}
+
+/** Loads the configuration that a verb was given: `--config`, else `nightferry.yaml` here, else the defaults. */
+export function readConfig(cli: Cli, options: CommonOptions): Config {
+  const here = resolve(cli.workingFolder, 'nightferry.yaml')
+  const file = options.config ? resolve(cli.workingFolder, options.config) : existsSync(here) ? here : null
+  return loadConfig({ file, environment: cli.environment, overrides: options.set ?? [] })
+}
+
+export type OpenDatabase = {
+  url: string
+  pool: pg.Pool
+  db: Database
+  cluster: Cluster | null
+  /** The URL of another database: `embedded:<name>` is one of our own server's. */
+  resolveUrl(setting: string): Promise<string>
+  close(): Promise<void>
+}
+
+const embeddedPrefix = 'embedded:'
+
+/** The database server cannot be reached. */
+export class DatabaseUnreachable extends Error {
+  readonly code = 'database_unreachable'
+}
+
+/**
+ * Opens Nightferry's database, starting or joining the embedded server where that is configured, and brings its
+ * schema up to date.
+ */
+export async function openDatabase(cli: Cli, config: Config): Promise<OpenDatabase> {
+  const wanted = config.database.url
+  let cluster: Cluster | null = null
+  const embedded = async (): Promise<Cluster> => {
+    cluster ??= await openCluster({
+      folder: resolve(cli.workingFolder, config.database.folder, 'postgres'),
+      onNotice: (sentence) => printLine(cli.stderr, sentence),
+    })
+    return cluster
+  }
+  const resolveUrl = async (setting: string): Promise<string> => {
+    if (!setting.startsWith(embeddedPrefix)) return setting
+    return (await embedded()).url(setting.slice(embeddedPrefix.length))
+  }
+  if (wanted === 'embedded') await (await embedded()).ensureDatabase(config.database.name)
+  const url = await resolveUrl(wanted === 'embedded' ? `${embeddedPrefix}${config.database.name}` : wanted)
+  try {
+    await reach(url)
+    await migrateToLatest(url)
+  } catch (error) {
+    await (cluster as Cluster | null)?.release()
+    throw error
+  }
+  // One connection for every look that can be under way, which holds its lock, one for its work, and some for people.
+  const looks = config.engine.submissionsAtOnce + config.pull.pagesAtOnce + 1
+  const pool = createPool(url, {
+    max: 2 * looks + 3,
+    applicationName: 'nightferry',
+    searchPath: schemaName,
+    onIdleError: () => {},
+  })
+  return {
+    url,
+    pool,
+    db: createDatabase(pool),
+    cluster,
+    resolveUrl,
+    close: async () => {
+      await pool.end()
+      await cluster?.release()
+    },
+  }
+}
+
+async function reach(url: string): Promise<void> {
+  if (!URL.canParse(url)) {
+    throw new ConfigError('Settings are wrong:', [
+      {
+        path: 'database.url',
+        message: 'is no URL; it looks like postgres://user:password@host:5432/database, or is `embedded`',
+      },
+    ])
+  }
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 15_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+  } catch (error) {
+    const { host, pathname } = new URL(url)
+    const { message, code } = error as { message?: string; code?: string }
+    throw new DatabaseUnreachable(
+      `Nightferry's database at ${host}${pathname} cannot be reached: ${message || code}. Check database.url (DATABASE_URL), and that the server is up.`,
+      { cause: error },
+    )
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Characters that could drive a terminal or reorder what a person reads: controls, and bidirectional formatting.
+ * Partner and service data pass through here before they are shown; JSON output keeps them escaped instead.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose.
+const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
+
+/** Text as it is safe to show on a terminal: unsafe characters become visible escapes. */
+export function readable(text: string): string {
+  return text.replaceAll(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** The same, cut to a width in characters. */
+export function shortened(text: string, width: number): string {
+  const safe = readable(text)
+  const characters = [...safe]
+  return characters.length <= width ? safe : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`
+}
+
+/** A duration as a person says it: 850 ms, 12.4 s, 3 min 05 s, 1 h 02 min. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  const seconds = Math.round(ms / 1000)
+  const two = (value: number) => String(value).padStart(2, '0')
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`
+  return `${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} min`
+}
+
+/** A moment in UTC to the second; a dash for none. */
+export function moment(at: Date | string | null): string {
+  return at === null ? '–' : new Date(at).toISOString().replace('T', ' ').slice(0, 19)
+}
+
+export function grouped(count: number): string {
+  return count.toLocaleString('en-GB')
+}

@@ -1,0 +1,104 @@
+import type { RunReport } from '../pipeline/report/report.ts'
+import { duration, grouped, moment, readable, shortened } from './readable.ts'
+import { table } from './table.ts'
+
+const verdictWords = {
+  succeeded: 'all well',
+  partial: 'finished, and something needs a person',
+  failed: 'not to be trusted: the counts do not add up',
+} as const
+
+/** Rows that something is wrong with, as many as fit a glance. */
+const refusedShown = 12
+
+/** The report of a run as a person reads it in the morning. */
+export function renderReport(report: RunReport): string {
+  const head = `Run ${report.run_id} of ${report.job}: ${verdictWords[report.verdict]}`
+  const when = `${moment(report.started_at)} UTC, ${duration(report.duration_ms)}${report.resumed > 0 ? `, resumed ${report.resumed} times` : ''}`
+  const parts = [`${head}\n${when}`, streams(report), submissions(report), refused(report), searches(report)]
+  if (report.remarks.length > 0) parts.push(report.remarks.map((remark) => `• ${readable(remark)}`).join('\n'))
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+}
+
+function streams({ streams: rows }: RunReport): string {
+  return `What the partner's database brought, and what became of it (rows)\n${table(
+    [
+      'stream',
+      'read',
+      'unchanged',
+      'pending',
+      'invalid',
+      'parked',
+      'withheld',
+      'sent',
+      'confirmed',
+      'inferred',
+      'rejected',
+      'unknown',
+    ],
+    rows.map((s) => [
+      s.stream,
+      s.read,
+      s.unchanged,
+      s.pending,
+      s.invalid,
+      s.parked,
+      s.withheld,
+      s.sent,
+      s.confirmed,
+      s.inferred,
+      s.rejected,
+      s.unknown,
+    ]),
+  )}`
+}
+
+function submissions({ submissions: rows }: RunReport): string {
+  if (rows.length === 0) return 'Nothing was sent.'
+  return `What was sent, in which requests\n${table(
+    ['no', 'kind', 'correlation id', 'status', 'rows', 'accepted', 'rejected', 'took'],
+    rows.map((s) => [
+      s.submission_id,
+      s.kind,
+      s.correlation_id,
+      s.state === 'settled' ? s.task_status : s.state,
+      s.rows,
+      s.confirmed + s.inferred,
+      s.rejected,
+      took(s.attempted_at, s.terminal_at),
+    ]),
+  )}`
+}
+
+function took(from: Date | string | null, to: Date | string | null): string {
+  return from === null || to === null ? '–' : duration(new Date(to).getTime() - new Date(from).getTime())
+}
+
+function refused({ refused: rows }: RunReport): string {
+  if (rows.length === 0) return ''
+  const shown = rows.slice(0, refusedShown)
+  const more = rows.length > shown.length ? '\n… nightferry rejected shows all of them' : ''
+  return `What was refused, and why\n${table(
+    ['hotel', 'stream', 'by', 'reason'],
+    shown.map((row) => [
+      shortened(row.partner_id, 24),
+      row.stream,
+      row.state === 'invalid' ? 'us' : row.state === 'unknown' ? 'nobody knows' : 'service',
+      shortened([row.code, row.reason].filter(Boolean).join(': '), 110),
+    ]),
+  )}${more}`
+}
+
+function searches({ searches: rows }: RunReport): string {
+  return rows
+    .map((s) => {
+      const gone = s.gone_companies + s.gone_calculators
+      const changes = `${grouped(s.added)} values added, ${grouped(s.changed)} changed, ${grouped(s.removed)} removed`
+      return [
+        'What came back',
+        `${grouped(s.pages)} pages with ${grouped(s.companies)} companies, ${grouped(s.calculators)} calculators and ${grouped(s.values)} values`,
+        `${changes}${gone > 0 ? `; ${grouped(s.gone_companies)} companies and ${grouped(s.gone_calculators)} calculators are gone` : ''}`,
+      ].join('\n')
+    })
+    .join('\n\n')
+}

@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { openCluster } from '../db/embedded/open-cluster.ts'
+import { loadContract } from '../exchange/contract.ts'
+import { startSandbox } from '../sandbox/start-sandbox.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
+import { createLogger } from './log.ts'
+import { packagedConfig, readConfig } from './open-database.ts'
+
+export type SandboxOptions = CommonOptions & {
+  port: number
+  seed: number
+  companies: number
+  database: string
+  pageSize?: number
+}
+
+/** `nightferry sandbox`: the service itself, for development, on loopback, until it is interrupted. */
+export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCode> {
+  const config = readConfig(cli, options)
+  const contract = loadContract(
+    config.exchange.contract === null
+      ? packagedConfig('contract.yaml')
+      : resolve(cli.workingFolder, config.exchange.contract),
+  )
+  const cluster = await openCluster({
+    folder: resolve(cli.workingFolder, config.database.folder, 'postgres'),
+    onNotice: (sentence) => printLine(cli.stderr, sentence),
+  })
+  try {
+    await cluster.ensureDatabase(options.database)
+    const service = await startSandbox({
+      databaseUrl: cluster.url(options.database),
+      contract,
+      port: options.port,
+      seed: options.seed,
+      companies: options.companies,
+      ...(options.pageSize !== undefined && { pageSize: options.pageSize }),
+      logger: createLogger(cli.stderr, config.log.level === 'info' ? 'warn' : config.log.level, []),
+    })
+    if (options.json) printJson(cli.stdout, { url: service.url })
+    else {
+      printLine(cli.stdout, `The sandbox answers at ${service.url}; the key is demo-key. Ctrl-C ends it.`)
+      printLine(cli.stdout, `Try: curl -H 'Authorization: demo-key' ${service.url}/api/v1/unit-types`)
+    }
+    try {
+      if (!cli.signal.aborted) await once(cli.signal, 'abort')
+    } finally {
+      await service.close()
+    }
+    return exitCodes.well
+  } finally {
+    await cluster.release()
+  }
+}

@@ -1,0 +1,28 @@
+import { once } from 'node:events'
+import { runningRun } from '../db/runs/start-run.ts'
+import { nightlySync } from '../jobs/nightly-sync.ts'
+import { startScheduler } from '../jobs/scheduler.ts'
+import { triggerRun } from '../jobs/trigger-run.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes } from './cli.ts'
+import { readConfig } from './open-database.ts'
+import { openFerry } from './open-ferry.ts'
+
+/** `nightferry serve`: the long-lived service. Starts what the schedule asks for until it is told to end. */
+export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode> {
+  const config = readConfig(cli, options)
+  const ferry = await openFerry(cli, config)
+  try {
+    const interrupted = await runningRun(ferry.deps.db, nightlySync.name)
+    if (interrupted !== undefined) {
+      await triggerRun(ferry.deps, nightlySync, interrupted.trigger, interrupted.scheduled_for)
+    }
+    const scheduler = startScheduler(ferry.deps, nightlySync, cli.now())
+    ferry.logger.info({ ...config.jobs }, 'service_started')
+    if (!cli.signal.aborted) await once(cli.signal, 'abort')
+    ferry.logger.info('service_stopping')
+    await scheduler.stop()
+    return exitCodes.well
+  } finally {
+    await ferry.close()
+  }
+}

@@ -1,0 +1,44 @@
+import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
+import { moment } from './readable.ts'
+import { table } from './table.ts'
+import { withDatabase } from './with-database.ts'
+
+/** `nightferry status`: the last run and the ledger at a glance. */
+export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode> {
+  return await withDatabase(cli, options, async ({ db }) => {
+    const [last = null] = await newestRuns(db, 1)
+    const streams = await statusCounts(db)
+    if (options.json) {
+      const { report: _, ...run } = last ?? { report: null }
+      printJson(cli.stdout, { last_run: last === null ? null : run, streams })
+      return exitCodes.well
+    }
+    printLine(
+      cli.stdout,
+      last === null
+        ? 'There was no run yet. nightferry run nightly-sync starts one.'
+        : `Last run: ${last.run_id}, started ${moment(last.started_at)} UTC, ${last.state === 'running' ? `under way at the step ${last.step}` : `${last.state}, ${last.verdict}`}`,
+    )
+    if (last?.failure) printLine(cli.stdout, `  ${last.failure.code}: ${last.failure.message}`)
+    if (streams.length === 0) return exitCodes.well
+    printLine(cli.stdout)
+    printLine(
+      cli.stdout,
+      table(
+        ['stream', 'rows', 'accepted', 'pending', 'of these invalid', 'rejected', 'in flight', 'oldest pending (UTC)'],
+        streams.map((s) => [
+          s.stream,
+          s.rows,
+          s.accepted,
+          s.pending,
+          s.invalid,
+          s.rejected,
+          s.in_flight,
+          moment(s.oldest_pending),
+        ]),
+      ),
+    )
+    return exitCodes.well
+  })
+}

@@ -1,0 +1,58 @@
+import { newestRuns } from '../db/runs/list-rows.ts'
+import { submissionReports } from '../db/runs/report-rows.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
+import { moment } from './readable.ts'
+import { table } from './table.ts'
+import { withDatabase } from './with-database.ts'
+
+export type SubmissionsOptions = CommonOptions & { run?: number }
+
+/** `nightferry submissions`: the requests of a run, the last one unless another is named. */
+export async function submissions(cli: Cli, options: SubmissionsOptions): Promise<ExitCode> {
+  return await withDatabase(cli, options, async ({ db }) => {
+    const runId = options.run ?? (await newestRuns(db, 1))[0]?.run_id
+    const found = runId === undefined ? [] : await submissionReports(db, runId)
+    if (options.json) {
+      printJson(cli.stdout, found)
+      return exitCodes.well
+    }
+    printLine(
+      cli.stdout,
+      found.length === 0
+        ? `Run ${runId ?? ''} sent nothing.`
+        : table(
+            [
+              'no',
+              'kind',
+              'state',
+              'status',
+              'correlation id',
+              'rows',
+              'confirmed',
+              'inferred',
+              'rejected',
+              'unknown',
+              'sent (UTC)',
+              'settled (UTC)',
+              'said',
+            ],
+            found.map((s) => [
+              s.submission_id,
+              s.kind,
+              s.state,
+              s.task_status,
+              s.correlation_id,
+              s.rows,
+              s.confirmed,
+              s.inferred,
+              s.rejected,
+              s.unknown,
+              moment(s.attempted_at),
+              moment(s.settled_at),
+              s.error_code === null ? '' : `${s.error_code}: ${s.error_message ?? ''}`,
+            ]),
+          ),
+    )
+    return exitCodes.well
+  })
+}

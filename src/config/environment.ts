@@ -1,0 +1,13 @@
+/** Environment variables with a name of their own, as installations know them, and the settings that they set. */
+export const namedVariables: Record<string, string> = {
+  EXCHANGE_BASE_URL: 'exchange.baseUrl',
+  EXCHANGE_API_KEY: 'exchange.apiKey',
+  DATABASE_URL: 'database.url',
+  PARTNER_DATABASE_URL: 'partner.url',
+}
+
+/** The variable that overrides a setting: `exchange.pollIntervalMs` is `NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS`. */
+export function variableOf(path: string): string {
+  const words = path.replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll(/[.-]/g, '_')
+  return `NIGHTFERRY_${words.toUpperCase()}`
+}

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs'
+import { parseDocument } from 'yaml'
+import type { z } from 'zod'
+import { ConfigError, type ConfigProblem } from './config-error.ts'
+import { namedVariables, variableOf } from './environment.ts'
+import { interpolate } from './interpolate.ts'
+import { type Config, secretPaths, settings } from './schema.ts'
+import { leafPaths, valueFromText } from './setting-paths.ts'
+
+export type ConfigSources = {
+  /** Configuration file; null: defaults, environment and flags only. */
+  file: string | null
+  environment: Readonly<Record<string, string | undefined>>
+  /** `path=value` settings from the command line; they win over everything. */
+  overrides?: readonly string[]
+}
+
+/**
+ * Loads the configuration: flag over environment over file over default.
+ * @throws {ConfigError} with every problem found and its path.
+ */
+export function loadConfig({ file, environment, overrides = [] }: ConfigSources): Config {
+  const problems: ConfigProblem[] = []
+  const document = file === null ? {} : readDocument(file)
+  const merged = interpolate(document, environment, problems) as Record<string, unknown>
+  for (const [path, text] of fromEnvironment(environment, problems)) setAt(merged, path, valueFromText(path, text))
+  for (const [path, text] of fromFlags(overrides, problems)) setAt(merged, path, valueFromText(path, text))
+
+  const checked = settings.safeParse(merged)
+  if (!checked.success) problems.push(...checked.error.issues.map(problemOf))
+  if (!checked.success || problems.length > 0) {
+    throw new ConfigError(`The configuration ${file === null ? '' : `in ${file} `}cannot be used:`, problems)
+  }
+  return checked.data
+}
+
+function readDocument(file: string): Record<string, unknown> {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError('The configuration cannot be read:', [{ path: file, message: (error as Error).message }])
+  }
+  const document = parseDocument(text, { prettyErrors: true })
+  if (document.errors.length > 0) {
+    const broken = document.errors.map((error) => ({
+      path: `${file}:${error.linePos?.[0].line ?? '?'}:${error.linePos?.[0].col ?? '?'}`,
+      message: error.message.split('\n')[0] ?? error.message,
+    }))
+    throw new ConfigError('The configuration is no valid YAML:', broken)
+  }
+  const value = document.toJS() as unknown
+  if (value === null) return {}
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw new ConfigError('The configuration cannot be used:', [
+      { path: file, message: 'must be a mapping of settings' },
+    ])
+  }
+  return value as Record<string, unknown>
+}
+
+function* fromEnvironment(
+  environment: ConfigSources['environment'],
+  problems: ConfigProblem[],
+): Generator<[string, string]> {
+  for (const path of leafPaths(settings)) {
+    const text = environment[variableOf(path)]
+    if (text !== undefined && text !== '') yield [path, text]
+  }
+  for (const [variable, path] of Object.entries(namedVariables)) {
+    const file = environment[`${variable}_FILE`]
+    if (file !== undefined && file !== '') {
+      try {
+        yield [path, readFileSync(file, 'utf8').trim()]
+      } catch (error) {
+        problems.push({ path, message: `${variable}_FILE: ${(error as Error).message}` })
+      }
+    }
+    const text = environment[variable]
+    if (text !== undefined && text !== '') yield [path, text]
+  }
+}
+
+function* fromFlags(overrides: readonly string[], problems: ConfigProblem[]): Generator<[string, string]> {
+  const known = new Set(leafPaths(settings))
+  for (const override of overrides) {
+    const separator = override.indexOf('=')
+    const path = override.slice(0, Math.max(separator, 0))
+    if (!known.has(path)) {
+      problems.push({ path: path || override, message: '--set wants <setting>=<value> with a known setting' })
+    } else if ((secretPaths as readonly string[]).includes(path) && override !== 'database.url=embedded') {
+      problems.push({ path, message: 'secrets are not taken from the command line, where other users see them' })
+    } else {
+      yield [path, override.slice(separator + 1)]
+    }
+  }
+}
+
+function setAt(document: Record<string, unknown>, path: string, value: unknown): void {
+  const keys = path.split('.')
+  const last = keys.pop()
+  let at = document
+  for (const key of keys) {
+    if (typeof at[key] !== 'object' || at[key] === null) at[key] = {}
+    at = at[key] as Record<string, unknown>
+  }
+  if (last !== undefined) at[last] = value
+}
+
+function problemOf(issue: z.core.$ZodIssue): ConfigProblem {
+  const path = issue.path.join('.')
+  if (issue.code === 'unrecognized_keys') {
+    return { path, message: `unknown ${issue.keys.length === 1 ? 'setting' : 'settings'} ${issue.keys.join(', ')}` }
+  }
+  return { path, message: issue.message }
+}

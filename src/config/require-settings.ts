@@ -1,0 +1,48 @@
+import { ConfigError } from './config-error.ts'
+import { namedVariables } from './environment.ts'
+import type { Config } from './schema.ts'
+
+export type Required = {
+  baseUrl: string
+  apiKey: string
+  customIdentifierId: string
+  groupId: string | null
+  partnerUrl: string
+}
+
+/**
+ * The settings without which nothing can be exchanged.
+ * @throws {ConfigError} listing every one that is missing and how to set it.
+ */
+export function requireSettings(config: Config): Required {
+  const { baseUrl, apiKey, customIdentifierId, groupId } = config.exchange
+  const wanted = {
+    'exchange.baseUrl': baseUrl,
+    'exchange.apiKey': apiKey,
+    'exchange.customIdentifierId': customIdentifierId,
+    'partner.url': config.partner.url,
+    ...(config.streams.calculator_inputs || config.streams.calculator_settings ? { 'exchange.groupId': groupId } : {}),
+  }
+  const problems = Object.entries(wanted)
+    .filter(([, value]) => value === null)
+    .map(([path]) => {
+      const variable = Object.entries(namedVariables).find(([, setting]) => setting === path)?.[0]
+      return { path, message: `is not set; set it in the configuration file${variable ? ` or as ${variable}` : ''}` }
+    })
+  if (Object.keys(config.streams).length === 0) {
+    problems.push({
+      path: 'streams',
+      message: 'names no stream, so there is nothing to read; see config/demo.yaml for an example',
+    })
+  }
+  if (
+    baseUrl === null ||
+    apiKey === null ||
+    customIdentifierId === null ||
+    config.partner.url === null ||
+    problems.length > 0
+  ) {
+    throw new ConfigError('Settings are missing:', problems)
+  }
+  return { baseUrl, apiKey, customIdentifierId, groupId, partnerUrl: config.partner.url }
+}

@@ -1,0 +1,230 @@
+import { z } from 'zod'
+
+const milliseconds = (text: string, value: number, min = 0) =>
+  z.number().int().min(min).default(value).describe(`${text} Milliseconds.`)
+const count = (text: string, value: number, min: number, max: number) =>
+  z.number().int().min(min).max(max).default(value).describe(text)
+const bytes = (text: string, value: number) => z.number().int().min(1024).default(value).describe(`${text} Bytes.`)
+const optionalText = (text: string) => z.string().min(1).nullable().default(null).describe(text)
+
+/** The kinds of row that a partner can deliver, in the order in which a person thinks of them. */
+export const streamNames = [
+  'properties',
+  'framework_answers',
+  'omissions',
+  'calculator_inputs',
+  'calculator_settings',
+  'custom_property_values',
+  'standard_holders',
+] as const
+export type StreamName = (typeof streamNames)[number]
+
+const stream = z.strictObject({
+  query: z.string().min(1).describe("SQL over the partner's database that yields the stream's columns and the cursor."),
+  cursor: z
+    .string()
+    .min(1)
+    .describe(
+      'The column of the query that grows whenever a row changes, such as updated_at. Rows past the watermark are read.',
+    ),
+  requires: z
+    .array(z.enum(streamNames))
+    .default([])
+    .describe('Streams whose row of the same property must be accepted before a row of this one is sent.'),
+})
+
+const section = <T extends z.ZodRawShape>(shape: T, text: string) =>
+  z
+    .strictObject(shape)
+    .prefault({} as never)
+    .describe(text)
+
+/**
+ * Every setting, with its default and unit. `config/nightferry.yaml` lists the same for people, and
+ * `config/nightferry.schema.json` for editors; a test keeps the three equal.
+ */
+export const settings = z.strictObject({
+  exchange: section(
+    {
+      baseUrl: optionalText(
+        'Base address of the Bulk Data Exchange Service, without /api. Environment: EXCHANGE_BASE_URL.',
+      ),
+      apiKey: optionalText(
+        'API key. Keep it out of the file: EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE naming a file.',
+      ),
+      contract: optionalText('File with the wire names; null: the one that comes with Nightferry.'),
+      customIdentifierId: z
+        .uuid()
+        .nullable()
+        .default(null)
+        .describe("Id of the custom property that holds the partner's ids (isIdentifier: true)."),
+      groupId: z
+        .uuid()
+        .nullable()
+        .default(null)
+        .describe('Id of the group that holds the companies; the calculator upsert needs it.'),
+      concurrency: count('Calls to the service at once, per process.', 4, 1, 64),
+      requestsPerSecond: count('Calls to the service a second at most, per process.', 20, 1, 1000),
+      connectTimeoutMs: milliseconds('How long a connection may take to come up.', 10_000, 100),
+      headersTimeoutMs: milliseconds('How long the service may take to begin an answer.', 60_000, 100),
+      bodyTimeoutMs: milliseconds('How long an answer may pause.', 60_000, 100),
+      maxAnswerBytes: bytes(
+        'Largest answer read into memory; result files are streamed and have limits of their own.',
+        64 * 1024 * 1024,
+      ),
+      pollIntervalMs: milliseconds(
+        'Time between polls of a task. The specification forbids tight loops and names no limit.',
+        15_000,
+        100,
+      ),
+      giveUpAfterMs: milliseconds(
+        'How long a run goes on trying when the service cannot be reached or answers with faults. Nothing is lost: the next run goes on.',
+        900_000,
+        1_000,
+      ),
+    },
+    'The service.',
+  ),
+  database: section(
+    {
+      url: z
+        .string()
+        .min(1)
+        .default('embedded')
+        .describe(
+          "Nightferry's own Postgres (15 to 18) as a URL, or `embedded`: a real PostgreSQL 18 of its own. Environment: DATABASE_URL.",
+        ),
+      folder: z
+        .string()
+        .min(1)
+        .default('.nightferry')
+        .describe('Where the embedded server keeps its data, relative to the working folder.'),
+      name: z
+        .string()
+        .regex(/^[a-z][a-z0-9_]{0,62}$/, 'a lower-case database name')
+        .default('nightferry')
+        .describe('Database of the embedded server; ignored with a URL.'),
+    },
+    'Where Nightferry keeps what it knows.',
+  ),
+  partner: section(
+    {
+      url: optionalText("The partner's database, read only. Environment: PARTNER_DATABASE_URL."),
+      statementTimeoutMs: milliseconds('How long one statement there may take; 0: no limit.', 3_600_000),
+      fetchRows: count('Rows fetched at a time by the server-side cursor.', 5_000, 1, 100_000),
+      overlapMs: milliseconds(
+        'How far before the watermark a run reads again when the cursor is a time, so that rows committed late are seen. Rows read twice are compared, not sent twice.',
+        600_000,
+      ),
+    },
+    'Where the hotels live.',
+  ),
+  streams: z
+    .partialRecord(z.enum(streamNames), stream)
+    .prefault({})
+    .describe('What is read from the partner. A stream that is not named here is not read.'),
+  push: section(
+    {
+      maxCompaniesPerMapping: count(
+        'Companies per company-mappings request. The specification wants fewer than 100,000.',
+        5_000,
+        1,
+        99_999,
+      ),
+      maxAnswersPerUpsert: count(
+        'Answers and omissions per framework-answers request. The specification allows 50,000.',
+        10_000,
+        1,
+        50_000,
+      ),
+      maxCalculatorsPerUpsert: count(
+        'Calculators (a property and period) and settings per calculator upsert.',
+        10_000,
+        1,
+        100_000,
+      ),
+      maxValuesPerUpsert: count('Custom property values per companies upsert.', 10_000, 1, 100_000),
+      maxHoldersPerUpsert: count('Standard holders per upsert.', 10_000, 1, 100_000),
+      uncertainGraceMs: milliseconds(
+        'After a POST whose answer was lost: how long to wait, at least, for its task to appear in the list before sending again. Too short risks two requests at once, too long only delays.',
+        30_000,
+      ),
+      resendUnmatchedAfterMs: milliseconds(
+        'When to ask again about a property that the service could not match, though nothing changed here: it may have been added there.',
+        72_000_000,
+      ),
+    },
+    'The way out.',
+  ),
+  pull: section(
+    {
+      customPropertyIds: z.array(z.uuid()).default([]).describe('Custom properties to bring back with each company.'),
+      calculatorTypeIds: z.array(z.uuid()).default([]).describe('Calculator types to bring back; empty: all.'),
+      pagesAtOnce: count('Pages loaded side by side, per process.', 2, 1, 16),
+      minSeenShare: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(0.5)
+        .describe(
+          'A complete search that returns a smaller share of the known calculators removes nothing: it is suspicious. 0 to 1.',
+        ),
+      maxPageBytes: bytes('Largest page, as downloaded.', 4 * 1024 ** 3),
+      maxInflatedBytes: bytes('Largest page, decompressed.', 16 * 1024 ** 3),
+      maxElementSize: count(
+        'Largest single company of a page, held in memory: its characters, and 8 more per JSON token.',
+        16 * 1024 * 1024,
+        1024,
+        256 * 1024 * 1024,
+      ),
+      maxDepth: count('Deepest nesting accepted in a page.', 64, 8, 1000),
+      allowedHosts: z
+        .array(z.string().min(1))
+        .default([])
+        .describe('Hosts from which result files may come although their addresses are private.'),
+    },
+    'The way back.',
+  ),
+  jobs: section(
+    {
+      'nightly-sync': section(
+        {
+          schedule: optionalText('Cron expression with five fields; null: only by hand. Example: "30 2 * * *".'),
+          timeZone: z.string().min(1).default('UTC').describe('Time zone of the schedule, as in Europe/Copenhagen.'),
+          missed: z
+            .enum(['skip', 'once'])
+            .default('once')
+            .describe(
+              'What to do at start about a run that fell due while no daemon was up: skip it, or catch up once.',
+            ),
+        },
+        'The nightly run.',
+      ),
+    },
+    'When things happen.',
+  ),
+  engine: section(
+    {
+      submissionsAtOnce: count('Submissions looked after at once, per process.', 4, 1, 64),
+      jobPollMs: milliseconds('How often due jobs are looked for; new ones are announced at once.', 1_000, 500),
+      heartbeatSeconds: count('A worker that misses its heartbeat for so long is taken for dead. Seconds.', 30, 10, 60),
+      shutdownMs: milliseconds('How long a stopping process waits for the work at hand.', 8_000, 0),
+    },
+    'How the work is shared.',
+  ),
+  log: section(
+    {
+      level: z
+        .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+        .default('info')
+        .describe('The least important events written.'),
+    },
+    'What is written down.',
+  ),
+})
+
+export type Config = z.infer<typeof settings>
+export type StreamConfig = z.infer<typeof stream>
+
+/** Settings that hold or may hold secrets: hidden wherever configuration is shown, refused on the command line. */
+export const secretPaths = ['exchange.apiKey', 'database.url', 'partner.url'] as const

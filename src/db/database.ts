@@ -1,0 +1,80 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import type { Schema } from './tables/schema.ts'
+
+export type Database = Kysely<Schema>
+
+export type PoolOptions = {
+  /** Connections held at most. */
+  max: number
+  /** Shown in pg_stat_activity, so that a person sees whose connection it is. */
+  applicationName: string
+  /** Schemas searched for unqualified names, in this order. */
+  searchPath: string
+  /** Told of connections that die while idle; the pool replaces them. */
+  onIdleError: (error: Error) => void
+  /** Milliseconds to wait for a connection, from the pool and from the server. */
+  connectTimeoutMs?: number
+}
+
+const int8 = 20
+
+/** 64-bit integers are read as numbers: every one of ours is a count or an identity column, far below 2^53. */
+const typeParsers: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === int8 && format !== 'binary'
+      ? Number
+      : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+/** A pool of connections to one database. Every client carries an error listener: a killed backend must not end the process. */
+export function createPool(url: string, options: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max,
+    application_name: options.applicationName,
+    options: `-c search_path=${options.searchPath} -c timezone=UTC`,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
+    keepAlive: true,
+    types: typeParsers,
+  })
+  pool.on('error', options.onIdleError)
+  pool.on('connect', (client) => client.on('error', options.onIdleError))
+  return pool
+}
+
+export function createDatabase<S = Schema>(pool: pg.Pool): Kysely<S> {
+  return new Kysely<S>({ dialect: new PostgresDialect({ pool }) })
+}
+
+/** One connection seen twice: as a client, for COPY, cursors and locks, and as Kysely running on that same client. */
+export type Session = { client: pg.PoolClient; db: Database }
+
+/**
+ * Borrows one connection for `work`. A connection on which `work` failed is closed, not returned:
+ * an interrupted COPY or an open transaction must not reach the next borrower.
+ */
+export async function withSession<T>(pool: pg.Pool, work: (session: Session) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  let broken = true
+  try {
+    const release = () => {}
+    const borrowed = new Proxy(client, {
+      get: (target, key) => {
+        if (key === 'release') return release
+        const value = Reflect.get(target, key) as unknown
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    const db = new Kysely<Schema>({
+      dialect: new PostgresDialect({
+        pool: { connect: async () => borrowed, end: async () => {} } as unknown as pg.Pool,
+      }),
+    })
+    const result = await work({ client, db })
+    broken = false
+    return result
+  } finally {
+    client.release(broken)
+  }
+}

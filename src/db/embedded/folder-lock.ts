@@ -1,0 +1,85 @@
+import { mkdir, readdir, rename, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { EmbeddedPostgresError } from './embedded-postgres-error.ts'
+import { isAlive, ownIdentity } from './process-identity.ts'
+
+/** Starting after a crash replays the write-ahead log, up to `max_wal_size`; shorter would give up on a healthy holder. */
+const waitMs = 180_000
+const retryMs = 25
+
+let taken = 0
+
+/**
+ * Runs `work` while no other process runs its own under the same folder.
+ *
+ * The lock is the folder `lock` holding one file named after its holder. It is taken by renaming a prepared folder
+ * onto it, which succeeds only where nothing or an empty folder is: so the lock never exists without its holder's
+ * name. The lock of a dead process is broken by deleting that one name. Two who break it at once delete the same
+ * name, and never that of a third who has taken the lock meanwhile.
+ *
+ * @throws {EmbeddedPostgresError} when a living process holds the lock for three minutes.
+ */
+export async function withFolderLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const lock = join(folder, 'lock')
+  taken += 1
+  const holder = `${ownIdentity()}.${taken}`
+  const prepared = join(folder, `lock-${holder}`)
+  await mkdir(prepared, { recursive: true })
+  await writeFile(join(prepared, holder), '')
+  try {
+    await take(lock, prepared)
+  } catch (error) {
+    await rm(prepared, { recursive: true, force: true })
+    throw error
+  }
+  try {
+    await sweepPrepared(folder)
+    return await work()
+  } finally {
+    await ignoring(['ENOENT'], unlink(join(lock, holder)))
+    await ignoring(['ENOENT', 'ENOTEMPTY', 'EEXIST'], rmdir(lock))
+  }
+}
+
+async function take(lock: string, prepared: string): Promise<void> {
+  const deadline = Date.now() + waitMs
+  for (;;) {
+    const refused = await ignoring(['ENOTEMPTY', 'EEXIST'], rename(prepared, lock))
+    if (!refused) return
+    const holders = await readdir(lock).catch(() => [])
+    for (const holder of holders) {
+      if (!isAlive(holderIdentity(holder))) await ignoring(['ENOENT'], unlink(join(lock, holder)))
+    }
+    if (Date.now() > deadline) {
+      throw new EmbeddedPostgresError(
+        `The process ${holders[0]?.split('.', 1)[0]} has held ${lock} for ${waitMs / 1000} seconds. See what it does; end it if it hangs.`,
+      )
+    }
+    await delay(retryMs)
+  }
+}
+
+/** Prepared folders outlive processes that were killed while they waited. */
+async function sweepPrepared(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (name.startsWith('lock-') && !isAlive(holderIdentity(name.slice('lock-'.length)))) {
+      await rm(join(folder, name), { recursive: true, force: true })
+    }
+  }
+}
+
+function holderIdentity(holder: string): string {
+  return holder.slice(0, holder.lastIndexOf('.'))
+}
+
+/** Whether `attempt` failed with one of `codes`; other failures are thrown. */
+async function ignoring(codes: string[], attempt: Promise<unknown>): Promise<boolean> {
+  try {
+    await attempt
+    return false
+  } catch (error) {
+    if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return true
+    throw error
+  }
+}

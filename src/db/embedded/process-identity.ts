@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { bareEnvironment } from './run-program.ts'
+
+/**
+ * Names one process of one machine for good: `<pid>.<start>`. A process id alone is given again after a while, and
+ * after a restart of the machine at once; the start time tells the two apart. Safe as part of a file name.
+ *
+ * @returns undefined when no such process runs; a zombie does not run.
+ */
+export function identityOf(pid: number): string | undefined {
+  const started = process.platform === 'linux' ? startOnLinux(pid) : startByPs(pid)
+  return started === undefined ? undefined : `${pid}.${started}`
+}
+
+/** Whether the process that carried this identity still runs. */
+export function isAlive(identity: string): boolean {
+  const pid = Number(identity.split('.', 1)[0])
+  return Number.isSafeInteger(pid) && pid > 0 && identityOf(pid) === identity
+}
+
+/** This process. */
+export function ownIdentity(): string {
+  const identity = identityOf(process.pid)
+  if (identity === undefined) throw new Error(`The start time of process ${process.pid} cannot be read.`)
+  return identity
+}
+
+function startOnLinux(pid: number): string | undefined {
+  let stat: string
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch {
+    return undefined
+  }
+  // The second field is the program's name in brackets and may hold anything, brackets and blanks included.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, startTicks] = [fields[0], fields[19]]
+  if (startTicks === undefined || state === 'Z' || state === 'X') return undefined
+  return `${startTicks}-${bootId()}`
+}
+
+/** Ticks count from the start of the machine, so the start of the machine belongs to the identity. */
+function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8)
+  } catch {
+    return 'boot'
+  }
+}
+
+function startByPs(pid: number): string | undefined {
+  try {
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      env: bareEnvironment,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim()
+    const [state = 'Z', ...started] = line.split(/\s+/)
+    return state.startsWith('Z') ? undefined : started.join('-').replaceAll(':', '')
+  } catch {
+    return undefined
+  }
+}

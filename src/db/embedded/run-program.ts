@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process'
+
+/** The operating-system user that owns the data and runs the server. */
+export type Account = { uid: number; gid: number; name: string }
+
+/** Nothing of ours: variables such as PGDATA, PGPORT or LANG would change what the server's programs do and print. */
+export const bareEnvironment = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  LC_ALL: 'C',
+  TZ: 'UTC',
+}
+
+export type Finished = { status: number | null; output: string }
+
+/**
+ * Runs a program to its end, as `account` or, without one, as ourselves. Both outputs are collected together.
+ *
+ * It runs in a process group of its own, so that Ctrl-C in the terminal does not end an initdb or a start half-way;
+ * and in `/`, because the current folder may be closed to `account`.
+ *
+ * @returns status null when a signal ended it or it could not be started at all; `output` then says so.
+ */
+export function runProgram(file: string, args: string[], account: Account | undefined): Promise<Finished> {
+  return new Promise((resolve) => {
+    const notStarted = (error: Error) => resolve({ status: null, output: `${file}: ${error.message}` })
+    let output = ''
+    try {
+      const child = spawn(file, args, {
+        cwd: '/',
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: bareEnvironment,
+        ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }),
+      })
+      const collect = (chunk: Buffer) => {
+        output += chunk.toString('utf8')
+      }
+      child.stdout.on('data', collect)
+      child.stderr.on('data', collect)
+      child.on('error', notStarted)
+      child.on('close', (status, signal) => {
+        resolve({ status, output: signal === null ? output : `${output}${file} was ended by ${signal}` })
+      })
+    } catch (error) {
+      // Node throws some refusals of the system, EPERM for the user among them, instead of emitting them.
+      notStarted(error as Error)
+    }
+  })
+}

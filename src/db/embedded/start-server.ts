@@ -1,0 +1,105 @@
+import { chmod, chown, open, rename, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Binaries } from './binaries.ts'
+import { EmbeddedPostgresError, indent, logTail } from './embedded-postgres-error.ts'
+import { clearStalePostmaster, keptPort, runningPostmaster } from './postmaster.ts'
+import { type Account, runProgram } from './run-program.ts'
+import { type ServerSettings, settingsFile } from './server-settings.ts'
+
+/** A replay of the write-ahead log after a crash takes a minute or two on a slow disk. */
+const readyWithinMs = 150_000
+/** Backends of a killed server end within a second of being told; a port that was taken just now is given up at once. */
+const attempts = 5
+const logLimitBytes = 10_000_000
+
+/**
+ * Makes sure that a server runs on `home/data` and accepts connections. Call under the folder's lock.
+ * A server that is found is joined as it is; `settings` take effect only in one that is started here.
+ *
+ * @returns its port, and whether it was started here.
+ * @throws {EmbeddedPostgresError} with the end of the server's log.
+ */
+export async function startServer(
+  home: string,
+  binaries: Binaries,
+  account: Account | undefined,
+  settings: ServerSettings,
+): Promise<{ port: number; startedHere: boolean }> {
+  const data = join(home, 'data')
+  const log = join(home, 'server.log')
+  const deadline = Date.now() + readyWithinMs
+  let failed = ''
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const joined = await joinRunning(data, deadline)
+    if (joined !== undefined) return { port: joined, startedHere: false }
+    await clearStalePostmaster(data)
+    const port = await freePort(keptPort(home))
+    const configuration = join(home, 'server.conf')
+    await writeFile(configuration, settingsFile(port, settings))
+    // A umask of 077 would close it to `account`.
+    await chmod(configuration, 0o644)
+    await prepareLog(log, account)
+    const seconds = String(Math.ceil(readyWithinMs / 1000))
+    const args = ['start', '-D', data, '-l', log, '-w', '-t', seconds]
+    const { status, output } = await runProgram(binaries.pgCtl, args, account)
+    if (status === 0) {
+      await writeFile(join(home, 'port'), `${port}\n`)
+      return { port, startedHere: true }
+    }
+    failed = output
+    await delay(200 * attempt)
+  }
+  throw new EmbeddedPostgresError(
+    `PostgreSQL did not start on ${data}. Its log, ${log}, ends with what follows; put that right, or delete the folder to begin with an empty database, or set DATABASE_URL.${indent(failed)}${logTail(log)}`,
+  )
+}
+
+/** Waits while a server that another process began to start, or to stop, goes on with it. */
+async function joinRunning(data: string, deadline: number): Promise<number | undefined> {
+  for (;;) {
+    const found = await runningPostmaster(data)
+    if (found === undefined) return undefined
+    if (found.ready) return found.port
+    if (Date.now() > deadline) {
+      throw new EmbeddedPostgresError(
+        `The PostgreSQL server ${found.pid} on ${data} has been neither ready nor gone for ${readyWithinMs / 1000} seconds. See its log beside the data; end it if it hangs.`,
+      )
+    }
+    await delay(50)
+  }
+}
+
+/** `wanted` if nobody listens there, else one that the system chooses. */
+async function freePort(wanted: number | undefined): Promise<number> {
+  if (wanted !== undefined) {
+    const free = await listenOnce(wanted).catch(() => undefined)
+    if (free !== undefined) return free
+  }
+  return listenOnce(0)
+}
+
+function listenOnce(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => {
+      const address = server.address()
+      const found = typeof address === 'object' && address !== null ? address.port : port
+      server.close(() => resolve(found))
+    })
+  })
+}
+
+/** The log must exist beforehand: `account` may write the file, but not create one in a folder of root's. */
+async function prepareLog(log: string, account: Account | undefined): Promise<void> {
+  const size = await stat(log).then(
+    (found) => found.size,
+    () => 0,
+  )
+  if (size > logLimitBytes) await rename(log, `${log}.1`)
+  const file = await open(log, 'a', 0o600)
+  await file.close()
+  if (account !== undefined) await chown(log, account.uid, account.gid)
+}

@@ -1,0 +1,53 @@
+import { sql } from 'kysely'
+import type { StreamName } from '../../config/schema.ts'
+import type { Database } from '../database.ts'
+
+export type PendingRow = {
+  row_id: number
+  stream: StreamName
+  partner_id: string
+  content: Record<string, unknown>
+  invalid_reason: string | null
+}
+
+/** Pending rows that nothing holds, a batch at a time in the order of their ids; begin with 0 and go on from the last id. */
+export async function pendingRows(db: Database, afterRowId: number, limit: number): Promise<PendingRow[]> {
+  const { rows } = await sql<PendingRow>`
+    select row_id, stream, partner_id, content, invalid_reason
+    from source_row
+    where row_id > ${afterRowId}
+      and accepted_hash is distinct from desired_hash
+      and held_by is null
+    order by row_id
+    limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Stores what preflight found, for rows whose content is still what was judged. */
+export async function storeChecks(
+  db: Database,
+  checks: readonly { row_id: number; invalid_reason: string | null }[],
+): Promise<void> {
+  await sql`
+    update source_row
+    set invalid_reason = checked.invalid_reason, checked_hash = desired_hash
+    from jsonb_to_recordset(${JSON.stringify(checks)}::jsonb) as checked(row_id bigint, invalid_reason text)
+    where source_row.row_id = checked.row_id
+      and (source_row.checked_hash is distinct from source_row.desired_hash
+           or source_row.invalid_reason is distinct from checked.invalid_reason)`.execute(db)
+}
+
+/**
+ * Counts, per stream of a run, the rows that were pending once its extraction was done. Rows that the run settled
+ * before it came so far, in submissions taken over from an earlier one, were pending too.
+ */
+export async function countPending(db: Database, runId: number): Promise<void> {
+  await sql`
+    update run_stream
+    set pending = (
+      select count(*) from source_row
+      where source_row.stream = run_stream.stream
+        and (source_row.accepted_hash is distinct from source_row.desired_hash
+             or source_row.outcome_submission in (select submission_id from submission where run_id = ${runId})))
+    where run_id = ${runId} and pending is null`.execute(db)
+}

@@ -1,0 +1,55 @@
+import type pg from 'pg'
+
+/** First halves of the keys of our advisory locks; the second half is the id of what is locked. */
+const lockClass = { run: 4_711_010, submission: 4_711_011, page: 4_711_012 } as const
+
+/**
+ * Runs `work` as the only one looking at a submission; returns without doing anything while another process does.
+ * The lock belongs to the connection, so it ends with its holder, however that dies.
+ */
+export function withSubmissionLock(pool: pg.Pool, submissionId: number, work: () => Promise<void>): Promise<void> {
+  return withLock(pool, lockClass.submission, submissionId, 'try', work)
+}
+
+/** The same for a page. */
+export function withPageLock(pool: pg.Pool, pageId: number, work: () => Promise<void>): Promise<void> {
+  return withLock(pool, lockClass.page, pageId, 'try', work)
+}
+
+/** The same for a run, but waits: a look at a run that is passed over could miss what happened in between. */
+export function withRunLock(pool: pg.Pool, runId: number, work: () => Promise<void>): Promise<void> {
+  return withLock(pool, lockClass.run, runId, 'wait', work)
+}
+
+async function withLock(
+  pool: pg.Pool,
+  group: number,
+  id: number,
+  patience: 'try' | 'wait',
+  work: () => Promise<void>,
+): Promise<void> {
+  const client = await pool.connect()
+  let broken = true
+  try {
+    if (patience === 'wait') {
+      await client.query('select pg_advisory_lock($1, $2)', [group, id])
+    } else {
+      const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
+        group,
+        id,
+      ])
+      if (rows[0]?.locked !== true) {
+        broken = false
+        return
+      }
+    }
+    try {
+      await work()
+    } finally {
+      await client.query('select pg_advisory_unlock($1, $2)', [group, id])
+      broken = false
+    }
+  } finally {
+    client.release(broken)
+  }
+}

@@ -1,0 +1,114 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+
+/** What is known of a search when its end is judged. Known means not tombstoned, and of the types that it selected. */
+export type SearchEvidence = {
+  /** Its pages held companies, and what they have shown was forgotten: the search was ended before. */
+  finished: boolean
+  pagesNotLoaded: number
+  /** Companies on its pages that could not be told from others: any that seems absent might be one of them. */
+  unidentifiedCompanies: number
+  knownCompanies: number
+  seenCompanies: number
+  knownCalculators: number
+  seenCalculators: number
+}
+
+/** Counts what speaks for and against absence, with the pages locked: two that end a search come one after the other. */
+export async function gatherEvidence(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<SearchEvidence> {
+  const pages = await trx
+    .selectFrom('search_page')
+    .select(['page_id', 'state', 'companies'])
+    .where('submission_id', '=', submissionId)
+    .orderBy('page_id')
+    .forNoKeyUpdate()
+    .execute()
+  const { rows } = await sql<Record<'known' | 'seen' | 'known_calculators' | 'seen_calculators' | 'nameless', number>>`
+    select
+      (select count(*) from company where removed_at is null) as known,
+      (select count(*) from search_seen_company where submission_id = ${submissionId}) as seen,
+      (select count(*) from calculator where removed_at is null and ${selected(calculatorTypeIds)}) as known_calculators,
+      (
+        select count(*) from search_seen_calculator join calculator using (calculator_key)
+        where submission_id = ${submissionId} and removed_at is null and ${selected(calculatorTypeIds)}
+      ) as seen_calculators,
+      (
+        select count(*) from quarantine join search_page using (page_id)
+        where submission_id = ${submissionId} and unit = 'company' and company_id is null
+      ) as nameless`.execute(trx)
+  const counted = rows[0]
+  const seenCompanies = Number(counted?.seen ?? 0)
+  return {
+    finished: seenCompanies === 0 && pages.some((page) => page.companies > 0),
+    pagesNotLoaded: pages.filter((page) => page.state !== 'loaded').length,
+    unidentifiedCompanies: Number(counted?.nameless ?? 0),
+    knownCompanies: Number(counted?.known ?? 0),
+    seenCompanies,
+    knownCalculators: Number(counted?.known_calculators ?? 0),
+    seenCalculators: Number(counted?.seen_calculators ?? 0),
+  }
+}
+
+/** Tombstones what the search has not seen, with its values and properties. Locks as `claimCompanies` says: in id order. */
+export async function tombstoneUnseen(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<{ companies: number; calculators: number }> {
+  await sql`
+    create temporary table gone_company on commit drop as
+    select company_key, company_id from company c
+    where removed_at is null and not exists (
+      select from search_seen_company z where z.submission_id = ${submissionId} and z.company_key = c.company_key
+    )`.execute(trx)
+  await sql`
+    create temporary table gone_calculator on commit drop as
+    select calculator_key, calculator_id, company_key from calculator k
+    where removed_at is null
+      and (${selected(calculatorTypeIds)} or company_key in (select company_key from gone_company))
+      and not exists (
+        select from search_seen_calculator z
+        where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
+      )`.execute(trx)
+  await sql`
+    select count(*) from (
+      select from company
+      where company_key in (select company_key from gone_company union select company_key from gone_calculator)
+      order by company_id for no key update
+    ) locked`.execute(trx)
+  await sql`
+    select count(*) from (
+      select from calculator where calculator_key in (select calculator_key from gone_calculator)
+      order by calculator_id for no key update
+    ) locked`.execute(trx)
+
+  const calculators = await sql`
+    update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
+    from gone_calculator g where g.calculator_key = k.calculator_key and k.removed_at is null`.execute(trx)
+  await sql`delete from calculator_value v using gone_calculator g where g.calculator_key = v.calculator_key`.execute(
+    trx,
+  )
+  await sql`delete from company_property p using gone_company g where g.company_key = p.company_key`.execute(trx)
+  const companies = await sql`
+    update company c set removed_at = statement_timestamp(), changed_at = statement_timestamp()
+    from gone_company g where g.company_key = c.company_key and c.removed_at is null`.execute(trx)
+  await sql`
+    update company c set changed_at = statement_timestamp()
+    where company_key in (select company_key from gone_calculator)
+      and not exists (select from gone_company g where g.company_key = c.company_key)`.execute(trx)
+  return { companies: Number(companies.numAffectedRows ?? 0), calculators: Number(calculators.numAffectedRows ?? 0) }
+}
+
+export async function forgetSeen(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await trx.deleteFrom('search_seen_calculator').where('submission_id', '=', submissionId).execute()
+  await trx.deleteFrom('search_seen_company').where('submission_id', '=', submissionId).execute()
+}
+
+/** Whether a calculator is of a type that the search selected; no types select all. */
+function selected(calculatorTypeIds: readonly string[]) {
+  return sql<boolean>`(cardinality(${calculatorTypeIds}::uuid[]) = 0 or type_id = any(${calculatorTypeIds}::uuid[]))`
+}

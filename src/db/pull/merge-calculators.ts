@@ -1,0 +1,68 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+
+/**
+ * Brings the claimed calculators up to the page, after their values: a calculator that differs in anything is written
+ * once, and `changed_at` moves with it; one that stands as it is is not written. A tombstone is lifted.
+ */
+export async function updateCalculators(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    insert into touched_company
+    select distinct k.company_key
+    from staged_calculator s
+    join staged_company c using (company_ordinal)
+    join calculator k using (calculator_key)
+    where s.readable and k.company_key <> c.company_key`.execute(trx)
+  await sql`
+    with changed as (
+      update calculator k
+      set company_key = c.company_key, type_id = s.type_id, title = coalesce(s.title, k.title),
+        period_year = s.period_year, period_month = s.period_month,
+        changed_at = statement_timestamp(), removed_at = null
+      from staged_calculator s join staged_company c using (company_ordinal)
+      where s.readable and k.calculator_key = s.calculator_key
+        and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)
+        and (
+          (k.company_key, k.type_id, k.title, k.period_year, k.period_month, k.removed_at) is distinct from
+          (c.company_key, s.type_id, coalesce(s.title, k.title), s.period_year, s.period_month, null::timestamptz)
+          or exists (select from touched_calculator t where t.calculator_key = k.calculator_key)
+        )
+      returning k.company_key
+    )
+    insert into touched_company select distinct company_key from changed`.execute(trx)
+  await sql`
+    insert into touched_company
+    select distinct k.company_key from fresh_calculator join calculator k using (calculator_key)`.execute(trx)
+}
+
+/**
+ * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator that
+ * another page of the same search has shown stays; so does one of a type that the search did not ask for.
+ * @param calculatorTypeIds the types that the search selected; empty for all.
+ * @returns how many values went with them.
+ */
+export async function removeAbsentCalculators(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<number> {
+  const { rows } = await sql<{ rows: number }>`
+    with gone as (
+      update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
+      from staged_company c
+      where c.readable and c.complete and k.company_key = c.company_key and k.removed_at is null
+        and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+        and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)
+        and not exists (
+          select from search_seen_calculator z
+          where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
+        )
+      returning k.calculator_key, k.company_key
+    ), gone_values as (
+      delete from calculator_value v using gone where v.calculator_key = gone.calculator_key returning 1
+    ), touched as (
+      insert into touched_company select distinct company_key from gone
+    )
+    select count(*) as rows from gone_values`.execute(trx)
+  return Number(rows[0]?.rows ?? 0)
+}

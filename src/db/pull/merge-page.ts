@@ -1,0 +1,61 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+import { claimCalculators } from './claim-calculators.ts'
+import { claimCompanies } from './claim-companies.ts'
+import { markSeen } from './mark-seen.ts'
+import { removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
+import { updateCompanies } from './merge-companies.ts'
+import { mergeNames } from './merge-names.ts'
+import { mergeProperties } from './merge-properties.ts'
+import { mergeValues } from './merge-values.ts'
+import { analyzeStaging } from './staging-tables.ts'
+import { storeQuarantine } from './store-quarantine.ts'
+
+export type PageCounts = {
+  companies: number
+  calculators: number
+  values: number
+  /** Calculator values that were not here before, that differ from before, that the page leaves out. */
+  added: number
+  changed: number
+  removed: number
+  quarantined: number
+  bytes: number
+}
+
+export type MergeOptions = {
+  pageId: number
+  submissionId: number
+  /** The types that the search selected; empty for all. */
+  calculatorTypeIds: readonly string[]
+  maxQuarantineRows: number
+}
+
+/**
+ * Merges the staged page into the tables: every company of the page becomes what the page says, and rows that stand
+ * as they are are not written. Locks are taken in the order companies, names, calculators; see `claimCompanies`.
+ */
+export async function mergePage(trx: Transaction<Schema>, options: MergeOptions): Promise<Omit<PageCounts, 'bytes'>> {
+  const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows } = options
+  await analyzeStaging(trx)
+  await claimCompanies(trx)
+  await mergeNames(trx)
+  await claimCalculators(trx, submissionId)
+  const { values, added, changed, removed } = await mergeValues(trx)
+  await updateCalculators(trx)
+  const removedWithCalculators = await removeAbsentCalculators(trx, submissionId, calculatorTypeIds)
+  await mergeProperties(trx)
+  await updateCompanies(trx)
+  await markSeen(trx, submissionId)
+  const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
+  const { companies, calculators } = await countMerged(trx)
+  return { companies, calculators, values, added, changed, removed: removed + removedWithCalculators, quarantined }
+}
+
+async function countMerged(trx: Transaction<Schema>): Promise<{ companies: number; calculators: number }> {
+  const { rows } = await sql<{ companies: number; calculators: number }>`
+    select
+      (select count(*) from staged_company where readable) as companies,
+      (select count(*) from staged_calculator where readable) as calculators`.execute(trx)
+  return { companies: Number(rows[0]?.companies ?? 0), calculators: Number(rows[0]?.calculators ?? 0) }
+}

@@ -1,0 +1,72 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+
+/** Where a page lies until its merge, with the columns that COPY fills, in order. */
+export const stagingColumns = {
+  staged_variable_name: ['ordinal', 'id', 'name'],
+  staged_property_name: ['ordinal', 'id', 'name'],
+  staged_company: ['company_ordinal', 'company_id', 'name', 'readable', 'complete'],
+  staged_property: ['company_ordinal', 'property_id', 'ordinal', 'value'],
+  staged_calculator: [
+    'calculator_ordinal',
+    'company_ordinal',
+    'calculator_id',
+    'type_id',
+    'title',
+    'period_year',
+    'period_month',
+    'readable',
+  ],
+  staged_reference: ['reference', 'variable_id'],
+  staged_value: ['calculator_ordinal', 'reference', 'direction', 'value'],
+  staged_left_out: ['unit', 'company_id', 'calculator_id', 'item', 'reason', 'excerpt'],
+} as const
+
+export type StagingTable = keyof typeof stagingColumns
+
+/** Makes the temporary tables of one page; they vanish with the transaction, however it ends. */
+export async function createStaging(trx: Transaction<Schema>): Promise<void> {
+  for (const statement of statements) await statement.execute(trx)
+}
+
+/** Nothing analyses temporary tables by itself, and the merge is planned from what is in them. */
+export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
+  for (const table of Object.keys(stagingColumns)) await sql`analyze ${sql.table(table)}`.execute(trx)
+}
+
+const statements = [
+  sql`create temporary table staged_variable_name (
+    ordinal integer not null, id text not null, name text not null
+  ) on commit drop`,
+  sql`create temporary table staged_property_name (
+    ordinal integer not null, id text not null, name text not null
+  ) on commit drop`,
+  // company_key, calculator_key and variable_key are found in the merge.
+  sql`create temporary table staged_company (
+    company_ordinal integer not null, company_id uuid not null, name text,
+    readable boolean not null, complete boolean not null, company_key integer
+  ) on commit drop`,
+  sql`create temporary table staged_property (
+    company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null
+  ) on commit drop`,
+  sql`create temporary table staged_calculator (
+    calculator_ordinal integer not null, company_ordinal integer not null, calculator_id uuid not null,
+    type_id uuid, title text, period_year integer, period_month smallint,
+    readable boolean not null, calculator_key integer
+  ) on commit drop`,
+  sql`create temporary table staged_reference (
+    reference integer not null, variable_id text not null, variable_key integer
+  ) on commit drop`,
+  sql`create temporary table staged_value (
+    calculator_ordinal integer not null, reference integer not null, direction "char" not null, value text not null
+  ) on commit drop`,
+  sql`create temporary table staged_left_out (
+    seq bigint generated always as identity, unit text not null, company_id uuid, calculator_id uuid,
+    item text, reason text not null, excerpt text not null
+  ) on commit drop`,
+  // What the merge made (fresh) and what it found different (touched): the ground on which changed_at moves.
+  sql`create temporary table fresh_company (company_key integer not null) on commit drop`,
+  sql`create temporary table fresh_calculator (calculator_key integer not null) on commit drop`,
+  sql`create temporary table touched_company (company_key integer not null) on commit drop`,
+  sql`create temporary table touched_calculator (calculator_key integer not null) on commit drop`,
+]

@@ -1,0 +1,30 @@
+import type { Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { RunFailure, Verdict } from '../tables/run.ts'
+import type { Schema } from '../tables/schema.ts'
+
+/** Ends a run with its report. */
+export async function finishRun(
+  trx: Transaction<Schema>,
+  runId: number,
+  verdict: Verdict,
+  report: object,
+  finishedAt: Date,
+): Promise<void> {
+  await trx
+    .updateTable('run')
+    .set({ state: 'finished', verdict, report: JSON.stringify(report), finished_at: finishedAt })
+    .where('run_id', '=', runId)
+    .where('state', '=', 'running')
+    .execute()
+}
+
+/** Ends a run that cannot go on. What it sent stays what it is; the next run goes on from there. */
+export async function failRun(db: Database, runId: number, failure: RunFailure, finishedAt: Date): Promise<void> {
+  await db
+    .updateTable('run')
+    .set({ state: 'failed', verdict: 'failed', failure: JSON.stringify(failure), finished_at: finishedAt })
+    .where('run_id', '=', runId)
+    .where('state', '=', 'running')
+    .execute()
+}

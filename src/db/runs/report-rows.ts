@@ -1,0 +1,208 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+
+/** What became of a stream's rows in one run; see docs/glossary.md for the words. */
+export type StreamReport = {
+  stream: string
+  read: number
+  folded: number
+  unchanged: number
+  changed: number
+  null_cursor: number
+  pending: number
+  invalid: number
+  parked: number
+  /** Refused in an earlier run and unchanged since: not sent again. */
+  withheld: number
+  sent: number
+  confirmed: number
+  inferred: number
+  rejected: number
+  unknown: number
+}
+
+/**
+ * Counts of one run, stream by stream. `pending` was counted after the extraction, the rest is counted now and from
+ * other tables, so that the sums prove something.
+ */
+export async function streamReports(
+  db: Database,
+  runId: number,
+  requires: Readonly<Record<string, readonly string[]>>,
+): Promise<StreamReport[]> {
+  const requirements = Object.entries(requires).flatMap(([stream, names]) =>
+    names.map((required) => ({ stream, required })),
+  )
+  const { rows } = await sql<StreamReport>`
+    with requirement as (
+      select * from jsonb_to_recordset(${JSON.stringify(requirements)}::jsonb) as _(stream text, required text)
+    ),
+    sent as (
+      select source_row.stream,
+             count(*) as sent,
+             count(*) filter (where submission_row.outcome = 'confirmed') as confirmed,
+             count(*) filter (where submission_row.outcome = 'inferred') as inferred,
+             count(*) filter (where submission_row.outcome = 'rejected') as rejected,
+             count(*) filter (where submission_row.outcome = 'unknown') as unknown
+      from submission
+      join submission_row using (submission_id)
+      join source_row using (row_id)
+      where submission.run_id = ${runId} and submission.state <> 'abandoned'
+      group by source_row.stream
+    ),
+    unsent as (
+      select stream,
+             count(*) filter (where invalid_reason is not null) as invalid,
+             count(*) filter (where invalid_reason is null and refused_hash = desired_hash) as withheld,
+             count(*) filter (
+               where invalid_reason is null and refused_hash is distinct from desired_hash
+                 and exists (
+                   select from requirement
+                   where requirement.stream = row.stream
+                     and not exists (
+                       select from source_row needed
+                       where needed.stream = requirement.required and needed.partner_id = row.partner_id
+                       having count(*) > 0 and bool_and(needed.accepted_hash is not distinct from needed.desired_hash)))
+             ) as parked
+      from source_row row
+      where accepted_hash is distinct from desired_hash
+        and not exists (
+          select from submission_row
+          join submission using (submission_id)
+          where submission_row.row_id = row.row_id and submission.run_id = ${runId} and submission.state <> 'abandoned')
+      group by stream
+    )
+    select run_stream.stream, read, folded, unchanged, changed, null_cursor, coalesce(pending, 0) as pending,
+           coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
+           coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
+           coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown
+    from run_stream
+    left join sent using (stream)
+    left join unsent using (stream)
+    where run_stream.run_id = ${runId}
+    order by run_stream.extracted_at`.execute(db)
+  return rows
+}
+
+export type SubmissionReport = {
+  submission_id: number
+  kind: string
+  partition: string
+  state: string
+  correlation_id: string | null
+  task_status: string | null
+  rows: number
+  confirmed: number
+  inferred: number
+  rejected: number
+  unknown: number
+  attempts: number
+  repeats: number
+  unmatched: number
+  planned_at: Date
+  attempted_at: Date | null
+  accepted_at: Date | null
+  terminal_at: Date | null
+  settled_at: Date | null
+  error_code: string | null
+  error_message: string | null
+}
+
+/** The submissions of a run with what became of their rows, in the order in which they were planned. */
+export async function submissionReports(db: Database, runId: number): Promise<SubmissionReport[]> {
+  const { rows } = await sql<SubmissionReport>`
+    select submission_id, kind, partition, state, correlation_id, task_status, row_count as rows,
+           coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
+           coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
+           attempts, repeats, coalesce(jsonb_array_length(unmatched), 0) as unmatched,
+           planned_at, attempted_at, accepted_at, terminal_at, settled_at, error_code, error_message
+    from submission
+    left join lateral (
+      select count(*) filter (where outcome = 'confirmed') as confirmed,
+             count(*) filter (where outcome = 'inferred') as inferred,
+             count(*) filter (where outcome = 'rejected') as rejected,
+             count(*) filter (where outcome = 'unknown') as unknown
+      from submission_row where submission_row.submission_id = submission.submission_id
+    ) outcomes on true
+    where run_id = ${runId}
+    order by submission_id`.execute(db)
+  return rows
+}
+
+export type SearchReport = {
+  submission_id: number
+  correlation_id: string | null
+  task_status: string | null
+  pages: number
+  failed_pages: number
+  companies: number
+  calculators: number
+  values: number
+  added: number
+  changed: number
+  removed: number
+  quarantined: number
+  /** Companies and calculators that the complete search no longer returned. */
+  gone_companies: number
+  gone_calculators: number
+  /** Why absence proves nothing this time, or null. */
+  withheld: string | null
+  first_error: string | null
+}
+
+/** The searches of a run with what their pages brought. */
+export async function searchReports(db: Database, runId: number, searchKind: string): Promise<SearchReport[]> {
+  const { rows } = await sql<SearchReport>`
+    select submission.submission_id, correlation_id, task_status,
+           count(page_id) as pages,
+           count(page_id) filter (where search_page.state = 'failed') as failed_pages,
+           coalesce(sum(companies), 0)::bigint as companies,
+           coalesce(sum(calculators), 0)::bigint as calculators,
+           coalesce(sum(values), 0)::bigint as values,
+           coalesce(sum(added), 0)::bigint as added,
+           coalesce(sum(changed), 0)::bigint as changed,
+           coalesce(sum(removed), 0)::bigint as removed,
+           coalesce(sum(quarantined), 0)::bigint as quarantined,
+           coalesce((search_result ->> 'companies')::bigint, 0) as gone_companies,
+           coalesce((search_result ->> 'calculators')::bigint, 0) as gone_calculators,
+           search_result ->> 'reason' as withheld,
+           min(search_page.error_message) filter (where search_page.state = 'failed') as first_error
+    from submission
+    left join search_page using (submission_id)
+    where run_id = ${runId} and kind = ${searchKind} and submission.state <> 'abandoned'
+    group by submission.submission_id
+    order by submission.submission_id`.execute(db)
+  return rows
+}
+
+export type RefusedRow = {
+  stream: string
+  partner_id: string
+  row_key: string
+  /** `invalid`: refused here and never sent; else the outcome. */
+  state: 'invalid' | 'rejected' | 'unknown'
+  code: string | null
+  reason: string | null
+  content: Record<string, unknown>
+  submission_id: number | null
+  correlation_id: string | null
+  at: Date | null
+}
+
+/** Pending rows that something is wrong with, newest verdict first. */
+export async function refusedRows(db: Database, limit: number): Promise<RefusedRow[]> {
+  const { rows } = await sql<RefusedRow>`
+    select stream, partner_id, row_key,
+           case when invalid_reason is not null then 'invalid' else outcome end as state,
+           case when invalid_reason is not null then null else outcome_code end as code,
+           coalesce(invalid_reason, outcome_reason) as reason,
+           content, outcome_submission as submission_id, correlation_id,
+           case when invalid_reason is not null then changed_at else outcome_at end as at
+    from source_row
+    left join submission on submission.submission_id = outcome_submission and invalid_reason is null
+    where accepted_hash is distinct from desired_hash
+      and (invalid_reason is not null or outcome in ('rejected', 'unknown'))
+    order by at desc nulls last, row_id
+    limit ${limit}`.execute(db)
+  return rows
+}

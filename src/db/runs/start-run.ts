@@ -1,0 +1,48 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { Run, RunTrigger } from '../tables/run.ts'
+import type { Schema } from '../tables/schema.ts'
+
+export type StartRun = { job: string; trigger: RunTrigger; scheduledFor: Date; firstStep: string }
+
+/**
+ * Begins a run, unless one of the job is running or the occurrence was taken: the database decides which of the
+ * daemons does.
+ * @returns null when this call began nothing.
+ */
+export async function insertRun(trx: Transaction<Schema>, start: StartRun): Promise<Run | null> {
+  const { rows } = await sql<Run>`
+    insert into run (job, trigger, scheduled_for, state, step)
+    values (${start.job}, ${start.trigger}, ${start.scheduledFor}, 'running', ${start.firstStep})
+    on conflict do nothing
+    returning *`.execute(trx)
+  return rows[0] ?? null
+}
+
+/** Records an occurrence that nobody will run, so that it is not found missed again. */
+export async function insertSkippedRun(db: Database, job: string, scheduledFor: Date): Promise<void> {
+  await sql`
+    insert into run (job, trigger, scheduled_for, state, step, finished_at)
+    values (${job}, 'missed', ${scheduledFor}, 'skipped', '', clock_timestamp())
+    on conflict do nothing`.execute(db)
+}
+
+/** The run of a job that is under way, if any. */
+export async function runningRun(db: Database, job: string): Promise<Run | undefined> {
+  return await db.selectFrom('run').selectAll().where('job', '=', job).where('state', '=', 'running').executeTakeFirst()
+}
+
+/**
+ * Hands the unfinished submissions of runs that ended early to a new run, which polls and settles them with its own:
+ * nothing in flight is forgotten, nothing is sent beside it. Searches are not carried over: the new run has its own.
+ */
+export async function adoptUnfinished(trx: Transaction<Schema>, runId: number, searchKind: string): Promise<void> {
+  await sql`
+    update submission
+    set run_id = case when kind = ${searchKind} then submission.run_id else ${runId} end,
+        state = case when kind = ${searchKind} then 'abandoned' else submission.state end,
+        failures = 0, failing_since = null
+    from run
+    where run.run_id = submission.run_id and run.state <> 'running'
+      and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(trx)
+}

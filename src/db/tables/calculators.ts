@@ -1,0 +1,126 @@
+import type { Generated } from 'kysely'
+
+/** A company as the last page that held it gave it. */
+export type CompanyTable = {
+  company_key: Generated<number>
+  company_id: string
+  name: string | null
+  first_seen_at: Generated<Date>
+  changed_at: Generated<Date>
+  /** The tombstone: set while a complete search does not return the company. */
+  removed_at: Date | null
+}
+
+export type CustomPropertyTable = { property_key: Generated<number>; property_id: string; name: string }
+
+export type CompanyPropertyTable = {
+  company_key: number
+  property_key: number
+  /** Position among the property's values, from 1. */
+  ordinal: number
+  value: string
+}
+
+export type CalculatorVariableTable = { variable_key: Generated<number>; variable_id: string; name: string }
+
+export type CalculatorTable = {
+  calculator_key: Generated<number>
+  calculator_id: string
+  company_key: number
+  type_id: string
+  title: string | null
+  period_year: number
+  /** 1 to 12; null on a yearly calculator. */
+  period_month: number | null
+  changed_at: Generated<Date>
+  removed_at: Date | null
+}
+
+export type CalculatorValueTable = {
+  calculator_key: number
+  variable_key: number
+  /** Input or output, in one byte: this table has millions of rows. */
+  direction: 'i' | 'o'
+  value: string
+}
+
+/** What the pages of one search have shown so far: the ground on which absence is judged. */
+export type SearchSeenCompanyTable = { submission_id: number; company_key: number }
+export type SearchSeenCalculatorTable = { submission_id: number; calculator_key: number }
+
+export type QuarantineUnit = 'company' | 'calculator' | 'value' | 'property' | 'variable_name' | 'property_name'
+
+/** What was left out of a page, and why. */
+export type QuarantineTable = {
+  page_id: number
+  unit: QuarantineUnit
+  company_id: string | null
+  calculator_id: string | null
+  /** The field, the variable id or the property id that holds it. */
+  item: string | null
+  /** A stable code. */
+  reason: string
+  /** What stood there, as JSON, cut short. */
+  excerpt: string
+}
+
+/** The views that people query. */
+export type CompaniesView = {
+  company_id: string
+  name: string | null
+  partner_id: string | null
+  first_seen_at: Date
+  changed_at: Date
+  removed_at: Date | null
+}
+
+export type CompanyPropertiesView = {
+  company_id: string
+  property_id: string
+  property_name: string
+  ordinal: number
+  value: string
+}
+
+export type CalculatorsView = {
+  calculator_id: string
+  company_id: string
+  type_id: string
+  title: string | null
+  period_year: number
+  period_month: number | null
+  changed_at: Date
+  removed_at: Date | null
+}
+
+export type CalculatorVariablesView = { variable_id: string; name: string }
+
+export type CalculatorValuesView = {
+  calculator_id: string
+  company_id: string
+  period_year: number
+  period_month: number | null
+  direction: 'input' | 'output'
+  variable_id: string
+  variable_name: string
+  value: string
+  /** Decimal text, as pg gives `numeric`. */
+  value_numeric: string | null
+}
+
+export type CalculatorsSchema = {
+  company: CompanyTable
+  custom_property: CustomPropertyTable
+  company_property: CompanyPropertyTable
+  calculator_variable: CalculatorVariableTable
+  calculator: CalculatorTable
+  calculator_value: CalculatorValueTable
+  search_seen_company: SearchSeenCompanyTable
+  search_seen_calculator: SearchSeenCalculatorTable
+  quarantine: QuarantineTable
+  companies: CompaniesView
+  company_properties: CompanyPropertiesView
+  calculators: CalculatorsView
+  calculator_variables: CalculatorVariablesView
+  calculator_values: CalculatorValuesView
+}

@@ -1,0 +1,20 @@
+import type { CalculatorsSchema } from './calculators.ts'
+import type { ReferenceDataTable } from './reference-data.ts'
+import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
+import type { SearchPageTable } from './search-page.ts'
+import type { MappingTable, SourceRowTable } from './source-row.ts'
+import type { StagedOutcomeTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
+
+/** Every table of the schema `nightferry`, by name. */
+export type Schema = CalculatorsSchema & {
+  run: RunTable
+  run_stream: RunStreamTable
+  stream_watermark: StreamWatermarkTable
+  source_row: SourceRowTable
+  submission: SubmissionTable
+  submission_row: SubmissionRowTable
+  staged_outcome: StagedOutcomeTable
+  mapping: MappingTable
+  reference_data: ReferenceDataTable
+  search_page: SearchPageTable
+}

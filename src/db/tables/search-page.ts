@@ -1,0 +1,25 @@
+import type { Generated, Selectable } from 'kysely'
+
+/** One result file of a search. */
+export type SearchPageTable = {
+  page_id: Generated<number>
+  submission_id: number
+  ordinal: number
+  url: string
+  state: 'listed' | 'loaded' | 'failed'
+  companies: Generated<number>
+  calculators: Generated<number>
+  values: Generated<number>
+  /** Calculator values that were not here before, that differ from before, that the page leaves out. */
+  added: Generated<number>
+  changed: Generated<number>
+  removed: Generated<number>
+  quarantined: Generated<number>
+  bytes: Generated<number>
+  failures: Generated<number>
+  error_code: string | null
+  error_message: string | null
+  loaded_at: Date | null
+}
+
+export type SearchPage = Selectable<SearchPageTable>

@@ -1,0 +1,73 @@
+import type { Generated, JSONColumnType, Selectable } from 'kysely'
+import type { OutcomeName } from './source-row.ts'
+
+export type SubmissionState =
+  | 'planned'
+  | 'sending'
+  | 'accepted'
+  | 'terminal'
+  | 'settled'
+  | 'refused'
+  | 'uncertain'
+  | 'lost'
+  | 'abandoned'
+
+/** One bulk request of ours; its correlation id names the service's task. */
+export type SubmissionTable = {
+  submission_id: Generated<number>
+  run_id: number
+  kind: string
+  /** What requests of a kind are kept apart by: the framework of answers, else ''. */
+  partition: Generated<string>
+  state: SubmissionState
+  row_count: number
+  correlation_id: string | null
+  attempts: Generated<number>
+  /** POSTs made again because the answer of an earlier one was lost. */
+  repeats: Generated<number>
+  /** Consecutive calls that failed in a way that says nothing about the submission. */
+  failures: Generated<number>
+  failing_since: Date | null
+  polls: Generated<number>
+  task_status: string | null
+  task: JSONColumnType<object> | null
+  /** The exact body that was sent, compressed with gzip. */
+  payload: Buffer | null
+  payload_bytes: number | null
+  error_code: string | null
+  error_message: string | null
+  unmatched: JSONColumnType<object[]> | null
+  /** Of a search that is done: what it proved absent, or why it proves nothing. */
+  search_result: JSONColumnType<SearchResult> | null
+  planned_at: Generated<Date>
+  attempted_at: Date | null
+  accepted_at: Date | null
+  polled_at: Date | null
+  terminal_at: Date | null
+  settled_at: Date | null
+}
+
+export type SearchResult = { companies: number; calculators: number; withheld: boolean; reason: string | null }
+
+export type Submission = Selectable<SubmissionTable>
+
+export type SubmissionRowTable = {
+  submission_id: number
+  row_id: number
+  /** The content hash that the request carried; set when the payload is written. */
+  sent_hash: Buffer | null
+  outcome: OutcomeName | null
+  code: string | null
+  reason: string | null
+}
+
+/** Per-company outcomes of a result file, between its download and the settlement. */
+export type StagedOutcomeTable = {
+  submission_id: number
+  partner_id: string
+  /** Null: the file names the company with a status we do not know. */
+  accepted: boolean | null
+  company_id: string | null
+  code: string | null
+  reason: string | null
+}

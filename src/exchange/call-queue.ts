@@ -1,0 +1,63 @@
+import PQueue from 'p-queue'
+
+/** The work was given up while it waited for its turn, so nothing of it happened. */
+export class NotStarted extends Error {
+  readonly code = 'call_not_started'
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}
+
+export type CallQueue = {
+  /** Runs the work in its turn. @throws {NotStarted} when the signal aborts before. What the work throws passes through. */
+  run<T>(work: () => Promise<T>): Promise<T>
+}
+
+export type CallQueueOptions = {
+  /** Calls in progress at once. */
+  concurrency: number
+  /** Calls begun per second. */
+  requestsPerSecond: number
+  signal: AbortSignal
+}
+
+/**
+ * Shapes what this process asks of the service at once. The specification names no rate limit, so both figures are
+ * the configuration's.
+ */
+export function createCallQueue({ concurrency, requestsPerSecond, signal }: CallQueueOptions): CallQueue {
+  const queue = new PQueue({ concurrency, ...pace(requestsPerSecond) })
+  return {
+    async run(work) {
+      // p-queue rejects at once when its signal aborts, also for work that runs. Running work hears the signal itself
+      // and knows what it had sent by then, so only waiting work is given up here.
+      const waiting = new AbortController()
+      const giveUp = () => waiting.abort(signal.reason)
+      let started = false
+      try {
+        signal.throwIfAborted()
+        signal.addEventListener('abort', giveUp, { once: true })
+        return await queue.add(
+          () => {
+            started = true
+            signal.removeEventListener('abort', giveUp)
+            return work()
+          },
+          { signal: waiting.signal },
+        )
+      } catch (error) {
+        throw started ? error : new NotStarted(error)
+      } finally {
+        signal.removeEventListener('abort', giveUp)
+      }
+    },
+  }
+}
+
+/** p-queue counts whole calls per interval, so a rate below one is a longer interval. */
+function pace(requestsPerSecond: number): { interval: number; intervalCap: number } {
+  return requestsPerSecond >= 1
+    ? { interval: 1000, intervalCap: Math.floor(requestsPerSecond) }
+    : { interval: Math.ceil(1000 / requestsPerSecond), intervalCap: 1 }
+}

@@ -1,0 +1,110 @@
+import { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { classifyFailure } from './classify-failure.ts'
+import type { Contract, Endpoint } from './contract.ts'
+import { AnswerFormatError, type Call, HttpError, TransportError } from './errors.ts'
+import { type AnswerLimits, parseAnswer, readAnswer } from './read-answer.ts'
+import { readRefusal } from './refusal.ts'
+
+/** A request body: text and bytes are sent with their length, an iterable is streamed in chunks. */
+export type RequestBody = string | Uint8Array | AsyncIterable<Uint8Array>
+
+export type ServiceCall = {
+  endpoint: Endpoint
+  url: URL
+  body?: RequestBody
+  /** A call whose answer carries nothing that anybody reads. */
+  answerIgnored?: boolean
+}
+
+export type CallSettings = AnswerLimits & {
+  contract: Contract
+  apiKey: string
+  maxRetryAfterMs: number
+  nowMs: () => number
+  signal: AbortSignal
+}
+
+/** An error page is read for its code and message only. */
+const maxErrorBytes = 64 * 1024
+
+/**
+ * One request and its answer, never retried and never redirected. The Authorization header is the key itself.
+ * @throws {TransportError} when the exchange broke; it says whether the request may have arrived.
+ * @throws {HttpError} for any status but 2xx.
+ * @throws {AnswerFormatError} when a 2xx answer is not JSON within its limits.
+ */
+export async function callService(dispatcher: Dispatcher, call: ServiceCall, settings: CallSettings): Promise<unknown> {
+  const shown = shownCall(call)
+  const conceal = (text: string) => text.replaceAll(settings.apiKey, '[API key]')
+  const broken = (error: unknown, arrived: boolean) =>
+    new TransportError(shown, conceal(describeFailure(error)), arrived, error)
+
+  let answer: Dispatcher.ResponseData
+  try {
+    answer = await dispatcher.request(requestOptions(call, settings))
+  } catch (error) {
+    throw broken(error, classifyFailure(error) === 'may_have_arrived')
+  }
+  const { statusCode: status, headers } = answer
+  if (status < 200 || status > 299) {
+    const limits = { ...settings, maxAnswerBytes: Math.min(settings.maxAnswerBytes, maxErrorBytes) }
+    // The status is the answer: an error body that is cut short takes nothing from it.
+    const body = await readAnswer(answer.body, limits).catch(() => Buffer.alloc(0))
+    const { nowMs, maxRetryAfterMs } = settings
+    const refusal = readRefusal(settings.contract, { status, headers, body, nowMs: nowMs(), maxRetryAfterMs })
+    const { errorCode, serviceMessage } = refusal
+    throw new HttpError(shown, {
+      ...refusal,
+      errorCode: errorCode === null ? null : conceal(errorCode),
+      serviceMessage: serviceMessage === null ? null : conceal(serviceMessage),
+    })
+  }
+  try {
+    const bytes = await readAnswer(answer.body, settings)
+    return call.answerIgnored === true ? null : parseAnswer(bytes, headers)
+  } catch (error) {
+    if (!(error instanceof AnswerFormatError)) throw broken(error, true)
+    throw new AnswerFormatError(conceal(`${shown.method} ${shown.url}: ${error.message}`), { cause: error.cause })
+  }
+}
+
+/** How messages and logs name a call. */
+export function shownCall({ endpoint, url }: ServiceCall): Call {
+  return { method: endpoint.method, url: url.origin + url.pathname }
+}
+
+function requestOptions(
+  { endpoint, url, body }: ServiceCall,
+  settings: CallSettings,
+): Dispatcher.RequestOptions & { origin: string } {
+  return {
+    origin: url.origin,
+    path: url.pathname,
+    method: endpoint.method,
+    signal: settings.signal,
+    headers: {
+      authorization: settings.apiKey,
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': 'nightferry',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined
+      ? {}
+      : { body: typeof body === 'string' || body instanceof Uint8Array ? body : streamOf(body) }),
+  }
+}
+
+function streamOf(body: AsyncIterable<Uint8Array>): Readable {
+  return Readable.from(body, { objectMode: false })
+}
+
+/** A failure in one line: code and message, those of each attempt when several addresses were tried. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.cause instanceof AggregateError) return describeFailure(error.cause)
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(describeFailure).join('; ')
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  return code === undefined || error.message.includes(code) ? error.message : `${code}: ${error.message}`
+}

@@ -1,0 +1,191 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { Agent, type Dispatcher } from 'undici'
+import { type BackOff, defaultBackOff } from './back-off.ts'
+import { createCallQueue, NotStarted } from './call-queue.ts'
+import { callService, type RequestBody, type ServiceCall, shownCall } from './call-service.ts'
+import { createConnector } from './connector.ts'
+import type { BulkRequest, Contract } from './contract.ts'
+import { AnswerFormatError, TransportError } from './errors.ts'
+import {
+  type CustomProperty,
+  decodeCustomProperties,
+  decodeFramework,
+  decodeFrameworks,
+  decodeGroups,
+  decodeUnitTypes,
+  type FrameworkIndex,
+  type FrameworkSummary,
+  type Group,
+  type UnitType,
+} from './reference-data.ts'
+import { retryRead } from './retry-read.ts'
+import { endpointUrl, serviceAddress } from './service-address.ts'
+import { decodeSubmitted, submissionFailure } from './submit-outcome.ts'
+import { decodeTask, decodeTasks, type Task } from './task.ts'
+
+export type ExchangeClientOptions = {
+  /** Base address of the service; a path prefix is kept. */
+  baseUrl: string
+  apiKey: string
+  contract: Contract
+  /** Calls in progress at once. */
+  concurrency: number
+  /** Calls begun per second, retries included; below one is possible. */
+  requestsPerSecond: number
+  connectTimeoutMs: number
+  /** From the request's last byte to the answer's headers. */
+  headersTimeoutMs: number
+  /** Between two parts of an answer's body. */
+  bodyTimeoutMs: number
+  /** Answers are held in memory whole; result pages do not come this way. */
+  maxAnswerBytes: number
+  /** From an answer's headers to its last byte. */
+  answerTimeoutMs?: number
+  backOff?: BackOff
+  /** PEM of certificate authorities to trust beside the well-known ones. */
+  ca?: string | undefined
+  logger?: Pick<Logger, 'debug' | 'warn'> | undefined
+  /** Ends every call, the waiting ones too. */
+  signal?: AbortSignal | undefined
+  nowMs?: () => number
+  random?: () => number
+  /** Waits before a retry; rejects when the signal aborts. */
+  wait?: (ms: number, signal: AbortSignal) => Promise<unknown>
+}
+
+export type ExchangeClient = {
+  getUnitTypes(): Promise<UnitType[]>
+  getFrameworks(): Promise<FrameworkSummary[]>
+  getFramework(id: string): Promise<FrameworkIndex>
+  getGroups(): Promise<Group[]>
+  getCustomProperties(): Promise<CustomProperty[]>
+  getTask(correlationId: string): Promise<Task>
+  /** The newest tasks, without their results. */
+  getTasks(): Promise<Task[]>
+  /** Asks to cancel a task that has not started; an HttpError says that it cannot be. Never retried. */
+  cancelTask(correlationId: string): Promise<void>
+  /**
+   * Sends a bulk request once.
+   * @throws {UncertainSubmission} when it may have been accepted.
+   * @throws {TransportError} when nothing was sent: safe to send again.
+   * @throws {HttpError} when the service refused it.
+   */
+  submit(request: BulkRequest, body: RequestBody): Promise<{ correlationId: string }>
+  /** Takes no further calls, gives up those that wait, lets those under way end, and closes the connections. */
+  close(): Promise<void>
+}
+
+/**
+ * The service's API, one method per endpoint that Nightferry uses. Specification: Endpoints, Authentication.
+ *
+ * Reads are retried on a broken transport, 429 and 5xx; whatever writes is sent exactly once.
+ */
+export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
+  const { contract, logger, backOff = defaultBackOff, random = Math.random, wait = waitFor } = options
+  const address = serviceAddress(options.baseUrl)
+  const signal = options.signal ?? new AbortController().signal
+  const closing = new AbortController()
+  const giveUp = AbortSignal.any([signal, closing.signal])
+  const settings = {
+    contract,
+    apiKey: options.apiKey,
+    maxAnswerBytes: options.maxAnswerBytes,
+    answerTimeoutMs: options.answerTimeoutMs ?? 120_000,
+    maxRetryAfterMs: backOff.maxRetryAfterMs,
+    nowMs: options.nowMs ?? Date.now,
+    signal,
+  }
+  const timeouts = {
+    connect: createConnector(options),
+    headersTimeout: options.headersTimeoutMs,
+    bodyTimeout: options.bodyTimeoutMs,
+  }
+  const reads = new Agent(timeouts)
+  // A kept connection can be closed by the service at the instant of the next request: harmless for a read, an
+  // uncertain submission for a write. So each write has a connection of its own.
+  const writes = new Agent({ ...timeouts, pipelining: 0 })
+  const queue = createCallQueue({ ...options, signal: giveUp })
+
+  async function once(dispatcher: Dispatcher, call: ServiceCall): Promise<unknown> {
+    try {
+      return await queue.run(() => callService(dispatcher, call, settings))
+    } catch (error) {
+      throw error instanceof NotStarted ? new TransportError(shownCall(call), error.message, false, error.cause) : error
+    }
+  }
+
+  async function read<T>(
+    name: keyof Contract['endpoints'],
+    decode: (contract: Contract, json: unknown) => T,
+    id?: string,
+  ): Promise<T> {
+    const call = callOf(name, id)
+    const { url } = shownCall(call)
+    const json = await retryRead(() => once(reads, call), {
+      backOff,
+      random,
+      wait: (ms) => wait(ms, giveUp),
+      onRetry: (error, attempt, waitMs) =>
+        logger?.warn({ url, attempt, wait_ms: waitMs, reason: error.message }, 'exchange_read_retried'),
+    })
+    return decoded(call, () => decode(contract, json))
+  }
+
+  function callOf(name: keyof Contract['endpoints'], id?: string): ServiceCall {
+    const endpoint = contract.endpoints[name]
+    return { endpoint, url: endpointUrl(address, endpoint, id) }
+  }
+
+  async function submit(request: BulkRequest, body: RequestBody): Promise<{ correlationId: string }> {
+    const call = { ...callOf(request), body }
+    try {
+      const json = await once(writes, call)
+      return decoded(call, () => decodeSubmitted(contract, json))
+    } catch (error) {
+      throw submissionFailure(shownCall(call), error)
+    }
+  }
+
+  return {
+    getUnitTypes: () => read('unitTypes', decodeUnitTypes),
+    getFrameworks: () => read('frameworks', decodeFrameworks),
+    getFramework: (id) => read('framework', decodeFramework, id),
+    getGroups: () => read('groups', decodeGroups),
+    getCustomProperties: () => read('customProperties', decodeCustomProperties),
+    getTask: (correlationId) => read('task', taskNamed(correlationId), correlationId),
+    getTasks: () => read('tasks', decodeTasks),
+    cancelTask: async (id) => {
+      await once(writes, { ...callOf('cancelTask', id), answerIgnored: true })
+    },
+    submit,
+    close: async () => {
+      closing.abort(new Error('the client is closed'))
+      // Waits for the calls under way.
+      await Promise.all([reads.close(), writes.close()])
+    },
+  }
+}
+
+/** A cache or a gateway that mixes answers up must not settle the wrong submission. */
+function taskNamed(correlationId: string): (contract: Contract, json: unknown) => Task {
+  return (contract, json) => {
+    const task = decodeTask(contract, json)
+    if (task.correlationId.toLowerCase() === correlationId.toLowerCase()) return task
+    throw new AnswerFormatError(`asked for task ${correlationId}, answered with ${task.correlationId}`)
+  }
+}
+
+function decoded<T>(call: ServiceCall, decode: () => T): T {
+  try {
+    return decode()
+  } catch (error) {
+    if (!(error instanceof AnswerFormatError)) throw error
+    const { method, url } = shownCall(call)
+    throw new AnswerFormatError(`${method} ${url}: ${error.message}`, { cause: error })
+  }
+}
+
+async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal })
+}

@@ -1,0 +1,249 @@
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import { z } from 'zod'
+
+/** Where a wire name comes from: the specification, public clients of the service, or our assumption. */
+export const nameSources = ['stated', 'public', 'assumed'] as const
+const source = z.enum(nameSources)
+
+const endpoint = z.strictObject({
+  method: z.enum(['GET', 'POST', 'PUT', 'DELETE']),
+  path: z.string().startsWith('/'),
+  source,
+})
+const name = z.strictObject({ name: z.string().min(1), source })
+const taskName = z.strictObject({ kind: z.string().min(1), requestType: z.string(), source })
+
+function keyed<const K extends string, T extends z.ZodType>(keys: readonly K[], value: T) {
+  return z.strictObject(Object.fromEntries(keys.map((key) => [key, value])) as Record<K, T>)
+}
+
+/** The bulk requests whose task can be recognised by its kind and request type. */
+export const bulkRequests = [
+  'companyMappings',
+  'frameworkAnswersUpsert',
+  'calculatorsUpsert',
+  'companiesUpsert',
+  'standardHoldersUpsert',
+  'calculatorsSearch',
+] as const
+export type BulkRequest = (typeof bulkRequests)[number]
+
+const messages = {
+  error: ['errorCode', 'message'],
+  submitted: ['correlationId'],
+  task: [
+    'correlationId',
+    'status',
+    'requestType',
+    'taskKind',
+    'createdAt',
+    'pageUrls',
+    'pageUrl',
+    'file',
+    'fileUrl',
+    'error',
+    'generalErrorMessages',
+    'rowErrors',
+  ],
+  rowError: [
+    'companyId',
+    'identifiedByValue',
+    'dataPointId',
+    'questionId',
+    'periodType',
+    'year',
+    'month',
+    'reason',
+    'message',
+  ],
+  companyMappings: [
+    'customIdentifierId',
+    'companies',
+    'id',
+    'name',
+    'street',
+    'coordinates',
+    'latitude',
+    'longitude',
+    'countryCode',
+    'airportCode',
+    'hotelCode',
+    'bookingId',
+  ],
+  companyMappingsResult: ['companies', 'id', 'status', 'mapped', 'notFound', 'companyId', 'reason'],
+  frameworkAnswers: [
+    'frameworkId',
+    'companies',
+    'identifiedBy',
+    'customProperty',
+    'customPropertyId',
+    'value',
+    'companyId',
+    'periods',
+    'periodType',
+    'yearly',
+    'monthly',
+    'year',
+    'month',
+    'answers',
+    'dataPointId',
+    'answer',
+    'text',
+    'number',
+    'boolean',
+    'dateIso',
+    'dateRangeFrom',
+    'dateRangeTo',
+    'list',
+    'unitId',
+    'omissions',
+    'questionId',
+  ],
+  calculators: [
+    'groupId',
+    'customIdentifierId',
+    'companies',
+    'identifier',
+    'automaticYearlyCalculation',
+    'automaticPublishing',
+    'calculators',
+    'period',
+    'year',
+    'month',
+    'inputs',
+    'fieldTypeId',
+    'value',
+  ],
+  calculatorsResult: [
+    'companies',
+    'identifier',
+    'companyId',
+    'status',
+    'success',
+    'failed',
+    'errors',
+    'fieldTypeId',
+    'reason',
+  ],
+  companies: ['customIdentifierId', 'companies', 'identifier', 'customProperties', 'propertyId', 'value'],
+  standardHolders: ['customIdentifierId', 'holders', 'identifier', 'standardId', 'level', 'startDate', 'expiryDate'],
+  calculatorsSearch: ['customPropertyIds', 'calculatorTypeIds'],
+  calculatorsPage: [
+    'customProperties',
+    'calculatorVariables',
+    'companies',
+    'id',
+    'name',
+    'fields',
+    'calculators',
+    'typeId',
+    'title',
+    'period',
+    'year',
+    'month',
+    'inputs',
+    'outputs',
+  ],
+  unitTypes: ['id', 'name', 'units', 'abbreviation'],
+  groups: ['id', 'name'],
+  customProperties: ['id', 'name', 'type', 'isIdentifier', 'isOwnedByInvokingCompany', 'ownerName'],
+  frameworks: [
+    'id',
+    'title',
+    'topics',
+    'subtopics',
+    'clusters',
+    'questions',
+    'dataPoints',
+    'valueType',
+    'reportingPeriodType',
+    'unitTypes',
+    'units',
+    'options',
+  ],
+} as const
+type Messages = typeof messages
+
+const contractFile = z.strictObject({
+  endpoints: keyed(
+    [
+      ...bulkRequests,
+      'task',
+      'tasks',
+      'cancelTask',
+      'unitTypes',
+      'frameworks',
+      'framework',
+      'groups',
+      'customProperties',
+    ],
+    endpoint,
+  ),
+  taskNames: keyed(bulkRequests, taskName),
+  taskStatuses: keyed(['pending', 'scheduled', 'inProgress', 'success', 'partialSuccess', 'error', 'cancelled'], name),
+  names: z.strictObject(
+    Object.fromEntries(Object.entries(messages).map(([message, fields]) => [message, keyed(fields, name)])),
+  ),
+})
+
+/** An endpoint of the service; `path` may hold one `{placeholder}`. */
+export type Endpoint = z.infer<typeof endpoint>
+
+/**
+ * Every name on the wire, resolved: `contract.names.task.status` is the string to read or write.
+ * Loaded from `config/contract.yaml`, the only place that spells such a name.
+ */
+export type Contract = {
+  endpoints: z.infer<typeof contractFile>['endpoints']
+  taskNames: z.infer<typeof contractFile>['taskNames']
+  taskStatuses: Record<keyof z.infer<typeof contractFile>['taskStatuses'], string>
+  names: { [M in keyof Messages]: Record<Messages[M][number], string> }
+  /** Dotted keys of the entries that are our assumption, for `doctor` and docs/spec-gaps.md. */
+  assumed: string[]
+}
+
+/** The contract file is missing, no YAML, or does not name what it must. */
+export class ContractError extends Error {
+  readonly code = 'contract_invalid'
+}
+
+/**
+ * Reads and checks a contract file.
+ * @throws {ContractError} with every problem listed by its path in the file.
+ */
+export function loadContract(file: string): Contract {
+  let document: unknown
+  try {
+    document = parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new ContractError(`${file}: ${(error as Error).message}`)
+  }
+  const checked = contractFile.safeParse(document)
+  if (!checked.success) {
+    const problems = checked.error.issues.map((issue) => `  ${issue.path.join('.') || '(top)'}: ${issue.message}`)
+    throw new ContractError(`${file} does not describe the wire completely:\n${problems.join('\n')}`)
+  }
+  const { endpoints, taskNames, taskStatuses, names } = checked.data
+  const named = names as Record<string, Record<string, z.infer<typeof name>>>
+  const plain = (fields: Record<string, { name: string }>) =>
+    Object.fromEntries(Object.entries(fields).map(([key, entry]) => [key, entry.name]))
+  return {
+    endpoints,
+    taskNames,
+    taskStatuses: plain(taskStatuses) as Contract['taskStatuses'],
+    names: Object.fromEntries(
+      Object.entries(named).map(([message, fields]) => [message, plain(fields)]),
+    ) as Contract['names'],
+    assumed: [
+      ...assumedKeys('endpoints', endpoints),
+      ...assumedKeys('taskNames', taskNames),
+      ...assumedKeys('taskStatuses', taskStatuses),
+      ...Object.entries(named).flatMap(([message, fields]) => assumedKeys(`names.${message}`, fields)),
+    ],
+  }
+}
+
+function assumedKeys(prefix: string, entries: Record<string, { source: string }>): string[] {
+  return Object.entries(entries).flatMap(([key, entry]) => (entry.source === 'assumed' ? [`${prefix}.${key}`] : []))
+}

@@ -1,0 +1,114 @@
+import { pipeline, Readable, Transform } from 'node:stream'
+import { DownloadFailed, DownloadRefused } from './download-errors.ts'
+
+export type DownloadLimits = {
+  /** Bytes on the wire. */
+  maxBytes: number
+  /** Bytes after decompression. */
+  maxInflatedBytes: number
+  /** Slowest rate on the wire that is still a download; 0 or undefined: any. Time in which the reader does not read does not count. */
+  minBytesPerSecond?: number | undefined
+  /** Over which the rate is measured. */
+  rateWindowMs: number
+}
+
+export type DownloadSource = {
+  host: string
+  body: Readable
+  /** Of the wire; null when the answer does not say. */
+  contentLength: number | null
+  inflater: Transform
+  limits: DownloadLimits
+  /** Frees the connection, when the body has ended in any way. */
+  release: () => void
+}
+
+/**
+ * The decompressed body of a download within its limits.
+ * It ends only when it is whole; otherwise it errors, with `DownloadRefused` for a limit and `DownloadFailed` for a body
+ * that was cut short, stalled or cannot be decompressed.
+ */
+export function downloadBody({ host, body, contentLength, inflater, limits, release }: DownloadSource): Readable {
+  const inner = pipeline(
+    body,
+    wireMeter(host, contentLength, limits),
+    inflater,
+    sizeLimit(host, limits.maxInflatedBytes, 'after decompression'),
+    // Errors reach `out` by the last stream's own event.
+    () => {},
+  )
+  const out = new Readable({
+    read() {
+      inner.resume()
+    },
+    destroy(error, done) {
+      inner.destroy()
+      body.destroy()
+      release()
+      done(error)
+    },
+  })
+  const fail = (error: unknown) => out.destroy(asDownloadError(host, error))
+  inner.on('data', (chunk: Buffer) => {
+    if (!out.push(chunk)) inner.pause()
+  })
+  inner.on('end', () => out.push(null))
+  inner.on('error', fail)
+  inner.on('close', () => {
+    if (!inner.readableEnded) fail(new Error('the connection was closed'))
+  })
+  inner.pause()
+  return out
+}
+
+function asDownloadError(host: string, error: unknown): Error {
+  if (error instanceof DownloadRefused || error instanceof DownloadFailed) return error
+  const detail = error instanceof Error ? error.message : String(error)
+  return new DownloadFailed(host, `the body ended early or is damaged (${detail})`, { cause: error })
+}
+
+function sizeLimit(host: string, maxBytes: number, where: string): Transform {
+  let bytes = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      if (bytes > maxBytes) done(new DownloadRefused(host, `it is longer than ${maxBytes} bytes ${where}`))
+      else done(null, chunk)
+    },
+  })
+}
+
+/** Counts what arrives, against the limit, the promised length and the slowest rate. */
+function wireMeter(host: string, contentLength: number | null, limits: DownloadLimits): Transform {
+  const { maxBytes, minBytesPerSecond = 0, rateWindowMs } = limits
+  let bytes = 0
+  let bytesAtWindow = 0
+  let readerWaited = false
+  const meter = new Transform({
+    transform(this: Transform, chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      if (bytes > maxBytes) return done(new DownloadRefused(host, `it is longer than ${maxBytes} bytes on the wire`))
+      if (!this.push(chunk)) readerWaited = true
+      done()
+    },
+    flush(done) {
+      clearInterval(watch)
+      if (contentLength === null || bytes === contentLength) return done()
+      done(new DownloadFailed(host, `${bytes} of ${contentLength} bytes arrived`))
+    },
+    destroy(error, done) {
+      clearInterval(watch)
+      done(error)
+    },
+  })
+  const leastBytes = (minBytesPerSecond * rateWindowMs) / 1000
+  const watch = setInterval(() => {
+    const slow = bytes - bytesAtWindow < leastBytes
+    const wanted = !readerWaited && meter.readableLength === 0
+    bytesAtWindow = bytes
+    readerWaited = meter.readableLength > 0
+    if (slow && wanted) meter.destroy(new DownloadFailed(host, `slower than ${minBytesPerSecond} bytes a second`))
+  }, rateWindowMs)
+  if (leastBytes === 0) clearInterval(watch)
+  return meter
+}

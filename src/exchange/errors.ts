@@ -1,0 +1,107 @@
+/** What identifies one call in a message: never the key, a header or a body. */
+export type Call = { method: string; url: string }
+
+/**
+ * The exchange with the service broke before an answer was complete.
+ * `requestMayHaveArrived` false: no byte of the request left, so sending it again is safe.
+ */
+export class TransportError extends Error {
+  readonly code = 'exchange_unreachable'
+  readonly requestMayHaveArrived: boolean
+
+  constructor(call: Call, detail: string, requestMayHaveArrived: boolean, cause: unknown) {
+    const arrived = requestMayHaveArrived ? 'the request may have arrived' : 'nothing was sent'
+    super(`${call.method} ${call.url}: the service could not be reached (${detail}); ${arrived}`, { cause })
+    this.name = 'TransportError'
+    this.requestMayHaveArrived = requestMayHaveArrived
+  }
+}
+
+export type HttpErrorCode =
+  | 'exchange_refused'
+  | 'exchange_unauthorized'
+  | 'exchange_forbidden'
+  | 'exchange_not_found'
+  | 'exchange_throttled'
+  | 'exchange_failed'
+
+export type Refusal = {
+  status: number
+  /** The service's own `errorCode`; null when the answer has none. New values can appear. */
+  errorCode: string | null
+  /** The service's own words: for people, never parsed. */
+  serviceMessage: string | null
+  retryAfterMs: number | null
+}
+
+/** The service answered and did not do what was asked. The class of the status decides `code`. Specification: Errors. */
+export class HttpError extends Error {
+  readonly code: HttpErrorCode
+  readonly status: number
+  readonly errorCode: string | null
+  readonly serviceMessage: string | null
+  /** How long the service asks to wait, in milliseconds, capped; null when it does not say. */
+  readonly retryAfterMs: number | null
+  readonly method: string
+  /** Path of the request, without the origin. */
+  readonly path: string
+
+  constructor(call: Call, refusal: Refusal) {
+    const { status, errorCode, serviceMessage } = refusal
+    const said = [errorCode, serviceMessage].filter((part) => part !== null).join(': ')
+    super(`${call.method} ${call.url}: the service answered ${status}${said ? ` (${said})` : ''}. ${adviceFor(status)}`)
+    this.name = 'HttpError'
+    this.code = codeFor(status)
+    this.status = status
+    this.errorCode = errorCode
+    this.serviceMessage = serviceMessage
+    this.retryAfterMs = refusal.retryAfterMs
+    this.method = call.method
+    this.path = new URL(call.url).pathname
+  }
+}
+
+function codeFor(status: number): HttpErrorCode {
+  if (status === 401) return 'exchange_unauthorized'
+  if (status === 403) return 'exchange_forbidden'
+  if (status === 404) return 'exchange_not_found'
+  if (status === 429) return 'exchange_throttled'
+  return status >= 500 ? 'exchange_failed' : 'exchange_refused'
+}
+
+function adviceFor(status: number): string {
+  if (status === 401) return 'Check the API key'
+  if (status === 403) return "Check that the key's profile may use what the request names"
+  if (status === 404) return 'Check the base address and the id'
+  if (status === 429) return 'Lower the request rate'
+  if (status >= 500) return 'The trouble is at the service'
+  if (status < 400) return 'Redirects are not followed: check the base address'
+  return 'The request was not accepted'
+}
+
+/**
+ * A submission may or may not have been accepted. Never send it again before the task list was read and
+ * every task that may be this one is terminal.
+ */
+export class UncertainSubmission extends Error {
+  readonly code = 'submission_uncertain'
+
+  constructor(call: Call, cause: Error) {
+    super(
+      `${call.method} ${call.url}: it is unknown whether the service accepted the request (${cause.message}). ` +
+        'Read the task list before sending it again',
+      { cause },
+    )
+    this.name = 'UncertainSubmission'
+  }
+}
+
+/** The service answered with success and something that is not the promised answer. */
+export class AnswerFormatError extends Error {
+  readonly code = 'exchange_answer_malformed'
+
+  constructor(what: string, options?: ErrorOptions) {
+    super(what, options)
+    this.name = 'AnswerFormatError'
+  }
+}

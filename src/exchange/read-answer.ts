@@ -1,0 +1,58 @@
+import type { Dispatcher } from 'undici'
+import { AnswerFormatError } from './errors.ts'
+
+export type AnswerLimits = {
+  maxAnswerBytes: number
+  /** From the headers to the last byte: a service that sends one byte a second never trips a body time-out. */
+  answerTimeoutMs: number
+}
+
+/** The answer did not end in the time it had. Counts as a broken transport: the rest may still be under way. */
+export class AnswerTimeout extends Error {
+  readonly code = 'ANSWER_TIMEOUT'
+}
+
+/**
+ * Reads an answer whole, within its limits.
+ * @throws {AnswerFormatError} when it is longer than the limit; the connection is dropped then, not drained.
+ * @throws {AnswerTimeout} when it takes longer. What the socket throws passes through.
+ */
+export async function readAnswer(body: Dispatcher.ResponseData['body'], limits: AnswerLimits): Promise<Buffer> {
+  const late = new AnswerTimeout(`the answer took longer than ${limits.answerTimeoutMs} ms`)
+  const timer = setTimeout(() => body.destroy(late), limits.answerTimeoutMs)
+  try {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > limits.maxAnswerBytes) {
+        throw new AnswerFormatError(`the answer is longer than ${limits.maxAnswerBytes} bytes`)
+      }
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Parses an answer as JSON in UTF-8.
+ * @throws {AnswerFormatError} for HTML, an empty body, a coding nobody asked for, or bytes that are no UTF-8, which a
+ * lenient decoder would alter silently.
+ */
+export function parseAnswer(bytes: Buffer, headers: Dispatcher.ResponseData['headers']): unknown {
+  const coding = headerText(headers['content-encoding'])
+  if (coding !== undefined && coding !== 'identity') throw new AnswerFormatError(`the answer is coded as ${coding}`)
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (cause) {
+    const type = headerText(headers['content-type']) ?? 'no content type'
+    throw new AnswerFormatError(`the answer is no JSON (${type}, ${bytes.length} bytes)`, { cause })
+  }
+}
+
+/** A header's value; the first one when it is repeated. */
+export function headerText(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}

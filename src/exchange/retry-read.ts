@@ -1,0 +1,37 @@
+import { type BackOff, backOffMs } from './back-off.ts'
+import { HttpError, TransportError } from './errors.ts'
+
+export type RetrySettings = {
+  backOff: BackOff
+  random: () => number
+  /** Rejects when nothing more is to be tried. */
+  wait: (ms: number) => Promise<unknown>
+  onRetry: (error: Error, attempt: number, waitMs: number) => void
+}
+
+/**
+ * Repeats a read on a broken transport, 429 and 5xx, with growing, jittered waits. Never for anything that writes.
+ * @throws what the last attempt threw; when the wait is given up, what the attempt before it threw.
+ */
+export async function retryRead<T>(read: () => Promise<T>, settings: RetrySettings): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await read()
+    } catch (error) {
+      if (!isPassing(error) || attempt >= settings.backOff.attempts) throw error
+      const askedMs = error instanceof HttpError ? error.retryAfterMs : null
+      const waitMs = backOffMs(settings.backOff, attempt, settings.random(), askedMs)
+      settings.onRetry(error, attempt, waitMs)
+      try {
+        await settings.wait(waitMs)
+      } catch {
+        throw error
+      }
+    }
+  }
+}
+
+function isPassing(error: unknown): error is HttpError | TransportError {
+  if (error instanceof HttpError) return error.code === 'exchange_throttled' || error.code === 'exchange_failed'
+  return error instanceof TransportError
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { AnswerFormatError } from './errors.ts'
+
+/** A JSON object whose unknown fields are kept and ignored: new ones can appear without a new version. */
+export type WireObject = Record<string, unknown>
+
+const wireObject = z.looseObject({})
+const wireText = z.union([z.string(), z.number().transform(String)])
+const wireInteger = z.union([
+  z.int(),
+  z
+    .string()
+    .regex(/^-?\d{1,15}$/)
+    .transform(Number),
+])
+const wireBoolean = z.boolean()
+
+/** The object, or null when the value is none; an array is none. */
+export function objectOf(value: unknown): WireObject | null {
+  const read = wireObject.safeParse(value)
+  return read.success ? read.data : null
+}
+
+/** A string as it is, a number as its text, anything else null. */
+export function textOf(value: unknown): string | null {
+  const read = wireText.safeParse(value)
+  return read.success ? read.data : null
+}
+
+/** An id: a text that is not blank, else null. */
+export function idOf(value: unknown): string | null {
+  const text = textOf(value)
+  return text === null || text.trim() === '' ? null : text
+}
+
+/** An integer, also when it is sent as a string; anything else null. */
+export function integerOf(value: unknown): number | null {
+  const read = wireInteger.safeParse(value)
+  return read.success ? read.data : null
+}
+
+/** A boolean, anything else null. */
+export function booleanOf(value: unknown): boolean | null {
+  const read = wireBoolean.safeParse(value)
+  return read.success ? read.data : null
+}
+
+/**
+ * An instant; null when it is missing or no date. A time without a zone is UTC, as everything the service
+ * states, and not the time of this machine's zone.
+ */
+export function instantOf(value: unknown): Date | null {
+  if (typeof value !== 'string') return null
+  const zoned = /T[\d:.]+$/.test(value) ? `${value}Z` : value
+  const instant = new Date(zoned)
+  return Number.isNaN(instant.getTime()) ? null : instant
+}
+
+/**
+ * The elements of a list that may be missing or null.
+ * @throws {AnswerFormatError} when something else stands in its place: taking it for empty would hide what it says.
+ */
+export function listOf(value: unknown, where: string): unknown[] {
+  if (value === undefined || value === null) return []
+  if (Array.isArray(value)) return value
+  throw new AnswerFormatError(`${where} is no list`)
+}

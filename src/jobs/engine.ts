@@ -1,0 +1,174 @@
+import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
+import type { Config } from '../config/schema.ts'
+import type { RunTrigger } from '../db/tables/run.ts'
+import type { Deps } from '../pipeline/deps.ts'
+import type { Looks } from '../pipeline/looks.ts'
+import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
+import { lookAtSubmission } from '../pipeline/push/look-at-submission.ts'
+import { StopRun } from '../pipeline/stop-run.ts'
+import type { Job } from './job.ts'
+import { lookAtRun, stopRun } from './look-at-run.ts'
+
+const queues = { run: 'look-at-run', submission: 'look-at-submission', page: 'look-at-page' } as const
+
+/** The longest pause before a look that failed is tried again, in seconds. */
+const longestPauseSeconds = 60
+
+export type Engine = {
+  looks: Looks
+  /** Begins to work off looks. Without it a process only asks for them. */
+  work(deps: Deps, jobs: readonly Job[]): Promise<void>
+  /** Takes no more looks, lets those at hand end within the configured time, and closes. */
+  stop(): Promise<void>
+}
+
+/**
+ * The queue of looks: pg-boss on the database that holds the domain tables. A look says only "look at this now, or at
+ * that time"; the tables are the truth. A worker that dies is noticed by its missed heartbeat.
+ */
+export async function startEngine(url: string, config: Config, onError: (error: Error) => void): Promise<Engine> {
+  const { engine } = config
+  const boss = new PgBoss({
+    connectionString: url,
+    schema: 'nightferry_queue',
+    application_name: 'nightferry queue',
+    max: 4,
+    schedule: false,
+    useListenNotify: true,
+    monitorIntervalSeconds: Math.min(engine.heartbeatSeconds, 30),
+    superviseIntervalSeconds: Math.min(engine.heartbeatSeconds, 30),
+  })
+  boss.on('error', onError)
+  await boss.start()
+  for (const name of Object.values(queues)) {
+    await boss.createQueue(name, {
+      notify: true,
+      heartbeatSeconds: engine.heartbeatSeconds,
+      expireInSeconds: 6 * 3600,
+      // Pauses double from a second to the longest; then one a minute, for as long as the configuration tolerates.
+      retryLimit: 6 + Math.ceil(config.exchange.giveUpAfterMs / 1000 / longestPauseSeconds),
+      retryDelay: 1,
+      retryBackoff: true,
+      retryDelayMax: longestPauseSeconds,
+      deleteAfterSeconds: 3600,
+    })
+  }
+
+  const looks: Looks = {
+    atRun: async (trx, runId) => {
+      await boss.send(queues.run, { id: runId }, { db: fromKysely(trx) })
+    },
+    atSubmissions: (trx, ids, delayMs) => sendMany(boss, queues.submission, trx, ids, delayMs),
+    atPages: (trx, ids, delayMs) => sendMany(boss, queues.page, trx, ids, delayMs),
+  }
+
+  const work = async (deps: Deps, jobs: readonly Job[]): Promise<void> => {
+    const pollSeconds = engine.jobPollMs / 1000
+    const handle = (queue: string, concurrency: number, look: (id: number) => Promise<void>) =>
+      boss.work<{ id: number }>(
+        queue,
+        {
+          includeMetadata: true,
+          localConcurrency: concurrency,
+          pollingIntervalSeconds: pollSeconds,
+          notifyPollingIntervalSeconds: pollSeconds,
+        },
+        async ([job]) => {
+          if (job) await guarded(deps, queue, job as JobWithMetadata<{ id: number }>, look)
+        },
+      )
+    await handle(queues.run, 1, async (id) => {
+      const { job: name } = await deps.db
+        .selectFrom('run')
+        .select('job')
+        .where('run_id', '=', id)
+        .executeTakeFirstOrThrow()
+      const job = jobs.find((known) => known.name === name)
+      if (job === undefined)
+        throw new StopRun('job_unknown', `Run ${id} is of the job ${name}, which this version does not know`)
+      await lookAtRun(deps, job, id)
+    })
+    await handle(queues.submission, engine.submissionsAtOnce, (id) => lookAtSubmission(deps, id))
+    await handle(queues.page, config.pull.pagesAtOnce, (id) => lookAtPage(deps, id))
+  }
+
+  return {
+    looks,
+    work,
+    stop: async () => {
+      await boss.stop({ graceful: true, timeout: engine.shutdownMs, close: true })
+    },
+  }
+}
+
+async function sendMany(
+  boss: PgBoss,
+  queue: string,
+  trx: Parameters<typeof fromKysely>[0],
+  ids: readonly number[],
+  delayMs = 0,
+): Promise<void> {
+  if (ids.length === 0) return
+  const startAfter = delayMs > 0 ? { startAfter: new Date(Date.now() + delayMs) } : {}
+  await boss.insert(
+    queue,
+    ids.map((id) => ({ data: { id }, ...startAfter })),
+    { db: fromKysely(trx) },
+  )
+}
+
+/** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */
+async function guarded(
+  deps: Deps,
+  queue: string,
+  job: JobWithMetadata<{ id: number }>,
+  look: (id: number) => Promise<void>,
+): Promise<void> {
+  try {
+    await look(job.data.id)
+  } catch (error) {
+    const run = await runBehind(deps, queue, job.data.id)
+    const final = isFinal(error, run?.trigger) || job.retryCount >= job.retryLimit
+    deps.logger[final ? 'error' : 'warn'](
+      { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },
+      'look_failed',
+    )
+    if (!final) throw error
+    if (run !== undefined) await stopRun(deps, run, error)
+  }
+}
+
+/** Errors whose cause a person has to mend: another attempt in a minute would end the same way. */
+const finalCodes = new Set([
+  'exchange_unauthorized',
+  'exchange_forbidden',
+  'exchange_not_found',
+  'exchange_refused',
+  'exchange_answer_malformed',
+  'partner_query_failed',
+])
+
+/** Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached. */
+const finalByHand = new Set(['exchange_unreachable', 'exchange_failed', 'exchange_throttled', 'partner_unreachable'])
+
+function isFinal(error: unknown, trigger: RunTrigger | undefined): boolean {
+  const { code } = error as { code?: unknown }
+  if (error instanceof StopRun) return true
+  return typeof code === 'string' && (finalCodes.has(code) || (trigger === 'cli' && finalByHand.has(code)))
+}
+
+function describe(error: unknown): { code: unknown; message: string; stack: string | undefined } {
+  const { code, message, stack } = error as { code?: unknown; message?: string; stack?: string }
+  return { code, message: message ?? String(error), stack }
+}
+
+async function runBehind(deps: Deps, queue: string, id: number) {
+  const runs = deps.db.selectFrom('run').select(['run.run_id', 'run.step', 'run.trigger'])
+  if (queue === queues.run) return await runs.where('run.run_id', '=', id).executeTakeFirst()
+  const bySubmission = runs.innerJoin('submission', 'submission.run_id', 'run.run_id')
+  if (queue === queues.submission) return await bySubmission.where('submission_id', '=', id).executeTakeFirst()
+  return await bySubmission
+    .innerJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
+    .where('page_id', '=', id)
+    .executeTakeFirst()
+}

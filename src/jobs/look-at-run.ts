@@ -1,0 +1,52 @@
+import { withRunLock } from '../db/locks/advisory-lock.ts'
+import { failRun } from '../db/runs/end-run.ts'
+import type { Run } from '../db/tables/run.ts'
+import type { Deps } from '../pipeline/deps.ts'
+import { StopRun } from '../pipeline/stop-run.ts'
+import type { Job } from './job.ts'
+
+/**
+ * Takes a run as far as it can go: from the step at which it stands until one has to wait. Where it stands is
+ * committed after each step, so whoever looks next begins there.
+ */
+export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<void> {
+  await withRunLock(deps.pool, runId, async () => {
+    for (;;) {
+      const run = await deps.db.selectFrom('run').selectAll().where('run_id', '=', runId).executeTakeFirst()
+      if (run === undefined || run.state !== 'running') return
+      const index = job.steps.findIndex(({ name }) => name === run.step)
+      const step = job.steps[index]
+      if (step === undefined) {
+        throw new StopRun(
+          'step_unknown',
+          `Run ${runId} stands at the step ${run.step}, which this version does not know`,
+        )
+      }
+      if ((await step.run(deps, run)) === 'waiting') return
+      const next = job.steps[index + 1]
+      if (next === undefined) return
+      await deps.db
+        .updateTable('run')
+        .set({ step: next.name })
+        .where('run_id', '=', runId)
+        .where('step', '=', run.step)
+        .execute()
+      deps.logger.info({ run_id: runId, step: run.step, next: next.name }, 'step_done')
+    }
+  })
+}
+
+/**
+ * Ends a run over an error that trying again will not mend, and says so. The code and the message are what a person
+ * reads in the morning.
+ */
+export async function stopRun(deps: Deps, run: Pick<Run, 'run_id' | 'step'>, error: unknown): Promise<void> {
+  const { code, message } = error as { code?: unknown; message?: string }
+  const failure = {
+    code: typeof code === 'string' ? code : 'internal_error',
+    message: message ?? String(error),
+    step: run.step,
+  }
+  await failRun(deps.db, run.run_id, failure, deps.now())
+  deps.logger.error({ run_id: run.run_id, ...failure }, 'run_failed')
+}

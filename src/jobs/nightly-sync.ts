@@ -1,0 +1,38 @@
+import { extract } from '../pipeline/delta/extract.ts'
+import { fetchReferenceData } from '../pipeline/fetch-reference-data.ts'
+import { completeSearch } from '../pipeline/pull/complete-search.ts'
+import { planSearch } from '../pipeline/pull/plan-search.ts'
+import { planWave } from '../pipeline/push/plan-wave.ts'
+import { preflight } from '../pipeline/push/preflight.ts'
+import { finishWithReport } from '../pipeline/report/finish-with-report.ts'
+import type { Job } from './job.ts'
+
+/**
+ * Every night: learn what the service knows, read what changed at the partner, refuse what cannot be right, send the
+ * rest wave by wave until nothing is ready and nothing is in flight, bring the computed calculators back, and say what
+ * became of everything.
+ */
+export const nightlySync: Job = {
+  name: 'nightly-sync',
+  steps: [
+    { name: 'reference', run: (deps) => once(fetchReferenceData(deps)) },
+    { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
+    { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
+    {
+      name: 'push',
+      run: async (deps, run) => until(await deps.db.transaction().execute((trx) => planWave(deps, run, trx))),
+    },
+    { name: 'pull', run: async (deps, run) => until(await planSearch(deps, run)) },
+    { name: 'reconcile', run: (deps, run) => once(completeSearch(deps, run)) },
+    { name: 'report', run: (deps, run) => once(finishWithReport(deps, run)) },
+  ],
+}
+
+async function once(work: Promise<void>): Promise<'done'> {
+  await work
+  return 'done'
+}
+
+function until(underWay: boolean): 'done' | 'waiting' {
+  return underWay ? 'waiting' : 'done'
+}

@@ -1,0 +1,116 @@
+import { type StreamConfig, type StreamName, streamNames } from '../../config/schema.ts'
+import { withSession } from '../../db/database.ts'
+import { type LandedCounts, landRows } from '../../db/ledger/land-rows.ts'
+import { type DeltaRows, openPartnerSnapshot, type PartnerSnapshot } from '../../db/partner/partner-snapshot.ts'
+import type { Run } from '../../db/tables/run.ts'
+import type { Deps } from '../deps.ts'
+import { type PartnerRow, streamShapes } from './stream-rows.ts'
+
+/**
+ * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and
+ * lands in the transaction that moves its watermark; a stream that this run has read already is left alone.
+ *
+ * @throws {PartnerDatabaseError} when the partner's database cannot be reached or a query of the configuration fails.
+ */
+export async function extract(deps: Deps, run: Run): Promise<void> {
+  const { config, required, db } = deps
+  const done = await db.selectFrom('run_stream').select('stream').where('run_id', '=', run.run_id).execute()
+  const streams = streamNames.filter((name) => config.streams[name] && !done.some(({ stream }) => stream === name))
+  if (streams.length === 0) return
+
+  const snapshot = await openPartnerSnapshot({
+    url: required.partnerUrl,
+    statementTimeoutMs: config.partner.statementTimeoutMs,
+  })
+  try {
+    for (const name of streams) {
+      const stream = config.streams[name]
+      if (stream) await extractStream(deps, run, snapshot, name, stream)
+    }
+  } finally {
+    await snapshot.close()
+  }
+}
+
+async function extractStream(
+  deps: Deps,
+  run: Run,
+  snapshot: PartnerSnapshot,
+  name: StreamName,
+  stream: StreamConfig,
+): Promise<void> {
+  const counts = await withSession(deps.pool, ({ client, db }) =>
+    db.transaction().execute(async (trx) => {
+      const before = await trx
+        .selectFrom('stream_watermark')
+        .select('watermark')
+        .where('stream', '=', name)
+        .executeTakeFirst()
+      const seen: Seen = { newestCursor: null, nullCursors: 0 }
+      const rows = snapshot.read({
+        stream: name,
+        query: stream.query,
+        columns: streamShapes[name].columns,
+        cursor: stream.cursor,
+        from: before?.watermark ?? null,
+        overlapMs: deps.config.partner.overlapMs,
+        fetchRows: deps.config.partner.fetchRows,
+      })
+      const landed = await landRows(client, trx, name, csvLines(name, rows, seen), streamShapes[name].foldedKey)
+      const watermark = seen.newestCursor ?? before?.watermark ?? null
+      if (watermark !== null) {
+        await trx
+          .insertInto('stream_watermark')
+          .values({ stream: name, watermark, run_id: run.run_id })
+          .onConflict((conflict) =>
+            conflict.column('stream').doUpdateSet({ watermark, run_id: run.run_id, moved_at: deps.now() }),
+          )
+          .execute()
+      }
+      await trx
+        .insertInto('run_stream')
+        .values({
+          run_id: run.run_id,
+          stream: name,
+          ...landed,
+          null_cursor: seen.nullCursors,
+          pending: null,
+          watermark_before: before?.watermark ?? null,
+          watermark_after: watermark,
+        })
+        .execute()
+      return { ...landed, nullCursors: seen.nullCursors }
+    }),
+  )
+  logExtracted(deps, run, name, counts)
+}
+
+function logExtracted(deps: Deps, run: Run, stream: StreamName, counts: LandedCounts & { nullCursors: number }): void {
+  deps.logger.info({ run_id: run.run_id, stream, ...counts }, 'stream_extracted')
+  if (counts.nullCursors > 0) {
+    deps.logger.warn({ run_id: run.run_id, stream, rows: counts.nullCursors }, 'rows_without_cursor')
+  }
+}
+
+type Seen = { newestCursor: string | null; nullCursors: number }
+
+/** Rows as COPY's CSV; notes the newest cursor on the way, which the server's order makes the last one. */
+async function* csvLines(stream: StreamName, batches: DeltaRows, seen: Seen): AsyncGenerator<string> {
+  const { columns, toRow } = streamShapes[stream]
+  for await (const batch of batches) {
+    let lines = ''
+    for (const values of batch) {
+      const cursor = values[columns.length] ?? null
+      if (cursor === null) seen.nullCursors += 1
+      else seen.newestCursor = cursor
+      const row: PartnerRow = Object.fromEntries(columns.map((column, index) => [column, values[index] ?? null]))
+      const landing = toRow(row, row.partner_id ?? '')
+      lines += `${quoted(landing.partnerId)},${quoted(landing.rowKey)},${quoted(JSON.stringify(landing.content))}\n`
+    }
+    yield lines
+  }
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`
+}

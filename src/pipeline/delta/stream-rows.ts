@@ -1,0 +1,122 @@
+import type { StreamName } from '../../config/schema.ts'
+
+/** A ledger row as a stream's partner row describes it. */
+export type LandingRow = { partnerId: string; rowKey: string; content: Record<string, unknown> }
+
+/** A partner row: every column as the partner's server prints it, or null. */
+export type PartnerRow = Record<string, string | null>
+
+export type StreamShape = {
+  /** The columns that the stream's query must yield: an interface. */
+  columns: readonly string[]
+  /**
+   * Several partner rows make one ledger row: their contents are merged, key by key under `foldedKey`,
+   * into what the ledger holds, because a delta brings only those that changed.
+   */
+  foldedKey?: 'inputs'
+  toRow: (row: PartnerRow, partnerId: string) => LandingRow
+}
+
+/**
+ * How each stream's rows land in the ledger. The row key says what a row writes at the service,
+ * so that two rows with one key would overwrite each other there.
+ */
+export const streamShapes: Record<StreamName, StreamShape> = {
+  properties: {
+    columns: [
+      'partner_id',
+      'name',
+      'street',
+      'latitude',
+      'longitude',
+      'country_code',
+      'airport_code',
+      'hotel_code',
+      'booking_id',
+    ],
+    toRow: ({ partner_id: _, ...details }, partnerId) => ({ partnerId, rowKey: partnerId, content: present(details) }),
+  },
+  framework_answers: {
+    columns: [
+      'partner_id',
+      'framework_id',
+      'period_type',
+      'year',
+      'month',
+      'data_point_id',
+      'value',
+      'value_type',
+      'unit_id',
+    ],
+    toRow: ({ partner_id: _, ...answer }, partnerId) => ({
+      partnerId,
+      rowKey: keyOf(
+        partnerId,
+        answer.framework_id,
+        answer.period_type,
+        answer.year,
+        monthOf(answer),
+        answer.data_point_id,
+      ),
+      content: present({ ...answer, month: monthOf(answer) }),
+    }),
+  },
+  omissions: {
+    columns: ['partner_id', 'period_type', 'year', 'month', 'question_id'],
+    toRow: ({ partner_id: _, ...omission }, partnerId) => ({
+      partnerId,
+      rowKey: keyOf(partnerId, omission.period_type, omission.year, monthOf(omission), omission.question_id),
+      content: present({ ...omission, month: monthOf(omission) }),
+    }),
+  },
+  calculator_inputs: {
+    columns: ['partner_id', 'year', 'month', 'field_type_id', 'value'],
+    foldedKey: 'inputs',
+    toRow: (row, partnerId) => ({
+      partnerId,
+      rowKey: keyOf(partnerId, row.year, row.month),
+      content: {
+        ...present({ year: row.year ?? null, month: row.month ?? null }),
+        inputs: { [row.field_type_id ?? '']: row.value },
+      },
+    }),
+  },
+  calculator_settings: {
+    columns: ['partner_id', 'automatic_yearly_calculation', 'automatic_publishing'],
+    toRow: ({ partner_id: _, ...switches }, partnerId) => ({
+      partnerId,
+      rowKey: partnerId,
+      content: present(switches),
+    }),
+  },
+  custom_property_values: {
+    columns: ['partner_id', 'property_id', 'value'],
+    toRow: ({ partner_id: _, ...value }, partnerId) => ({
+      partnerId,
+      rowKey: keyOf(partnerId, value.property_id),
+      content: present(value),
+    }),
+  },
+  standard_holders: {
+    columns: ['partner_id', 'standard_id', 'level', 'start_date', 'expiry_date'],
+    toRow: ({ partner_id: _, ...holder }, partnerId) => ({
+      partnerId,
+      rowKey: keyOf(partnerId, holder.standard_id),
+      content: present(holder),
+    }),
+  },
+}
+
+/** An omitted month of a yearly period means January (Framework answers upsert request). */
+function monthOf(row: PartnerRow): string | null {
+  return row.month ?? (row.period_type === 'Yearly' ? '1' : null)
+}
+
+function keyOf(...parts: (string | null | undefined)[]): string {
+  return JSON.stringify(parts.map((part) => part ?? null))
+}
+
+/** Absent and null are one thing here; leaving nulls out keeps the content's hash from depending on which it was. */
+function present(columns: PartnerRow): Record<string, string> {
+  return Object.fromEntries(Object.entries(columns).filter((entry): entry is [string, string] => entry[1] !== null))
+}

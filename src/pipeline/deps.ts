@@ -1,0 +1,21 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import type { Required } from '../config/require-settings.ts'
+import type { Config } from '../config/schema.ts'
+import type { Database } from '../db/database.ts'
+import type { ExchangeClient } from '../exchange/client.ts'
+import type { Contract } from '../exchange/contract.ts'
+import type { Looks } from './looks.ts'
+
+/** What every stage works with. Clock, pools and the client are given, so that a test can give its own. */
+export type Deps = {
+  config: Config
+  required: Required
+  contract: Contract
+  pool: pg.Pool
+  db: Database
+  exchange: ExchangeClient
+  looks: Looks
+  logger: Logger
+  now: () => Date
+}

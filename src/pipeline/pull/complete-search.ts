@@ -1,0 +1,33 @@
+import type { Run } from '../../db/tables/run.ts'
+import type { Deps } from '../deps.ts'
+import { searchKind } from '../push/kinds.ts'
+import { finishSearch } from './finish-search.ts'
+
+/**
+ * Once every page of the run's search is loaded: what it should have returned and did not is tombstoned. A search
+ * with a page that failed proves nothing about what is absent.
+ */
+export async function completeSearch(deps: Deps, run: Run): Promise<void> {
+  const pages = await deps.db
+    .selectFrom('submission')
+    .leftJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
+    .select(['submission.submission_id', 'search_page.state'])
+    .where('run_id', '=', run.run_id)
+    .where('kind', '=', searchKind)
+    .where('submission.state', '=', 'settled')
+    .execute()
+  const search = pages[0]
+  if (search === undefined || pages.some(({ state }) => state === 'failed')) return
+  const { calculatorTypeIds, minSeenShare } = deps.config.pull
+  const result = await deps.db.transaction().execute(async (trx) => {
+    const finished = await finishSearch(trx, search.submission_id, { calculatorTypeIds, minSeenShare })
+    await trx
+      .updateTable('submission')
+      .set({ search_result: JSON.stringify(finished) })
+      .where('submission_id', '=', search.submission_id)
+      .where('search_result', 'is', null)
+      .execute()
+    return finished
+  })
+  deps.logger.info({ run_id: run.run_id, submission_id: search.submission_id, ...result }, 'search_completed')
+}

@@ -1,0 +1,95 @@
+import type { parser } from 'stream-json/core/parser.js'
+import type { PageLimits } from './page-limits.ts'
+
+export type Token = parser.Token
+
+/** Stands where an object gave the same key twice: neither value can be trusted to be the one that was meant. */
+export const doubledKey = Symbol('doubled key')
+
+type Container = unknown[] | Record<string, unknown>
+
+/** What a token weighs besides its characters: about what an empty array costs in memory, against its two characters. */
+const tokenWeight = 8
+
+/**
+ * Builds one list element from tokens, within `limits.maxElementSize`.
+ * Objects have no prototype, so that a key such as `__proto__` is a key like any other.
+ */
+export class ElementAssembler {
+  readonly #maxSize: number
+  #open: { container: Container; key: string }[] = []
+  #text = ''
+  #size = 0
+  #value: unknown
+
+  constructor(limits: PageLimits) {
+    this.#maxSize = limits.maxElementSize
+  }
+
+  /** The element, once `push` has returned 'whole'. */
+  take(): unknown {
+    const value = this.#value
+    this.#value = undefined
+    this.#size = 0
+    return value
+  }
+
+  /** @returns 'whole' when the token ended the element, 'too_large' when the element outgrew its limit. */
+  push(token: Token): 'open' | 'whole' | 'too_large' {
+    this.#size += tokenWeight
+    switch (token.name) {
+      case 'startObject':
+        return this.#enter(Object.create(null) as Record<string, unknown>)
+      case 'startArray':
+        return this.#enter([])
+      case 'endObject':
+      case 'endArray':
+        this.#open.pop()
+        return this.#state()
+      case 'startKey':
+      case 'startString':
+      case 'startNumber':
+        this.#text = ''
+        return this.#state(true)
+      case 'stringChunk':
+      case 'numberChunk':
+        this.#text += token.value
+        this.#size += token.value.length
+        return this.#state(true)
+      case 'endKey': {
+        const frame = this.#open.at(-1)
+        if (frame !== undefined) frame.key = this.#text
+        return this.#state()
+      }
+      case 'endString':
+        return this.#put(this.#text)
+      case 'endNumber':
+        return this.#put(Number(this.#text))
+      case 'trueValue':
+      case 'falseValue':
+      case 'nullValue':
+        return this.#put(token.value)
+      default:
+        return this.#state()
+    }
+  }
+
+  #enter(container: Container): 'open' | 'whole' | 'too_large' {
+    this.#put(container)
+    this.#open.push({ container, key: '' })
+    return this.#state()
+  }
+
+  #put(value: unknown): 'open' | 'whole' | 'too_large' {
+    const frame = this.#open.at(-1)
+    if (frame === undefined) this.#value = value
+    else if (Array.isArray(frame.container)) frame.container.push(value)
+    else frame.container[frame.key] = frame.key in frame.container ? doubledKey : value
+    return this.#state()
+  }
+
+  #state(insideText = false): 'open' | 'whole' | 'too_large' {
+    if (this.#size > this.#maxSize) return 'too_large'
+    return this.#open.length === 0 && !insideText ? 'whole' : 'open'
+  }
+}

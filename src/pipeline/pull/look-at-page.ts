@@ -1,0 +1,87 @@
+import { withSession } from '../../db/database.ts'
+import { withPageLock } from '../../db/locks/advisory-lock.ts'
+import type { SearchPage } from '../../db/tables/search-page.ts'
+import { DownloadFailed } from '../../exchange/download-errors.ts'
+import type { Deps } from '../deps.ts'
+import { openResult } from '../open-result.ts'
+import { backOffMs } from '../push/call-failed.ts'
+import { loadPage } from './load-page.ts'
+
+/** Attempts at one page before it counts as failed: enough for a service that restarts, few enough to end the night. */
+const attempts = 6
+
+/** What says that a page cannot be had or read as it is; anything else is trouble of ours and is tried again by the engine. */
+const pageCodes = new Set(['download_failed', 'download_refused', 'page_malformed'])
+
+type ListedPage = SearchPage & { run_id: number; correlation_id: string | null }
+
+/**
+ * Loads one page of a search, whole or not at all. A page that was loaded is left alone. An expired address is renewed
+ * through the task; a page that cannot be had is marked failed with its reason, and the others go on.
+ */
+export async function lookAtPage(deps: Deps, pageId: number): Promise<void> {
+  await withPageLock(deps.pool, pageId, async () => {
+    const page = await deps.db
+      .selectFrom('search_page')
+      .innerJoin('submission', 'submission.submission_id', 'search_page.submission_id')
+      .innerJoin('run', 'run.run_id', 'submission.run_id')
+      .selectAll('search_page')
+      .select(['submission.run_id', 'submission.correlation_id'])
+      .where('page_id', '=', pageId)
+      .where('search_page.state', '=', 'listed')
+      .where('run.state', '=', 'running')
+      .executeTakeFirst()
+    if (page === undefined) return
+    try {
+      await load(deps, page)
+    } catch (error) {
+      const { code } = error as { code?: string }
+      if (code === undefined || !pageCodes.has(code)) throw error
+      await pageFailed(deps, page, error as Error & { code: string })
+    }
+  })
+}
+
+async function load(deps: Deps, page: ListedPage): Promise<void> {
+  const { maxDepth, maxElementSize, calculatorTypeIds } = deps.config.pull
+  const { body } = await openResult(deps, page.url)
+  try {
+    const counts = await withSession(deps.pool, (session) =>
+      loadPage(session, page, body, {
+        contract: deps.contract,
+        calculatorTypeIds,
+        limits: { maxDepth, maxElementSize, maxQuarantineRows: 1_000 },
+      }),
+    )
+    deps.logger.info({ run_id: page.run_id, page_id: page.page_id, ...counts }, 'page_loaded')
+  } finally {
+    body.destroy()
+  }
+  await deps.db.transaction().execute((trx) => deps.looks.atRun(trx, page.run_id))
+}
+
+async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: string }): Promise<void> {
+  const failures = page.failures + 1
+  const url = error instanceof DownloadFailed && error.expired ? await freshUrl(deps, page) : page.url
+  const over = failures >= attempts || error.code === 'download_refused'
+  deps.logger.warn(
+    { run_id: page.run_id, page_id: page.page_id, code: error.code, reason: error.message, failures },
+    'page_failed',
+  )
+  await deps.db.transaction().execute(async (trx) => {
+    await trx
+      .updateTable('search_page')
+      .set({ failures, url, error_code: error.code, error_message: error.message, state: over ? 'failed' : 'listed' })
+      .where('page_id', '=', page.page_id)
+      .where('state', '=', 'listed')
+      .execute()
+    if (over) await deps.looks.atRun(trx, page.run_id)
+    else await deps.looks.atPages(trx, [page.page_id], backOffMs(failures))
+  })
+}
+
+async function freshUrl(deps: Deps, page: ListedPage): Promise<string> {
+  if (page.correlation_id === null) return page.url
+  const { pageUrls } = await deps.exchange.getTask(page.correlation_id)
+  return pageUrls[page.ordinal] ?? page.url
+}

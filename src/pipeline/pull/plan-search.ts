@@ -1,0 +1,46 @@
+import type { Run } from '../../db/tables/run.ts'
+import type { Deps } from '../deps.ts'
+import { searchKind } from '../push/kinds.ts'
+import { unfinishedStates } from '../push/submission-state.ts'
+import { StopRun } from '../stop-run.ts'
+
+/**
+ * Plans the run's calculator search, once, and waits for it and its pages.
+ * @returns true while the search or one of its pages is still under way.
+ * @throws {StopRun} when the service could not do the search.
+ */
+export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
+  return await deps.db.transaction().execute(async (trx) => {
+    const search = await trx
+      .selectFrom('submission')
+      .selectAll()
+      .where('run_id', '=', run.run_id)
+      .where('kind', '=', searchKind)
+      .where('state', '!=', 'abandoned')
+      .executeTakeFirst()
+    if (search === undefined) {
+      const { submission_id } = await trx
+        .insertInto('submission')
+        .values({ run_id: run.run_id, kind: searchKind, state: 'planned', row_count: 0 })
+        .returning('submission_id')
+        .executeTakeFirstOrThrow()
+      await deps.looks.atSubmissions(trx, [submission_id])
+      return true
+    }
+    if (unfinishedStates.includes(search.state)) return true
+    if (search.state !== 'settled' || search.error_code !== null) {
+      throw new StopRun(
+        search.error_code ?? 'search_failed',
+        `The calculator search ${search.correlation_id ?? ''} brought nothing: ${search.error_message ?? search.state}. What was sent is safe; run again to load`,
+      )
+    }
+    const listed = await trx
+      .selectFrom('search_page')
+      .select('page_id')
+      .where('submission_id', '=', search.submission_id)
+      .where('state', '=', 'listed')
+      .limit(1)
+      .executeTakeFirst()
+    return listed !== undefined
+  })
+}

@@ -1,0 +1,160 @@
+import { getManyValues, isMany, none } from 'stream-chain/defs.js'
+import { jsonParser } from 'stream-json/core/parser.js'
+import type { Contract } from '../../exchange/contract.ts'
+import { ElementAssembler, type Token } from './element-assembler.ts'
+import { PageFormatError } from './page-format-error.ts'
+import type { PageLimits } from './page-limits.ts'
+
+export type PageElementKind = 'customProperty' | 'calculatorVariable' | 'company'
+
+/** One element of one of the page's lists, not yet judged. */
+export type PageElement = {
+  kind: PageElementKind
+  value: unknown
+  /** Position in its list, from 0. */
+  ordinal: number
+}
+
+/** Bytes parsed at once: a body may hand over chunks of any size, and the tokens of one piece are held together. */
+const pieceBytes = 64 * 1024
+
+/**
+ * Reads a calculator search page as it arrives, in any key order, holding one element at a time.
+ * See "Calculator search result page" in the specification.
+ *
+ * One byte-order mark at the start is ignored, as RFC 8259 section 8.1 allows: writers on some platforms add it.
+ * Top-level keys that the specification does not know are streamed past, however large.
+ *
+ * @throws {PageFormatError} when the structure is wrong: no strict UTF-8, no JSON, cut short, anything behind the end,
+ *   no object, the company list missing or given twice, a list that is no array, nested too deep, an element too large.
+ *   Elements before that place have been yielded by then: the caller must be able to undo them.
+ */
+export async function* readPage(
+  body: AsyncIterable<Uint8Array>,
+  { contract, limits }: { contract: Contract; limits: PageLimits },
+): AsyncGenerator<PageElement, void, undefined> {
+  const page = new PageReader(contract, limits)
+  for await (const chunk of body) {
+    for (let start = 0; start < chunk.byteLength; start += pieceBytes) {
+      yield* page.read(chunk.subarray(start, start + pieceBytes))
+    }
+  }
+  yield* page.end()
+}
+
+class PageReader {
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true })
+  readonly #parse = jsonParser({ packValues: false })
+  readonly #kinds: Map<string, PageElementKind>
+  readonly #companies: string
+  readonly #limits: PageLimits
+  readonly #element: ElementAssembler
+  readonly #seen = new Set<string>()
+  #characters = 0
+  #depth = 0
+  #closed = false
+  #key = ''
+  #kind: PageElementKind | undefined
+  #ordinal = 0
+
+  constructor(contract: Contract, limits: PageLimits) {
+    const names = contract.names.calculatorsPage
+    this.#kinds = new Map([
+      [names.customProperties, 'customProperty'],
+      [names.calculatorVariables, 'calculatorVariable'],
+      [names.companies, 'company'],
+    ])
+    this.#companies = names.companies
+    this.#limits = limits
+    this.#element = new ElementAssembler(limits)
+  }
+
+  *read(bytes: Uint8Array): Generator<PageElement, void, undefined> {
+    const text = this.#decode(bytes)
+    yield* this.#walk(this.#tokens(text))
+    this.#characters += text.length
+  }
+
+  *end(): Generator<PageElement, void, undefined> {
+    yield* this.#walk(this.#tokens(this.#decode()))
+    yield* this.#walk(this.#tokens(none))
+    if (!this.#closed) throw this.#refusal('it ends before the document does')
+    if (!this.#seen.has(this.#companies)) throw this.#refusal(`it has no list "${this.#companies}"`)
+  }
+
+  #decode(bytes?: Uint8Array): string {
+    try {
+      return bytes === undefined ? this.#decoder.decode() : this.#decoder.decode(bytes, { stream: true })
+    } catch (error) {
+      throw this.#refusal('its bytes are not UTF-8', error)
+    }
+  }
+
+  #tokens(text: string | typeof none): Token[] {
+    try {
+      // A flushable stage is ended by calling it with `none`, which its type does not say.
+      const parsed = this.#parse(text as string)
+      return isMany(parsed) ? (getManyValues(parsed) as Token[]) : []
+    } catch (error) {
+      throw this.#refusal(`its text is not JSON (${(error as Error).message})`, error)
+    }
+  }
+
+  *#walk(tokens: Token[]): Generator<PageElement, void, undefined> {
+    for (const token of tokens) {
+      const { name } = token
+      const opens = name === 'startObject' || name === 'startArray'
+      const closes = name === 'endObject' || name === 'endArray'
+      if (closes) this.#depth--
+      const depth = this.#depth
+      if (opens && ++this.#depth > this.#limits.maxDepth) {
+        throw this.#refusal(`it is nested deeper than ${this.#limits.maxDepth} levels`)
+      }
+
+      if (depth === 0) {
+        if (closes) this.#closed = true
+        else if (name !== 'startObject') throw this.#refusal('it is no object')
+      } else if (depth === 1) {
+        this.#topLevel(token)
+      } else if (this.#kind !== undefined) {
+        const state = this.#element.push(token)
+        if (state === 'too_large') {
+          throw this.#refusal(`the element is larger than the limit of ${this.#limits.maxElementSize}`)
+        }
+        if (state === 'whole') yield { kind: this.#kind, value: this.#element.take(), ordinal: this.#ordinal++ }
+      }
+    }
+  }
+
+  /** A token right inside the top object: a key, or the start or end of its value. */
+  #topLevel(token: Token): void {
+    switch (token.name) {
+      case 'startKey':
+        this.#key = ''
+        this.#kind = undefined
+        return
+      case 'endKey':
+        this.#kind = this.#kinds.get(this.#key)
+        this.#ordinal = 0
+        if (this.#kind === undefined) return
+        if (this.#seen.has(this.#key)) throw this.#refusal(`it has the list "${this.#key}" twice`)
+        this.#seen.add(this.#key)
+        return
+      case 'startArray':
+      case 'endArray':
+        return
+      case 'stringChunk':
+        // A key beyond any name of ours need not be kept whole; the value of an unknown key is not kept at all.
+        if (this.#kind === undefined && this.#key.length <= 256) this.#key += token.value
+        return
+      default:
+        if (this.#kind !== undefined) throw this.#refusal(`"${this.#key}" is no array`)
+    }
+  }
+
+  #refusal(reason: string, cause?: unknown): PageFormatError {
+    const element = this.#kind === undefined ? '' : `at ${this.#key}[${this.#ordinal}], `
+    const place = `${element}after character ${this.#characters}`
+    return new PageFormatError(place, reason, cause === undefined ? undefined : { cause })
+  }
+}

@@ -1,0 +1,45 @@
+import type { Submission } from '../../db/tables/submission.ts'
+import type { Deps } from '../deps.ts'
+import { StopRun } from '../stop-run.ts'
+
+/** Milliseconds before the n-th next attempt after failures in a row: doubling from half a second, a minute at most. */
+export function backOffMs(failures: number): number {
+  return Math.min(500 * 2 ** Math.min(failures, 10), 60_000)
+}
+
+/**
+ * A call about a submission failed in a way that says nothing about the submission: look again later.
+ * Its state and outcomes stay as they are.
+ *
+ * @throws {StopRun} once calls have failed for as long as the configuration tolerates.
+ */
+export async function callFailed(
+  deps: Deps,
+  submission: Submission,
+  error: { code: string; message: string },
+  waitMs?: number | null,
+): Promise<void> {
+  const since = submission.failing_since ?? deps.now()
+  const failures = submission.failures + 1
+  deps.logger.warn(
+    { run_id: submission.run_id, submission_id: submission.submission_id, code: error.code, failures },
+    'exchange_call_failed',
+  )
+  if (deps.now().getTime() - since.getTime() >= deps.config.exchange.giveUpAfterMs) {
+    throw new StopRun(
+      error.code,
+      `${error.message}. Given up after ${failures} attempts; the next run goes on from here`,
+    )
+  }
+  await deps.db.transaction().execute(async (trx) => {
+    await trx
+      .updateTable('submission')
+      .set({ failures, failing_since: since, error_code: error.code, error_message: error.message })
+      .where('submission_id', '=', submission.submission_id)
+      .execute()
+    await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs ?? backOffMs(failures))
+  })
+}
+
+/** The columns that say that calls succeed again. */
+export const callSucceeded = { failures: 0, failing_since: null, error_code: null, error_message: null }

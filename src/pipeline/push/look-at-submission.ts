@@ -1,0 +1,54 @@
+import { withSubmissionLock } from '../../db/locks/advisory-lock.ts'
+import type { Submission } from '../../db/tables/submission.ts'
+import type { Deps } from '../deps.ts'
+import { poll } from './poll.ts'
+import { resolveUncertain } from './resolve-uncertain.ts'
+import { becomeUncertain, send } from './send.ts'
+import { settle } from './settle.ts'
+
+/**
+ * Looks at one submission and does what its state asks for. Safe at any time and any number of times: the look
+ * holds the submission's lock, and a step that was done is not done again.
+ */
+export async function lookAtSubmission(deps: Deps, submissionId: number): Promise<void> {
+  await withSubmissionLock(deps.pool, submissionId, async () => {
+    const submission = await deps.db
+      .selectFrom('submission')
+      .innerJoin('run', 'run.run_id', 'submission.run_id')
+      .selectAll('submission')
+      .where('submission_id', '=', submissionId)
+      .where('run.state', '=', 'running')
+      .executeTakeFirst()
+    if (submission !== undefined) await act(deps, submission)
+  })
+}
+
+async function act(deps: Deps, submission: Submission): Promise<void> {
+  const { state } = submission
+  switch (state) {
+    case 'planned':
+      return send(deps, submission)
+    case 'sending':
+      // We hold the lock, so whoever sent it is gone, and the answer with it.
+      return becomeUncertain(deps, submission, {
+        code: 'submission_uncertain',
+        message: 'the process that sent it ended before the answer was stored',
+      })
+    case 'uncertain':
+      return resolveUncertain(deps, submission)
+    case 'accepted':
+      if (submission.correlation_id !== null && (await poll(deps, submission, submission.correlation_id))) {
+        await settle(deps, submission.submission_id)
+      }
+      return
+    case 'terminal':
+      return settle(deps, submission.submission_id)
+    case 'settled':
+    case 'refused':
+    case 'lost':
+    case 'abandoned':
+      return
+    default:
+      return state satisfies never
+  }
+}

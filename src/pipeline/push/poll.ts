@@ -1,0 +1,54 @@
+import type { Submission } from '../../db/tables/submission.ts'
+import { HttpError } from '../../exchange/errors.ts'
+import type { Task } from '../../exchange/task.ts'
+import type { Deps } from '../deps.ts'
+import { callFailed, callSucceeded } from './call-failed.ts'
+import { moveSubmission } from './move-submission.ts'
+import { unauthorized } from './send.ts'
+import { settleLost } from './settle.ts'
+
+/** How often in a row the service must deny a task before it counts as lost: a replica may lag behind its own answer. */
+const denialsBeforeLost = 3
+
+/**
+ * Asks for the task once. In flight: come back after the poll interval. Terminal: store the task as it came.
+ * A poll that fails changes no outcome. Specification: What the service does, Task statuses.
+ *
+ * @returns true when the task is terminal and stored.
+ */
+export async function poll(deps: Deps, submission: Submission, correlationId: string): Promise<boolean> {
+  let task: Task
+  try {
+    task = await deps.exchange.getTask(correlationId)
+  } catch (error) {
+    await pollFailed(deps, submission, error as Error & { code: string })
+    return false
+  }
+  if (!task.known) {
+    deps.logger.warn(
+      { run_id: submission.run_id, submission_id: submission.submission_id, status: task.status },
+      'task_status_unknown',
+    )
+  }
+  const polled = { ...callSucceeded, task_status: task.status, polled_at: deps.now(), polls: submission.polls + 1 }
+  await deps.db.transaction().execute(async (trx) => {
+    if (task.phase === 'terminal') {
+      const patch = { ...polled, terminal_at: deps.now(), task: JSON.stringify(task.raw) }
+      await moveSubmission(trx, submission.submission_id, 'task_terminal', patch)
+      return
+    }
+    await trx.updateTable('submission').set(polled).where('submission_id', '=', submission.submission_id).execute()
+    await deps.looks.atSubmissions(trx, [submission.submission_id], deps.config.exchange.pollIntervalMs)
+  })
+  return task.phase === 'terminal'
+}
+
+async function pollFailed(deps: Deps, submission: Submission, error: Error & { code: string }): Promise<void> {
+  if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
+  const denied = error instanceof HttpError && error.code === 'exchange_not_found'
+  if (denied && submission.failures + 1 >= denialsBeforeLost) {
+    await settleLost(deps, submission, error)
+    return
+  }
+  await callFailed(deps, submission, error, error instanceof HttpError ? error.retryAfterMs : null)
+}

@@ -1,0 +1,31 @@
+import { countPending, pendingRows, storeChecks } from '../../db/ledger/pending-rows.ts'
+import type { Run } from '../../db/tables/run.ts'
+import type { Deps } from '../deps.ts'
+import { checkRow } from './check-row.ts'
+import { loadReferenceIndex } from './reference-index.ts'
+
+/** Rows judged at a time: bounds memory, whatever the backlog. */
+const batchRows = 2_000
+
+/**
+ * Judges every pending row against the cached reference data; what fails is invalid, with its reason, and is not sent.
+ * Rows that were invalid are judged again: the reference data may have changed.
+ */
+export async function preflight(deps: Deps, run: Run): Promise<void> {
+  await countPending(deps.db, run.run_id)
+  const reference = await loadReferenceIndex(deps.db)
+  let invalid = 0
+  for (let after = 0; ; ) {
+    const rows = await pendingRows(deps.db, after, batchRows)
+    const checks = rows.map((row) => ({
+      row_id: row.row_id,
+      invalid_reason: checkRow(deps.contract, reference, row.stream, row.partner_id, row.content),
+    }))
+    if (checks.length > 0) await storeChecks(deps.db, checks)
+    invalid += checks.filter(({ invalid_reason }) => invalid_reason !== null).length
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = last.row_id
+  }
+  deps.logger.info({ run_id: run.run_id, invalid }, 'preflight_done')
+}

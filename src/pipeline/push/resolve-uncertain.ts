@@ -1,0 +1,91 @@
+import type { Submission } from '../../db/tables/submission.ts'
+import type { Contract } from '../../exchange/contract.ts'
+import { HttpError } from '../../exchange/errors.ts'
+import type { Task } from '../../exchange/task.ts'
+import type { Deps } from '../deps.ts'
+import { callFailed, callSucceeded } from './call-failed.ts'
+import { requestOf } from './kinds.ts'
+import { moveSubmission } from './move-submission.ts'
+import { unauthorized } from './send.ts'
+
+/** How far the service's clock may lag behind ours, in milliseconds. Too little could overlook our own task. */
+const clockSkewMs = 300_000
+
+/**
+ * Decides what becomes of a POST whose answer was lost. While a task that may be ours is unfinished, nothing is
+ * sent. Once none is, and enough time has passed for a task to be listed, the same payload goes out again: the
+ * requests are upserts, so a second one after the first is harmless, while two at once are not.
+ */
+export async function resolveUncertain(deps: Deps, submission: Submission): Promise<void> {
+  let tasks: Task[]
+  try {
+    tasks = await deps.exchange.getTasks()
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
+    await callFailed(deps, submission, error as Error & { code: string })
+    return
+  }
+  const known = new Set(await correlationIds(deps, tasks))
+  const attemptedAt = submission.attempted_at ?? submission.planned_at
+  const candidates = tasks.filter(
+    (task) => !known.has(task.correlationId) && mayBeOurs(deps.contract, submission, task),
+  )
+  const waitMs = waitBeforeSending(deps, attemptedAt, candidates)
+
+  await deps.db.transaction().execute(async (trx) => {
+    if (waitMs > 0) {
+      await trx
+        .updateTable('submission')
+        .set(callSucceeded)
+        .where('submission_id', '=', submission.submission_id)
+        .execute()
+      await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs)
+      return
+    }
+    const patch = { ...callSucceeded, repeats: submission.repeats + 1 }
+    const moved = await moveSubmission(trx, submission.submission_id, 'cleared', patch)
+    if (moved !== null) await deps.looks.atSubmissions(trx, [submission.submission_id])
+  })
+  deps.logger.info(
+    {
+      run_id: submission.run_id,
+      submission_id: submission.submission_id,
+      candidates: candidates.map(({ correlationId, status }) => ({ correlation_id: correlationId, status })),
+      wait_ms: waitMs,
+    },
+    waitMs > 0 ? 'submission_still_uncertain' : 'submission_sent_again',
+  )
+}
+
+/**
+ * Whether a listed task may have come from a submission's lost POST: of its request type, or of one we do not know,
+ * and not older than the attempt. Pure.
+ */
+export function mayBeOurs(contract: Contract, submission: Submission, task: Task): boolean {
+  const names = contract.taskNames[requestOf(submission.kind)]
+  const others = Object.values(contract.taskNames).filter(({ requestType }) => requestType !== names.requestType)
+  if (others.some(({ requestType }) => requestType !== '' && requestType === task.requestType)) return false
+  if (task.taskKind !== null && task.requestType === null && task.taskKind !== names.kind) return false
+  const attemptedAt = submission.attempted_at ?? submission.planned_at
+  return task.createdAt === null || task.createdAt.getTime() >= attemptedAt.getTime() - clockSkewMs
+}
+
+function waitBeforeSending(deps: Deps, attemptedAt: Date, candidates: Task[]): number {
+  if (candidates.some(({ phase }) => phase === 'in_flight')) return deps.config.exchange.pollIntervalMs
+  const elapsedMs = deps.now().getTime() - attemptedAt.getTime()
+  return Math.max(0, deps.config.push.uncertainGraceMs - elapsedMs)
+}
+
+async function correlationIds(deps: Deps, tasks: Task[]): Promise<string[]> {
+  if (tasks.length === 0) return []
+  const rows = await deps.db
+    .selectFrom('submission')
+    .select('correlation_id')
+    .where(
+      'correlation_id',
+      'in',
+      tasks.map(({ correlationId }) => correlationId),
+    )
+    .execute()
+  return rows.flatMap(({ correlation_id }) => correlation_id ?? [])
+}

@@ -1,0 +1,51 @@
+import { pipeline } from 'node:stream/promises'
+import { from as copyFrom } from 'pg-copy-streams'
+import { withSession } from '../../db/database.ts'
+import type { Submission } from '../../db/tables/submission.ts'
+import type { Deps } from '../deps.ts'
+import { openResult } from '../open-result.ts'
+import { readResultFile } from './read-result-file.ts'
+import { type CompanyOutcome, calculatorOutcome, mappingOutcome } from './result-outcome.ts'
+
+/**
+ * Streams a result file into the staging table, whole or not at all; an earlier attempt's rows are replaced.
+ * @throws {DownloadFailed} {DownloadRefused} {ResultFileError} when the file cannot be had whole.
+ */
+export async function stageResultFile(deps: Deps, submission: Submission, url: string): Promise<void> {
+  const { contract } = deps
+  const mapping = submission.kind === 'company_mappings'
+  const names = mapping ? contract.names.companyMappingsResult : contract.names.calculatorsResult
+  const read = mapping ? mappingOutcome : calculatorOutcome
+  const { body } = await openResult(deps, url)
+  await withSession(deps.pool, ({ client, db }) =>
+    db.transaction().execute(async (trx) => {
+      await trx.deleteFrom('staged_outcome').where('submission_id', '=', submission.submission_id).execute()
+      const copy = client.query(
+        copyFrom(
+          `copy staged_outcome (submission_id, partner_id, accepted, company_id, code, reason) from stdin with (format csv)`,
+        ),
+      )
+      await pipeline(
+        readResultFile(body, names.companies),
+        async function* (elements: AsyncIterable<unknown>) {
+          for await (const element of elements) {
+            const outcome = read(contract, element)
+            if (outcome !== null) yield csvLine(submission.submission_id, outcome)
+          }
+        },
+        copy,
+      )
+    }),
+  )
+}
+
+function csvLine(submissionId: number, outcome: CompanyOutcome): string {
+  const cells = [outcome.partnerId, outcome.accepted, outcome.companyId, outcome.code, outcome.reason]
+  return `${submissionId},${cells.map(csvCell).join(',')}\n`
+}
+
+/** A null is an empty cell without quotes. NUL, which Postgres cannot store, is shown as its escape. */
+function csvCell(value: string | boolean | null): string {
+  if (value === null) return ''
+  return `"${String(value).replaceAll('"', '""').replaceAll('\0', String.raw`\u0000`)}"`
+}

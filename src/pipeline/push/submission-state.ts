@@ -1,0 +1,67 @@
+import type { SubmissionState } from '../../db/tables/submission.ts'
+
+/** What can happen to a submission. */
+export type SubmissionEvent =
+  /** The payload is stored and the POST is about to be made. */
+  | 'send_begun'
+  /** The service gave a correlation id. */
+  | 'accepted'
+  /** Nothing left this machine, or the service declined without taking it up (401, 429): try again later. */
+  | 'not_sent'
+  /** The service answered 4xx: it will not take this request. */
+  | 'refused'
+  /** The POST's answer was lost, or the process that made it died. */
+  | 'answer_lost'
+  /** No task that may be ours is unfinished: sending again is safe. */
+  | 'cleared'
+  /** The task reached a terminal status. */
+  | 'task_terminal'
+  /** The service no longer knows the task. */
+  | 'task_unknown'
+  /** Outcomes are stored. */
+  | 'settled'
+  /** A person, or the run that replaced the submission's own, gave it up. */
+  | 'abandoned'
+
+/**
+ * Next state of a submission. Pure: no clock, no I/O. An event that a state does not expect leaves it as it is:
+ * looks come twice and late, and a settled submission ignores all that follows.
+ *
+ * - `planned`: its rows are held and nothing was sent. Left by `send_begun`.
+ * - `sending`: the POST is or was under way. Whoever finds it here without its sender knows that the answer is lost.
+ * - `uncertain`: the service may or may not have a task. Left by a late answer, or once sending again is safe.
+ * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown.
+ * - `terminal`: the task is stored as it came; outcomes are still to be read.
+ * - `settled`, `refused`, `lost`, `abandoned`: the end; rows are released.
+ */
+export function nextState(state: SubmissionState, event: SubmissionEvent): SubmissionState {
+  switch (state) {
+    case 'planned':
+      return event === 'send_begun' ? 'sending' : event === 'abandoned' ? 'abandoned' : state
+    case 'sending':
+      if (event === 'accepted') return 'accepted'
+      if (event === 'not_sent') return 'planned'
+      if (event === 'refused') return 'refused'
+      return event === 'answer_lost' ? 'uncertain' : state
+    case 'uncertain':
+      if (event === 'accepted') return 'accepted'
+      if (event === 'cleared') return 'planned'
+      return event === 'abandoned' ? 'abandoned' : state
+    case 'accepted':
+      if (event === 'task_terminal') return 'terminal'
+      if (event === 'task_unknown') return 'lost'
+      return event === 'abandoned' ? 'abandoned' : state
+    case 'terminal':
+      return event === 'settled' ? 'settled' : event === 'abandoned' ? 'abandoned' : state
+    case 'settled':
+    case 'refused':
+    case 'lost':
+    case 'abandoned':
+      return state
+    default:
+      return state satisfies never
+  }
+}
+
+/** States in which a submission holds its rows and work is still to be done. */
+export const unfinishedStates: readonly SubmissionState[] = ['planned', 'sending', 'uncertain', 'accepted', 'terminal']

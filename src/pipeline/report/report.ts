@@ -1,0 +1,81 @@
+import type { RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
+import type { Verdict } from '../../db/tables/run.ts'
+
+export type RunReport = {
+  run_id: number
+  job: string
+  trigger: string
+  started_at: Date
+  finished_at: Date
+  duration_ms: number
+  resumed: number
+  verdict: Verdict
+  /** Why the run is not simply well, one sentence each; empty when it is. */
+  remarks: string[]
+  streams: StreamReport[]
+  submissions: SubmissionReport[]
+  searches: SearchReport[]
+  /** The first of the rows that something is wrong with; `nightferry rejected` shows all. */
+  refused: RefusedRow[]
+}
+
+/**
+ * Sums that must hold for every stream of a finished run. What does not add up is named: such a run is not green.
+ * Pure. Each sum compares counts that were taken from different tables or at different times.
+ */
+export function imbalances(streams: readonly StreamReport[]): string[] {
+  return streams.flatMap((s) => {
+    const sums: [string, number, string, number][] = [
+      ['read', s.read, 'folded + unchanged + changed', s.folded + s.unchanged + s.changed],
+      ['pending', s.pending, 'invalid + parked + withheld + sent', s.invalid + s.parked + s.withheld + s.sent],
+      ['sent', s.sent, 'confirmed + inferred + rejected + unknown', s.confirmed + s.inferred + s.rejected + s.unknown],
+    ]
+    return sums
+      .filter(([, left, , right]) => left !== right)
+      .map(([name, left, parts, right]) => `${s.stream}: ${name} is ${left}, but ${parts} is ${right}`)
+  })
+}
+
+/**
+ * The verdict of a finished run and the reasons for it. Pure. `partial`: finished, and something needs a person.
+ * `failed`: the counts do not add up, so nothing that the report says can be trusted.
+ */
+export function judge(
+  streams: readonly StreamReport[],
+  submissions: readonly SubmissionReport[],
+  searches: readonly SearchReport[],
+): { verdict: Verdict; remarks: string[] } {
+  const wrong = imbalances(streams)
+  if (wrong.length > 0) {
+    return { verdict: 'failed', remarks: wrong.map((sentence) => `The counts do not add up. ${sentence}.`) }
+  }
+  const total = (count: (s: StreamReport) => number) => streams.reduce((sum, stream) => sum + count(stream), 0)
+  const unmatched = submissions.reduce((sum, { unmatched: rows }) => sum + rows, 0)
+  const counted: [number, string][] = [
+    [total((s) => s.rejected), 'refused by the service'],
+    [total((s) => s.invalid), 'invalid, and not sent'],
+    [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
+    [total((s) => s.withheld), 'refused before and unchanged since, and not sent again'],
+    [total((s) => s.parked), 'parked: what they require is not accepted'],
+    [total((s) => s.null_cursor), 'without a cursor, read every time'],
+  ]
+  const remarks = counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${counts(rows, 'row')} ${what}.`)
+  if (unmatched > 0) remarks.push(`${counts(unmatched, 'error row')} of the service match nothing that was sent.`)
+  for (const search of searches) {
+    if (search.failed_pages > 0) {
+      remarks.push(
+        `${counts(search.failed_pages, 'page')} of the search could not be loaded: ${search.first_error ?? ''}`,
+      )
+    }
+    if (search.quarantined > 0) {
+      remarks.push(`${counts(search.quarantined, 'part')} of the pages were left out; see quarantined_part.`)
+    }
+    if (search.withheld !== null)
+      remarks.push(`Nothing was removed, for the search does not prove absence: ${search.withheld}.`)
+  }
+  return { verdict: remarks.length === 0 ? 'succeeded' : 'partial', remarks }
+}
+
+function counts(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,87 @@
+import { uuidFrom } from '../uuid-from.ts'
+import { computeOutputs, sumInputs, type Values } from './compute-outputs.ts'
+import type { AcceptedInput } from './judge-calculators.ts'
+
+/** A calculator of a company: month null for a yearly one. */
+export type Calculator = {
+  id: string
+  companyId: string
+  typeId: string
+  year: number
+  month: number | null
+  /** As sent. */
+  inputs: Values
+  /** Of a yearly calculator with automatic calculation: the sums of the year's months. What was sent wins over them. */
+  summed: Values
+  outputs: Values
+}
+
+/** The same company, type and period always have the same calculator. */
+export function calculatorId(companyId: string, typeId: string, year: number, month: number | null): string {
+  return uuidFrom(`calculator ${companyId} ${typeId} ${year} ${month ?? 'year'}`)
+}
+
+/** The inputs that count. */
+export function effectiveInputs(calculator: Pick<Calculator, 'inputs' | 'summed'>): Values {
+  return { ...calculator.summed, ...calculator.inputs }
+}
+
+/** Puts an input into the calculator of every type that takes it; a calculator begins with its first value. */
+export function applyInput(calculators: Map<string, Calculator>, companyId: string, input: AcceptedInput): void {
+  for (const typeId of input.calculatorTypeIds) {
+    const calculator = findOrCreate(calculators, companyId, typeId, input.year, input.month, input.value !== null)
+    if (!calculator) continue
+    const { [input.fieldTypeId]: _replaced, ...others } = calculator.inputs
+    calculator.inputs = input.value === null ? others : { ...others, [input.fieldTypeId]: input.value }
+  }
+}
+
+/**
+ * Brings the yearly calculators of one company in line with its monthly ones, and all outputs with their inputs.
+ * Switched off, the sums go, and with them the yearly calculators that were nothing else: the state does not depend
+ * on the order in which inputs and settings came. Returns the ids of the calculators that ceased to exist.
+ */
+export function recalculate(calculators: Map<string, Calculator>, companyId: string, automatic: boolean): string[] {
+  const own = [...calculators.values()].filter((calculator) => calculator.companyId === companyId)
+  const years = new Map<string, Calculator[]>()
+  for (const calculator of own) {
+    const key = `${calculator.typeId} ${calculator.year}`
+    years.set(key, [...(years.get(key) ?? []), calculator])
+  }
+  const gone: string[] = []
+  for (const [first, ...rest] of years.values()) {
+    if (!first) continue
+    const months = [first, ...rest].filter((calculator) => calculator.month !== null)
+    const summed = automatic ? sumInputs(months.map((month) => month.inputs)) : {}
+    const wanted = Object.keys(summed).length > 0
+    const yearly = findOrCreate(calculators, companyId, first.typeId, first.year, null, wanted)
+    if (!yearly) continue
+    const derived = Object.keys(yearly.inputs).length === 0 && Object.keys(yearly.summed).length > 0
+    yearly.summed = summed
+    if (derived && !wanted) {
+      calculators.delete(yearly.id)
+      gone.push(yearly.id)
+    }
+  }
+  for (const calculator of calculators.values()) {
+    if (calculator.companyId !== companyId) continue
+    calculator.outputs = computeOutputs(calculator.typeId, effectiveInputs(calculator))
+  }
+  return gone
+}
+
+function findOrCreate(
+  calculators: Map<string, Calculator>,
+  companyId: string,
+  typeId: string,
+  year: number,
+  month: number | null,
+  create: boolean,
+): Calculator | undefined {
+  const id = calculatorId(companyId, typeId, year, month)
+  const found = calculators.get(id)
+  if (found || !create) return found
+  const created: Calculator = { id, companyId, typeId, year, month, inputs: {}, summed: {}, outputs: {} }
+  calculators.set(id, created)
+  return created
+}

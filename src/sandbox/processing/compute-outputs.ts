@@ -1,0 +1,48 @@
+import type { OutputVariable } from '../catalogue/calculators.ts'
+import { catalogue } from '../catalogue.ts'
+import { add, type Decimal, divide, formatDecimal, multiply, parseDecimal, zero } from '../decimal.ts'
+
+/** Values as text by variable id. */
+export type Values = Record<string, string>
+
+/** Decimals of an output that is a quotient; sums and products are exact. */
+const quotientScale = 6
+
+/**
+ * The outputs of a calculator of this type: decimal text, the same for the same inputs. An output exists when at least
+ * one of its terms has an input and, for a quotient, the divisor has one above zero.
+ */
+export function computeOutputs(typeId: string, inputs: Values): Values {
+  const outputs: Values = {}
+  for (const variable of catalogue.outputVariables) {
+    if (variable.calculatorTypeId !== typeId) continue
+    const value = compute(variable, inputs)
+    if (value) outputs[variable.id] = formatDecimal(value)
+  }
+  return outputs
+}
+
+/** Sums of each variable over several calculators' inputs. */
+export function sumInputs(months: readonly Values[]): Values {
+  const sums = new Map<string, Decimal>()
+  for (const inputs of months) {
+    for (const [id, value] of Object.entries(inputs)) sums.set(id, add(sums.get(id) ?? zero, decimal(value) ?? zero))
+  }
+  return Object.fromEntries([...sums].map(([id, sum]) => [id, formatDecimal(sum)]))
+}
+
+function compute(variable: OutputVariable, inputs: Values): Decimal | null {
+  let sum: Decimal | null = null
+  for (const { fieldTypeId, factor } of variable.terms) {
+    const input = decimal(inputs[fieldTypeId])
+    const weight = decimal(factor)
+    if (input && weight) sum = add(sum ?? zero, multiply(input, weight))
+  }
+  if (sum === null || variable.perFieldTypeId === null) return sum
+  const divisor = decimal(inputs[variable.perFieldTypeId])
+  return divisor && divisor.units > 0n ? divide(sum, divisor, quotientScale) : null
+}
+
+function decimal(text: string | undefined): Decimal | null {
+  return text === undefined ? null : parseDecimal(text)
+}

@@ -1,0 +1,58 @@
+import { catalogue } from '../catalogue.ts'
+import { parseDecimal } from '../decimal.ts'
+import { monthNumber } from '../month-names.ts'
+import type { CalculatorCompany, CalculatorEntry, CalculatorInput } from '../requests/read-calculators.ts'
+
+/** One input to store for a period; value null: blank, so nothing is stored and an earlier value goes. */
+export type AcceptedInput = {
+  fieldTypeId: string
+  calculatorTypeIds: readonly string[]
+  year: number
+  month: number | null
+  value: string | null
+}
+export type InputError = { fieldTypeId: string | null; reason: string }
+
+/** Longest input value, in characters: far beyond any meter, and it bounds the arithmetic. */
+const maxValueLength = 60
+
+/** All inputs of one company's entry, or everything that is wrong with them. */
+export function judgeCalculators(company: CalculatorCompany): { inputs: AcceptedInput[]; errors: InputError[] } {
+  const inputs: AcceptedInput[] = []
+  const errors: InputError[] = []
+  for (const entry of company.calculators) {
+    const period = judgePeriod(entry)
+    if ('reason' in period) errors.push({ fieldTypeId: null, reason: period.reason })
+    for (const input of entry.inputs) {
+      const judged = judgeInput(input)
+      if ('reason' in judged) errors.push({ fieldTypeId: input.fieldTypeId, reason: judged.reason })
+      else if (!('reason' in period)) inputs.push({ ...judged, ...period, fieldTypeId: input.fieldTypeId })
+    }
+  }
+  return { inputs, errors }
+}
+
+function judgePeriod(entry: CalculatorEntry): { year: number; month: number | null } | { reason: string } {
+  const { year } = entry
+  if (year === null || !Number.isInteger(year) || year < 1900 || year > 2100) return { reason: 'year_invalid' }
+  if (entry.month === null) return { year, month: null }
+  const month = monthNumber(entry.month)
+  return month === null ? { reason: 'month_invalid' } : { year, month }
+}
+
+function judgeInput({
+  fieldTypeId,
+  value,
+}: CalculatorInput): { value: string | null; calculatorTypeIds: readonly string[] } | { reason: string } {
+  const fieldType = catalogue.fieldTypes.find(({ id }) => id === fieldTypeId)
+  if (!fieldType) return { reason: 'field_type_not_found' }
+  const { calculatorTypeIds } = fieldType
+  if (value === null || value === undefined) return { value: null, calculatorTypeIds }
+  if (typeof value !== 'string' && typeof value !== 'number') return { reason: 'value_not_numeric' }
+  const text = String(value)
+  if (text.trim() === '') return { value: null, calculatorTypeIds }
+  const number = text.length > maxValueLength ? null : parseDecimal(text)
+  if (!number) return { reason: 'value_not_numeric' }
+  if (number.units < 0n) return { reason: 'value_negative' }
+  return { value: text, calculatorTypeIds }
+}

@@ -1,0 +1,94 @@
+import { parseDecimal } from '../decimal.ts'
+import { ownedProperty } from '../requests/check-access.ts'
+import type { CompaniesRequest } from '../requests/read-companies.ts'
+import { inTransaction } from '../sandbox.ts'
+import { isStorable } from '../storable.ts'
+import type { Outcome } from '../tasks/task.ts'
+import { resolveCompanies } from './resolve-companies.ts'
+import { emptyOutcome, type Failure, slices, type Work } from './work.ts'
+
+/** Values of one property of one company, in the order sent; what is stored before goes. */
+type Replacement = { companyId: string; propertyId: string; values: string[] }
+
+/** Stores custom property values. What an entry sends of a property replaces the company's values; blank clears them. */
+export async function processCompanies(work: Work, request: CompaniesRequest): Promise<Outcome> {
+  const names = work.sandbox.contract.names
+  const outcome = emptyOutcome()
+  for (const slice of slices(request.companies, 500, work.signal)) {
+    const resolved = await resolveCompanies(
+      work.sandbox.pool,
+      work.profileId,
+      slice.map(({ identifier }) => ({ propertyId: request.customIdentifierId, value: identifier })),
+    )
+    const replacements = new Map<string, Replacement>()
+    for (const [index, { identifier, properties }] of slice.entries()) {
+      const company = resolved[index]
+      const own = new Map<string, Replacement>()
+      for (const { propertyId, value } of properties) {
+        const failure = company?.failure ?? judgeValue(work.profileId, propertyId, value)
+        if (failure || !company?.companyId) {
+          outcome.failed += 1
+          outcome.rowErrors.push({
+            [names.rowError.companyId]: company?.companyId ?? null,
+            [names.rowError.identifiedByValue]: identifier,
+            [names.companies.propertyId]: propertyId,
+            [names.rowError.reason]: failure?.reason,
+            [names.rowError.message]: failure?.message,
+          })
+          continue
+        }
+        outcome.accepted += 1
+        const { companyId } = company
+        const replacement = own.get(propertyId) ?? { companyId, propertyId, values: [] }
+        own.set(propertyId, replacement)
+        if (value.trim() !== '') replacement.values.push(value)
+      }
+      for (const replacement of own.values()) {
+        replacements.set(`${replacement.companyId} ${replacement.propertyId}`, replacement)
+      }
+    }
+    await storeValues(work, [...replacements.values()])
+  }
+  return outcome
+}
+
+function judgeValue(profileId: number, propertyId: string, value: string): Failure | null {
+  const property = ownedProperty(profileId, propertyId)
+  if (!property) {
+    const message = `"${propertyId}" is not a custom property of this key's profile.`
+    return { reason: 'custom_property_not_usable', message }
+  }
+  if (property.isIdentifier) {
+    return { reason: 'custom_property_is_identifier', message: `Values of "${property.name}" come from mappings only.` }
+  }
+  if (!isStorable(value)) return { reason: 'text_not_storable', message: 'The value holds an unusable character.' }
+  if (property.type === 'Number' && value.trim() !== '' && !parseDecimal(value)) {
+    return { reason: 'value_not_numeric', message: `"${property.name}" takes decimal numbers.` }
+  }
+  return null
+}
+
+async function storeValues(work: Work, replacements: readonly Replacement[]): Promise<void> {
+  const values = replacements.flatMap(({ companyId, propertyId, values }) =>
+    values.map((value, ordinal) => ({ companyId, propertyId, ordinal, value })),
+  )
+  const companyIds = replacements.map(({ companyId }) => companyId)
+  await inTransaction(work.sandbox.pool, async (client) => {
+    await client.query('select 1 from sandbox.company where id = any($1) order by id for no key update', [companyIds])
+    await client.query(
+      `delete from sandbox.property_value where (company_id, property_id) in
+         (select * from unnest($1::uuid[], $2::uuid[]))`,
+      [companyIds, replacements.map(({ propertyId }) => propertyId)],
+    )
+    await client.query(
+      `insert into sandbox.property_value (company_id, property_id, ordinal, value)
+       select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[])`,
+      [
+        values.map(({ companyId }) => companyId),
+        values.map(({ propertyId }) => propertyId),
+        values.map(({ ordinal }) => ordinal),
+        values.map(({ value }) => value),
+      ],
+    )
+  })
+}

@@ -1,0 +1,74 @@
+import { catalogue } from '../catalogue.ts'
+import type { StandardHolder, StandardHoldersRequest } from '../requests/read-standard-holders.ts'
+import type { Outcome } from '../tasks/task.ts'
+import { isIsoDate } from './judge-answer.ts'
+import { resolveCompanies } from './resolve-companies.ts'
+import { emptyOutcome, type Failure, slices, type Work } from './work.ts'
+
+/** Stores which company holds which standard; a standard that is sent again replaces the earlier entry. */
+export async function processStandardHolders(work: Work, request: StandardHoldersRequest): Promise<Outcome> {
+  const names = work.sandbox.contract.names
+  const outcome = emptyOutcome()
+  for (const slice of slices(request.holders, 1000, work.signal)) {
+    const resolved = await resolveCompanies(
+      work.sandbox.pool,
+      work.profileId,
+      slice.map(({ identifier }) => ({ propertyId: request.customIdentifierId, value: identifier })),
+    )
+    const held = new Map<string, StandardHolder & { companyId: string }>()
+    for (const [index, holder] of slice.entries()) {
+      const company = resolved[index]
+      const failure = company?.failure ?? judgeHolder(holder)
+      if (!failure && company?.companyId) {
+        outcome.accepted += 1
+        held.set(`${company.companyId} ${holder.standardId}`, { ...holder, companyId: company.companyId })
+        continue
+      }
+      outcome.failed += 1
+      outcome.rowErrors.push({
+        [names.rowError.companyId]: company?.companyId ?? null,
+        [names.rowError.identifiedByValue]: holder.identifier,
+        [names.standardHolders.standardId]: holder.standardId,
+        [names.rowError.reason]: failure?.reason,
+        [names.rowError.message]: failure?.message,
+      })
+    }
+    await storeHolders(work, [...held.values()])
+  }
+  return outcome
+}
+
+function judgeHolder(holder: StandardHolder): Failure | null {
+  const standard = catalogue.standards.find(({ id }) => id === holder.standardId)
+  if (!standard) {
+    return { reason: 'standard_not_found', message: `There is no standard with the id "${holder.standardId}".` }
+  }
+  if (holder.level !== null && !standard.levels.includes(holder.level)) {
+    return { reason: 'level_not_found', message: `"${holder.level}" is not a level of "${standard.title}".` }
+  }
+  for (const date of [holder.startDate, holder.expiryDate]) {
+    if (date !== null && !isIsoDate(date)) {
+      return { reason: 'date_invalid', message: 'One of the dates is not an ISO date.' }
+    }
+  }
+  if (holder.startDate !== null && holder.expiryDate !== null && holder.expiryDate < holder.startDate) {
+    return { reason: 'date_range_reversed', message: 'The standard expires before it starts.' }
+  }
+  return null
+}
+
+async function storeHolders(work: Work, held: readonly (StandardHolder & { companyId: string })[]): Promise<void> {
+  await work.sandbox.pool.query(
+    `insert into sandbox.standard_holder (company_id, standard_id, level, start_date, expiry_date)
+     select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::date[], $5::date[]) order by 1, 2
+     on conflict (company_id, standard_id) do update
+       set level = excluded.level, start_date = excluded.start_date, expiry_date = excluded.expiry_date`,
+    [
+      held.map(({ companyId }) => companyId),
+      held.map(({ standardId }) => standardId),
+      held.map(({ level }) => level),
+      held.map(({ startDate }) => startDate),
+      held.map(({ expiryDate }) => expiryDate),
+    ],
+  )
+}

@@ -1,0 +1,42 @@
+import type pg from 'pg'
+import type { Contract } from '../exchange/contract.ts'
+import type { SandboxClock } from './clock.ts'
+import type { SandboxLogger } from './logger.ts'
+
+/** What every part of a running sandbox shares. */
+export type Sandbox = {
+  pool: pg.Pool
+  contract: Contract
+  clock: SandboxClock
+  logger: SandboxLogger
+  seed: number
+  /** Companies that the service knows. */
+  knownCompanies: number
+  /** Companies on one page of a search. */
+  pageSize: number
+}
+
+/** A pool or one of its clients, in a transaction or not. */
+export type Queryable = Pick<pg.Pool, 'query'>
+
+/** Runs `work` in one transaction on one client; what it did is undone when it throws. */
+export async function inTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  let broken = false
+  const onError = () => {
+    broken = true
+  }
+  client.on('error', onError)
+  try {
+    await client.query('begin')
+    const result = await work(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    await client.query('rollback').catch(onError)
+    throw error
+  } finally {
+    client.off('error', onError)
+    client.release(broken)
+  }
+}

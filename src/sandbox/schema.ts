@@ -1,0 +1,174 @@
+import type { Queryable } from './sandbox.ts'
+
+/** Creates what is missing; changes nothing that is there. */
+export async function createSchema(db: Queryable): Promise<void> {
+  await db.query(schema)
+}
+
+const schema = `
+create schema if not exists sandbox;
+
+-- One row: what the tables below were seeded with.
+create table if not exists sandbox.world (
+  only_row boolean primary key default true check (only_row),
+  seed bigint not null,
+  hotels integer not null
+);
+
+create table if not exists sandbox.company (
+  id uuid primary key,
+  number integer not null unique,
+  name text not null,
+  name_key text not null,
+  street text not null,
+  latitude double precision not null,
+  longitude double precision not null,
+  country_code text not null,
+  hotel_code text,
+  booking_id text
+);
+create index if not exists company_name_key on sandbox.company (name_key);
+create index if not exists company_hotel_code on sandbox.company (hotel_code);
+create index if not exists company_booking_id on sandbox.company (booking_id);
+
+create table if not exists sandbox.group_company (
+  group_id uuid not null,
+  company_id uuid not null references sandbox.company,
+  primary key (group_id, company_id)
+);
+
+-- Values of custom identifiers: each names one company, a company may have several.
+create table if not exists sandbox.identifier (
+  property_id uuid not null,
+  value text not null,
+  company_id uuid not null references sandbox.company,
+  primary key (property_id, value)
+);
+create index if not exists identifier_company on sandbox.identifier (company_id, property_id);
+
+-- Values of the other custom properties.
+create table if not exists sandbox.property_value (
+  property_id uuid not null,
+  company_id uuid not null references sandbox.company,
+  ordinal integer not null,
+  value text not null,
+  primary key (company_id, property_id, ordinal)
+);
+create index if not exists property_value_value on sandbox.property_value using hash (value);
+
+create table if not exists sandbox.company_setting (
+  company_id uuid primary key references sandbox.company,
+  automatic_yearly_calculation boolean not null default false,
+  automatic_publishing boolean not null default false
+);
+
+-- inputs: as sent. summed: of a yearly calculator, the sums of the year's monthly inputs. What was sent wins.
+create table if not exists sandbox.calculator (
+  id uuid primary key,
+  company_id uuid not null references sandbox.company,
+  type_id uuid not null,
+  year integer not null,
+  month integer check (month between 1 and 12),
+  inputs jsonb not null,
+  summed jsonb not null,
+  outputs jsonb not null
+);
+create index if not exists calculator_company on sandbox.calculator (company_id, year);
+
+create table if not exists sandbox.framework_assignment (
+  company_id uuid not null references sandbox.company,
+  framework_id uuid not null,
+  period_type text not null,
+  year integer not null,
+  month integer not null,
+  primary key (company_id, framework_id, period_type, year, month)
+);
+
+create table if not exists sandbox.answer (
+  company_id uuid not null references sandbox.company,
+  data_point_id uuid not null,
+  period_type text not null,
+  year integer not null,
+  month integer not null,
+  value jsonb not null,
+  unit_id uuid,
+  primary key (company_id, data_point_id, period_type, year, month)
+);
+
+create table if not exists sandbox.omission (
+  company_id uuid not null references sandbox.company,
+  question_id uuid not null,
+  period_type text not null,
+  year integer not null,
+  month integer not null,
+  primary key (company_id, question_id, period_type, year, month)
+);
+
+create table if not exists sandbox.standard_holder (
+  company_id uuid not null references sandbox.company,
+  standard_id uuid not null,
+  level text,
+  start_date date,
+  expiry_date date,
+  primary key (company_id, standard_id)
+);
+
+-- status: the contract's key of the status, not its name on the wire. json, not jsonb: row errors repeat what was sent.
+create table if not exists sandbox.task (
+  id uuid primary key,
+  sequence bigint generated always as identity unique,
+  profile_id integer not null,
+  api_key_id uuid not null,
+  request text not null,
+  method text not null,
+  path text not null,
+  status text not null,
+  items integer not null,
+  identifiers text[] not null,
+  created_at timestamptz not null,
+  scheduled_at timestamptz,
+  started_at timestamptz,
+  finished_at timestamptz,
+  attempts integer not null default 0,
+  general_errors json,
+  row_errors json
+);
+create index if not exists task_waiting on sandbox.task (sequence) where status in ('pending', 'scheduled');
+create index if not exists task_of_profile on sandbox.task (profile_id, sequence desc);
+
+-- The request, kept until it is processed.
+create table if not exists sandbox.task_body (
+  task_id uuid primary key references sandbox.task,
+  body bytea not null
+);
+alter table sandbox.task_body alter column body set storage external;
+
+create table if not exists sandbox.file (
+  token text primary key,
+  task_id uuid not null references sandbox.task,
+  ordinal integer not null,
+  unique (task_id, ordinal)
+);
+
+create table if not exists sandbox.file_chunk (
+  token text not null references sandbox.file on delete cascade,
+  ordinal integer not null,
+  bytes bytea not null,
+  primary key (token, ordinal)
+);
+
+-- Append-only. phase: received, picked_up (again after a re-queue), terminal. status: the task's, as on the wire.
+create table if not exists sandbox.request_log (
+  id bigint generated always as identity primary key,
+  at timestamptz not null,
+  profile_id integer,
+  method text not null,
+  path text not null,
+  http_status integer,
+  correlation_id uuid,
+  phase text not null,
+  status text,
+  identifiers text[]
+);
+create index if not exists request_log_correlation on sandbox.request_log (correlation_id);
+`

@@ -1,0 +1,98 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { catalogue } from './catalogue.ts'
+import { companyIdAt, hotelAt, isKnownToService } from './hotels.ts'
+import { inTransaction } from './sandbox.ts'
+import { nameKey } from './storable.ts'
+
+/** The database holds the world of another seed. `code` is stable. */
+export class SeedMismatch extends Error {
+  readonly code = 'sandbox_seed_mismatch'
+}
+
+/**
+ * Makes the service know the hotels 1 to `hotels` of this seed, but for those that it does not know on purpose.
+ * What an earlier start seeded stays, with everything that was sent since; only missing companies are added.
+ *
+ * The demo profile's group holds every company from the start, the other profile's group every tenth;
+ * a mapping adds the matched company to the group of the profile that asked for it.
+ * @throws {SeedMismatch} when the database was seeded with another seed.
+ */
+export async function seedWorld(pool: pg.Pool, world: { seed: number; hotels: number }): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    await client.query('lock table sandbox.world in share row exclusive mode')
+    const { rows } = await client.query<{ seed: string; hotels: number }>('select seed, hotels from sandbox.world')
+    const seeded = rows[0]
+    if (seeded && Number(seeded.seed) !== world.seed) {
+      throw new SeedMismatch(
+        `The sandbox schema of this database was made with seed ${seeded.seed}, not ${world.seed}. ` +
+          'Start with that seed, or drop the schema "sandbox" to begin anew.',
+      )
+    }
+    const have = seeded?.hotels ?? 0
+    if (have >= world.hotels && seeded) return
+    await copyCompanies(client, world.seed, have + 1, world.hotels)
+    await joinGroups(client, have)
+    await client.query(
+      `insert into sandbox.world (seed, hotels) values ($1, $2)
+       on conflict (only_row) do update set hotels = excluded.hotels`,
+      [world.seed, world.hotels],
+    )
+  })
+  await pool.query('analyze sandbox.company, sandbox.group_company')
+}
+
+async function copyCompanies(client: pg.PoolClient, seed: number, first: number, last: number): Promise<void> {
+  const copy = client.query(
+    copyFrom(`copy sandbox.company
+      (id, number, name, name_key, street, latitude, longitude, country_code, hotel_code, booking_id) from stdin`),
+  )
+  await pipeline(Readable.from(companyLines(seed, first, last)), copy)
+}
+
+function* companyLines(seed: number, first: number, last: number): Generator<Buffer> {
+  let lines: string[] = []
+  for (let number = first; number <= last; number += 1) {
+    if (isKnownToService(number)) lines.push(companyLine(seed, number))
+    if (lines.length === 1000 || number === last) {
+      yield Buffer.from(lines.join(''), 'utf8')
+      lines = []
+    }
+  }
+}
+
+function companyLine(seed: number, number: number): string {
+  const hotel = hotelAt(seed, number)
+  const columns = [
+    companyIdAt(seed, number),
+    number,
+    hotel.name,
+    nameKey(hotel.name),
+    hotel.street,
+    hotel.latitude,
+    hotel.longitude,
+    hotel.countryCode,
+    hotel.hotelCode,
+    hotel.bookingId,
+  ]
+  return `${columns.map(copyText).join('\t')}\n`
+}
+
+function copyText(value: string | number | null): string {
+  if (value === null) return '\\N'
+  return String(value).replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? character)
+}
+
+const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
+async function joinGroups(client: pg.PoolClient, seededBefore: number): Promise<void> {
+  await client.query(
+    `insert into sandbox.group_company (group_id, company_id)
+     select $1::uuid, id from sandbox.company where number > $3
+     union all
+     select $2::uuid, id from sandbox.company where number > $3 and number % 10 = 0`,
+    [catalogue.groupId, catalogue.otherGroupId, seededBefore],
+  )
+}

@@ -1,0 +1,84 @@
+import type { Contract } from '../../exchange/contract.ts'
+import type { DataPoint, Framework } from '../catalogue/frameworks.ts'
+import type { UnitType } from '../catalogue/unit-types.ts'
+import { catalogue } from '../catalogue.ts'
+
+export function describeUnitTypes(contract: Contract): unknown {
+  return catalogue.unitTypes.map((unitType) => describeUnitType(contract, unitType))
+}
+
+/** The groups that the profile can use. */
+export function describeGroups(contract: Contract, profileId: number): unknown {
+  const names = contract.names.groups
+  return catalogue.groups
+    .filter((group) => group.profileId === profileId)
+    .map(({ id, name }) => ({ [names.id]: id, [names.name]: name }))
+}
+
+/** Every custom property, marked as owned or not. */
+export function describeCustomProperties(contract: Contract, profileId: number): unknown {
+  const names = contract.names.customProperties
+  return catalogue.customProperties.map((property) => ({
+    [names.id]: property.id,
+    [names.name]: property.name,
+    [names.type]: property.type,
+    [names.isIdentifier]: property.isIdentifier,
+    [names.isOwnedByInvokingCompany]: property.profileId === profileId,
+    [names.ownerName]: catalogue.profiles.find(({ id }) => id === property.profileId)?.name,
+  }))
+}
+
+export function describeFrameworks(contract: Contract): unknown {
+  const names = contract.names.frameworks
+  return catalogue.frameworks.map(({ id, title }) => ({ [names.id]: id, [names.title]: title }))
+}
+
+/** A framework as the tree topics, subtopics, clusters, questions, data points. */
+export function describeFramework(contract: Contract, framework: Framework): unknown {
+  const names = contract.names.frameworks
+  const titled = ({ id, title }: { id: string; title: string }) => ({ [names.id]: id, [names.title]: title })
+  return {
+    ...titled(framework),
+    [names.topics]: framework.topics.map((topic) => ({
+      ...titled(topic),
+      [names.subtopics]: topic.subtopics.map((subtopic) => ({
+        ...titled(subtopic),
+        [names.clusters]: subtopic.clusters.map((cluster) => ({
+          ...titled(cluster),
+          [names.questions]: cluster.questions.map((question) => ({
+            ...titled(question),
+            [names.dataPoints]: question.dataPoints.map((point) => ({
+              ...titled(point),
+              ...describeDataPoint(contract, point),
+            })),
+          })),
+        })),
+      })),
+    })),
+  }
+}
+
+function describeDataPoint(contract: Contract, point: DataPoint): Record<string, unknown> {
+  const names = contract.names.frameworks
+  return {
+    [names.valueType]: point.valueType,
+    [names.reportingPeriodType]: point.reportingPeriodType,
+    [names.unitTypes]: point.unitTypes.map((unitType) => describeUnitType(contract, unitType)),
+    ...(point.valueType === 'list' && {
+      [names.options]: point.options.map(({ id, title }) => ({ [names.id]: id, [names.title]: title })),
+    }),
+  }
+}
+
+function describeUnitType(contract: Contract, unitType: UnitType): unknown {
+  const names = contract.names.unitTypes
+  return {
+    [names.id]: unitType.id,
+    [names.name]: unitType.name,
+    [names.units]: unitType.units.map((unit) => ({
+      [names.id]: unit.id,
+      [names.name]: unit.name,
+      [names.abbreviation]: unit.abbreviation,
+    })),
+  }
+}

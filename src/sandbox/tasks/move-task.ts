@@ -1,0 +1,133 @@
+import type { Contract } from '../../exchange/contract.ts'
+import type { Queryable, Sandbox } from '../sandbox.ts'
+import { asBulkRequest, type Outcome, type StartedTask, type TaskStatus, terminalStatus } from './task.ts'
+
+type TaskRow = {
+  id: string
+  sequence: string
+  profile_id: number
+  request: string
+  items: number
+  started_at: Date
+}
+const startedColumns = 'id, sequence, profile_id, request, items, started_at'
+
+/** Moves every task that was Pending since `before` or longer to Scheduled. */
+export async function scheduleTasks(db: Queryable, before: Date, now: Date): Promise<void> {
+  await db.query(
+    "update sandbox.task set status = 'scheduled', scheduled_at = $2 where status = 'pending' and created_at <= $1",
+    [before, now],
+  )
+}
+
+/**
+ * Moves the oldest waiting task to InProgress, if it was Scheduled since `before` or longer. Never a later one instead:
+ * requests of one key are picked up in the order sent.
+ */
+export async function startNextTask(sandbox: Sandbox, before: Date, now: Date): Promise<StartedTask | null> {
+  const { rows } = await sandbox.pool.query<TaskRow>(
+    `with next as (
+       select sequence from sandbox.task where status in ('pending', 'scheduled') order by sequence limit 1
+     ), started as (
+       update sandbox.task t set status = 'inProgress', started_at = $2, attempts = attempts + 1
+       from next where t.sequence = next.sequence and status = 'scheduled' and scheduled_at <= $1
+       returning t.*
+     ), logged as (
+       insert into sandbox.request_log (at, profile_id, method, path, correlation_id, phase, status, identifiers)
+       select $2, profile_id, method, path, id, 'picked_up', $3, identifiers from started
+     )
+     select ${startedColumns} from started`,
+    [before, now, sandbox.contract.taskStatuses.inProgress],
+  )
+  return rows[0] ? asStarted(rows[0]) : null
+}
+
+/** Re-queues what was InProgress when the sandbox stopped, or one task: it enters the same status once more. */
+export async function resumeTasks(sandbox: Sandbox, only: string | null): Promise<StartedTask[]> {
+  const { rows } = await sandbox.pool.query<TaskRow>(
+    `with resumed as (
+       update sandbox.task set status = 'inProgress', attempts = attempts + 1
+       where status = 'inProgress' and ($1::uuid is null or id = $1)
+       returning *
+     ), logged as (
+       insert into sandbox.request_log (at, profile_id, method, path, correlation_id, phase, status, identifiers)
+       select $2, profile_id, method, path, id, 'picked_up', $3, identifiers from resumed order by sequence
+     )
+     select ${startedColumns} from resumed order by sequence`,
+    [only, new Date(sandbox.clock.now()), sandbox.contract.taskStatuses.inProgress],
+  )
+  return rows.map(asStarted)
+}
+
+/** Since when the oldest Pending task is that, and the head of the line is Scheduled; null where there is none. */
+export async function waitingSince(db: Queryable): Promise<{ pending: number | null; scheduled: number | null }> {
+  const { rows } = await db.query<{ pending: Date | null; scheduled: Date | null }>(
+    `select min(created_at) filter (where status = 'pending') as pending,
+            (array_agg(scheduled_at order by sequence))[1] as scheduled
+     from sandbox.task where status in ('pending', 'scheduled')`,
+  )
+  return { pending: rows[0]?.pending?.getTime() ?? null, scheduled: rows[0]?.scheduled?.getTime() ?? null }
+}
+
+/** Writes the terminal status with what failed, and forgets the body, at once. */
+export async function finishTask(sandbox: Sandbox, id: string, outcome: Outcome): Promise<void> {
+  const { rowErrors, generalErrors } = outcome
+  await endTask(sandbox.pool, sandbox.contract, {
+    id,
+    from: ['inProgress'],
+    status: terminalStatus(outcome),
+    at: new Date(sandbox.clock.now()),
+    generalErrors: generalErrors.length === 0 ? null : JSON.stringify(generalErrors),
+    rowErrors: rowErrors.length === 0 ? null : JSON.stringify(rowErrors),
+  })
+}
+
+/** Cancels a task of the profile that has not started processing; false when it has, or has ended. */
+export async function cancelTask(sandbox: Sandbox, id: string): Promise<boolean> {
+  return endTask(sandbox.pool, sandbox.contract, {
+    id,
+    from: ['pending', 'scheduled'],
+    status: 'cancelled',
+    at: new Date(sandbox.clock.now()),
+    generalErrors: null,
+    rowErrors: null,
+  })
+}
+
+type End = {
+  id: string
+  from: TaskStatus[]
+  status: TaskStatus
+  at: Date
+  generalErrors: string | null
+  rowErrors: string | null
+}
+
+async function endTask(db: Queryable, contract: Contract, end: End): Promise<boolean> {
+  const { rows } = await db.query(
+    `with ended as (
+       update sandbox.task set status = $2, finished_at = $3, general_errors = $4, row_errors = $5
+       where id = $1 and status = any($6)
+       returning *
+     ), forgotten as (
+       delete from sandbox.task_body where task_id in (select id from ended)
+     ), logged as (
+       insert into sandbox.request_log (at, profile_id, method, path, correlation_id, phase, status, identifiers)
+       select $3, profile_id, method, path, id, 'terminal', $7, identifiers from ended
+     )
+     select id from ended`,
+    [end.id, end.status, end.at, end.generalErrors, end.rowErrors, end.from, contract.taskStatuses[end.status]],
+  )
+  return rows.length === 1
+}
+
+function asStarted(row: TaskRow): StartedTask {
+  return {
+    id: row.id,
+    sequence: Number(row.sequence),
+    profileId: row.profile_id,
+    request: asBulkRequest(row.request),
+    items: row.items,
+    startedAt: row.started_at.getTime(),
+  }
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { withFolderLock } from '../../src/db/embedded/folder-lock.ts'
+import { livingMembers } from '../../src/db/embedded/members.ts'
+import { identityOf, isAlive, ownIdentity } from '../../src/db/embedded/process-identity.ts'
+import { clusterFolder } from './fixtures/cluster-process.ts'
+
+async function deadIdentity(): Promise<string> {
+  const child = spawn('sleep', ['600'], { stdio: 'ignore' })
+  await once(child, 'spawn')
+  const identity = identityOf(child.pid ?? 0)
+  if (identity === undefined) throw new Error('the process that was just started has no identity')
+  expect(isAlive(identity)).toBe(true)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  return identity
+}
+
+test('knows a process by its start, so that a process id given again is another process', async () => {
+  const own = ownIdentity()
+  expect(isAlive(own)).toBe(true)
+  expect(isAlive(`${process.pid}.1-00000000`)).toBe(false)
+  expect(isAlive(await deadIdentity())).toBe(false)
+})
+
+test('lets twenty holders in one after the other and leaves no lock behind', async () => {
+  await using place = await clusterFolder()
+  await mkdir(place.folder)
+  let inside = 0
+  let most = 0
+  const enter = () =>
+    withFolderLock(place.folder, async () => {
+      inside += 1
+      most = Math.max(most, inside)
+      await readdir(place.folder)
+      inside -= 1
+    })
+  await Promise.all(Array.from({ length: 20 }, enter))
+  expect(most).toBe(1)
+  expect(await readdir(place.folder)).toEqual([])
+})
+
+test('breaks the lock of a dead process, and what it had prepared', async () => {
+  await using place = await clusterFolder()
+  const dead = await deadIdentity()
+  await mkdir(join(place.folder, 'lock'), { recursive: true })
+  await mkdir(join(place.folder, `lock-${dead}.7`))
+  await writeFile(join(place.folder, 'lock', `${dead}.1`), '')
+  expect(await Promise.all([1, 2, 3].map((n) => withFolderLock(place.folder, async () => n)))).toEqual([1, 2, 3])
+  expect(await readdir(place.folder)).toEqual([])
+})
+
+test('releases the lock when the work fails', async () => {
+  await using place = await clusterFolder()
+  await mkdir(place.folder)
+  const failing = withFolderLock(place.folder, () => Promise.reject(new Error('no')))
+  await expect(failing).rejects.toThrow('no')
+  expect(await withFolderLock(place.folder, async () => 'in')).toBe('in')
+})
+
+test('counts only members that live', async () => {
+  await using place = await clusterFolder()
+  const dead = await deadIdentity()
+  await mkdir(join(place.folder, 'members'), { recursive: true })
+  await writeFile(join(place.folder, 'members', `${dead}.1`), '')
+  await writeFile(join(place.folder, 'members', `${ownIdentity()}.1`), '')
+  expect(await livingMembers(place.folder)).toEqual([`${ownIdentity()}.1`])
+})

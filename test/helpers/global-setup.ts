@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { openCluster } from '../../src/db/embedded/open-cluster.ts'
+import { migrateToLatest } from '../../src/db/migrate.ts'
+import {
+  fastSettings,
+  makeRunFolder,
+  markKept,
+  removeRunFolder,
+  sweepRunFolders,
+  undroppedDatabases,
+} from './test-cluster.ts'
+
+/** What a test file needs to make databases of its own. */
+export type PostgresForTests = { adminUrl: string; folder: string }
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgres: PostgresForTests
+  }
+}
+
+const templates = { empty: 'template_empty', migrated: 'template_migrated' } as const
+export type Template = keyof typeof templates
+
+export function templateDatabase(template: Template): string {
+  return templates[template]
+}
+
+/** One cluster for the whole run, with the databases that tests clone. */
+export default async function startCluster(project: TestProject): Promise<() => Promise<void>> {
+  await sweepRunFolders()
+  const folder = await makeRunFolder()
+  // Vitest ends at once when it is interrupted, without teardown; only a synchronous program still runs then.
+  const removeAtExit = () => {
+    spawnSync(process.execPath, [fileURLToPath(new URL('remove-run-folder.ts', import.meta.url)), folder])
+  }
+  process.once('exit', removeAtExit)
+  const cluster = await openCluster({
+    folder: join(folder, 'postgres'),
+    onNotice: (sentence) => process.stderr.write(`${sentence}\n`),
+    settings: fastSettings,
+  })
+  await cluster.ensureDatabase(templates.empty)
+  await cluster.ensureDatabase(templates.migrated)
+  await migrateToLatest(cluster.url(templates.migrated))
+  await closeTemplates(cluster.url('postgres'))
+  project.provide('postgres', { adminUrl: cluster.url('postgres'), folder })
+  return async () => {
+    await cluster.release()
+    const undropped = await undroppedDatabases(folder)
+    if (undropped.length === 0) await removeRunFolder(folder)
+    else {
+      await markKept(folder)
+      process.stderr.write(howToLook(folder, undropped))
+    }
+    process.off('exit', removeAtExit)
+  }
+}
+
+/** A database with a connection cannot be cloned; nobody needs one to a template any more. */
+async function closeTemplates(adminUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: adminUrl })
+  await client.connect()
+  try {
+    for (const name of Object.values(templates)) {
+      await client.query(`alter database ${client.escapeIdentifier(name)} with allow_connections false`)
+    }
+  } finally {
+    await client.end()
+  }
+}
+
+function howToLook(folder: string, databases: { name: string; file: string }[]): string {
+  const list = databases.map(({ name, file }) => `  ${name}  ${file}\n`).join('')
+  return `\nDatabases of test files that failed are kept in ${folder}:\n${list}To look at them: npx node test/helpers/open-kept.ts ${folder}\n`
+}

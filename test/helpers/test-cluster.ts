@@ -1,0 +1,76 @@
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { locationOf } from '../../src/db/embedded/data-home.ts'
+import { livingMembers } from '../../src/db/embedded/members.ts'
+import { runningPostmaster } from '../../src/db/embedded/postmaster.ts'
+import { isAlive, ownIdentity } from '../../src/db/embedded/process-identity.ts'
+
+const prefix = 'nightferry-tests-'
+/** Enough to look back at, few enough for /tmp: a cluster takes some 50 MB. */
+const keptRuns = 3
+
+/** Server settings that trade durability, which no test asks of this cluster, for speed. */
+export const fastSettings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  synchronous_commit: 'off',
+  shared_buffers: '128MB',
+}
+
+/** A run's folder: the cluster in `postgres`, and in `databases` a file per database that was not dropped yet. */
+export async function makeRunFolder(): Promise<string> {
+  const folder = join(tmpdir(), `${prefix}${ownIdentity()}`)
+  await mkdir(join(folder, 'databases'), { recursive: true })
+  // The server may run as another user, who must pass through.
+  await chmod(folder, 0o755)
+  return folder
+}
+
+/** Databases that their test files did not drop, each with the file that made it. */
+export async function undroppedDatabases(folder: string): Promise<{ name: string; file: string }[]> {
+  const names = await readdir(join(folder, 'databases'))
+  return Promise.all(
+    names.map(async (name) => ({ name, file: await readFile(join(folder, 'databases', name), 'utf8') })),
+  )
+}
+
+/** Marks a run's folder as one to look at, so that the next run leaves it alone. */
+export async function markKept(folder: string): Promise<void> {
+  await writeFile(join(folder, 'kept'), '')
+}
+
+/** Stops what still runs in a run's folder and deletes it. Durability does not matter: the data go too. */
+export async function removeRunFolder(folder: string): Promise<void> {
+  const cluster = join(folder, 'postgres')
+  const home = (await locationOf(cluster).catch(() => undefined)) ?? cluster
+  const data = join(home, 'data')
+  const running = await runningPostmaster(data)
+  if (running !== undefined) {
+    try {
+      process.kill(running.pid, 'SIGQUIT')
+    } catch (error) {
+      // Another run sweeps the same folder, or it stopped by itself.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+    while ((await runningPostmaster(data)) !== undefined) await delay(20)
+  }
+  for (const gone of [home, folder]) await rm(gone, { recursive: true, force: true, maxRetries: 10 })
+}
+
+/** Removes what killed runs left behind, and all but the newest kept ones that nobody is looking at. */
+export async function sweepRunFolders(): Promise<void> {
+  const kept: { folder: string; at: number }[] = []
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(prefix) || isAlive(name.slice(prefix.length))) continue
+    const folder = join(tmpdir(), name)
+    const mark = await stat(join(folder, 'kept')).catch(() => undefined)
+    if (mark !== undefined) kept.push({ folder, at: mark.mtimeMs })
+    else await removeRunFolder(folder)
+  }
+  kept.sort((a, b) => b.at - a.at)
+  for (const { folder } of kept.slice(keptRuns)) {
+    if ((await livingMembers(join(folder, 'postgres'))).length === 0) await removeRunFolder(folder)
+  }
+}
