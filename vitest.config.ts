@@ -1,15 +1,18 @@
-import { configDefaults, defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig, mergeConfig } from 'vitest/config'
 
-export default defineConfig({
+/** What every suite shares: one Postgres cluster per run, a database per test file. */
+export const sharedConfig = defineConfig({
   test: {
     environment: 'node',
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    include: ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, 'test/crash/**'],
     globalSetup: ['test/helpers/global-setup.ts'],
     setupFiles: ['test/helpers/finish-file.ts'],
   },
+})
+
+export default mergeConfig(sharedConfig, {
+  test: { include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, 'test/crash/**'] },
 })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Writable } from 'node:stream'
 
 /** What a verb is given of the process it runs in; only main.ts reads it from the process. */
@@ -26,4 +27,10 @@ export function printLine(to: Writable, line = ''): void {
 
 export function printJson(to: Writable, value: unknown): void {
   to.write(`${JSON.stringify(value, null, 2)}\n`)
+}
+
+/** Ends when SIGINT or SIGTERM comes. Holds the process up meanwhile: an abort signal alone would let it end. */
+export async function untilInterrupted({ signal }: Cli): Promise<void> {
+  const day = 86_400_000
+  while (!signal.aborted) await delay(day, undefined, { signal }).catch(() => {})
 }

@@ -79,8 +79,7 @@ async function twoNights(cli: Cli, config: Config, options: DemoOptions, partner
     heading(cli, `The first night: ${grouped(options.hotels)} hotels, everything is new`)
     const first = await runToEnd(cli, ferry, options.json === true)
 
-    const pool = partnerPool(partnerUrl)
-    const day = await applySecondNight(pool, { ...options, asOf: cli.now() }).finally(() => pool.end())
+    const day = await dayBetween(cli, partnerUrl, options)
     heading(cli, 'The day in between, at the partner')
     printLine(cli.stderr, describeDay(day))
 
@@ -88,6 +87,15 @@ async function twoNights(cli: Cli, config: Config, options: DemoOptions, partner
     return [first, await runToEnd(cli, ferry, options.json === true)]
   } finally {
     await ferry.close()
+  }
+}
+
+async function dayBetween(cli: Cli, partnerUrl: string, options: DemoOptions): Promise<SecondNight> {
+  const pool = partnerPool(partnerUrl)
+  try {
+    return await applySecondNight(pool, { ...options, asOf: cli.now() })
+  } finally {
+    await pool.end()
   }
 }
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { openCluster } from '../db/embedded/open-cluster.ts'
 import { migrateToLatest } from '../db/migrate.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
-import { readConfig } from './open-database.ts'
+import { reach, readConfig } from './open-database.ts'
 
 /** `nightferry migrate`: brings the database to the newest schema and says what was applied. Forward only. */
 export async function migrate(cli: Cli, options: CommonOptions): Promise<ExitCode> {
@@ -16,7 +16,9 @@ export async function migrate(cli: Cli, options: CommonOptions): Promise<ExitCod
       : null
   try {
     await cluster?.ensureDatabase(database.name)
-    const migrations = await migrateToLatest(cluster?.url(database.name) ?? database.url)
+    const url = cluster?.url(database.name) ?? database.url
+    await reach(url)
+    const migrations = await migrateToLatest(url)
     if (options.json) printJson(cli.stdout, migrations)
     else
       for (const { name, applied } of migrations)

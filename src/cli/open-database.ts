@@ -87,7 +87,12 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
   }
 }
 
-async function reach(url: string): Promise<void> {
+/**
+ * Makes sure that a database can be reached before anything is asked of it.
+ * @throws {ConfigError} when the URL is none.
+ * @throws {DatabaseUnreachable} naming host and database but never the password.
+ */
+export async function reach(url: string): Promise<void> {
   if (!URL.canParse(url)) {
     throw new ConfigError('Settings are wrong:', [
       {

@@ -14,7 +14,9 @@ import { type SubmissionsOptions, submissions } from './submissions.ts'
 
 /** The command line: one verb per file; each ends with an exit code, which `done` is told. */
 export function createProgram(cli: Cli, version: string, done: (code: ExitCode) => void): Command {
+  // Verbs inherit it as they are made: without it, commander would end the process with a code of its own.
   const program = new Command('nightferry')
+    .exitOverride()
     .description('Carries what changed in a partner database to the Bulk Data Exchange Service, and the results back.')
     .version(version)
     .showHelpAfterError('(nightferry --help lists the verbs)')

@@ -3,7 +3,7 @@
  * Partner and service data pass through here before they are shown; JSON output keeps them escaped instead.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose.
-const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
+const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g // oxlint-disable-line no-control-regex
 
 /** Text as it is safe to show on a terminal: unsafe characters become visible escapes. */
 export function readable(text: string): string {
@@ -13,7 +13,7 @@ export function readable(text: string): string {
 /** The same, cut to a width in characters. */
 export function shortened(text: string, width: number): string {
   const safe = readable(text)
-  const characters = [...safe]
+  const characters = Array.from(safe)
   return characters.length <= width ? safe : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`
 }
 

@@ -12,10 +12,8 @@ import { UsageError } from './usage-error.ts'
 export async function run(cli: Cli, jobName: string, options: CommonOptions): Promise<ExitCode> {
   if (jobName !== nightlySync.name) throw new UsageError(`There is no job ${jobName}; there is ${nightlySync.name}`)
   const config = readConfig(cli, options)
-  const quiet = {
-    ...config,
-    log: { level: options.json || config.log.level === 'info' ? ('warn' as const) : config.log.level },
-  }
+  // Whoever follows a run reads how it gets on and why it failed; the same again as log lines would bury that.
+  const quiet = { ...config, log: { level: config.log.level === 'info' ? ('silent' as const) : config.log.level } }
   const ferry = await openFerry(cli, quiet)
   try {
     return await runToEnd(cli, ferry, options.json === true)

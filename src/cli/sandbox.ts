@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { openCluster } from '../db/embedded/open-cluster.ts'
 import { loadContract } from '../exchange/contract.ts'
 import { startSandbox } from '../sandbox/start-sandbox.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, untilInterrupted } from './cli.ts'
 import { createLogger } from './log.ts'
 import { packagedConfig, readConfig } from './open-database.ts'
 
@@ -44,7 +43,7 @@ export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCo
       printLine(cli.stdout, `Try: curl -H 'Authorization: demo-key' ${service.url}/api/v1/unit-types`)
     }
     try {
-      if (!cli.signal.aborted) await once(cli.signal, 'abort')
+      await untilInterrupted(cli)
     } finally {
       await service.close()
     }

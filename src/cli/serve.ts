@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { runningRun } from '../db/runs/start-run.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { triggerRun } from '../jobs/trigger-run.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes } from './cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, untilInterrupted } from './cli.ts'
 import { readConfig } from './open-database.ts'
 import { openFerry } from './open-ferry.ts'
 
@@ -18,7 +17,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     }
     const scheduler = startScheduler(ferry.deps, nightlySync, cli.now())
     ferry.logger.info({ ...config.jobs }, 'service_started')
-    if (!cli.signal.aborted) await once(cli.signal, 'abort')
+    await untilInterrupted(cli)
     ferry.logger.info('service_stopping')
     await scheduler.stop()
     return exitCodes.well

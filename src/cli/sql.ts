@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import pg from 'pg'
 import { schemaName } from '../db/migrate.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, untilInterrupted } from './cli.ts'
 import { table } from './table.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -14,7 +13,7 @@ export async function sql(cli: Cli, query: string | undefined, options: CommonOp
     if (query === undefined) {
       printLine(cli.stdout, `psql '${url}'`)
       printLine(cli.stderr, 'The views are in the schema nightferry. Ctrl-C ends this, and an embedded server with it.')
-      if (!cli.signal.aborted) await once(cli.signal, 'abort')
+      await untilInterrupted(cli)
       return exitCodes.well
     }
     const { fields, rows } = await readOnly(url, query)

@@ -2,30 +2,31 @@ import type { ConfigProblem } from './config-error.ts'
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
+export type Interpolation = {
+  environment: Readonly<Record<string, string | undefined>>
+  problems: ConfigProblem[]
+  /** Reads a text that held a reference as what the setting at the path is: a number, a list. */
+  convert: (path: string, text: string) => unknown
+}
+
 /**
- * Replaces `${NAME}` and `${NAME:-fallback}` in every string of a configuration document.
- * SQL keeps its own dollar signs: only this spelling is touched.
+ * Replaces `${NAME}` and `${NAME:-fallback}` in every string of a configuration document; the fallback also stands for
+ * an empty variable, as in a shell. SQL keeps its own dollar signs: only this spelling is touched.
  */
-export function interpolate(
-  value: unknown,
-  environment: Readonly<Record<string, string | undefined>>,
-  problems: ConfigProblem[],
-  path: string[] = [],
-): unknown {
+export function interpolate(value: unknown, how: Interpolation, path: string[] = []): unknown {
   if (typeof value === 'string') {
-    return value.replaceAll(reference, (whole, name: string, fallback: string | undefined) => {
-      const found = environment[name] ?? fallback
+    const text = value.replaceAll(reference, (whole, name: string, fallback: string | undefined) => {
+      const found = fallback === undefined ? how.environment[name] : how.environment[name] || fallback
       if (found !== undefined) return found
-      problems.push({ path: path.join('.'), message: `the environment variable ${name} is not set` })
+      how.problems.push({ path: path.join('.'), message: `the environment variable ${name} is not set` })
       return whole
     })
+    return text === value ? value : how.convert(path.join('.'), text)
   }
-  if (Array.isArray(value)) {
-    return value.map((entry, index) => interpolate(entry, environment, problems, [...path, String(index)]))
-  }
+  if (Array.isArray(value)) return value.map((entry, index) => interpolate(entry, how, [...path, String(index)]))
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(
-      Object.entries(value).map(([key, entry]) => [key, interpolate(entry, environment, problems, [...path, key])]),
+      Object.entries(value).map(([key, entry]) => [key, interpolate(entry, how, [...path, key])]),
     )
   }
   return value

@@ -22,7 +22,7 @@ export type ConfigSources = {
 export function loadConfig({ file, environment, overrides = [] }: ConfigSources): Config {
   const problems: ConfigProblem[] = []
   const document = file === null ? {} : readDocument(file)
-  const merged = interpolate(document, environment, problems) as Record<string, unknown>
+  const merged = interpolate(document, { environment, problems, convert: valueFromText }) as Record<string, unknown>
   for (const [path, text] of fromEnvironment(environment, problems)) setAt(merged, path, valueFromText(path, text))
   for (const [path, text] of fromFlags(overrides, problems)) setAt(merged, path, valueFromText(path, text))
 
@@ -45,11 +45,11 @@ function readDocument(file: string): Record<string, unknown> {
   if (document.errors.length > 0) {
     const broken = document.errors.map((error) => ({
       path: `${file}:${error.linePos?.[0].line ?? '?'}:${error.linePos?.[0].col ?? '?'}`,
-      message: error.message.split('\n')[0] ?? error.message,
+      message: (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, ''),
     }))
     throw new ConfigError('The configuration is no valid YAML:', broken)
   }
-  const value = document.toJS() as unknown
+  const value = unfolded(document, file)
   if (value === null) return {}
   if (typeof value !== 'object' || Array.isArray(value)) {
     throw new ConfigError('The configuration cannot be used:', [
@@ -59,11 +59,20 @@ function readDocument(file: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
+/** An alias without its anchor, or aliases that would unfold into gigabytes, are found only here. */
+function unfolded(document: ReturnType<typeof parseDocument>, file: string): unknown {
+  try {
+    return document.toJS()
+  } catch (error) {
+    throw new ConfigError('The configuration is no valid YAML:', [{ path: file, message: (error as Error).message }])
+  }
+}
+
 function* fromEnvironment(
   environment: ConfigSources['environment'],
   problems: ConfigProblem[],
 ): Generator<[string, string]> {
-  for (const path of leafPaths(settings)) {
+  for (const path of leafPaths()) {
     const text = environment[variableOf(path)]
     if (text !== undefined && text !== '') yield [path, text]
   }
@@ -82,7 +91,7 @@ function* fromEnvironment(
 }
 
 function* fromFlags(overrides: readonly string[], problems: ConfigProblem[]): Generator<[string, string]> {
-  const known = new Set(leafPaths(settings))
+  const known = new Set(leafPaths())
   for (const override of overrides) {
     const separator = override.indexOf('=')
     const path = override.slice(0, Math.max(separator, 0))
@@ -101,7 +110,9 @@ function setAt(document: Record<string, unknown>, path: string, value: unknown):
   const last = keys.pop()
   let at = document
   for (const key of keys) {
-    if (typeof at[key] !== 'object' || at[key] === null) at[key] = {}
+    at[key] ??= {}
+    // What is no section in the file stays as it is, for the check to name.
+    if (typeof at[key] !== 'object') return
     at = at[key] as Record<string, unknown>
   }
   if (last !== undefined) at[last] = value

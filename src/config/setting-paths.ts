@@ -9,25 +9,26 @@ type JsonSchema = {
   default?: unknown
 }
 
+const document = z.toJSONSchema(settings, { io: 'input', target: 'draft-2020-12' }) as JsonSchema
+
 /** The JSON Schema of the configuration file, for editors. */
 export function configJsonSchema(): object {
-  return z.toJSONSchema(settings, { io: 'input', target: 'draft-2020-12' })
+  return document
 }
 
 /** Every setting that has a value of its own, as dotted paths; streams are not among them. */
-export function leafPaths(schema: z.ZodType = settings): string[] {
+export function leafPaths(): string[] {
   const walk = (node: JsonSchema, path: string[]): string[] =>
     node.properties === undefined
       ? [path.join('.')]
       : Object.entries(node.properties).flatMap(([key, child]) => walk(child, [...path, key]))
-  const json = z.toJSONSchema(schema, { io: 'input' }) as JsonSchema
-  return walk(json, []).filter((path) => path !== 'streams')
+  return walk(document, []).filter((path) => path !== 'streams')
 }
 
-/** Reads a setting given as text (flag, environment) as the type that the setting has. */
+/** Reads a setting given as text (flag, environment, a reference in the file) as the type that the setting has. */
 export function valueFromText(path: string, text: string): unknown {
   const types = typesAt(path)
-  if (types.includes('null') && text === 'null') return null
+  if (types.includes('null') && (text === 'null' || text === '')) return null
   if ((types.includes('number') || types.includes('integer')) && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'
   if (types.includes('array')) return text === '' ? [] : text.split(',').map((entry) => entry.trim())
@@ -35,7 +36,7 @@ export function valueFromText(path: string, text: string): unknown {
 }
 
 function typesAt(path: string): string[] {
-  let node = configJsonSchema() as JsonSchema
+  let node = document
   for (const key of path.split('.')) node = node.properties?.[key] ?? {}
   return [node, ...(node.anyOf ?? [])].flatMap((entry) => entry.type ?? [])
 }

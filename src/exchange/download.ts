@@ -96,7 +96,7 @@ async function openTarget(target: DownloadTarget, baseUrl: URL, options: Downloa
 
 async function request(agent: Agent, { url, host, ownOrigin }: DownloadTarget, options: DownloadOptions) {
   try {
-    const answer = await agent.request({
+    return await agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'GET',
@@ -108,9 +108,6 @@ async function request(agent: Agent, { url, host, ownOrigin }: DownloadTarget, o
       },
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     })
-    // A body that nobody reads, of a redirect say, errors when its connection is dropped.
-    answer.body.on('error', () => {})
-    return answer
   } catch (error) {
     if (error instanceof ConnectFailure && error.cause instanceof DownloadRefused) throw error.cause
     const detail = error instanceof Error ? error.message : String(error)

@@ -1,5 +1,6 @@
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
+import { storableText } from '../db/storable.ts'
 import type { RunTrigger } from '../db/tables/run.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import type { Looks } from '../pipeline/looks.ts'
@@ -133,10 +134,13 @@ async function guarded(
       { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },
       'look_failed',
     )
-    if (!final) throw error
+    // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may hold anything.
+    if (!final) throw new LookFailed(storableText(describe(error).message))
     if (run !== undefined) await stopRun(deps, run, error)
   }
 }
+
+class LookFailed extends Error {}
 
 /** Errors whose cause a person has to mend: another attempt in a minute would end the same way. */
 const finalCodes = new Set([

@@ -1,5 +1,6 @@
 import { withRunLock } from '../db/locks/advisory-lock.ts'
 import { failRun } from '../db/runs/end-run.ts'
+import { storableText } from '../db/storable.ts'
 import type { Run } from '../db/tables/run.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { StopRun } from '../pipeline/stop-run.ts'
@@ -44,7 +45,7 @@ export async function stopRun(deps: Deps, run: Pick<Run, 'run_id' | 'step'>, err
   const { code, message } = error as { code?: unknown; message?: string }
   const failure = {
     code: typeof code === 'string' ? code : 'internal_error',
-    message: message ?? String(error),
+    message: storableText(message ?? String(error)),
     step: run.step,
   }
   await failRun(deps.db, run.run_id, failure, deps.now())

@@ -18,10 +18,7 @@ export const nightlySync: Job = {
     { name: 'reference', run: (deps) => once(fetchReferenceData(deps)) },
     { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
     { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
-    {
-      name: 'push',
-      run: async (deps, run) => until(await deps.db.transaction().execute((trx) => planWave(deps, run, trx))),
-    },
+    { name: 'push', run: async (deps, run) => until(await planWave(deps, run)) },
     { name: 'pull', run: async (deps, run) => until(await planSearch(deps, run)) },
     { name: 'reconcile', run: (deps, run) => once(completeSearch(deps, run)) },
     { name: 'report', run: (deps, run) => once(finishWithReport(deps, run)) },

@@ -1,33 +1,12 @@
-import { CronExpressionParser } from 'cron-parser'
 import { type ScheduledTask, schedule as tickEvery } from 'node-cron'
-import { ConfigError } from '../config/config-error.ts'
-import type { Config } from '../config/schema.ts'
 import { insertSkippedRun } from '../db/runs/start-run.ts'
 import type { Deps } from '../pipeline/deps.ts'
+import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
 import { triggerRun } from './trigger-run.ts'
 
-type Schedule = Config['jobs'][Job['name']]
-
 /** An occurrence found this long after it fell due was missed: no daemon was up. Two ticks of grace, in milliseconds. */
 const missedAfterMs = 120_000
-
-/**
- * The newest occurrence of a schedule that has fallen due, or null. Pure but for the library's calendar: what is due is
- * decided here and by the table of runs, never by whether a tick came.
- * @throws {ConfigError} when the expression or the time zone is none.
- */
-export function dueOccurrence(name: string, { schedule, timeZone }: Schedule, now: Date): Date | null {
-  if (schedule === null) return null
-  try {
-    const following = new Date(now.getTime() + 1)
-    return CronExpressionParser.parse(schedule, { currentDate: following, tz: timeZone }).prev().toDate()
-  } catch (error) {
-    throw new ConfigError('The schedule cannot be used:', [
-      { path: `jobs.${name}.schedule`, message: `'${schedule}' in ${timeZone}: ${(error as Error).message}` },
-    ])
-  }
-}
 
 /**
  * Starts what falls due, once a minute and at once. The unique (job, scheduled_for) decides which of several daemons

@@ -1,6 +1,6 @@
+import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { pipeline } from 'node:stream/promises'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
@@ -90,27 +90,47 @@ describe('a download', () => {
   it.each([
     ['as it is', (body: Buffer) => body],
     ['from gzip without its header', (body: Buffer) => gzipSync(body, { level: 0 })],
-  ])('runs ahead of a reader that does not read by a bounded amount, %s', async (_title, pack) => {
-    const packed = pack(Buffer.alloc(48 * 1024 * 1024, 'nightferry '))
-    let sentUnread = 0
-    await using server = await httpServer(({ path }, response) => {
-      async function* parts() {
+  ])('takes a bounded amount in while nobody reads, %s', async (_title, pack) => {
+    const large = Buffer.alloc(32 * 1024 * 1024, 'nightferry ')
+    const packed = pack(large)
+    const limits = { maxBytes: 1e9, maxInflatedBytes: 1e9, rateWindowMs: 1000 }
+    /** The body of a source that counts what is taken from it. */
+    const counted = () => {
+      const source = { taken: 0 }
+      function* parts() {
         for (let at = 0; at < packed.length; at += 65_536) {
           const part = packed.subarray(at, at + 65_536)
-          if (path === '/unread') sentUnread += part.length
+          source.taken += part.length
           yield part
         }
       }
-      // The reader of /unread goes away in the end.
-      return pipeline(Readable.from(parts()), response).catch(() => {})
-    })
-    const limits = { maxBytes: 1e9, maxInflatedBytes: 1e9, bodyTimeoutMs: 5000 }
-    const { body } = await open(`${server.url}/unread`, limits)
-    const read = await download(`${server.url}/read`, limits)
-    body.destroy()
-    expect(read).toHaveLength(48 * 1024 * 1024)
-    // The kernel's socket buffers hold most of it.
-    expect(sentUnread).toBeLessThan(16_000_000)
+      const inflater = createInflater('identity') ?? new PassThrough()
+      const body = Readable.from(parts(), { objectMode: false })
+      return {
+        source,
+        body: downloadBody({ host: 'here', body, contentLength: null, inflater, limits, release: () => {} }),
+      }
+    }
+    const unread = counted()
+    await once(unread.body, 'readable')
+    unread.body.read(1)
+    // As long as another one takes to be read to its end, this one could have been taken in as well.
+    expect(await buffer(counted().body)).toHaveLength(large.length)
+    expect(unread.source.taken).toBeLessThan(4_000_000)
+    unread.body.destroy()
+  })
+
+  it('inflates a bounded amount while nobody reads, when gzip is recognised by its first bytes', async () => {
+    const packed = gzipSync(Buffer.alloc(50_000_000))
+    const unread = createInflater(undefined) ?? new PassThrough()
+    unread.write(packed)
+    const read = createInflater(undefined) ?? new PassThrough()
+    read.end(packed)
+    // As long as another one takes to be inflated whole, this one could have been inflated as well.
+    expect(await buffer(read)).toHaveLength(50_000_000)
+    expect(unread.readableLength).toBeGreaterThan(0)
+    expect(unread.readableLength).toBeLessThan(1_000_000)
+    unread.destroy()
   })
 })
 

@@ -104,7 +104,7 @@ describe('custom properties', () => {
         { id: customIdentifierId, name: 'Partner id' },
       ])
     }
-    const fields = companiesOf(pages).flatMap((company) => company.fields ?? [])
+    const fields = companiesOf(pages).flatMap((company) => (company.fields ? [company.fields] : []))
     expect(fields).toEqual([
       { [customIdentifierId]: ['H-0001', 'alias'] },
       { [customIdentifierId]: ['H-0002'] },

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { electricity } from '../../src/sandbox/catalogue/calculators.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
-import { mapHotels } from './bodies.ts'
-import type { ErrorBody, MappingFile, Task } from './documents.ts'
+import { calculators, inputsOf, mapHotels, partnerId } from './bodies.ts'
+import type { CalculatorFile, ErrorBody, MappingFile, Task } from './documents.ts'
 import { manualClock } from './manual-clock.ts'
 import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
 
@@ -137,6 +138,35 @@ describe('the course of a task', () => {
     const file = await sandbox.file<MappingFile>(await sandbox.task(first))
     expect(file.companies).toHaveLength(2)
   })
+})
+
+it('re-queues a task whose database connection was cut, and finishes it', async () => {
+  sandbox = await openSandbox()
+  await sandbox.run('companyMappings', mapHotels(1))
+  const lock = await sandbox.pool.connect()
+  try {
+    await lock.query('begin')
+    await lock.query('select 1 from sandbox.company for update')
+    const inputs = inputsOf(partnerId(1), { year: 2025 }, { [electricity.id]: '5' })
+    const id = await sandbox.submit('calculatorsUpsert', calculators([inputs]))
+    await vi.waitFor(async () => {
+      const { rowCount } = await sandbox.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      expect(rowCount).toBe(1)
+    })
+    await vi.waitFor(async () => {
+      const { rows } = await sandbox.pool.query('select attempts, status from sandbox.task where id = $1', [id])
+      expect(rows).toEqual([{ attempts: 2, status: 'inProgress' }])
+    })
+    await lock.query('rollback')
+    const task = await sandbox.finished(id)
+    expect(task.status).toBe('Success')
+    expect((await sandbox.file<CalculatorFile>(task)).companies).toHaveLength(1)
+  } finally {
+    lock.release(true)
+  }
 })
 
 describe('cancelling', () => {

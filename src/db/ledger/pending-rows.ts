@@ -10,14 +10,16 @@ export type PendingRow = {
   invalid_reason: string | null
 }
 
-/** Pending rows that nothing holds, a batch at a time in the order of their ids; begin with 0 and go on from the last id. */
+/**
+ * Pending rows, also those in flight, which may have changed since they were sent: a batch at a time in the order of
+ * their ids. Begin with 0 and go on from the last id.
+ */
 export async function pendingRows(db: Database, afterRowId: number, limit: number): Promise<PendingRow[]> {
   const { rows } = await sql<PendingRow>`
     select row_id, stream, partner_id, content, invalid_reason
     from source_row
     where row_id > ${afterRowId}
       and accepted_hash is distinct from desired_hash
-      and held_by is null
     order by row_id
     limit ${limit}`.execute(db)
   return rows
@@ -39,15 +41,20 @@ export async function storeChecks(
 
 /**
  * Counts, per stream of a run, the rows that were pending once its extraction was done. Rows that the run settled
- * before it came so far, in submissions taken over from an earlier one, were pending too.
+ * before it came so far, or holds, in submissions taken over from an earlier one, count as pending too.
  */
 export async function countPending(db: Database, runId: number): Promise<void> {
   await sql`
     update run_stream
-    set pending = (
-      select count(*) from source_row
-      where source_row.stream = run_stream.stream
-        and (source_row.accepted_hash is distinct from source_row.desired_hash
-             or source_row.outcome_submission in (select submission_id from submission where run_id = ${runId})))
+    set pending =
+      (select count(*) from source_row
+       where source_row.stream = run_stream.stream
+         and source_row.accepted_hash is distinct from source_row.desired_hash)
+      + (select count(distinct row_id)
+         from submission
+         join submission_row using (submission_id)
+         join source_row using (row_id)
+         where submission.run_id = ${runId} and source_row.stream = run_stream.stream
+           and source_row.accepted_hash is not distinct from source_row.desired_hash)
     where run_id = ${runId} and pending is null`.execute(db)
 }

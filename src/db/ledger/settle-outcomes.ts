@@ -21,7 +21,9 @@ export type NamedError = {
 export async function outcomesFromResultFile(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
     with named as (
-      select partner_id, bool_and(accepted) as accepted, min(code) as code, string_agg(distinct reason, '; ') as reason
+      select partner_id,
+             case when bool_or(not accepted) then false when bool_or(accepted is null) then null else true end as accepted,
+             min(code) as code, string_agg(distinct reason, '; ') as reason
       from staged_outcome
       where submission_id = ${submissionId}
       group by partner_id
@@ -55,7 +57,7 @@ export async function outcomesFromErrors(
     select row_number() over () as ordinal, *
     from jsonb_to_recordset(${JSON.stringify(errors)}::jsonb) as _(
       company_id text, partner_id text, data_point_id text, question_id text,
-      period_type text, year integer, month integer, code text, reason text)`.execute(trx)
+      period_type text, year bigint, month integer, code text, reason text)`.execute(trx)
   await sql`
     create temp table matched_error on commit drop as
     select named.ordinal, row.row_id, named.code, named.reason
@@ -110,13 +112,17 @@ export async function sameOutcome(
  * Carries the outcomes of a submission's rows into the ledger and releases the rows.
  *
  * `accepted_hash` becomes what was sent, not what is wanted by now: a row that changed in flight stays pending.
+ * When nobody knows whether new content was taken, nothing is accepted any more: a row that has changed back to what
+ * was accepted before must be sent again all the same.
  * @param keepOut whether rejected content waits until it changes; false where the request as a whole was refused,
  *   which may be mended without the rows changing.
  */
 export async function applyOutcomes(trx: Transaction<Schema>, submissionId: number, keepOut: boolean): Promise<void> {
   await sql`
     update source_row
-    set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash else accepted_hash end,
+    set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash
+                             when sent.outcome = 'unknown' and sent.sent_hash <> accepted_hash then null
+                             else accepted_hash end,
         accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp() else accepted_at end,
         refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
                             when sent.outcome in ('confirmed', 'inferred') then null
@@ -137,9 +143,12 @@ export async function applyOutcomes(trx: Transaction<Schema>, submissionId: numb
 export async function storeMappings(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
     insert into mapping as held (partner_id, company_id, submission_id)
-    select distinct on (partner_id) partner_id, company_id::uuid, submission_id
-    from staged_outcome
-    where submission_id = ${submissionId} and accepted and company_id is not null
+    select distinct on (partner_id) partner_id, staged.company_id::uuid, staged.submission_id
+    from staged_outcome staged
+    join source_row using (partner_id)
+    join submission_row sent using (submission_id, row_id)
+    where staged.submission_id = ${submissionId} and sent.outcome = 'confirmed'
+      and staged.accepted and staged.company_id is not null
     order by partner_id
     on conflict (partner_id) do update
     set company_id = excluded.company_id, submission_id = excluded.submission_id, mapped_at = clock_timestamp()

@@ -106,7 +106,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create index source_row_pending on source_row (stream, partner_id)
     where accepted_hash is distinct from desired_hash`.execute(db)
   await sql`create index source_row_held on source_row (held_by) where held_by is not null`.execute(db)
-  await sql`create index source_row_partner on source_row (partner_id)`.execute(db)
+  await sql`create index source_row_held_partner on source_row (partner_id) where held_by is not null`.execute(db)
+  await sql`create index source_row_partner on source_row (partner_id, stream)`.execute(db)
 
   await sql`
     create table submission_row (

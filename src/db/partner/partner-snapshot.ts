@@ -54,6 +54,11 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
     types: textParser,
   })
   client.on('error', () => {})
+  const ended = new Promise<void>((resolve) => {
+    client.once('end', () => {
+      resolve()
+    })
+  })
   try {
     await client.connect()
     await client.query('begin isolation level repeatable read, read only')
@@ -66,14 +71,14 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
     )
   }
   return {
-    read: (delta) => readDelta(client, delta),
+    read: (delta) => readDelta(client, ended, delta),
     close: async () => {
       await client.end().catch(() => {})
     },
   }
 }
 
-async function* readDelta(client: pg.Client, delta: DeltaQuery): DeltaRows {
+async function* readDelta(client: pg.Client, ended: Promise<void>, delta: DeltaQuery): DeltaRows {
   const cursor = client.query(
     new Cursor(await deltaSql(client, delta), delta.from === null ? [] : [delta.from], { rowMode: 'array' }),
   )
@@ -86,7 +91,8 @@ async function* readDelta(client: pg.Client, delta: DeltaQuery): DeltaRows {
   } catch (error) {
     throw queryFailed(delta, error)
   } finally {
-    await cursor.close().catch(() => {})
+    // Closing waits for an answer of the server, which a connection that broke off never brings.
+    await Promise.race([cursor.close().catch(() => {}), ended])
   }
 }
 

@@ -35,7 +35,9 @@ export async function claimCalculators(trx: Transaction<Schema>, submissionId: n
   await sql`
     update staged_calculator s set calculator_key = k.calculator_key
     from calculator k where k.calculator_id = s.calculator_id`.execute(trx)
+  await sql`create unique index on staged_calculator (calculator_key)`.execute(trx)
   await leaveOutForeign(trx, submissionId)
+  await sql`analyze staged_calculator, staged_reference, fresh_calculator`.execute(trx)
 }
 
 async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {

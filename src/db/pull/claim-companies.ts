@@ -35,6 +35,8 @@ export async function claimCompanies(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update staged_company s set company_key = c.company_key
     from company c where c.company_id = s.company_id`.execute(trx)
+  await sql`create unique index on staged_company (company_key)`.execute(trx)
+  await sql`analyze staged_company`.execute(trx)
 }
 
 /** Of a company listed twice on one page the first readable one counts; as the other might hold more, it is not complete. */

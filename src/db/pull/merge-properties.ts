@@ -13,6 +13,7 @@ export async function mergeProperties(trx: Transaction<Schema>): Promise<void> {
     join staged_company c using (company_ordinal)
     join custom_property p using (property_id)
     where c.readable and exists (select from staged_property_name n where n.id = s.property_id)`.execute(trx)
+  await sql`alter table merge_property add primary key (company_key, property_key, ordinal)`.execute(trx)
   await sql`analyze merge_property`.execute(trx)
   await sql`
     insert into staged_left_out (unit, company_id, item, reason, excerpt)

@@ -15,6 +15,8 @@ export async function mergeValues(trx: Transaction<Schema>): Promise<ValueCounts
     join staged_calculator k using (calculator_ordinal)
     join staged_reference r using (reference)
     where k.readable and r.variable_key is not null`.execute(trx)
+  // The key serves the planner too: whatever it believes of a table just filled, each side can be looked up.
+  await sql`alter table merge_value add primary key (calculator_key, direction, variable_key)`.execute(trx)
   await sql`analyze merge_value`.execute(trx)
   await sql`
     insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
@@ -39,6 +41,22 @@ export async function mergeValues(trx: Transaction<Schema>): Promise<ValueCounts
     )
     select count(*) as rows from changed`,
   )
+  const removed = await count(
+    trx,
+    sql`
+    with removed as (
+      delete from calculator_value t using staged_calculator k
+      where k.readable and t.calculator_key = k.calculator_key
+        and not exists (
+          select from merge_value m
+          where m.calculator_key = t.calculator_key and m.direction = t.direction and m.variable_key = t.variable_key
+        )
+      returning t.calculator_key
+    ), touched as (
+      insert into touched_calculator select distinct calculator_key from removed
+    )
+    select count(*) as rows from removed`,
+  )
   const added = await count(
     trx,
     sql`
@@ -55,22 +73,6 @@ export async function mergeValues(trx: Transaction<Schema>): Promise<ValueCounts
       insert into touched_calculator select distinct calculator_key from added
     )
     select count(*) as rows from added`,
-  )
-  const removed = await count(
-    trx,
-    sql`
-    with removed as (
-      delete from calculator_value t using staged_calculator k
-      where k.readable and t.calculator_key = k.calculator_key
-        and not exists (
-          select from merge_value m
-          where m.calculator_key = t.calculator_key and m.direction = t.direction and m.variable_key = t.variable_key
-        )
-      returning t.calculator_key
-    ), touched as (
-      insert into touched_calculator select distinct calculator_key from removed
-    )
-    select count(*) as rows from removed`,
   )
   const values = await count(trx, sql`select count(*) as rows from merge_value`)
   return { values, added, changed, removed }

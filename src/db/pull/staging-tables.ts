@@ -26,6 +26,8 @@ export type StagingTable = keyof typeof stagingColumns
 
 /** Makes the temporary tables of one page; they vanish with the transaction, however it ends. */
 export async function createStaging(trx: Transaction<Schema>): Promise<void> {
+  // A merge joins millions of rows; within the default of 4 MB each join goes through the disk several times.
+  await sql`set local work_mem = '64MB'`.execute(trx)
   for (const statement of statements) await statement.execute(trx)
 }
 
@@ -43,14 +45,14 @@ const statements = [
   ) on commit drop`,
   // company_key, calculator_key and variable_key are found in the merge.
   sql`create temporary table staged_company (
-    company_ordinal integer not null, company_id uuid not null, name text,
+    company_ordinal integer primary key, company_id uuid not null, name text,
     readable boolean not null, complete boolean not null, company_key integer
   ) on commit drop`,
   sql`create temporary table staged_property (
     company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null
   ) on commit drop`,
   sql`create temporary table staged_calculator (
-    calculator_ordinal integer not null, company_ordinal integer not null, calculator_id uuid not null,
+    calculator_ordinal integer primary key, company_ordinal integer not null, calculator_id uuid not null,
     type_id uuid, title text, period_year integer, period_month smallint,
     readable boolean not null, calculator_key integer
   ) on commit drop`,
@@ -65,8 +67,8 @@ const statements = [
     item text, reason text not null, excerpt text not null
   ) on commit drop`,
   // What the merge made (fresh) and what it found different (touched): the ground on which changed_at moves.
-  sql`create temporary table fresh_company (company_key integer not null) on commit drop`,
-  sql`create temporary table fresh_calculator (calculator_key integer not null) on commit drop`,
+  sql`create temporary table fresh_company (company_key integer primary key) on commit drop`,
+  sql`create temporary table fresh_calculator (calculator_key integer primary key) on commit drop`,
   sql`create temporary table touched_company (company_key integer not null) on commit drop`,
   sql`create temporary table touched_calculator (calculator_key integer not null) on commit drop`,
 ]

@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { storableJson } from '../storable.ts'
 import type { ReferenceKind } from '../tables/reference-data.ts'
 import type { Schema } from '../tables/schema.ts'
 
@@ -18,7 +19,7 @@ export async function storeReferenceData(
   )
   const { rows: counts } = await sql<ReferenceChanges>`
     with fetched as (
-      select distinct on (kind, id) * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as _(kind text, id text, document jsonb)
+      select distinct on (kind, id) * from jsonb_to_recordset(${storableJson(rows)}::jsonb) as _(kind text, id text, document jsonb)
       order by kind, id
     ),
     gone as (

@@ -23,7 +23,8 @@ export type StreamReport = {
 
 /**
  * Counts of one run, stream by stream. `pending` was counted after the extraction, the rest is counted now and from
- * other tables, so that the sums prove something.
+ * other tables, so that the sums prove something. A row that travelled twice, because it had changed since an earlier
+ * run sent it, counts once, with its last outcome.
  */
 export async function streamReports(
   db: Database,
@@ -37,17 +38,22 @@ export async function streamReports(
     with requirement as (
       select * from jsonb_to_recordset(${JSON.stringify(requirements)}::jsonb) as _(stream text, required text)
     ),
+    last_sent as (
+      select distinct on (row_id) row_id, submission_row.outcome
+      from submission
+      join submission_row using (submission_id)
+      where submission.run_id = ${runId} and submission.state <> 'abandoned'
+      order by row_id, submission_id desc
+    ),
     sent as (
       select source_row.stream,
              count(*) as sent,
-             count(*) filter (where submission_row.outcome = 'confirmed') as confirmed,
-             count(*) filter (where submission_row.outcome = 'inferred') as inferred,
-             count(*) filter (where submission_row.outcome = 'rejected') as rejected,
-             count(*) filter (where submission_row.outcome = 'unknown') as unknown
-      from submission
-      join submission_row using (submission_id)
+             count(*) filter (where last_sent.outcome = 'confirmed') as confirmed,
+             count(*) filter (where last_sent.outcome = 'inferred') as inferred,
+             count(*) filter (where last_sent.outcome = 'rejected') as rejected,
+             count(*) filter (where last_sent.outcome = 'unknown') as unknown
+      from last_sent
       join source_row using (row_id)
-      where submission.run_id = ${runId} and submission.state <> 'abandoned'
       group by source_row.stream
     ),
     unsent as (

@@ -34,14 +34,24 @@ export async function runningRun(db: Database, job: string): Promise<Run | undef
 
 /**
  * Hands the unfinished submissions of runs that ended early to a new run, which polls and settles them with its own:
- * nothing in flight is forgotten, nothing is sent beside it. Searches are not carried over: the new run has its own.
+ * nothing in flight is forgotten, nothing is sent beside it. Not carried over are searches, because the new run has its
+ * own, and submissions that were planned and never written: their rows may have changed, so they are planned afresh.
  */
 export async function adoptUnfinished(trx: Transaction<Schema>, runId: number, searchKind: string): Promise<void> {
   await sql`
+    with given_up as (
+      update submission
+      set state = 'abandoned'
+      from run
+      where run.run_id = submission.run_id and run.state <> 'running'
+        and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
+        and (submission.kind = ${searchKind} or (submission.state = 'planned' and submission.payload is null))
+      returning submission_id
+    )
+    update source_row set held_by = null from given_up where held_by = given_up.submission_id`.execute(trx)
+  await sql`
     update submission
-    set run_id = case when kind = ${searchKind} then submission.run_id else ${runId} end,
-        state = case when kind = ${searchKind} then 'abandoned' else submission.state end,
-        failures = 0, failing_since = null
+    set run_id = ${runId}, failures = 0, failing_since = null
     from run
     where run.run_id = submission.run_id and run.state <> 'running'
       and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(trx)

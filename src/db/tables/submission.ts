@@ -25,7 +25,7 @@ export type SubmissionTable = {
   attempts: Generated<number>
   /** POSTs made again because the answer of an earlier one was lost. */
   repeats: Generated<number>
-  /** Consecutive calls that failed in a way that says nothing about the submission. */
+  /** Consecutive calls that failed with `error_code`, in a way that says nothing about the submission. */
   failures: Generated<number>
   failing_since: Date | null
   polls: Generated<number>

@@ -25,7 +25,8 @@ export class PageNotListedError extends Error {
 
 /**
  * Loads one page of a calculator search in one transaction: as it streams in it is staged through COPY, then merged.
- * A page that is loaded already is left alone and its body closed unread. On any failure nothing has changed.
+ * A page that is loaded already is left alone, its body unread: whoever opened the body closes it, however this ends.
+ * On any failure nothing has changed.
  *
  * @throws {PageFormatError} when the structure of the page is wrong; what `body` throws; database errors.
  *   Of these 40001 and 40P01 mean: load it again.
@@ -38,7 +39,6 @@ export async function loadPage(
 ): Promise<PageCounts> {
   return await session.db.transaction().execute(async (trx) => {
     const listed = await lockSearchPage(trx, page.page_id)
-    if (listed === undefined || listed.state === 'loaded') await body[Symbol.asyncIterator]().return?.()
     if (listed === undefined) {
       throw new PageNotListedError(`page ${page.page_id} is not listed in search_page: run the search again`)
     }

@@ -1,4 +1,4 @@
-const monthNames = [
+const monthNames: readonly unknown[] = [
   'January',
   'February',
   'March',
@@ -15,6 +15,6 @@ const monthNames = [
 
 /** 1 to 12 for an English month name, spelt as the service spells it; undefined for anything else. */
 export function monthNumber(name: unknown): number | undefined {
-  const index = monthNames.findIndex((month) => month === name)
+  const index = monthNames.indexOf(name)
   return index < 0 ? undefined : index + 1
 }

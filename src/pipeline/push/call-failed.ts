@@ -1,3 +1,4 @@
+import { storableText } from '../../db/storable.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
 import { StopRun } from '../stop-run.ts'
@@ -9,7 +10,8 @@ export function backOffMs(failures: number): number {
 
 /**
  * A call about a submission failed in a way that says nothing about the submission: look again later.
- * Its state and outcomes stay as they are.
+ * Its state and outcomes stay as they are. Failures of one code in a row are counted, so that a service that is
+ * down now and then is not taken for one that denies a task.
  *
  * @throws {StopRun} once calls have failed for as long as the configuration tolerates.
  */
@@ -20,7 +22,7 @@ export async function callFailed(
   waitMs?: number | null,
 ): Promise<void> {
   const since = submission.failing_since ?? deps.now()
-  const failures = submission.failures + 1
+  const failures = submission.error_code === error.code ? submission.failures + 1 : 1
   deps.logger.warn(
     { run_id: submission.run_id, submission_id: submission.submission_id, code: error.code, failures },
     'exchange_call_failed',
@@ -28,13 +30,13 @@ export async function callFailed(
   if (deps.now().getTime() - since.getTime() >= deps.config.exchange.giveUpAfterMs) {
     throw new StopRun(
       error.code,
-      `${error.message}. Given up after ${failures} attempts; the next run goes on from here`,
+      `${error.message}. Given up after ${Math.round((deps.now().getTime() - since.getTime()) / 1000)} seconds; the next run goes on from here`,
     )
   }
   await deps.db.transaction().execute(async (trx) => {
     await trx
       .updateTable('submission')
-      .set({ failures, failing_since: since, error_code: error.code, error_message: error.message })
+      .set({ failures, failing_since: since, error_code: error.code, error_message: storableText(error.message) })
       .where('submission_id', '=', submission.submission_id)
       .execute()
     await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs ?? backOffMs(failures))

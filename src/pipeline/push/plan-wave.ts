@@ -1,9 +1,7 @@
-import type { Transaction } from 'kysely'
 import { planKind } from '../../db/ledger/plan-kind.ts'
 import type { Run } from '../../db/tables/run.ts'
-import type { Schema } from '../../db/tables/schema.ts'
 import type { Deps } from '../deps.ts'
-import { kindNames, kinds } from './kinds.ts'
+import { type KindName, kindNames, kinds } from './kinds.ts'
 import { unfinishedStates } from './submission-state.ts'
 
 /**
@@ -12,13 +10,34 @@ import { unfinishedStates } from './submission-state.ts'
  *
  * @returns whether anything is still under way: planned now, or not yet at its end.
  */
-export async function planWave(deps: Deps, run: Run, trx: Transaction<Schema>): Promise<boolean> {
-  const { config, now } = deps
-  for (const name of kindNames) {
-    const kind = kinds[name]
-    const streams = kind.streams.filter((stream) => config.streams[stream])
-    if (streams.length === 0) continue
-    const planned = await planKind(trx, {
+export async function planWave(deps: Deps, run: Run): Promise<boolean> {
+  // Asked first: a submission that settles while rows are planned may release some that were passed over already. Its
+  // settlement asks for another look at the run, which must find the run still waiting.
+  const underWay = await anyUnfinished(deps, run)
+  let planned = 0
+  // A transaction each: the first kind's requests go out while the next kind is cut.
+  for (const kind of kindNames) planned += await planOneKind(deps, run, kind)
+  return underWay || planned > 0
+}
+
+async function anyUnfinished({ db }: Deps, run: Run): Promise<boolean> {
+  const unfinished = await db
+    .selectFrom('submission')
+    .select('submission_id')
+    .where('run_id', '=', run.run_id)
+    .where('kind', 'in', kindNames)
+    .where('state', 'in', unfinishedStates)
+    .limit(1)
+    .executeTakeFirst()
+  return unfinished !== undefined
+}
+
+async function planOneKind({ config, db, looks, logger, now }: Deps, run: Run, name: KindName): Promise<number> {
+  const kind = kinds[name]
+  const streams = kind.streams.filter((stream) => config.streams[stream])
+  if (streams.length === 0) return 0
+  const planned = await db.transaction().execute(async (trx) => {
+    const submissionIds = await planKind(trx, {
       runId: run.run_id,
       kind: name,
       streams,
@@ -28,18 +47,9 @@ export async function planWave(deps: Deps, run: Run, trx: Transaction<Schema>): 
       resendStreams: ['properties'],
       resendBefore: new Date(now().getTime() - config.push.resendUnmatchedAfterMs),
     })
-    await deps.looks.atSubmissions(trx, planned)
-    if (planned.length > 0) {
-      deps.logger.info({ run_id: run.run_id, kind: name, submissions: planned.length }, 'wave_planned')
-    }
-  }
-  const unfinished = await trx
-    .selectFrom('submission')
-    .select('submission_id')
-    .where('run_id', '=', run.run_id)
-    .where('kind', 'in', kindNames)
-    .where('state', 'in', unfinishedStates)
-    .limit(1)
-    .executeTakeFirst()
-  return unfinished !== undefined
+    await looks.atSubmissions(trx, submissionIds)
+    return submissionIds
+  })
+  if (planned.length > 0) logger.info({ run_id: run.run_id, kind: name, submissions: planned.length }, 'wave_planned')
+  return planned.length
 }

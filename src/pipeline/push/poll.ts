@@ -1,3 +1,4 @@
+import { storableJson, storableText } from '../../db/storable.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
@@ -30,10 +31,15 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
       'task_status_unknown',
     )
   }
-  const polled = { ...callSucceeded, task_status: task.status, polled_at: deps.now(), polls: submission.polls + 1 }
+  const polled = {
+    ...callSucceeded,
+    task_status: storableText(task.status),
+    polled_at: deps.now(),
+    polls: submission.polls + 1,
+  }
   await deps.db.transaction().execute(async (trx) => {
     if (task.phase === 'terminal') {
-      const patch = { ...polled, terminal_at: deps.now(), task: JSON.stringify(task.raw) }
+      const patch = { ...polled, terminal_at: deps.now(), task: storableJson(task.raw) }
       await moveSubmission(trx, submission.submission_id, 'task_terminal', patch)
       return
     }
@@ -46,7 +52,8 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
 async function pollFailed(deps: Deps, submission: Submission, error: Error & { code: string }): Promise<void> {
   if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
   const denied = error instanceof HttpError && error.code === 'exchange_not_found'
-  if (denied && submission.failures + 1 >= denialsBeforeLost) {
+  const denials = submission.error_code === error.code ? submission.failures + 1 : 1
+  if (denied && denials >= denialsBeforeLost) {
     await settleLost(deps, submission, error)
     return
   }

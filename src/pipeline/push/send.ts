@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { storableText } from '../../db/storable.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import { HttpError, TransportError, UncertainSubmission } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
@@ -83,7 +84,7 @@ export async function becomeUncertain(
   await deps.db.transaction().execute(async (trx) => {
     await moveSubmission(trx, submission.submission_id, 'answer_lost', {
       error_code: reason.code,
-      error_message: reason.message,
+      error_message: storableText(reason.message),
     })
     await deps.looks.atSubmissions(trx, [submission.submission_id], backOffMsForList)
   })

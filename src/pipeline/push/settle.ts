@@ -7,6 +7,7 @@ import {
   sameOutcome,
   storeMappings,
 } from '../../db/ledger/settle-outcomes.ts'
+import { storableText } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Contract } from '../../exchange/contract.ts'
@@ -57,10 +58,10 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
 
 /** The service refused the request as a whole; its rows may be sent again by the next run. */
 export async function settleRefused(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
-  const code = error.errorCode ?? String(error.status)
-  const reason = error.serviceMessage ?? error.message
+  const code = storableText(error.errorCode ?? String(error.status))
+  const reason = storableText(error.serviceMessage ?? error.message)
   await deps.db.transaction().execute(async (trx) => {
-    const patch = { error_code: code, error_message: error.message, settled_at: deps.now() }
+    const patch = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
     if ((await moveSubmission(trx, submission.submission_id, 'refused', patch)) === null) return
     await sameOutcome(trx, submission.submission_id, 'rejected', code, reason)
     await applyOutcomes(trx, submission.submission_id, false)
@@ -72,7 +73,7 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
 /** The service no longer knows the task: nobody can say what became of its rows. The next run sends them again. */
 export async function settleLost(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
-    const patch = { error_code: 'task_lost', error_message: error.message, settled_at: deps.now() }
+    const patch = { error_code: 'task_lost', error_message: storableText(error.message), settled_at: deps.now() }
     if ((await moveSubmission(trx, submission.submission_id, 'task_unknown', patch)) === null) return
     await sameOutcome(trx, submission.submission_id, 'unknown', 'task_lost', 'the service no longer knows the task')
     await applyOutcomes(trx, submission.submission_id, false)
@@ -146,6 +147,14 @@ async function staged(deps: Deps, submission: Submission, fileUrl: string): Prom
     return true
   } catch (error) {
     const { code, message } = error as Error & { code?: string }
+    const lost = code === 'exchange_not_found' || staysMalformed(submission, code)
+    if (lost) {
+      const reason = storableText(`the result file cannot be had: ${message}`)
+      await settleAs(deps, submission, (trx) =>
+        sameOutcome(trx, submission.submission_id, 'unknown', 'result_file_lost', reason),
+      )
+      return false
+    }
     if (code === undefined || !downloadCodes.has(code)) throw error
     await callFailed(deps, submission, { code, message })
     return false
@@ -159,6 +168,15 @@ const downloadCodes = new Set([
   'exchange_unreachable',
   'exchange_failed',
 ])
+
+/** A file that is no JSON so often in a row will not become any; a single time it may have been cut short on the way. */
+const malformedBeforeLost = 3
+
+function staysMalformed(submission: Submission, code: string | undefined): boolean {
+  return (
+    code === 'result_file_malformed' && submission.error_code === code && submission.failures + 1 >= malformedBeforeLost
+  )
+}
 
 /** A URL may expire; after a failed download the task is read again for a fresh one. */
 async function currentUrl(deps: Deps, submission: Submission, stored: string): Promise<string> {

@@ -26,10 +26,18 @@ export function effectiveInputs(calculator: Pick<Calculator, 'inputs' | 'summed'
   return { ...calculator.summed, ...calculator.inputs }
 }
 
+/** The calculators of one company, by type and period. */
+export type CompanyCalculators = { companyId: string; byKey: Map<string, Calculator> }
+
+export function createCompany(companyId: string, calculators: readonly Calculator[]): CompanyCalculators {
+  const keyed = calculators.map((one) => [keyOf(one.typeId, one.year, one.month), one] as const)
+  return { companyId, byKey: new Map(keyed) }
+}
+
 /** Puts an input into the calculator of every type that takes it; a calculator begins with its first value. */
-export function applyInput(calculators: Map<string, Calculator>, companyId: string, input: AcceptedInput): void {
+export function applyInput(company: CompanyCalculators, input: AcceptedInput): void {
   for (const typeId of input.calculatorTypeIds) {
-    const calculator = findOrCreate(calculators, companyId, typeId, input.year, input.month, input.value !== null)
+    const calculator = findOrCreate(company, typeId, input.year, input.month, input.value !== null)
     if (!calculator) continue
     const { [input.fieldTypeId]: _replaced, ...others } = calculator.inputs
     calculator.inputs = input.value === null ? others : { ...others, [input.fieldTypeId]: input.value }
@@ -37,14 +45,13 @@ export function applyInput(calculators: Map<string, Calculator>, companyId: stri
 }
 
 /**
- * Brings the yearly calculators of one company in line with its monthly ones, and all outputs with their inputs.
+ * Brings the company's yearly calculators in line with its monthly ones, and all outputs with their inputs.
  * Switched off, the sums go, and with them the yearly calculators that were nothing else: the state does not depend
  * on the order in which inputs and settings came. Returns the ids of the calculators that ceased to exist.
  */
-export function recalculate(calculators: Map<string, Calculator>, companyId: string, automatic: boolean): string[] {
-  const own = [...calculators.values()].filter((calculator) => calculator.companyId === companyId)
+export function recalculate(company: CompanyCalculators, automatic: boolean): string[] {
   const years = new Map<string, Calculator[]>()
-  for (const calculator of own) {
+  for (const calculator of company.byKey.values()) {
     const key = `${calculator.typeId} ${calculator.year}`
     years.set(key, [...(years.get(key) ?? []), calculator])
   }
@@ -54,34 +61,37 @@ export function recalculate(calculators: Map<string, Calculator>, companyId: str
     const months = [first, ...rest].filter((calculator) => calculator.month !== null)
     const summed = automatic ? sumInputs(months.map((month) => month.inputs)) : {}
     const wanted = Object.keys(summed).length > 0
-    const yearly = findOrCreate(calculators, companyId, first.typeId, first.year, null, wanted)
+    const yearly = findOrCreate(company, first.typeId, first.year, null, wanted)
     if (!yearly) continue
     const derived = Object.keys(yearly.inputs).length === 0 && Object.keys(yearly.summed).length > 0
     yearly.summed = summed
     if (derived && !wanted) {
-      calculators.delete(yearly.id)
+      company.byKey.delete(keyOf(yearly.typeId, yearly.year, null))
       gone.push(yearly.id)
     }
   }
-  for (const calculator of calculators.values()) {
-    if (calculator.companyId !== companyId) continue
+  for (const calculator of company.byKey.values()) {
     calculator.outputs = computeOutputs(calculator.typeId, effectiveInputs(calculator))
   }
   return gone
 }
 
 function findOrCreate(
-  calculators: Map<string, Calculator>,
-  companyId: string,
+  { companyId, byKey }: CompanyCalculators,
   typeId: string,
   year: number,
   month: number | null,
   create: boolean,
 ): Calculator | undefined {
-  const id = calculatorId(companyId, typeId, year, month)
-  const found = calculators.get(id)
+  const key = keyOf(typeId, year, month)
+  const found = byKey.get(key)
   if (found || !create) return found
+  const id = calculatorId(companyId, typeId, year, month)
   const created: Calculator = { id, companyId, typeId, year, month, inputs: {}, summed: {}, outputs: {} }
-  calculators.set(id, created)
+  byKey.set(key, created)
   return created
+}
+
+function keyOf(typeId: string, year: number, month: number | null): string {
+  return `${typeId} ${year} ${month ?? 'year'}`
 }

@@ -77,10 +77,12 @@ async function storeEntries(client: pg.PoolClient, entries: readonly Entry[]): P
   if (companyIds.length === 0) return
   await lockCompanies(client, companyIds)
   const automatic = await storeSettings(client, entries)
-  const calculators = await loadCalculators(client, companyIds)
+  const companies = await loadCalculators(client, companyIds)
   for (const { companyId, inputs } of entries) {
-    for (const input of inputs) applyInput(calculators, companyId, input)
+    const company = companies.get(companyId)
+    if (company) for (const input of inputs) applyInput(company, input)
   }
-  const gone = companyIds.flatMap((companyId) => recalculate(calculators, companyId, automatic.has(companyId)))
-  await storeCalculators(client, [...calculators.values()], gone)
+  const gone = [...companies.values()].flatMap((company) => recalculate(company, automatic.has(company.companyId)))
+  const stored = [...companies.values()].flatMap((company) => [...company.byKey.values()])
+  await storeCalculators(client, stored, gone)
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { CalculatorCompany } from '../requests/read-calculators.ts'
-import type { Calculator } from './calculator-state.ts'
+import { type Calculator, type CompanyCalculators, createCompany } from './calculator-state.ts'
 
 /** Two requests that feed the same company take turns; in key order, so that they cannot wait for each other. */
 export async function lockCompanies(client: pg.PoolClient, companyIds: readonly string[]): Promise<void> {
@@ -41,17 +41,18 @@ export async function storeSettings(
   return new Set(rows.filter(({ automatic }) => automatic).map((row) => row.company_id))
 }
 
-/** Every calculator of the companies, by id. */
+/** Every calculator of each of the companies. */
 export async function loadCalculators(
   client: pg.PoolClient,
   companyIds: readonly string[],
-): Promise<Map<string, Calculator>> {
+): Promise<Map<string, CompanyCalculators>> {
   const { rows } = await client.query<Calculator>(
     `select id, company_id as "companyId", type_id as "typeId", year, month, inputs, summed, outputs
      from sandbox.calculator where company_id = any($1)`,
     [companyIds],
   )
-  return new Map(rows.map((row) => [row.id, row]))
+  const byCompany = Map.groupBy(rows, (row) => row.companyId)
+  return new Map(companyIds.map((id) => [id, createCompany(id, byCompany.get(id) ?? [])]))
 }
 
 /** Writes those that differ from what is stored, and removes the ones that are gone. */

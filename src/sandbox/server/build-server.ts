@@ -5,6 +5,7 @@ import { addBulkRoutes } from './bulk-routes.ts'
 import { addFileRoutes } from './file-routes.ts'
 import { addReferenceRoutes } from './reference-routes.ts'
 import { logRequests } from './request-log.ts'
+import { pathOf } from './route-path.ts'
 import { addTaskRoutes } from './task-routes.ts'
 
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
@@ -38,15 +39,6 @@ export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyIn
   addTaskRoutes(server, sandbox, options.origin)
   addFileRoutes(server, sandbox)
   return server
-}
-
-/** `/a/{b}` of the contract as fastify spells it. */
-export function routePath(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1')
-}
-
-export function pathOf(url: string): string {
-  return url.split('?', 1)[0] ?? url
 }
 
 function asRefusal(error: Error & { statusCode?: number }): { status: number; code: string; message: string } {

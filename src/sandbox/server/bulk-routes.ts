@@ -6,8 +6,8 @@ import { parseBody } from '../requests/read-json.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { createAcceptance } from '../tasks/accept-task.ts'
 import { authenticate } from './authenticate.ts'
-import { pathOf } from './build-server.ts'
 import { isLogged } from './request-log.ts'
+import { pathOf } from './route-path.ts'
 
 /** "Fewer than 100,000" companies per mapping request; no hard enforcement is stated, so more are only warned of. */
 const manyMappings = 100_000

@@ -3,7 +3,6 @@ import { catalogue } from '../catalogue.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { authenticate } from './authenticate.ts'
-import { routePath } from './build-server.ts'
 import {
   describeCustomProperties,
   describeFramework,
@@ -11,6 +10,7 @@ import {
   describeGroups,
   describeUnitTypes,
 } from './reference-documents.ts'
+import { routePath } from './route-path.ts'
 
 /** Unit types, frameworks, groups and custom properties: answered at once. */
 export function addReferenceRoutes(server: FastifyInstance, { contract }: Sandbox): void {

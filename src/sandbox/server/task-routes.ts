@@ -5,7 +5,7 @@ import type { Sandbox } from '../sandbox.ts'
 import { cancelTask } from '../tasks/move-task.ts'
 import { listTasks, readTask } from '../tasks/read-tasks.ts'
 import { authenticate } from './authenticate.ts'
-import { routePath } from './build-server.ts'
+import { routePath } from './route-path.ts'
 
 type ByCorrelationId = { Params: { correlationId: string } }
 

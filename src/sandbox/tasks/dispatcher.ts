@@ -125,7 +125,8 @@ async function processOnce(
   try {
     outcome = await options.process(task, signal)
   } catch (error) {
-    if (signal.aborted || isTransient(error)) {
+    if (signal.aborted) return false
+    if (isTransient(error)) {
       sandbox.logger.warn({ err: error, correlation_id: task.id }, 'sandbox_task_requeued')
       return false
     }

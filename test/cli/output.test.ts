@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { applySecondNight } from '../../src/demo/partner/second-night.ts'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
+
+/** Three hotels, every one known to the service, so that only what the second night breaks is refused. */
+const hotels = 3
+const seed = 7
+
+let world: World
+let nights: [Ended, Ended]
+
+async function call(...args: string[]): Promise<Ended> {
+  await using folder = await workingFolder()
+  return await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
+}
+
+async function json<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await call(...args, '--json')
+  expect({ code, stderr }, args.join(' ')).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout) as T
+}
+
+beforeAll(async () => {
+  world = await startWorld({ hotels, seed })
+  const first = await call('run', 'nightly-sync', '--json')
+  await applySecondNight(world.partnerPool, { hotels, seed, asOf: new Date() })
+  nights = [first, await call('run', 'nightly-sync', '--json')]
+})
+
+afterAll(() => world[Symbol.asyncDispose]())
+
+test('a run in which all went well exits 0, one that has rejected rows exits 3', () => {
+  const [first, second] = nights.map(({ code, stdout }) => ({ code, report: JSON.parse(stdout) as RunReport }))
+  expect(first).toMatchObject({ code: 0, report: { run_id: 1, verdict: 'succeeded', remarks: [] } })
+  expect(second).toMatchObject({ code: 3, report: { run_id: 2, verdict: 'partial' } })
+  expect(second?.report.remarks).toContain('1 row refused by the service.')
+})
+
+test('run --json writes nothing but the report to standard output, and no log lines beside it', () => {
+  for (const { stdout, stderr } of nights) {
+    expect(Object.keys(JSON.parse(stdout) as object)).toEqual(
+      expect.arrayContaining(['streams', 'submissions', 'searches']),
+    )
+    expect(stderr).toMatch(/^( {2}[a-z].*\n)+$/)
+  }
+})
+
+test('status --json tells the last run and the ledger', async () => {
+  const { last_run, streams } = await json<{ last_run: object; streams: { stream: string; rows: number }[] }>('status')
+  expect(last_run).toMatchObject({ run_id: 2, state: 'finished', verdict: 'partial', trigger: 'cli' })
+  expect(streams).toContainEqual(expect.objectContaining({ stream: 'properties', rows: 4, accepted: 4, pending: 0 }))
+})
+
+test('runs --json lists the runs, newest first, as many as asked for', async () => {
+  expect(await json<object[]>('runs')).toMatchObject([{ run_id: 2 }, { run_id: 1, verdict: 'succeeded' }])
+  expect(await json<object[]>('runs', '--limit', '1')).toMatchObject([{ run_id: 2 }])
+})
+
+test('submissions --json lists the requests of the last run, or of the one that is named', async () => {
+  const { submissions } = JSON.parse(nights[0].stdout) as RunReport
+  expect(await json<object[]>('submissions', '--run', '1')).toEqual(submissions)
+  const last = await json<{ kind: string; state: string }[]>('submissions')
+  expect(last.map(({ kind }) => kind)).toContain('calculators_search')
+  expect(new Set(last.map(({ state }) => state))).toEqual(new Set(['settled']))
+})
+
+test('rejected --json names the rows that need a person, with the reason of the service or ours', async () => {
+  const rows = await json<{ state: string; stream: string }[]>('rejected')
+  expect(rows.map(({ state, stream }) => `${state} ${stream}`).sort()).toEqual([
+    'invalid framework_answers',
+    'rejected framework_answers',
+  ])
+})
+
+test('sql --json gives every value as the string that the server prints', async () => {
+  expect(await json<object[]>('sql', 'select count(*) as companies, null as nothing from companies')).toEqual([
+    { companies: '4', nothing: null },
+  ])
+})
+
+test('sql refuses to change anything', async () => {
+  const { code, stdout, stderr } = await call('sql', 'delete from source_row')
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/read-only transaction/)
+})
+
+test('config print gives the configuration in force in both forms, without its secrets', async () => {
+  const printed = await json<{ exchange: object; database: object }>('config', 'print')
+  expect(printed).toMatchObject({ exchange: { apiKey: '********', baseUrl: world.sandboxUrl, pollIntervalMs: 100 } })
+  const { stdout } = await call('config', 'print')
+  expect(parse(stdout)).toEqual(printed)
+  for (const text of [stdout, JSON.stringify(printed)]) {
+    expect(text).not.toContain('demo-key')
+    expect(text).not.toContain(new URL(world.databaseUrl).password || 'demo-key')
+  }
+})
+
+test('the verbs that look print tables for people as well', async () => {
+  for (const verb of ['status', 'runs', 'submissions', 'rejected']) {
+    const { code, stdout, stderr } = await call(verb)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout, verb).toMatch(/─{20}/)
+  }
+})

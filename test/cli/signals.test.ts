@@ -1,0 +1,95 @@
+import { expect, test, vi } from 'vitest'
+import { migrateToLatest } from '../../src/db/migrate.ts'
+import type { DurationSettings } from '../../src/sandbox/durations.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { leftIn } from './left-in.ts'
+import { nightferry, start, workingFolder } from './nightferry-process.ts'
+
+/** A mapping that takes long enough to be interrupted; the rest is quick. */
+const slowMapping: DurationSettings = {
+  pendingMs: 0,
+  scheduledMs: 0,
+  jitter: 0,
+  processing: { companyMappings: { baseMs: 4_000, perItemUs: 0 } },
+}
+
+const patience = { timeout: 40_000, interval: 20 }
+
+function inFlight(world: World): Promise<void> {
+  return vi.waitFor(async () => {
+    const { rows } = await world.pool.query(`select from submission where state = 'accepted'`)
+    expect(rows).toHaveLength(1)
+  }, patience)
+}
+
+const common = ['--config', demoConfig]
+
+test('SIGINT ends a run with 130, and the next run finishes it without sending anything twice', async () => {
+  await using world = await startWorld({ hotels: 3, durations: slowMapping })
+  await using folder = await workingFolder()
+  const { child, ended } = start(folder.path, ['run', 'nightly-sync', ...common], world.environment())
+  await inFlight(world)
+  child.kill('SIGINT')
+  expect(await ended).toMatchObject({ code: 130, signal: null, stdout: '' })
+  expect((await leftIn(world.databaseUrl)).runs).toMatchObject([{ state: 'running', resumed: 0 }])
+
+  const second = await nightferry(folder.path, ['run', 'nightly-sync', ...common], world.environment())
+  expect(second.stderr).toContain('Run 1 is under way at the step push: going on with it.')
+  expect(second.code).toBe(0)
+  expect((await leftIn(world.databaseUrl)).runs).toMatchObject([
+    { state: 'finished', verdict: 'succeeded', resumed: 1 },
+  ])
+  const { rows } = await world.sandboxPool.query(
+    `select count(*)::int as sent from request_log where path like '%/company-mappings' and phase = 'received'`,
+  )
+  expect(rows).toEqual([{ sent: 1 }])
+}, 120_000)
+
+test('SIGTERM ends serve with 143 within ten seconds while a run is under way, and the next serve finishes it', async () => {
+  await using world = await startWorld({ hotels: 3, durations: slowMapping })
+  await using folder = await workingFolder()
+  await migrateToLatest(world.databaseUrl)
+  // A run of the day before makes the one that fell due an hour ago a missed one, which serve catches up with.
+  const due = new Date(Math.floor(Date.now() / 60_000) * 60_000 - 3_600_000)
+  await world.pool.query(
+    `insert into run (job, trigger, scheduled_for, state, step, verdict)
+     values ('nightly-sync', 'schedule', $1, 'finished', 'report', 'succeeded')`,
+    [new Date(due.getTime() - 24 * 3_600_000)],
+  )
+  const schedule = `${due.getUTCMinutes()} ${due.getUTCHours()} * * *`
+  const scheduled = { ...world.environment(), NIGHTFERRY_JOBS_NIGHTLY_SYNC_SCHEDULE: schedule }
+  const first = start(folder.path, ['serve', ...common], scheduled)
+  await inFlight(world)
+  const signalled = performance.now()
+  first.child.kill('SIGTERM')
+  expect(await first.ended).toMatchObject({ code: 143, signal: null })
+  expect(performance.now() - signalled).toBeLessThan(10_000)
+
+  const second = start(folder.path, ['serve', ...common], scheduled)
+  await vi.waitFor(async () => {
+    const { rows } = await world.pool.query('select trigger, state, verdict, scheduled_for from run order by run_id')
+    expect(rows).toMatchObject([
+      { trigger: 'schedule' },
+      { trigger: 'missed', state: 'finished', verdict: 'succeeded', scheduled_for: due },
+    ])
+  }, patience)
+  second.child.kill('SIGTERM')
+  const { code, stdout, stderr } = await second.ended
+  expect({ code, stdout }).toEqual({ code: 143, stdout: '' })
+  const events = stderr
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { msg: string }).msg)
+  expect(events).toEqual(expect.arrayContaining(['service_started', 'run_finished', 'service_stopping']))
+}, 120_000)
+
+test('a second SIGINT ends the process at once', async () => {
+  await using world = await startWorld({ hotels: 1, durations: slowMapping })
+  await using folder = await workingFolder()
+  const { child, ended } = start(folder.path, ['run', 'nightly-sync', ...common], world.environment())
+  await inFlight(world)
+  child.kill('SIGINT')
+  child.kill('SIGTERM')
+  // The code is that of the second one: the first still waited for the work at hand.
+  expect((await ended).code).toBe(143)
+}, 60_000)

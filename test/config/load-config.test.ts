@@ -1,0 +1,227 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this spelling is what the file is about.
+import { expect, test } from 'vitest'
+import { ConfigError, type ConfigProblem } from '../../src/config/config-error.ts'
+import { variableOf } from '../../src/config/environment.ts'
+import { type ConfigSources, loadConfig } from '../../src/config/load-config.ts'
+import { requireSettings } from '../../src/config/require-settings.ts'
+import { secretPaths } from '../../src/config/schema.ts'
+import { leafPaths } from '../../src/config/setting-paths.ts'
+import { temporaryFile } from './temporary-file.ts'
+
+function load(text: string | null, sources: Partial<ConfigSources> = {}) {
+  return loadConfig({ file: text === null ? null : temporaryFile(text), environment: {}, ...sources })
+}
+
+function refusal(action: () => unknown): ConfigError {
+  try {
+    action()
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
+  }
+  throw new Error('the configuration was accepted')
+}
+
+function problems(text: string | null, sources: Partial<ConfigSources> = {}): readonly ConfigProblem[] {
+  return refusal(() => load(text, sources)).problems
+}
+
+const pollVariable = 'NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS'
+const group = 'b920ed57-b349-8063-8ca5-e516d6203f0f'
+
+test('takes a setting from the flag, else the environment, else the file, else its default', () => {
+  const file = 'exchange:\n  pollIntervalMs: 2000\n'
+  const environment = { [pollVariable]: '3000' }
+  const overrides = ['exchange.pollIntervalMs=4000']
+  expect(load(file, { environment, overrides }).exchange.pollIntervalMs).toBe(4000)
+  expect(load(file, { environment }).exchange.pollIntervalMs).toBe(3000)
+  expect(load(file).exchange.pollIntervalMs).toBe(2000)
+  expect(load(null).exchange.pollIntervalMs).toBe(15_000)
+})
+
+test('counts an empty variable as not set', () => {
+  expect(load('exchange: { pollIntervalMs: 2000 }', { environment: { [pollVariable]: '' } }).exchange).toMatchObject({
+    pollIntervalMs: 2000,
+  })
+})
+
+test('gives every setting a variable of its own', () => {
+  const variables = leafPaths().map(variableOf)
+  expect(new Set(variables).size).toBe(variables.length)
+  expect(variables).toContain('NIGHTFERRY_JOBS_NIGHTLY_SYNC_TIME_ZONE')
+})
+
+test('reads numbers, lists and null from text as what the setting is', () => {
+  const { exchange, pull, jobs } = load('exchange: { groupId: 00000000-0000-0000-0000-000000000000 }', {
+    overrides: ['exchange.groupId=null', 'pull.allowedHosts=files.example, cdn.example', 'pull.minSeenShare=0.25'],
+    environment: { NIGHTFERRY_JOBS_NIGHTLY_SYNC_SCHEDULE: '30 2 * * *' },
+  })
+  expect(exchange.groupId).toBeNull()
+  expect(pull).toMatchObject({ allowedHosts: ['files.example', 'cdn.example'], minSeenShare: 0.25 })
+  expect(jobs['nightly-sync'].schedule).toBe('30 2 * * *')
+})
+
+test('replaces ${NAME} in the file, whatever the type of the setting', () => {
+  const file = 'exchange:\n  baseUrl: https://${HOST}/\n  pollIntervalMs: ${POLL}\n  groupId: ${GROUP}\n'
+  const { exchange } = load(file, { environment: { HOST: 'bulk.example', POLL: '700', GROUP: group } })
+  expect(exchange).toMatchObject({ baseUrl: 'https://bulk.example/', pollIntervalMs: 700, groupId: group })
+})
+
+test('takes the fallback of ${NAME:-fallback} when the variable is missing or empty', () => {
+  const file = 'exchange: { pollIntervalMs: "${POLL:-900}", baseUrl: "${BASE:-}" }'
+  expect(load(file).exchange).toMatchObject({ pollIntervalMs: 900, baseUrl: null })
+  expect(load(file, { environment: { POLL: '' } }).exchange.pollIntervalMs).toBe(900)
+  expect(load(file, { environment: { POLL: '800' } }).exchange.pollIntervalMs).toBe(800)
+})
+
+test('names a variable that is missing, with the path of the setting that wants it', () => {
+  const found = problems('pull:\n  allowedHosts: ["${FILES_HOST}"]\n')
+  expect(found).toEqual([{ path: 'pull.allowedHosts.0', message: 'the environment variable FILES_HOST is not set' }])
+})
+
+test('leaves the dollar signs of SQL alone', () => {
+  const query = "select $1::text, '$NAME', $$body$$, $tag$ {x} $tag$ as partner_id, updated_at from hotel"
+  const file = `streams:\n  properties:\n    query: |-\n      ${query}\n    cursor: updated_at\n`
+  expect(load(file, { environment: { NAME: 'replaced' } }).streams.properties?.query).toBe(query)
+})
+
+test('lists every problem at once, each with its path', () => {
+  const file = [
+    'exchange: { pollIntervalMs: soon, concurrency: 0, groupId: mine }',
+    'log: { level: loud }',
+    'streams: { properties: { query: "", requires: [hotels] } }',
+  ].join('\n')
+  const found = problems(file, { overrides: ['engine.heartbeatSeconds=5'] }).map(({ path }) => path)
+  expect(found.sort()).toEqual([
+    'engine.heartbeatSeconds',
+    'exchange.concurrency',
+    'exchange.groupId',
+    'exchange.pollIntervalMs',
+    'log.level',
+    'streams.properties.cursor',
+    'streams.properties.query',
+    'streams.properties.requires.0',
+  ])
+})
+
+test('lists what interpolation misses together with what the check refuses', () => {
+  const found = problems('exchange: { baseUrl: "${NOWHERE}", concurrency: 0 }')
+  expect(found.map(({ path }) => path)).toEqual(['exchange.baseUrl', 'exchange.concurrency'])
+})
+
+test('names an unknown setting, section and stream instead of ignoring it', () => {
+  const stream = '{ query: select 1, cursor: updated_at }'
+  const found = problems(`exchange: { pollInterval: 5 }\nexchnage: {}\nstreams: { hotels: ${stream} }`)
+  const said = found.map(({ path, message }) => `${path}: ${message}`).join('\n')
+  expect(said).toMatch(/^exchange: unknown setting pollInterval$/m)
+  expect(said).toMatch(/^: unknown setting exchnage$/m)
+  expect(said).toMatch(/^streams.*hotels/m)
+})
+
+test('keeps naming a section that is none although the environment sets something in it', () => {
+  const found = problems('exchange: soon', { environment: { EXCHANGE_API_KEY: 'key' } })
+  expect(found).toMatchObject([{ path: 'exchange' }])
+})
+
+test('names file, line and column of broken YAML', () => {
+  const file = temporaryFile('exchange:\n  baseUrl: "https://bulk.example\nlog: {}\n')
+  const { problems: found, message } = refusal(() => loadConfig({ file, environment: {} }))
+  expect(found[0]?.path).toMatch(new RegExp(`^${file}:[34]:\\d+$`))
+  expect(message).toContain('no valid YAML')
+})
+
+test.each([
+  ['an alias without an anchor', 'exchange: *nothing'],
+  ['a setting given twice', 'log: {}\nlog: {}'],
+  ['aliases that would unfold into gigabytes', bomb()],
+])('refuses %s as broken YAML', (_, text) => {
+  const file = temporaryFile(text)
+  const { problems: found, message } = refusal(() => loadConfig({ file, environment: {} }))
+  expect(message).toContain('no valid YAML')
+  expect(found[0]?.path).toContain(file)
+})
+
+function bomb(): string {
+  const levels = Array.from({ length: 12 }, (_, level) => {
+    const below = level === 0 ? '[x, x, x, x, x, x, x, x, x]' : `[${`*a${level - 1}, `.repeat(9)}]`
+    return `a${level}: &a${level} ${below}`
+  })
+  return levels.join('\n')
+}
+
+test.each(['- a list', 'only words', '42'])('refuses a file that holds no settings: %s', (text) => {
+  expect(problems(text)).toMatchObject([{ message: 'must be a mapping of settings' }])
+})
+
+test('takes an empty file for the defaults', () => {
+  expect(load('# nothing yet\n')).toEqual(load(null))
+})
+
+test('names a file that is not there', () => {
+  const { message } = refusal(() => loadConfig({ file: '/nowhere/nightferry.yaml', environment: {} }))
+  expect(message).toContain('/nowhere/nightferry.yaml')
+})
+
+test('knows the short names of the variables, which win over the long ones', () => {
+  const environment = {
+    EXCHANGE_BASE_URL: 'https://bulk.example',
+    EXCHANGE_API_KEY: 'short',
+    NIGHTFERRY_EXCHANGE_API_KEY: 'long',
+    DATABASE_URL: 'postgres://127.0.0.1/own',
+    PARTNER_DATABASE_URL: 'postgres://127.0.0.1/hotels',
+  }
+  expect(load(null, { environment })).toMatchObject({
+    exchange: { baseUrl: 'https://bulk.example', apiKey: 'short' },
+    database: { url: 'postgres://127.0.0.1/own' },
+    partner: { url: 'postgres://127.0.0.1/hotels' },
+  })
+})
+
+test('reads a secret from the file that *_FILE names, without the line end', () => {
+  const environment = { EXCHANGE_API_KEY_FILE: temporaryFile('from-a-file\n', 'key') }
+  expect(load('exchange: { apiKey: from-yaml }', { environment }).exchange.apiKey).toBe('from-a-file')
+})
+
+test('names the setting whose *_FILE cannot be read', () => {
+  const found = problems(null, { environment: { PARTNER_DATABASE_URL_FILE: '/nowhere/url' } })
+  expect(found).toMatchObject([{ path: 'partner.url' }])
+  expect(found[0]?.message).toContain('PARTNER_DATABASE_URL_FILE')
+})
+
+test.each(secretPaths)('refuses %s on the command line, where other users see it', (path) => {
+  const found = problems(null, { overrides: [`${path}=postgres://u:hunter22@h/d`] })
+  expect(found).toMatchObject([{ path }])
+  expect(JSON.stringify(found)).not.toContain('hunter22')
+})
+
+test('takes database.url=embedded from the command line, for it is no secret', () => {
+  const environment = { DATABASE_URL: 'postgres://127.0.0.1/own' }
+  expect(load(null, { environment, overrides: ['database.url=embedded'] }).database.url).toBe('embedded')
+})
+
+test.each(['exchange.pollIntervall=5', 'exchange.pollIntervalMs', 'exchange={}', '=5', ''])(
+  'names the flag --set "%s" that sets nothing known',
+  (override) => {
+    expect(problems(null, { overrides: [override] })).toMatchObject([{ message: expect.stringContaining('--set') }])
+  },
+)
+
+test('lists every missing setting with the variable that would set it', () => {
+  const { problems: found } = refusal(() => requireSettings(load(null)))
+  expect(found.map(({ path }) => path)).toEqual([
+    'exchange.baseUrl',
+    'exchange.apiKey',
+    'exchange.customIdentifierId',
+    'partner.url',
+    'streams',
+  ])
+  expect(found.find(({ path }) => path === 'partner.url')?.message).toContain('PARTNER_DATABASE_URL')
+})
+
+test('wants the group only when calculators are sent', () => {
+  const stream = '{ query: select 1, cursor: updated_at }'
+  const paths = (streams: string) =>
+    refusal(() => requireSettings(load(`streams: { ${streams} }`))).problems.map(({ path }) => path)
+  expect(paths(`properties: ${stream}`)).not.toContain('exchange.groupId')
+  expect(paths(`properties: ${stream}, calculator_inputs: ${stream}`)).toContain('exchange.groupId')
+})

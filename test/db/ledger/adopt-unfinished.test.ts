@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
+import type { SubmissionState } from '../../../src/db/tables/submission.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+
+const searchKind = 'calculators_search'
+const mappingKind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
+
+let ledger: Ledger
+let earlier: number
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(async () => {
+  await ledger.clear()
+  earlier = await ledger.startRun()
+})
+afterAll(() => ledger.close())
+
+async function put(state: SubmissionState, kind: string, payload: Buffer | null): Promise<number> {
+  const { submission_id } = await ledger.db
+    .insertInto('submission')
+    .values({ run_id: earlier, kind, state, row_count: 1, payload, failures: 5, failing_since: new Date(0) })
+    .returning('submission_id')
+    .executeTakeFirstOrThrow()
+  return submission_id
+}
+const submission = (id: number) =>
+  ledger.db.selectFrom('submission').selectAll().where('submission_id', '=', id).executeTakeFirstOrThrow()
+async function adopt(): Promise<number> {
+  const run = await ledger.startRun()
+  await ledger.inTransaction((trx) => adoptUnfinished(trx, run, searchKind))
+  return run
+}
+
+describe('a new run', () => {
+  it.each<SubmissionState>(['planned', 'sending', 'uncertain', 'accepted', 'terminal'])(
+    'takes over a written submission that is %s, and forgets how often calls failed before',
+    async (state) => {
+      const id = await put(state, 'company_mappings', Buffer.from('{}'))
+      const run = await adopt()
+      expect(await submission(id)).toMatchObject({ run_id: run, state, failures: 0, failing_since: null })
+    },
+  )
+
+  it.each<SubmissionState>(['settled', 'refused', 'lost', 'abandoned'])('leaves alone what is %s', async (state) => {
+    const id = await put(state, 'company_mappings', Buffer.from('{}'))
+    await adopt()
+    expect(await submission(id)).toMatchObject({ run_id: earlier, state, failures: 5 })
+  })
+
+  it.each<SubmissionState>(['planned', 'sending', 'uncertain', 'accepted', 'terminal'])(
+    'abandons a search that is %s: it has its own',
+    async (state) => {
+      const id = await put(state, searchKind, Buffer.from('{}'))
+      await adopt()
+      expect(await submission(id)).toMatchObject({ run_id: earlier, state: 'abandoned' })
+    },
+  )
+
+  it('plans afresh what was planned and never written, because its rows may have changed', async () => {
+    await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
+    const [id = 0] = await ledger.plan(earlier, mappingKind)
+    const run = await adopt()
+    expect(await submission(id)).toMatchObject({ run_id: earlier, state: 'abandoned' })
+    expect((await ledger.row('properties', 'H-1')).held_by).toBeNull()
+    const [again] = await ledger.plan(run, mappingKind)
+    expect(again).toBeGreaterThan(id)
+  })
+
+  it('touches nothing of a run that is under way', async () => {
+    const id = await put('accepted', 'company_mappings', Buffer.from('{}'))
+    await ledger.inTransaction((trx) => adoptUnfinished(trx, earlier, searchKind))
+    expect(await submission(id)).toMatchObject({ run_id: earlier, failures: 5 })
+  })
+})

@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Ledger, openLedger } from './ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(() => ledger.clear())
+afterAll(() => ledger.close())
+
+const one = (content: Record<string, unknown>, partner_id = 'H-1') => ({ partner_id, content })
+
+describe('landing rows', () => {
+  it('stores new rows as pending', async () => {
+    expect(await ledger.land('properties', [one({ name: 'A' }), one({ name: 'B' }, 'H-2')])).toEqual({
+      read: 2,
+      folded: 0,
+      unchanged: 0,
+      changed: 2,
+    })
+    expect(await ledger.row('properties', 'H-2')).toMatchObject({
+      partner_id: 'H-2',
+      content: { name: 'B' },
+      accepted_hash: null,
+      held_by: null,
+    })
+  })
+
+  it('counts rows as unchanged, and does not touch them, when only the order of their members differs', async () => {
+    await ledger.land('properties', [one({ name: 'A', street: 'B' })])
+    const version = () => sql`select xmin::text, ctid::text, changed_at from source_row`.execute(ledger.db)
+    const before = await version()
+    expect(await ledger.land('properties', [one({ street: 'B', name: 'A' })])).toEqual({
+      read: 1,
+      folded: 0,
+      unchanged: 1,
+      changed: 0,
+    })
+    expect((await version()).rows).toEqual(before.rows)
+  })
+
+  it('makes a changed row pending again and keeps what was accepted', async () => {
+    await ledger.landChecked('properties', [one({ name: 'A' })], true)
+    const before = await ledger.row('properties', 'H-1')
+    expect(await ledger.land('properties', [one({ name: 'B' })])).toMatchObject({ unchanged: 0, changed: 1 })
+    const after = await ledger.row('properties', 'H-1')
+    expect(after.accepted_hash).toEqual(before.desired_hash)
+    expect(after.desired_hash).not.toEqual(before.desired_hash)
+    expect(after.row_id).toBe(before.row_id)
+  })
+
+  it('keeps rows of different streams apart when their keys are equal', async () => {
+    await ledger.land('properties', [one({ name: 'A' })])
+    await ledger.land('calculator_settings', [one({ automatic_publishing: 'true' })])
+    expect((await ledger.row('properties', 'H-1')).content).toEqual({ name: 'A' })
+  })
+
+  it('takes the later of two rows with one key and counts the other as folded', async () => {
+    const landed = await ledger.land('properties', [
+      one({ name: 'old' }),
+      one({ name: 'B' }, 'H-2'),
+      one({ name: 'new' }),
+    ])
+    expect(landed).toEqual({ read: 3, folded: 1, unchanged: 0, changed: 2 })
+    expect((await ledger.row('properties', 'H-1')).content).toEqual({ name: 'new' })
+  })
+
+  it('lands nothing at all from nothing', async () => {
+    expect(await ledger.land('properties', [])).toEqual({ read: 0, folded: 0, unchanged: 0, changed: 0 })
+    expect(await ledger.land('calculator_inputs', [], 'inputs')).toEqual({
+      read: 0,
+      folded: 0,
+      unchanged: 0,
+      changed: 0,
+    })
+  })
+
+  it.each([
+    'a "quoted", comma',
+    'line\nbreak\r\nand\ttab',
+    '\\.\n\\.',
+    'back\\slash \\N \\u0041',
+    'ホテル 🏨 „Zur Brücke“ e\u0301',
+    '\u202e\u200b\u0001\u007f',
+    '',
+    ' ',
+    'null',
+    '{"a":1}',
+  ])('keeps %j byte for byte, as id and as value', async (text) => {
+    await ledger.land('properties', [{ partner_id: text, content: { name: text } }])
+    const stored = await ledger.row('properties', text)
+    expect(stored.partner_id).toBe(text)
+    expect(stored.content).toEqual({ name: text })
+  })
+
+  it('hashes the content as jsonb prints it', async () => {
+    await ledger.land('properties', [one({ name: 'Brücke', a: '1' })])
+    const { rows } = await sql<{ text: string }>`select content::text as text from source_row`.execute(ledger.db)
+    const expected = createHash('sha256')
+      .update(rows[0]?.text ?? '')
+      .digest()
+    expect((await ledger.row('properties', 'H-1')).desired_hash).toEqual(expected)
+  })
+})
+
+describe('landing inputs that share a row', () => {
+  const inputs = (values: Record<string, string | null>) => one({ year: '2025', month: '3', inputs: values })
+  const land = (...values: Record<string, string | null>[]) =>
+    ledger.land('calculator_inputs', values.map(inputs), 'inputs')
+  const held = async () => (await ledger.row('calculator_inputs', 'H-1')).content
+
+  it('merges them into one row', async () => {
+    expect(await land({ a: '1' }, { b: '2' })).toEqual({ read: 2, folded: 1, unchanged: 0, changed: 1 })
+    expect(await held()).toEqual({ year: '2025', month: '3', inputs: { a: '1', b: '2' } })
+  })
+
+  it('keeps the inputs that the delta does not bring', async () => {
+    await land({ a: '1' }, { b: '2' })
+    expect(await land({ b: '3' })).toEqual({ read: 1, folded: 0, unchanged: 0, changed: 1 })
+    expect(await held()).toMatchObject({ inputs: { a: '1', b: '3' } })
+    expect(await land({ b: '3' })).toEqual({ read: 1, folded: 0, unchanged: 1, changed: 0 })
+  })
+
+  it('takes the later of two values of one input', async () => {
+    await land({ a: '1' }, { a: '2' })
+    expect(await held()).toMatchObject({ inputs: { a: '2' } })
+  })
+
+  it('removes an input that became null, and adds none for a null that was never there', async () => {
+    await land({ a: '1' }, { b: '2' }, { c: null })
+    expect(await held()).toMatchObject({ inputs: { a: '1', b: '2' } })
+    expect(await land({ a: null })).toMatchObject({ changed: 1 })
+    expect((await held()).inputs).toEqual({ b: '2' })
+    await land({ b: null })
+    expect((await held()).inputs).toEqual({})
+  })
+
+  it('does not mix the rows of two properties or periods', async () => {
+    await ledger.land(
+      'calculator_inputs',
+      [
+        { partner_id: 'H-1', row_key: 'H-1 2025', content: { inputs: { a: '1' } } },
+        { partner_id: 'H-1', row_key: 'H-1 2026', content: { inputs: { a: '2' } } },
+        { partner_id: 'H-2', row_key: 'H-2 2025', content: { inputs: { b: '3' } } },
+      ],
+      'inputs',
+    )
+    expect((await ledger.row('calculator_inputs', 'H-1 2025')).content).toEqual({ inputs: { a: '1' } })
+    expect((await ledger.row('calculator_inputs', 'H-2 2025')).content).toEqual({ inputs: { b: '3' } })
+  })
+})

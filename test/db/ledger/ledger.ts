@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { sql, type Transaction } from 'kysely'
+import type pg from 'pg'
+import { createDatabase, createPool, type Database, withSession } from '../../../src/db/database.ts'
+import { type LandedCounts, landRows } from '../../../src/db/ledger/land-rows.ts'
+import { type PlanKindOptions, planKind } from '../../../src/db/ledger/plan-kind.ts'
+import { applyOutcomes } from '../../../src/db/ledger/settle-outcomes.ts'
+import { schemaName } from '../../../src/db/migrate.ts'
+import type { Schema } from '../../../src/db/tables/schema.ts'
+import type { SourceRow } from '../../../src/db/tables/source-row.ts'
+import type { SubmissionState } from '../../../src/db/tables/submission.ts'
+import { testDatabase } from '../../helpers/postgres.ts'
+
+export type Landing = { partner_id: string; row_key?: string; content: Record<string, unknown> }
+
+export type Ledger = {
+  url: string
+  pool: pg.Pool
+  db: Database
+  inTransaction<T>(work: (trx: Transaction<Schema>) => Promise<T>): Promise<T>
+  /** A run that is under way; earlier ones are ended. */
+  startRun(): Promise<number>
+  land(stream: string, rows: readonly Landing[], foldedKey?: 'inputs'): Promise<LandedCounts>
+  /** Lands rows as preflight leaves them, and accepted when asked. */
+  landChecked(stream: string, rows: readonly Landing[], accepted?: boolean): Promise<void>
+  plan(runId: number, options?: Partial<PlanKindOptions>): Promise<number[]>
+  /** Partner ids or row keys of a submission's rows, in order. */
+  keysOf(submissionId: number): Promise<string[]>
+  /** What beginSending records: the hash of each row as it is sent. */
+  markSent(submissionId: number): Promise<void>
+  /** Ends a submission with one outcome for all of its rows. */
+  settleAll(submissionId: number, outcome: string, state?: SubmissionState, keepOut?: boolean): Promise<void>
+  row(stream: string, rowKey: string): Promise<SourceRow>
+  clear(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Nightferry's own tables in a database of the caller's, with short ways to fill and read them. */
+export async function openLedger(): Promise<Ledger> {
+  const { url } = await testDatabase()
+  const pool = createPool(url, {
+    max: 6,
+    applicationName: 'nightferry tests',
+    searchPath: schemaName,
+    onIdleError: () => {},
+  })
+  const db = createDatabase(pool)
+  const inTransaction: Ledger['inTransaction'] = (work) => db.transaction().execute(work)
+  const land: Ledger['land'] = (stream, rows, foldedKey) =>
+    withSession(pool, (session) =>
+      session.db.transaction().execute((trx) => landRows(session.client, trx, stream, csv(rows), foldedKey)),
+    )
+  return {
+    url,
+    pool,
+    db,
+    inTransaction,
+    land,
+    startRun: async () => {
+      await sql`update run set state = 'failed' where state = 'running'`.execute(db)
+      const { run_id } = await db
+        .insertInto('run')
+        .values({ job: 'nightly-sync', trigger: 'cli', scheduled_for: new Date(), state: 'running', step: 'push' })
+        .returning('run_id')
+        .executeTakeFirstOrThrow()
+      return run_id
+    },
+    landChecked: async (stream, rows, accepted = false) => {
+      await land(stream, rows)
+      const keys = rows.map(({ partner_id, row_key }) => row_key ?? partner_id)
+      await sql`
+        update source_row
+        set checked_hash = desired_hash, invalid_reason = null,
+            accepted_hash = case when ${accepted} then desired_hash else accepted_hash end
+        where stream = ${stream} and row_key = any(${keys}::text[])`.execute(db)
+    },
+    plan: (runId, options = {}) =>
+      inTransaction((trx) =>
+        planKind(trx, {
+          runId,
+          kind: 'framework_answers',
+          streams: ['framework_answers', 'omissions'],
+          requires: {},
+          partitionBy: 'framework_id',
+          maxRows: 100,
+          resendStreams: ['properties'],
+          resendBefore: new Date(0),
+          ...options,
+        }),
+      ),
+    keysOf: async (submissionId) => {
+      const rows = await db
+        .selectFrom('submission_row')
+        .innerJoin('source_row', 'source_row.row_id', 'submission_row.row_id')
+        .select('row_key')
+        .where('submission_id', '=', submissionId)
+        .orderBy('source_row.row_id')
+        .execute()
+      return rows.map(({ row_key }) => row_key)
+    },
+    markSent: async (submissionId) => {
+      await sql`
+        update submission_row set sent_hash = source_row.desired_hash from source_row
+        where submission_row.submission_id = ${submissionId} and source_row.row_id = submission_row.row_id`.execute(db)
+      await sql`
+        update submission set state = 'accepted', correlation_id = ${randomUUID()}
+        where submission_id = ${submissionId}`.execute(db)
+    },
+    settleAll: async (submissionId, outcome, state = 'settled', keepOut = true) => {
+      await inTransaction(async (trx) => {
+        await sql`
+          update submission_row set outcome = ${outcome}, sent_hash = coalesce(sent_hash, desired_hash)
+          from source_row
+          where submission_id = ${submissionId} and source_row.row_id = submission_row.row_id`.execute(trx)
+        await applyOutcomes(trx, submissionId, keepOut)
+        await sql`update submission set state = ${state} where submission_id = ${submissionId}`.execute(trx)
+      })
+    },
+    row: (stream, rowKey) =>
+      db
+        .selectFrom('source_row')
+        .selectAll()
+        .where('stream', '=', stream)
+        .where('row_key', '=', rowKey)
+        .executeTakeFirstOrThrow(),
+    clear: async () => {
+      await sql`truncate run, submission, source_row, mapping, reference_data, stream_watermark cascade`.execute(db)
+    },
+    close: () => pool.end(),
+  }
+}
+
+async function* csv(rows: readonly Landing[]): AsyncGenerator<string> {
+  const cell = (text: string) => `"${text.replaceAll('"', '""')}"`
+  for (const { partner_id, row_key = partner_id, content } of rows) {
+    yield `${[partner_id, row_key, JSON.stringify(content)].map(cell).join(',')}\n`
+  }
+}

@@ -1,0 +1,337 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  applyOutcomes,
+  type NamedError,
+  outcomesFromErrors,
+  outcomesFromResultFile,
+  sameOutcome,
+  storeMappings,
+  type Unnamed,
+} from '../../../src/db/ledger/settle-outcomes.ts'
+import type { SourceRow } from '../../../src/db/tables/source-row.ts'
+import { type Landing, type Ledger, openLedger } from './ledger.ts'
+
+const company = '0b6c2f4e-0000-4000-8000-00000000000a'
+const otherCompany = '0b6c2f4e-0000-4000-8000-00000000000b'
+const dataPoint = 'AA6c2f4e-0000-4000-8000-000000000001'
+const otherPoint = 'bb6c2f4e-0000-4000-8000-000000000002'
+
+let ledger: Ledger
+let run: number
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(async () => {
+  await ledger.clear()
+  run = await ledger.startRun()
+})
+afterAll(() => ledger.close())
+
+const answersKind = { streams: ['framework_answers', 'omissions'], partitionBy: 'framework_id' }
+const mappingKind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
+
+/** Rows on their way: planned in one submission, and sent. */
+async function sent(stream: string, rows: Landing[], kind: object = answersKind): Promise<number> {
+  await ledger.landChecked(stream, rows)
+  const [id, ...more] = await ledger.plan(run, kind)
+  if (id === undefined || more.length > 0) throw new Error(`one submission was expected, there are ${more.length + 1}`)
+  await ledger.markSent(id)
+  return id
+}
+
+const outcomeOf = async (stream: string, key: string) => {
+  const { outcome, outcome_code, outcome_reason } = await ledger.row(stream, key)
+  return [outcome, outcome_code, outcome_reason]
+}
+const isAccepted = ({ accepted_hash, desired_hash }: SourceRow) => accepted_hash?.equals(desired_hash) ?? false
+
+describe('a result file', () => {
+  const properties = ['H-1', 'H-2', 'H-3', 'H-4'].map((partner_id) => ({ partner_id, content: { name: partner_id } }))
+  type Staged = [partnerId: string, accepted: boolean | null, companyId?: string | null, code?: string, reason?: string]
+
+  async function settle(id: number, staged: Staged[]): Promise<void> {
+    await ledger.inTransaction(async (trx) => {
+      for (const [partner_id, accepted, company_id = null, code = null, reason = null] of staged) {
+        const row = { submission_id: id, partner_id, accepted, company_id, code, reason }
+        await trx.insertInto('staged_outcome').values(row).execute()
+      }
+      await outcomesFromResultFile(trx, id)
+      await storeMappings(trx, id)
+      await applyOutcomes(trx, id, true)
+    })
+  }
+  const mappings = () =>
+    ledger.db.selectFrom('mapping').select(['partner_id', 'company_id']).orderBy('partner_id').execute()
+
+  it('confirms, rejects and leaves unknown, row by row', async () => {
+    const id = await sent('properties', properties, mappingKind)
+    await settle(id, [
+      ['H-1', true, company],
+      ['H-2', false, null, 'NotFound', 'No company there.'],
+      ['H-3', null, null, 'Ambiguous', 'Two of them.'],
+    ])
+    expect(await outcomeOf('properties', 'H-1')).toEqual(['confirmed', null, null])
+    expect(await outcomeOf('properties', 'H-2')).toEqual(['rejected', 'NotFound', 'No company there.'])
+    expect(await outcomeOf('properties', 'H-3')).toEqual(['unknown', 'Ambiguous', 'Two of them.'])
+    expect(await outcomeOf('properties', 'H-4')).toEqual(['unknown', 'not_in_result', expect.any(String)])
+    const rows = await Promise.all(properties.map(({ partner_id }) => ledger.row('properties', partner_id)))
+    expect(rows.map(isAccepted)).toEqual([true, false, false, false])
+    expect(rows.map(({ held_by }) => held_by)).toEqual([null, null, null, null])
+    expect(rows.map(({ refused_hash }) => refused_hash !== null)).toEqual([false, true, false, false])
+    expect(await mappings()).toEqual([{ partner_id: 'H-1', company_id: company }])
+  })
+
+  it('that contradicts itself never confirms', async () => {
+    const id = await sent('properties', properties, mappingKind)
+    await settle(id, [
+      ['H-1', true, company],
+      ['H-1', false, null, 'NotFound'],
+      ['H-2', true, company],
+      ['H-2', null, null, 'Ambiguous'],
+      ['H-3', true, company],
+      ['H-3', true, company],
+    ])
+    expect((await outcomeOf('properties', 'H-1'))[0]).toBe('rejected')
+    expect((await outcomeOf('properties', 'H-2'))[0]).toBe('unknown')
+    expect((await outcomeOf('properties', 'H-3'))[0]).toBe('confirmed')
+    expect(await mappings()).toEqual([{ partner_id: 'H-3', company_id: company }])
+  })
+
+  it('says nothing about properties that its request did not carry', async () => {
+    await ledger.landChecked('properties', [{ partner_id: 'H-9', content: { name: 'x' } }])
+    await ledger.db.updateTable('source_row').set({ invalid_reason: 'kept back' }).execute()
+    const id = await sent('properties', properties.slice(0, 1), mappingKind)
+    await settle(id, [
+      ['H-1', true, company],
+      ['H-9', true, otherCompany],
+    ])
+    expect((await ledger.row('properties', 'H-9')).outcome).toBeNull()
+    expect(await mappings()).toEqual([{ partner_id: 'H-1', company_id: company }])
+  })
+
+  it('moves a mapping to the company that the service names last', async () => {
+    await settle(await sent('properties', properties.slice(0, 1), mappingKind), [['H-1', true, company]])
+    const again = [{ partner_id: 'H-1', content: { name: 'moved' } }]
+    await settle(await sent('properties', again, mappingKind), [['H-1', true, otherCompany]])
+    expect(await mappings()).toEqual([{ partner_id: 'H-1', company_id: otherCompany }])
+  })
+
+  it('gives every row of a property the outcome of its company', async () => {
+    const calculators = ['2024', '2025'].map((year) => ({ partner_id: 'H-1', row_key: year, content: { year } }))
+    const kind = { kind: 'calculators', streams: ['calculator_inputs'], partitionBy: null }
+    const id = await sent('calculator_inputs', calculators, kind)
+    await settle(id, [['H-1', false, null, 'Failed', 'x: Negative']])
+    expect(await outcomeOf('calculator_inputs', '2024')).toEqual(['rejected', 'Failed', 'x: Negative'])
+    expect(await outcomeOf('calculator_inputs', '2025')).toEqual(['rejected', 'Failed', 'x: Negative'])
+  })
+})
+
+describe('error rows', () => {
+  const blank: NamedError = {
+    company_id: null,
+    partner_id: null,
+    data_point_id: null,
+    question_id: null,
+    period_type: null,
+    year: null,
+    month: null,
+    code: 'OutOfRange',
+    reason: 'Too much.',
+  }
+  const inferred: Unnamed = { outcome: 'inferred' }
+  const answer = (row_key: string, content: object, partner_id = 'H-1') => ({
+    partner_id,
+    row_key,
+    content: { period_type: 'Yearly', year: '2025', month: '1', data_point_id: dataPoint, ...content },
+  })
+  const rows = [
+    answer('january', {}),
+    answer('march', { month: '3', period_type: 'Monthly' }),
+    answer('last year', { year: '2024' }),
+    answer('other point', { data_point_id: otherPoint }),
+    answer('other hotel', {}, 'H-2'),
+  ]
+  const omission = {
+    partner_id: 'H-1',
+    row_key: 'omission',
+    content: { period_type: 'Yearly', year: '2025', month: '1', question_id: dataPoint },
+  }
+  const keys = [...rows, omission].map(({ row_key }) => row_key)
+
+  async function rejectedBy(errors: Partial<NamedError>[], unnamed = inferred) {
+    await ledger.landChecked('omissions', [omission])
+    const id = await sent('framework_answers', rows)
+    const unmatched = await ledger.inTransaction(async (trx) => {
+      const left = await outcomesFromErrors(
+        trx,
+        id,
+        errors.map((error) => ({ ...blank, ...error })),
+        unnamed,
+      )
+      await applyOutcomes(trx, id, true)
+      return left
+    })
+    const stored = await ledger.db.selectFrom('source_row').selectAll().orderBy('row_id').execute()
+    const rejected = stored.filter(({ outcome }) => outcome === 'rejected').map(({ row_key }) => row_key)
+    return { unmatched, rejected: keys.filter((key) => rejected.includes(key)), stored }
+  }
+
+  it.each<[string, Partial<NamedError>, string[]]>([
+    ['a property', { partner_id: 'H-2' }, ['other hotel']],
+    ['a property, all of its rows', { partner_id: 'H-1' }, keys.filter((key) => key !== 'other hotel')],
+    ['a data point', { partner_id: 'H-1', data_point_id: otherPoint }, ['other point']],
+    ['a data point in other letters', { partner_id: 'H-1', data_point_id: otherPoint.toUpperCase() }, ['other point']],
+    ['a question', { partner_id: 'H-1', question_id: dataPoint.toLowerCase() }, ['omission']],
+    ['a kind of period', { partner_id: 'H-1', period_type: 'Monthly' }, ['march']],
+    ['a year', { partner_id: 'H-1', year: 2024 }, ['last year']],
+    ['a month', { partner_id: 'H-1', month: 3 }, ['march']],
+    [
+      'one row by everything',
+      { partner_id: 'H-1', data_point_id: dataPoint, period_type: 'Yearly', year: 2025, month: 1 },
+      ['january'],
+    ],
+  ])('reject what names %s', async (_, error, expected) => {
+    const { rejected, unmatched, stored } = await rejectedBy([error])
+    expect(rejected).toEqual(expected)
+    expect(unmatched).toEqual([])
+    for (const row of stored) {
+      if (expected.includes(row.row_key)) {
+        expect(row).toMatchObject({ outcome_code: 'OutOfRange', outcome_reason: 'Too much.' })
+        expect(row.refused_hash).toEqual(row.desired_hash)
+        expect(isAccepted(row)).toBe(false)
+      } else {
+        expect(row).toMatchObject({ outcome: 'inferred', outcome_code: null, outcome_reason: null, refused_hash: null })
+        expect(isAccepted(row)).toBe(true)
+      }
+    }
+  })
+
+  it('find a property by its company, as its mapping says', async () => {
+    const mapping = await sent('properties', [{ partner_id: 'H-2', content: { name: 'x' } }], mappingKind)
+    await ledger.db
+      .insertInto('mapping')
+      .values({ partner_id: 'H-2', company_id: company, submission_id: mapping })
+      .execute()
+    expect((await rejectedBy([{ company_id: company.toUpperCase() }])).rejected).toEqual(['other hotel'])
+  })
+
+  it("take the partner's id over the company", async () => {
+    const mapping = await sent('properties', [{ partner_id: 'H-1', content: { name: 'x' } }], mappingKind)
+    await ledger.db
+      .insertInto('mapping')
+      .values({ partner_id: 'H-1', company_id: company, submission_id: mapping })
+      .execute()
+    const { rejected, unmatched } = await rejectedBy([{ company_id: company, partner_id: 'H-2' }])
+    expect(rejected).toEqual(['other hotel'])
+    expect(unmatched).toEqual([])
+  })
+
+  it('that match nothing are handed back as they came', async () => {
+    const strange = [
+      { partner_id: 'H-9' },
+      { company_id: otherCompany },
+      {},
+      { partner_id: 'H-1', data_point_id: 'no id at all' },
+      { partner_id: 'H-1', year: 999_999_999_999_999 },
+    ]
+    const { rejected, unmatched } = await rejectedBy([{ partner_id: 'H-2' }, ...strange])
+    expect(rejected).toEqual(['other hotel'])
+    expect(unmatched).toEqual(strange.map((error) => ({ ...blank, ...error })))
+  })
+
+  it('on one row are told together', async () => {
+    const { stored } = await rejectedBy([
+      { partner_id: 'H-2', code: 'B', reason: 'Second.' },
+      { partner_id: 'H-2', code: 'A', reason: 'First.' },
+    ])
+    expect(stored.find(({ row_key }) => row_key === 'other hotel')).toMatchObject({
+      outcome_code: 'A',
+      outcome_reason: 'First.; Second.',
+    })
+  })
+
+  it('leave the others unknown when the task does not vouch for them', async () => {
+    const unnamed: Unnamed = { outcome: 'unknown', code: 'task_error', reason: 'It broke.' }
+    const { rejected, stored } = await rejectedBy([{ partner_id: 'H-2' }], unnamed)
+    expect(rejected).toEqual(['other hotel'])
+    for (const row of stored.filter(({ row_key }) => row_key !== 'other hotel')) {
+      expect(row).toMatchObject({ outcome: 'unknown', outcome_code: 'task_error', outcome_reason: 'It broke.' })
+      expect(row.accepted_hash).toBeNull()
+      expect(row.refused_hash).toBeNull()
+    }
+  })
+
+  it('touch no row of another submission', async () => {
+    await ledger.landChecked('framework_answers', [answer('elsewhere', { framework_id: 'f2' }, 'H-3')])
+    const [other = 0] = await ledger.plan(run)
+    await rejectedBy([{ partner_id: 'H-3' }])
+    expect(await ledger.row('framework_answers', 'elsewhere')).toMatchObject({ held_by: other, outcome: null })
+  })
+})
+
+describe('applying outcomes', () => {
+  const row = { partner_id: 'H-1', content: { name: 'sent' } }
+  const changed = { partner_id: 'H-1', content: { name: 'changed in flight' } }
+
+  it('accepts what was sent, so that a row that changed in flight stays pending', async () => {
+    const id = await sent('properties', [row], mappingKind)
+    const before = await ledger.row('properties', 'H-1')
+    await ledger.land('properties', [changed])
+    await ledger.settleAll(id, 'confirmed')
+    const after = await ledger.row('properties', 'H-1')
+    expect(after.accepted_hash).toEqual(before.desired_hash)
+    expect(isAccepted(after)).toBe(false)
+  })
+
+  it('does not keep a row out that changed while what was sent of it was refused', async () => {
+    const id = await sent('properties', [row], mappingKind)
+    await ledger.landChecked('properties', [changed])
+    await ledger.settleAll(id, 'rejected')
+    expect(await ledger.plan(run, mappingKind)).toHaveLength(1)
+  })
+
+  it('keeps what was accepted when new content is refused', async () => {
+    await ledger.settleAll(await sent('properties', [row], mappingKind), 'confirmed')
+    const { accepted_hash } = await ledger.row('properties', 'H-1')
+    await ledger.settleAll(await sent('properties', [changed], mappingKind), 'rejected')
+    expect((await ledger.row('properties', 'H-1')).accepted_hash).toEqual(accepted_hash)
+  })
+
+  it('takes nothing for accepted once new content may or may not have been taken, even when the row changes back', async () => {
+    await ledger.settleAll(await sent('properties', [row], mappingKind), 'confirmed')
+    await ledger.settleAll(await sent('properties', [changed], mappingKind), 'unknown')
+    await ledger.landChecked('properties', [row])
+    expect(isAccepted(await ledger.row('properties', 'H-1'))).toBe(false)
+    expect(await ledger.plan(await ledger.startRun(), mappingKind)).toHaveLength(1)
+  })
+
+  it('does not keep rows out when the request as a whole was refused', async () => {
+    const id = await sent('properties', [row], mappingKind)
+    await ledger.inTransaction(async (trx) => {
+      await sameOutcome(trx, id, 'rejected', 'group_forbidden', 'Not yours.')
+      await applyOutcomes(trx, id, false)
+    })
+    expect(await outcomeOf('properties', 'H-1')).toEqual(['rejected', 'group_forbidden', 'Not yours.'])
+    expect((await ledger.row('properties', 'H-1')).refused_hash).toBeNull()
+    expect(await ledger.plan(run, mappingKind)).toEqual([])
+    expect(await ledger.plan(await ledger.startRun(), mappingKind)).toHaveLength(1)
+  })
+
+  it('forgets an old refusal when the row is accepted', async () => {
+    await ledger.settleAll(await sent('properties', [row], mappingKind), 'rejected')
+    await ledger.settleAll(await sent('properties', [changed], mappingKind), 'confirmed')
+    expect((await ledger.row('properties', 'H-1')).refused_hash).toBeNull()
+  })
+
+  it('leaves a row alone that is held by another submission by now', async () => {
+    const id = await sent('properties', [row], mappingKind)
+    await ledger.db.updateTable('source_row').set({ held_by: null }).execute()
+    const next = await ledger.startRun()
+    const [other = 0] = await ledger.plan(next, mappingKind)
+    await ledger.settleAll(id, 'confirmed')
+    expect(await ledger.row('properties', 'H-1')).toMatchObject({ held_by: other, outcome: null, accepted_hash: null })
+    const { rows } = await sql`select from source_row where accepted_at is not null`.execute(ledger.db)
+    expect(rows).toEqual([])
+  })
+})

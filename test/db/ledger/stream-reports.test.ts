@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { countPending } from '../../../src/db/ledger/pending-rows.ts'
+import { refusedRows, streamReports } from '../../../src/db/runs/report-rows.ts'
+import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
+import { imbalances } from '../../../src/pipeline/report/report.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+
+let ledger: Ledger
+let run: number
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(async () => {
+  await ledger.clear()
+  run = await begin()
+})
+afterAll(() => ledger.close())
+
+const requires = { framework_answers: ['properties'], properties: [] }
+const mappingKind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
+const property = (partner_id: string, name = partner_id) => ({ partner_id, content: { name } })
+
+/** A run that takes over what the one before left in flight. */
+async function begin(): Promise<number> {
+  const id = await ledger.startRun()
+  await ledger.inTransaction((trx) => adoptUnfinished(trx, id, 'calculators_search'))
+  return id
+}
+
+async function noteExtracted(stream: string, runId = run): Promise<void> {
+  await ledger.db
+    .insertInto('run_stream')
+    .values({
+      run_id: runId,
+      stream,
+      read: 0,
+      folded: 0,
+      unchanged: 0,
+      changed: 0,
+      null_cursor: 0,
+      pending: null,
+      watermark_before: null,
+      watermark_after: null,
+    })
+    .execute()
+}
+
+async function report(stream: string, runId = run) {
+  const reports = await streamReports(ledger.db, runId, requires)
+  expect(imbalances(reports)).toEqual([])
+  return reports.find((one) => one.stream === stream)
+}
+
+describe('the report of a stream', () => {
+  it('finds a place for every row that was pending', async () => {
+    await ledger.landChecked('properties', [property('accepted'), property('accepted too')], true)
+    await ledger.landChecked(
+      'properties',
+      ['invalid', 'withheld', 'good', 'bad', 'lost'].map((id) => property(id)),
+    )
+    await ledger.db.updateTable('source_row').set({ invalid_reason: 'no' }).where('row_key', '=', 'invalid').execute()
+    await ledger.db
+      .updateTable('source_row')
+      .set((eb) => ({ refused_hash: eb.ref('desired_hash') }))
+      .where('row_key', '=', 'withheld')
+      .execute()
+    await noteExtracted('properties')
+    await countPending(ledger.db, run)
+    const ids = await ledger.plan(run, { ...mappingKind, maxRows: 1 })
+    const outcomes: Record<string, string> = { good: 'confirmed', bad: 'rejected', lost: 'unknown' }
+    for (const id of ids) await ledger.settleAll(id, outcomes[(await ledger.keysOf(id))[0] ?? ''] ?? '')
+    expect(await report('properties')).toMatchObject({
+      pending: 5,
+      invalid: 1,
+      parked: 0,
+      withheld: 1,
+      sent: 3,
+      confirmed: 1,
+      inferred: 0,
+      rejected: 1,
+      unknown: 1,
+    })
+  })
+
+  it('counts as parked what waits for something that was not accepted', async () => {
+    await ledger.landChecked('properties', [property('H-1')], true)
+    await ledger.landChecked('properties', [property('H-2')])
+    await ledger.landChecked(
+      'framework_answers',
+      ['H-1', 'H-2', 'H-3'].map((id) => property(id)),
+    )
+    await noteExtracted('framework_answers')
+    await countPending(ledger.db, run)
+    const [id = 0] = await ledger.plan(run, { requires })
+    await ledger.settleAll(id, 'inferred')
+    expect(await report('framework_answers')).toMatchObject({ pending: 3, parked: 2, sent: 1, inferred: 1 })
+  })
+
+  it('does not balance when a row is neither sent, invalid, parked nor withheld', async () => {
+    await ledger.landChecked('properties', [property('H-1')])
+    await noteExtracted('properties')
+    await countPending(ledger.db, run)
+    expect(imbalances(await streamReports(ledger.db, run, requires))).toEqual([
+      'properties: pending is 1, but invalid + parked + withheld + sent is 0',
+    ])
+  })
+
+  it('lists what is wrong, and not what is well', async () => {
+    await ledger.landChecked('properties', [property('good'), property('bad'), property('invalid')])
+    await ledger.db.updateTable('source_row').set({ invalid_reason: 'no' }).where('row_key', '=', 'invalid').execute()
+    for (const id of await ledger.plan(run, { ...mappingKind, maxRows: 1 })) {
+      await ledger.settleAll(id, (await ledger.keysOf(id))[0] === 'good' ? 'confirmed' : 'rejected')
+    }
+    const listed = await refusedRows(ledger.db, 10)
+    expect(listed.map(({ row_key, state }) => [row_key, state]).toSorted()).toEqual([
+      ['bad', 'rejected'],
+      ['invalid', 'invalid'],
+    ])
+    expect(await refusedRows(ledger.db, 1)).toHaveLength(1)
+  })
+})
+
+describe('a submission that an earlier run left in flight', () => {
+  const again = [property('H-1')]
+  let id: number
+  beforeEach(async () => {
+    await ledger.landChecked('properties', again)
+    id = (await ledger.plan(run, mappingKind))[0] ?? 0
+    await ledger.markSent(id)
+    run = await begin()
+    await noteExtracted('properties')
+  })
+
+  it('counts in the run that settled it, before or after the rows were counted', async () => {
+    await ledger.settleAll(id, 'confirmed')
+    await countPending(ledger.db, run)
+    expect(await report('properties')).toMatchObject({ pending: 1, sent: 1, confirmed: 1 })
+  })
+
+  it('counts once when its row changed meanwhile and was sent again', async () => {
+    await ledger.landChecked('properties', [property('H-1', 'changed')])
+    await countPending(ledger.db, run)
+    await ledger.settleAll(id, 'rejected')
+    const [next = 0] = await ledger.plan(run, mappingKind)
+    await ledger.settleAll(next, 'confirmed')
+    expect(await report('properties')).toMatchObject({ pending: 1, sent: 1, confirmed: 1, rejected: 0 })
+  })
+
+  it('balances when its row changed back to what was accepted before', async () => {
+    await ledger.settleAll(id, 'confirmed')
+    await ledger.landChecked('properties', [property('H-1', 'changed')])
+    const other = await begin()
+    const [second = 0] = await ledger.plan(other, mappingKind)
+    await ledger.markSent(second)
+    run = await begin()
+    await ledger.landChecked('properties', again)
+    await noteExtracted('properties')
+    await countPending(ledger.db, run)
+    await ledger.settleAll(second, 'confirmed')
+    const [third = 0] = await ledger.plan(run, mappingKind)
+    await ledger.settleAll(third, 'confirmed')
+    expect(await report('properties')).toMatchObject({ pending: 1, sent: 1, confirmed: 1 })
+    const row = await ledger.row('properties', 'H-1')
+    expect(row.accepted_hash).toEqual(row.desired_hash)
+  })
+})

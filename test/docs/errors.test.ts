@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest'
+import { loadContract } from '../../src/exchange/contract.ts'
+import { firstCells, type Page, readPage, root, section, sources } from './pages.ts'
+
+const page = readPage('docs/errors.md')
+const ours = sources()
+const contract = loadContract(`${root}/config/contract.yaml`)
+
+/** Every way in which a source file of Nightferry writes a code down. */
+const spellings = [
+  /\breadonly code = '(\w+)'/g,
+  /\bcode: typeof code === 'string' \? code : '(\w+)'/g,
+  /\b(?:error_)?code: '(\w+)'/g,
+  /\bnew StopRun\(\s*(?:[\w.]+ \?\? )?'(\w+)'/g,
+  /sameOutcome\([^)]*'(?:rejected|unknown)',\s*'(\w+)'/g,
+  /then '(\w+)'\s+else named\.code/g,
+  /\? cause\.code : '(\w+)'/g,
+]
+
+/** Types that list codes as a union of literals. */
+const unions = /(?:readonly code:|type HttpErrorCode =)((?:\s*\|?\s*'\w+')+)/g
+
+describe('docs/errors.md', () => {
+  const sandboxAnswers = section(page, 'What the sandbox answers')
+  const reasonsToWithhold = section(page, 'Why nothing was removed')
+  const reasonsToLeaveOut = section(page, 'Why a part of a page was left out')
+
+  test('lists exactly the error and outcome codes that the program writes', () => {
+    const listed = firstCells(without(page.text, sandboxAnswers, reasonsToWithhold, reasonsToLeaveOut))
+    const found = ours.filter(({ path }) => !path.startsWith('src/sandbox/')).flatMap(codesOf)
+    const ofSandboxStart = codesOf(the('src/sandbox/seed-world.ts'))
+    expect(sorted(listed)).toEqual(sorted([...found, ...ofSandboxStart, ...taskOutcomes()]))
+  })
+
+  test('lists exactly the reasons for which a search proves nothing', () => {
+    const { text } = the('src/pipeline/pull/finish-search.ts')
+    const found = literals(/type WithheldReason =((?:\s*\|?\s*'\w+')+)/.exec(text)?.[1] ?? '')
+    expect(found).not.toEqual([])
+    expect(sorted(firstCells(reasonsToWithhold))).toEqual(sorted(found))
+  })
+
+  test('lists exactly the reasons for which a part of a page is left out', () => {
+    const units = ['variable_name', 'property_name']
+    const decoded = ours
+      .filter(({ path }) => /^src\/pipeline\/pull\/page-(calculator|company|name|text)\.ts$/.test(path))
+      .flatMap(({ text }) => [...literals(text).filter((word) => word.includes('_')), ...union(text, 'TextProblem')])
+    const merged = ours
+      .filter(({ path }) => path.startsWith('src/db/pull/'))
+      .flatMap(({ text }) => all(text, /'(\w+)', (?:coalesce\()?left\(to_json/g))
+    expect(merged).toContain('calculator_twice')
+    const found = [...decoded, ...merged].filter((word) => !units.includes(word))
+    expect(sorted(firstCells(reasonsToLeaveOut))).toEqual(sorted(found))
+  })
+
+  test('lists exactly the codes and reasons that the sandbox answers', () => {
+    const found = ours
+      .filter(({ path }) => path.startsWith('src/sandbox/'))
+      .flatMap(({ text }) => [
+        ...all(text, /RequestRefused\(\s*\d{3},\s*'(\w+)'/g),
+        ...all(text, /status: \d{3}, code: '(\w+)'/g),
+        ...all(text, /errorCode\]: '(\w+)'/g),
+        ...all(text, /\breason: '(\w+)'/g),
+        ...all(text, /\b(?:wrong|failed)\(\s*'(\w+)'/g),
+      ])
+    expect(sorted(firstCells(sandboxAnswers))).toEqual(sorted(found))
+  })
+})
+
+test('a code is found in each of the ways in which sources write one', () => {
+  const text = [
+    "readonly code = 'one'",
+    "throw new StopRun('two', `message`)",
+    "throw new StopRun(\n  search.error_code ?? 'three',",
+    "export type HttpErrorCode =\n  | 'four'\n  | 'five'",
+    "error_code: 'six'",
+    "sameOutcome(trx, id, 'unknown', 'seven', reason)",
+  ].join('\n')
+  expect(sorted(codesOf({ path: 'any', text }))).toEqual(['five', 'four', 'one', 'seven', 'six', 'three', 'two'])
+})
+
+function codesOf({ text }: Page): string[] {
+  return [
+    ...spellings.flatMap((spelling) => all(text, spelling)),
+    ...[...text.matchAll(unions)].flatMap((match) => literals(match[1] ?? '')),
+    ...all(text, /: `(internal_error): \$/g),
+  ]
+}
+
+/** Codes made of the status of a task that failed: `task_` and the status in lower case. */
+function taskOutcomes(): string[] {
+  const spelled = ours.filter(({ text }) => /`task_\$\{task\.status\.toLowerCase\(\)\}`/.test(text))
+  expect(spelled.length).toBeGreaterThan(0)
+  const { error, cancelled } = contract.taskStatuses
+  return [error, cancelled].map((status) => `task_${status.toLowerCase()}`)
+}
+
+function the(path: string): Page {
+  const found = ours.find((source) => source.path === path)
+  if (found === undefined) throw new Error(`${path} is gone; say here where its codes are now`)
+  return found
+}
+
+function union(text: string, type: string): string[] {
+  return literals(new RegExp(`type ${type} =((?:\\s*\\|?\\s*'\\w+')+)`).exec(text)?.[1] ?? '')
+}
+
+function literals(text: string): string[] {
+  return all(text, /'([a-z]+(?:_[a-z]+)*)'/g)
+}
+
+function all(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].flatMap((match) => match[1] ?? [])
+}
+
+function without(text: string, ...parts: string[]): string {
+  return parts.reduce((rest, part) => rest.replace(part, ''), text)
+}
+
+function sorted(words: readonly string[]): string[] {
+  return [...new Set(words)].sort()
+}

@@ -1,0 +1,44 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { testDatabase } from '../helpers/postgres.ts'
+import { firstCells, markdownPages, readPage, section } from './pages.ts'
+
+let client: pg.Client
+
+beforeAll(async () => {
+  const { url } = await testDatabase({ template: 'migrated' })
+  client = new pg.Client({ connectionString: url, options: '-c search_path=nightferry' })
+  await client.connect()
+})
+
+afterAll(() => client.end())
+
+const queries = markdownPages().flatMap(({ path, text }) =>
+  [...text.matchAll(/```sql\n([\s\S]*?)```/g)].map((match) => ({ path, query: match[1] ?? '' })),
+)
+
+test('the pages hold queries to check', () => {
+  expect(queries.length).toBeGreaterThan(10)
+})
+
+test.each(queries)('$path holds a query that the database understands: $query', async ({ query }) => {
+  await expect(client.query(`explain ${query}`)).resolves.toBeDefined()
+})
+
+const views = ['companies', 'company_properties', 'calculators', 'calculator_variables', 'calculator_values']
+
+test.each(views)('docs/tables.md lists the columns of the view %s in their order', async (view) => {
+  const { rows } = await client.query<{ name: string }>(
+    `select column_name as name from information_schema.columns
+     where table_schema = 'nightferry' and table_name = $1 order by ordinal_position`,
+    [view],
+  )
+  expect(firstCells(section(readPage('docs/tables.md'), view))).toEqual(rows.map(({ name }) => name))
+})
+
+test('docs/tables.md describes every view of the schema', async () => {
+  const { rows } = await client.query<{ name: string }>(
+    `select table_name as name from information_schema.views where table_schema = 'nightferry'`,
+  )
+  expect(views.toSorted()).toEqual(rows.map(({ name }) => name).sort())
+})

@@ -1,0 +1,89 @@
+import { fileURLToPath } from 'node:url'
+import type pg from 'pg'
+import { loadConfig } from '../../src/config/load-config.ts'
+import type { Config } from '../../src/config/schema.ts'
+import { createPool } from '../../src/db/database.ts'
+import { schemaName } from '../../src/db/migrate.ts'
+import { createPartnerDatabase } from '../../src/demo/partner/create-partner-database.ts'
+import { addedHotelNumber } from '../../src/demo/partner/second-night.ts'
+import { loadContract } from '../../src/exchange/contract.ts'
+import type { DurationSettings } from '../../src/sandbox/durations.ts'
+import { startSandbox } from '../../src/sandbox/start-sandbox.ts'
+import { testDatabase } from './postgres.ts'
+
+export const demoConfig = fileURLToPath(new URL('../../config/demo.yaml', import.meta.url))
+export const packagedContract = fileURLToPath(new URL('../../config/contract.yaml', import.meta.url))
+
+export type WorldOptions = {
+  hotels: number
+  seed?: number
+  /** Companies on a page of a search. */
+  pageSize?: number
+  durations?: DurationSettings
+  /** The wire names that the service uses; those that come with Nightferry unless another file is named. */
+  contractFile?: string
+}
+
+export type World = AsyncDisposable & {
+  sandboxUrl: string
+  partnerUrl: string
+  databaseUrl: string
+  /** The demo's configuration pointed at this world, with `path=value` settings on top. */
+  config(overrides?: readonly string[]): Config
+  /** Variables that point a process started with `--config config/demo.yaml` at this world. */
+  environment(): Record<string, string>
+  sandboxPool: pg.Pool
+  partnerPool: pg.Pool
+  /** Nightferry's own database: empty until the program migrates it; its schema is found without a prefix. */
+  pool: pg.Pool
+}
+
+/** A service over HTTP, a hotel group's database and an empty one for Nightferry, on the cluster of the test run. */
+export async function startWorld(options: WorldOptions): Promise<World> {
+  const { hotels, seed = 7, pageSize, durations, contractFile = packagedContract } = options
+  await using made = new AsyncDisposableStack()
+  const open = async (searchPath: string) => {
+    const database = made.use(await testDatabase({ template: 'empty' }))
+    const pool = createPool(database.url, {
+      max: 3,
+      applicationName: 'nightferry tests',
+      searchPath,
+      onIdleError: () => {},
+    })
+    made.defer(() => pool.end())
+    return { url: database.url, pool }
+  }
+  const partner = await open('public')
+  await createPartnerDatabase(partner.pool, { hotels, seed, asOf: new Date() })
+  const own = await open(schemaName)
+  const service = await open('sandbox')
+  const sandbox = await startSandbox({
+    databaseUrl: service.url,
+    contract: loadContract(contractFile),
+    port: 0,
+    seed,
+    companies: addedHotelNumber(hotels),
+    ...(pageSize !== undefined && { pageSize }),
+    ...(durations !== undefined && { durations }),
+  })
+  made.defer(() => sandbox.close())
+
+  const environment = () => ({
+    EXCHANGE_BASE_URL: sandbox.url,
+    DATABASE_URL: own.url,
+    PARTNER_DATABASE_URL: partner.url,
+    NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS: '100',
+  })
+  const everything = made.move()
+  return {
+    sandboxUrl: sandbox.url,
+    partnerUrl: partner.url,
+    databaseUrl: own.url,
+    config: (overrides = []) => loadConfig({ file: demoConfig, environment: environment(), overrides }),
+    environment,
+    sandboxPool: service.pool,
+    partnerPool: partner.pool,
+    pool: own.pool,
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  }
+}

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { settings } from '../../src/config/schema.ts'
+import { nightlySync } from '../../src/jobs/nightly-sync.ts'
+import { dueOccurrence, startScheduler } from '../../src/jobs/scheduler.ts'
+import type { Deps } from '../../src/pipeline/deps.ts'
+import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
+
+const nightly = { schedule: '30 2 * * *', timeZone: 'UTC', missed: 'once' as const }
+
+describe('what is due', () => {
+  it('is nothing without a schedule', () => {
+    expect(dueOccurrence('nightly-sync', { ...nightly, schedule: null }, new Date())).toBeNull()
+  })
+
+  it.each([
+    ['UTC', '2026-11-21T02:29:59.999Z', '2026-11-20T02:30:00.000Z'],
+    ['UTC', '2026-11-21T02:30:00.000Z', '2026-11-21T02:30:00.000Z'],
+    ['UTC', '2026-11-22T02:29:00.000Z', '2026-11-21T02:30:00.000Z'],
+    ['Europe/Copenhagen', '2026-11-21T01:30:00.000Z', '2026-11-21T01:30:00.000Z'],
+    ['Europe/Copenhagen', '2026-07-21T00:30:00.000Z', '2026-07-21T00:30:00.000Z'],
+  ])('in %s at %s is the occurrence of %s', (timeZone, now, due) => {
+    expect(dueOccurrence('nightly-sync', { ...nightly, timeZone }, new Date(now))?.toISOString()).toBe(due)
+  })
+
+  it.each(['UTC', 'Europe/Copenhagen', 'America/New_York'])(
+    'is one occurrence on every local day in %s',
+    (timeZone) => {
+      const localDay = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' })
+      const days = new Map<string, Set<number>>()
+      const noon = Date.parse('2026-01-01T17:00:00Z')
+      for (let quarter = 0; quarter < 366 * 96; quarter++) {
+        const due = dueOccurrence('nightly-sync', { ...nightly, timeZone }, new Date(noon + quarter * 900_000))
+        if (due === null) throw new Error('something is always due')
+        const day = localDay.format(due)
+        days.set(day, (days.get(day) ?? new Set()).add(due.getTime()))
+      }
+      expect([...days].filter(([, occurrences]) => occurrences.size !== 1)).toEqual([])
+      expect(days.size).toBe(367)
+    },
+  )
+
+  it.each([
+    ['every night', 'UTC'],
+    ['30 2 * * *', 'Europe/Atlantis'],
+  ])('cannot be said of %j in %s', (schedule, timeZone) => {
+    expect(() => dueOccurrence('nightly-sync', { ...nightly, schedule, timeZone }, new Date())).toThrow(
+      expect.objectContaining({ problems: [expect.objectContaining({ path: 'jobs.nightly-sync.schedule' })] }),
+    )
+  })
+})
+
+describe('the scheduler', () => {
+  let ferry: Ferry
+  beforeAll(async () => {
+    ferry = await openFerry()
+  })
+  beforeEach(async () => {
+    await ferry.clear()
+    ferry.clock.at = new Date('2026-11-21T02:00:00Z')
+  })
+  afterAll(() => ferry.close())
+
+  const runs = () =>
+    ferry.ledger.db.selectFrom('run').select(['trigger', 'state', 'scheduled_for']).orderBy('run_id').execute()
+  const occurrence = new Date('2026-11-21T02:30:00Z')
+
+  async function schedule(missed: 'once' | 'skip', work: (tick: () => Promise<void>) => Promise<void>) {
+    await using plain = ferry.deps('http://127.0.0.1:9')
+    const jobs = { 'nightly-sync': { schedule: '30 2 * * *', missed } }
+    const deps: Deps = { ...plain, config: settings.parse({ jobs }) }
+    const scheduler = startScheduler(deps, nightlySync, ferry.clock.at)
+    try {
+      await work(scheduler.tick)
+    } finally {
+      await scheduler.stop()
+    }
+  }
+
+  it('begins with the first occurrence after its own start, and starts it once', async () => {
+    await schedule('once', async (tick) => {
+      await tick()
+      expect(await runs()).toEqual([])
+      ferry.clock.at = occurrence
+      await Promise.all([tick(), tick(), tick()])
+      ferry.clock.pass(60_000)
+      await tick()
+      expect(await runs()).toEqual([{ trigger: 'schedule', state: 'running', scheduled_for: occurrence }])
+    })
+  })
+
+  it('catches a missed occurrence up once', async () => {
+    await schedule('once', async (tick) => {
+      ferry.clock.at = new Date('2026-11-24T05:00:00Z')
+      await tick()
+      await tick()
+      const newest = new Date('2026-11-24T02:30:00Z')
+      expect(await runs()).toEqual([{ trigger: 'missed', state: 'running', scheduled_for: newest }])
+    })
+  })
+
+  it('notes a missed occurrence as skipped when the configuration says so', async () => {
+    await schedule('skip', async (tick) => {
+      ferry.clock.at = new Date(occurrence.getTime() + 120_001)
+      await tick()
+      await tick()
+      expect(await runs()).toEqual([{ trigger: 'missed', state: 'skipped', scheduled_for: occurrence }])
+    })
+  })
+
+  it('starts what is late by no more than two ticks as scheduled', async () => {
+    await schedule('skip', async (tick) => {
+      ferry.clock.at = new Date(occurrence.getTime() + 120_000)
+      await tick()
+      expect(await runs()).toMatchObject([{ trigger: 'schedule', state: 'running' }])
+    })
+  })
+})

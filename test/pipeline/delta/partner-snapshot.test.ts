@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type DeltaRows, openPartnerSnapshot, type PartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
+import { openPartner, type Partner } from './partner.ts'
+
+let partner: Partner
+beforeAll(async () => {
+  partner = await openPartner()
+})
+beforeEach(async () => {
+  await partner.pool.query('truncate hotel')
+  await partner.pool.query(`
+    insert into hotel (code, name, number) select 'H-' || n, 'before', n from generate_series(1, 500) n`)
+})
+afterAll(() => partner.close())
+
+const names = (snapshot: PartnerSnapshot, stream: string) =>
+  snapshot.read({
+    stream,
+    query: 'select code, name, number from hotel',
+    columns: ['name'],
+    cursor: 'number',
+    from: null,
+    overlapMs: 0,
+    fetchRows: 100,
+  })
+
+async function all(rows: DeltaRows): Promise<(string | null)[][][]> {
+  const batches = []
+  for await (const batch of rows) batches.push(batch)
+  return batches
+}
+
+async function* withSnapshot() {
+  const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 10_000 })
+  try {
+    yield snapshot
+  } finally {
+    await snapshot.close()
+  }
+}
+
+describe('a snapshot of the partner', () => {
+  it('shows every stream the same moment, whatever is committed between them and while one is read', async () => {
+    for await (const snapshot of withSnapshot()) {
+      const seen: (string | null)[] = []
+      for await (const batch of names(snapshot, 'properties')) {
+        seen.push(...batch.map(([name]) => name ?? null))
+        await partner.pool.query(`update hotel set name = 'after'`)
+      }
+      await partner.pool.query(`insert into hotel (code, name, number) values ('new', 'after', 501)`)
+      for await (const batch of names(snapshot, 'calculator_settings'))
+        seen.push(...batch.map(([name]) => name ?? null))
+      expect(new Set(seen)).toEqual(new Set(['before']))
+      expect(seen).toHaveLength(1000)
+    }
+    for await (const snapshot of withSnapshot()) {
+      const batches = await all(names(snapshot, 'properties'))
+      expect(batches.flat()).toHaveLength(501)
+      expect(new Set(batches.flat().map(([name]) => name))).toEqual(new Set(['after']))
+    }
+  })
+
+  it('hands the rows over in batches of the size asked for, in the order of the cursor', async () => {
+    for await (const snapshot of withSnapshot()) {
+      const batches = await all(names(snapshot, 'properties'))
+      expect(batches.map(({ length }) => length)).toEqual([100, 100, 100, 100, 100])
+      const numbers = batches.flat().map(([, number]) => Number(number))
+      expect(numbers).toEqual(Array.from({ length: 500 }, (_, index) => index + 1))
+    }
+  })
+
+  it('can be read on after a stream that was left in the middle', async () => {
+    for await (const snapshot of withSnapshot()) {
+      for await (const _ of names(snapshot, 'properties')) break
+      expect((await all(names(snapshot, 'calculator_settings'))).flat()).toHaveLength(500)
+    }
+  })
+
+  it('says that the database broke off when its backend is killed in the middle', async () => {
+    for await (const snapshot of withSnapshot()) {
+      const rows = names(snapshot, 'properties')[Symbol.asyncIterator]()
+      await rows.next()
+      await partner.pool.query(`
+        select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and application_name = 'nightferry extract'`)
+      const rest = (async () => {
+        for (let next = await rows.next(); next.done !== true; next = await rows.next());
+      })()
+      await expect(rest).rejects.toMatchObject({ code: 'partner_unreachable' })
+    }
+  })
+
+  it('gives up a statement that takes longer than allowed', async () => {
+    const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 100 })
+    try {
+      const slow = snapshot.read({
+        stream: 'properties',
+        query: 'select pg_sleep(30)::text as name, 1 as number',
+        columns: ['name'],
+        cursor: 'number',
+        from: null,
+        overlapMs: 0,
+        fetchRows: 1,
+      })
+      await expect(all(slow)).rejects.toThrow(/statement timeout/)
+    } finally {
+      await snapshot.close()
+    }
+  })
+})

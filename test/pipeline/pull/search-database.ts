@@ -1,0 +1,71 @@
+import type pg from 'pg'
+import { createDatabase, createPool, type Database, withSession } from '../../../src/db/database.ts'
+import { schemaName } from '../../../src/db/migrate.ts'
+import { type FinishedSearch, type FinishOptions, finishSearch } from '../../../src/pipeline/pull/finish-search.ts'
+import { loadPage, type PageCounts } from '../../../src/pipeline/pull/load-page.ts'
+import { defaultPageLimits, type PageLimits } from '../../../src/pipeline/pull/page-limits.ts'
+import { testDatabase } from '../../helpers/postgres.ts'
+import { contract } from './sample-page.ts'
+
+export type ListedPage = { page_id: number; submission_id: number }
+
+/** A database of its own with a run in it, and what a test of the pull does there. */
+export type SearchDatabase = AsyncDisposable & {
+  url: string
+  pool: pg.Pool
+  db: Database
+  /** Lists a new search with so many pages. */
+  search(pages?: number): Promise<ListedPage[]>
+  load(page: ListedPage, body: AsyncIterable<Uint8Array>, over?: LoadOver): Promise<PageCounts>
+  finish(submissionId: number, options?: FinishOptions): Promise<FinishedSearch>
+}
+
+type LoadOver = { limits?: Partial<PageLimits>; calculatorTypeIds?: string[] }
+
+export async function searchDatabase(): Promise<SearchDatabase> {
+  const { url } = await testDatabase()
+  const pool = createPool(url, {
+    max: 4,
+    applicationName: 'pull test',
+    searchPath: schemaName,
+    onIdleError: () => {},
+  })
+  const db = createDatabase(pool)
+  const { run_id } = await db
+    .insertInto('run')
+    .values({ job: 'test', trigger: 'cli', scheduled_for: new Date(0), state: 'running', step: 'load' } as never)
+    .returning('run_id')
+    .executeTakeFirstOrThrow()
+
+  return {
+    url,
+    pool,
+    db,
+    search: async (pages = 1) => {
+      const { submission_id } = await db
+        .insertInto('submission')
+        .values({ run_id, kind: 'calculators_search', state: 'settled', row_count: 0 })
+        .returning('submission_id')
+        .executeTakeFirstOrThrow()
+      return await db
+        .insertInto('search_page')
+        .values(
+          Array.from({ length: pages }, (_, ordinal) => ({
+            submission_id,
+            ordinal,
+            url: `https://pages.example/${ordinal}`,
+            state: 'listed' as const,
+          })),
+        )
+        .returning(['page_id', 'submission_id'])
+        .execute()
+    },
+    load: async (page, body, { limits, calculatorTypeIds = [] } = {}) =>
+      await withSession(pool, (session) =>
+        loadPage(session, page, body, { contract, limits: { ...defaultPageLimits, ...limits }, calculatorTypeIds }),
+      ),
+    finish: async (submissionId, options) =>
+      await db.transaction().execute((trx) => finishSearch(trx, submissionId, options)),
+    [Symbol.asyncDispose]: () => db.destroy(),
+  }
+}

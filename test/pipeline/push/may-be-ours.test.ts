@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import type { Submission } from '../../../src/db/tables/submission.ts'
+import { decodeTasks } from '../../../src/exchange/task.ts'
+import { mayBeOurs } from '../../../src/pipeline/push/resolve-uncertain.ts'
+import { contract } from '../../exchange/test-client.ts'
+
+const attemptedAt = new Date('2026-11-21T02:00:00Z')
+const submission = (kind: string) => ({ kind, attempted_at: attemptedAt, planned_at: new Date(0) }) as Submission
+
+function mayBe(kind: string, fields: object): boolean {
+  const [task] = decodeTasks(contract, [{ correlationId: 'c', status: 'InProgress', ...fields }])
+  if (task === undefined) throw new Error('it is no task')
+  return mayBeOurs(contract, submission(kind), task)
+}
+
+const bulk = { taskKind: 'BulkProcessingRequest' }
+const mapping = { taskKind: 'CompanyMappingRequest', requestType: null }
+
+describe('a listed task', () => {
+  it.each([
+    ['framework_answers', { ...bulk, requestType: 'BulkUpsertFrameworkAnswers' }],
+    ['company_mappings', mapping],
+    ['calculators_search', { ...bulk, requestType: 'BulkGetCompanyCalculators' }],
+    ['framework_answers', { ...bulk, requestType: 'SomethingNew' }],
+    ['framework_answers', { ...bulk, requestType: null }],
+    ['framework_answers', {}],
+    ['company_mappings', {}],
+  ])('may come from a lost POST of %s: %j', (kind, fields) => {
+    expect(mayBe(kind, fields)).toBe(true)
+  })
+
+  it.each([
+    ['framework_answers', { ...bulk, requestType: 'BulkUpsertCompanyCalculators' }],
+    ['framework_answers', mapping],
+    ['company_mappings', { ...bulk, requestType: 'BulkUpsertFrameworkAnswers' }],
+    ['company_mappings', { ...bulk, requestType: null }],
+  ])('cannot come from a lost POST of %s: %j', (kind, fields) => {
+    expect(mayBe(kind, fields)).toBe(false)
+  })
+
+  it.each([
+    ['2026-11-21T01:54:59.999Z', false],
+    ['2026-11-21T01:55:00.000Z', true],
+    ['2026-11-21T09:00:00.000Z', true],
+    ['soon', true],
+  ])('that was made at %s may be ours: %s', (createdAt, expected) => {
+    expect(mayBe('framework_answers', { ...bulk, requestType: 'BulkUpsertFrameworkAnswers', createdAt })).toBe(expected)
+  })
+})

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import type { SubmissionState } from '../../../src/db/tables/submission.ts'
+import { nextState, type SubmissionEvent, unfinishedStates } from '../../../src/pipeline/push/submission-state.ts'
+
+const events: SubmissionEvent[] = [
+  'send_begun',
+  'accepted',
+  'not_sent',
+  'refused',
+  'answer_lost',
+  'cleared',
+  'task_terminal',
+  'task_unknown',
+  'settled',
+  'abandoned',
+]
+
+/** Every move that there is; whatever is not here leaves the state as it is. */
+const moves: Record<SubmissionState, Partial<Record<SubmissionEvent, SubmissionState>>> = {
+  planned: { send_begun: 'sending', abandoned: 'abandoned' },
+  sending: { accepted: 'accepted', not_sent: 'planned', refused: 'refused', answer_lost: 'uncertain' },
+  uncertain: { accepted: 'accepted', cleared: 'planned', abandoned: 'abandoned' },
+  accepted: { task_terminal: 'terminal', task_unknown: 'lost', abandoned: 'abandoned' },
+  terminal: { settled: 'settled', abandoned: 'abandoned' },
+  settled: {},
+  refused: {},
+  lost: {},
+  abandoned: {},
+}
+const states = Object.keys(moves) as SubmissionState[]
+
+describe.each(states)('a submission that is %s', (state) => {
+  it.each(events.map((event) => [event, moves[state][event] ?? state] as const))('at %s is %s', (event, next) => {
+    expect(nextState(state, event)).toBe(next)
+  })
+})
+
+describe('the states', () => {
+  it('are unfinished exactly where something can still happen', () => {
+    const open = states.filter((state) => events.some((event) => nextState(state, event) !== state))
+    expect(open.toSorted()).toEqual([...unfinishedStates].toSorted())
+  })
+
+  it('send again only after the task list was read', () => {
+    const towardsSending = states
+      .filter((state) => state !== 'planned')
+      .flatMap((state) =>
+        events.filter(
+          (event) => ['planned', 'sending'].includes(nextState(state, event)) && nextState(state, event) !== state,
+        ),
+      )
+    expect(towardsSending).toEqual(['not_sent', 'cleared'])
+  })
+})

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { type Ferry, openFerry } from './ferry.ts'
+import { type Answer, json, reset, service } from './service.ts'
+
+const ours = '0b6c2f4e-0000-4000-8000-000000000001'
+const second = '0b6c2f4e-0000-4000-8000-000000000002'
+const foreign = '0b6c2f4e-0000-4000-8000-00000000000f'
+const post = '/api/v1/bulk/company-mappings'
+const list = '/api/v2/bulk/tasks'
+
+let ferry: Ferry
+beforeAll(async () => {
+  ferry = await openFerry()
+})
+beforeEach(() => ferry.clear())
+afterAll(() => ferry.close())
+
+const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
+
+const mappingTask = (correlationId: string, status: string) => ({
+  correlationId,
+  status,
+  taskKind: 'CompanyMappingRequest',
+  requestType: null,
+  createdAt: ferry.clock.at.toISOString(),
+})
+
+describe('a POST whose answer was lost', () => {
+  it.each<[string, Answer]>([
+    ['a reset', reset],
+    ['no answer in time', () => {}],
+    ['a gateway that gave up', json({ errorCode: 'x', message: 'Bad gateway' }, 502)],
+    ['a success that is no answer', json('<html>')],
+  ])('is not sent again at once after %s: the task list is asked for first', async (_, answer) => {
+    await using server = await service({ [post]: [answer], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', correlation_id: null, attempts: 1 })
+    expect(server.count(post)).toBe(1)
+    await lookAtSubmission(deps, id)
+    expect(server.count(list)).toBe(1)
+    expect(server.count(post)).toBe(1)
+    expect((await ferry.submission(id)).state).toBe('uncertain')
+  })
+
+  it('is sent once more, the same, when no task that may be ours is unfinished and the grace has passed', async () => {
+    await using server = await service({
+      [post]: [reset, json({ correlationId: second })],
+      [list]: [
+        json([mappingTask(foreign, 'InProgress')]),
+        json([mappingTask(foreign, 'Pondering')]),
+        json([mappingTask(foreign, 'Success')]),
+      ],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    await ferry.asked()
+
+    ferry.clock.pass(3_600_000)
+    await lookAtSubmission(deps, id)
+    expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(15_000, -3) }])
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('uncertain')
+    expect(server.count(post)).toBe(1)
+
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'planned', repeats: 1 })
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', correlation_id: second, attempts: 2 })
+    const bodies = server.seen.filter(({ path }) => path === post).map(({ body }) => body)
+    expect(bodies).toHaveLength(2)
+    expect(bodies[1]).toBe(bodies[0])
+  })
+
+  it('waits out the grace although nothing is listed yet', async () => {
+    await using server = await service({ [post]: [reset, json({ correlationId: second })], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(29_999)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('uncertain')
+    ferry.clock.pass(1)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+  })
+
+  it('does not wait for tasks of our own other submissions', async () => {
+    await using server = await service({
+      [post]: [json({ correlationId: ours }), reset],
+      [list]: [json([mappingTask(ours, 'InProgress')])],
+    })
+    await using deps = ferry.deps(server.url)
+    await lookAtSubmission(deps, await ferry.planned(deps, 'properties', [property]))
+    await ferry.ledger.landChecked('properties', [{ ...property, partner_id: 'H-2' }])
+    await ferry.wave(deps)
+    const { submission_id: id } = await ferry.ledger.db
+      .selectFrom('submission')
+      .select('submission_id')
+      .where('state', '=', 'planned')
+      .executeTakeFirstOrThrow()
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(30_000)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+  })
+
+  it('stays uncertain while the task list cannot be read', async () => {
+    await using server = await service({ [post]: [reset], [list]: [json({ errorCode: 'x', message: 'm' }, 503)] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', error_code: 'exchange_failed', failures: 1 })
+    expect(server.count(post)).toBe(1)
+  })
+
+  it('is uncertain, too, when whoever sent it is gone', async () => {
+    await using server = await service({ [post]: [json({ correlationId: ours })], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await ferry.ledger.db.updateTable('submission').set({ state: 'sending', attempted_at: ferry.clock.at }).execute()
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('uncertain')
+    expect(server.seen).toEqual([])
+  })
+})
+
+describe('a POST that did not get through', () => {
+  it('is planned again when nothing was sent', async () => {
+    await using server = await service({})
+    const { url } = server
+    await server[Symbol.asyncDispose]()
+    await using deps = ferry.deps(url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await ferry.asked()
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'planned', error_code: 'exchange_unreachable' })
+    expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(1_000, -3) }])
+  })
+
+  it('waits as long as the service asks after 429', async () => {
+    const throttled: Answer = (response) => response.writeHead(429, { 'retry-after': '30' }).end()
+    await using server = await service({ [post]: [throttled] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await ferry.asked()
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+    expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(30_000, -3) }])
+  })
+
+  it('stops the run at 401 and is sent when the key is mended', async () => {
+    const unknownKey = json({ errorCode: 'unauthorized', message: 'Who are you?' }, 401)
+    await using server = await service({ [post]: [unknownKey, json({ correlationId: ours })] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await expect(lookAtSubmission(deps, id)).rejects.toMatchObject({ code: 'exchange_unauthorized' })
+    expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({ held_by: id, outcome: null })
+    expect((await ferry.submission(id)).state).toBe('planned')
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', correlation_id: ours })
+  })
+
+  it('is refused at 403: its rows are rejected, and sent again by the next run, not in this one', async () => {
+    const forbidden = json({ errorCode: 'group_forbidden', message: 'Not your\0 group.' }, 403)
+    await using server = await service({ [post]: [forbidden, json({ correlationId: ours })] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'refused', error_code: 'group_forbidden' })
+    expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({
+      held_by: null,
+      outcome: 'rejected',
+      outcome_code: 'group_forbidden',
+      outcome_reason: 'Not your\\u0000 group.',
+      accepted_hash: null,
+      refused_hash: null,
+    })
+    expect(await ferry.wave(deps)).toBe(false)
+    await lookAtSubmission(deps, id)
+    expect(server.count(post)).toBe(1)
+    const again = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, again)
+    expect(server.count(post)).toBe(2)
+  })
+})
+
+describe('a look', () => {
+  it('does nothing to a submission whose run is over', async () => {
+    await using server = await service({})
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await ferry.ledger.db.updateTable('run').set({ state: 'failed' }).execute()
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+    expect(server.seen).toEqual([])
+  })
+
+  it('taken many times at once sends once', async () => {
+    await using server = await service({ [post]: [json({ correlationId: ours })] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await Promise.all(Array.from({ length: 5 }, () => lookAtSubmission(deps, id)))
+    expect(server.count(post)).toBe(1)
+    expect((await ferry.submission(id)).state).toBe('accepted')
+  })
+
+  it('sends what the row holds by now, keeps the payload, and records the hash of what it sent', async () => {
+    await using server = await service({ [post]: [json({ correlationId: ours })] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    const body = server.seen[0]?.body ?? ''
+    expect(JSON.parse(body)).toMatchObject({ companies: [{ id: 'H-1', name: 'Zur Brücke' }] })
+    const sent = await ferry.ledger.db.selectFrom('submission_row').select('sent_hash').executeTakeFirstOrThrow()
+    expect(sent.sent_hash).toEqual((await ferry.ledger.row('properties', 'H-1')).desired_hash)
+    expect((await ferry.submission(id)).payload_bytes).toBe(Buffer.byteLength(body))
+  })
+})

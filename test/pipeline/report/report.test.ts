@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import type { SearchReport, StreamReport, SubmissionReport } from '../../../src/db/runs/report-rows.ts'
+import { imbalances, judge } from '../../../src/pipeline/report/report.ts'
+
+const nothing: StreamReport = {
+  stream: 'properties',
+  read: 0,
+  folded: 0,
+  unchanged: 0,
+  changed: 0,
+  null_cursor: 0,
+  pending: 0,
+  invalid: 0,
+  parked: 0,
+  withheld: 0,
+  sent: 0,
+  confirmed: 0,
+  inferred: 0,
+  rejected: 0,
+  unknown: 0,
+}
+const well: StreamReport = {
+  ...nothing,
+  read: 9,
+  folded: 1,
+  unchanged: 3,
+  changed: 5,
+  pending: 5,
+  sent: 5,
+  confirmed: 3,
+  inferred: 2,
+}
+const submission = { unmatched: 0 } as SubmissionReport
+const search: SearchReport = {
+  submission_id: 1,
+  correlation_id: 'c',
+  task_status: 'Success',
+  pages: 2,
+  failed_pages: 0,
+  companies: 2,
+  calculators: 2,
+  values: 2,
+  added: 2,
+  changed: 0,
+  removed: 0,
+  quarantined: 0,
+  gone_companies: 0,
+  gone_calculators: 0,
+  withheld: null,
+  first_error: null,
+}
+
+describe('the balance', () => {
+  it('holds when every row is accounted for', () => {
+    expect(imbalances([nothing, well])).toEqual([])
+  })
+
+  it.each([
+    [{ read: 10 }, 'properties: read is 10, but folded + unchanged + changed is 9'],
+    [{ pending: 6 }, 'properties: pending is 6, but invalid + parked + withheld + sent is 5'],
+    [{ unknown: 1 }, 'properties: sent is 5, but confirmed + inferred + rejected + unknown is 6'],
+  ])('names the sum that %j breaks', (change, sentence) => {
+    expect(imbalances([well, { ...well, ...change }])).toEqual([sentence])
+  })
+
+  it.each([
+    ['read', 'folded', 'unchanged', 'changed'],
+    ['pending', 'invalid', 'parked', 'withheld', 'sent'],
+    ['sent', 'confirmed', 'inferred', 'rejected', 'unknown'],
+  ] as const)('of %s counts each of its parts', (...names) => {
+    for (const part of names.slice(1)) expect(imbalances([{ ...well, [part]: well[part] + 1 }])).not.toEqual([])
+  })
+})
+
+describe('the verdict', () => {
+  it('is succeeded, with nothing to remark, when all was accepted and loaded', () => {
+    expect(judge([well], [submission], [search])).toEqual({ verdict: 'succeeded', remarks: [] })
+  })
+
+  it('is failed when the counts do not add up, whatever else there is', () => {
+    expect(judge([well, { ...well, pending: 6, rejected: 0 }], [submission], [search])).toEqual({
+      verdict: 'failed',
+      remarks: ['The counts do not add up. properties: pending is 6, but invalid + parked + withheld + sent is 5.'],
+    })
+  })
+
+  it.each<[Partial<StreamReport>, string]>([
+    [{ confirmed: 2, rejected: 1 }, '1 row refused by the service.'],
+    [{ pending: 7, invalid: 2 }, '2 rows invalid, and not sent.'],
+    [{ confirmed: 2, unknown: 1 }, '1 row sent, but the service does not say what became of them'],
+    [{ pending: 6, withheld: 1 }, '1 row refused before and unchanged since, and not sent again.'],
+    [{ pending: 6, parked: 1 }, '1 row parked: what they require is not accepted.'],
+    [{ null_cursor: 1 }, '1 row without a cursor, read every time.'],
+  ])('is partial and says why: %j', (change, remark) => {
+    const { verdict, remarks } = judge([{ ...well, ...change }], [submission], [search])
+    expect(verdict).toBe('partial')
+    expect(remarks).toEqual([expect.stringContaining(remark)])
+  })
+
+  it('adds the rows of all streams up', () => {
+    const refused = { ...well, confirmed: 2, rejected: 1 }
+    expect(judge([refused, refused], [], []).remarks).toEqual(['2 rows refused by the service.'])
+  })
+
+  it.each<[Partial<SearchReport>, string]>([
+    [{ failed_pages: 1, first_error: 'cut short' }, '1 page of the search could not be loaded: cut short'],
+    [{ quarantined: 3 }, '3 parts of the pages were left out; see quarantined_part.'],
+    [{ withheld: 'it returned too little' }, 'the search does not prove absence: it returned too little.'],
+  ])('is partial when the search has %j', (change, remark) => {
+    const { verdict, remarks } = judge([well], [submission], [{ ...search, ...change }])
+    expect(verdict).toBe('partial')
+    expect(remarks).toEqual([expect.stringContaining(remark)])
+  })
+
+  it('is partial when the service complains of rows that were not sent', () => {
+    expect(judge([well], [{ ...submission, unmatched: 2 }, submission], [search])).toEqual({
+      verdict: 'partial',
+      remarks: ['2 error rows of the service match nothing that was sent.'],
+    })
+  })
+})
