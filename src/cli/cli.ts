@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** What a verb is given of the process it runs in; only main.ts reads it from the process. */
 export type Cli = {

@@ -2,7 +2,15 @@ import { resolve } from 'node:path'
 import { openCluster } from '../db/embedded/open-cluster.ts'
 import { loadContract } from '../exchange/contract.ts'
 import { startSandbox } from '../sandbox/start-sandbox.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, untilInterrupted } from './cli.ts'
+import {
+  type Cli,
+  type CommonOptions,
+  type ExitCode,
+  exitCodes,
+  printJson,
+  printLine,
+  untilInterrupted,
+} from './cli.ts'
 import { createLogger } from './log.ts'
 import { packagedConfig, readConfig } from './open-database.ts'
 

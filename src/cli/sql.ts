@@ -1,6 +1,14 @@
 import pg from 'pg'
 import { schemaName } from '../db/migrate.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, untilInterrupted } from './cli.ts'
+import {
+  type Cli,
+  type CommonOptions,
+  type ExitCode,
+  exitCodes,
+  printJson,
+  printLine,
+  untilInterrupted,
+} from './cli.ts'
 import { table } from './table.ts'
 import { withDatabase } from './with-database.ts'
 

@@ -1,5 +1,5 @@
 import { type ScheduledTask, schedule as tickEvery } from 'node-cron'
-import { insertSkippedRun } from '../db/runs/start-run.ts'
+import { insertSkippedRun, runningRun } from '../db/runs/start-run.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
@@ -23,6 +23,8 @@ export function startScheduler(
     const now = deps.now()
     const due = dueOccurrence(job.name, setting, now)
     if (due === null || (await alreadyDecided(deps, job, due, since))) return
+    // It waits for the run that is under way; the next tick finds it still due.
+    if ((await runningRun(deps.db, job.name)) !== undefined) return
     const missed = now.getTime() - due.getTime() > missedAfterMs
     if (missed && setting.missed === 'skip') {
       await insertSkippedRun(deps.db, job.name, due)
@@ -35,7 +37,12 @@ export function startScheduler(
     tick().catch((error: Error) => deps.logger.error({ job: job.name, error: error.message }, 'tick_failed'))
   const task: ScheduledTask = tickEvery('* * * * *', guarded, { timezone: 'UTC' })
   void guarded()
-  return { tick, stop: async () => void (await task.destroy()) }
+  return {
+    tick,
+    stop: async () => {
+      await task.destroy()
+    },
+  }
 }
 
 async function alreadyDecided(deps: Deps, job: Job, due: Date, since: Date): Promise<boolean> {

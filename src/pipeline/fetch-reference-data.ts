@@ -32,17 +32,21 @@ export async function fetchReferenceData(deps: Deps): Promise<void> {
 
 function checkIdentifier({ required }: Deps, properties: CustomProperty[]): void {
   const id = required.customIdentifierId
+  const usable = properties.filter((property) => property.isIdentifier && property.isOwnedByInvokingCompany !== false)
+  if (usable.some((property) => property.id === id)) return
   const found = properties.find((property) => property.id === id)
-  const usable = properties
-    .filter(({ isIdentifier }) => isIdentifier)
-    .map((property) => `${property.id} (${property.name})`)
-  if (found?.isIdentifier) return
-  const what =
-    found === undefined ? 'is not a custom property that this key can use' : 'is a custom property, but no identifier'
+  const names = usable.map((property) => `${property.id} (${property.name})`)
   throw new StopRun(
     'identifier_unusable',
-    `exchange.customIdentifierId ${id} ${what}. Identifiers: ${usable.join(', ') || 'none'}`,
+    `exchange.customIdentifierId ${id} ${whyUnusable(found)}. Identifiers: ${names.join(', ') || 'none'}`,
   )
+}
+
+function whyUnusable(property: CustomProperty | undefined): string {
+  if (property === undefined) return 'is not a custom property that this key can use'
+  return property.isIdentifier
+    ? `belongs to ${property.ownerName ?? 'another profile'}`
+    : 'is a custom property, but no identifier'
 }
 
 function checkGroup({ required }: Deps, groups: Group[]): void {

@@ -21,13 +21,22 @@ const limits = [
 const moments: [name: string, reached: string][] = [
   ['the run has just begun', 'select exists (select from run) as reached'],
   ['one stream is read', 'select exists (select from run_stream) as reached'],
-  ['every stream is read', "select count(*) = 7 or exists (select from run where step <> 'extract') as reached from run_stream"],
+  [
+    'every stream is read',
+    "select count(*) = 7 or exists (select from run where step <> 'extract') as reached from run_stream",
+  ],
   ['a submission is being sent', "select exists (select from submission where state <> 'planned') as reached"],
   ['a mapping is accepted', 'select exists (select from submission where correlation_id is not null) as reached'],
   ['the first mapping is settled', "select exists (select from submission where state = 'settled') as reached"],
-  ['upserts are in flight', "select exists (select from submission where kind <> 'company_mappings' and attempts > 0) as reached"],
+  [
+    'upserts are in flight',
+    "select exists (select from submission where kind <> 'company_mappings' and attempts > 0) as reached",
+  ],
   ['five requests are settled', "select count(*) >= 5 as reached from submission where state = 'settled'"],
-  ['the search is accepted', "select exists (select from submission where kind = 'calculators_search' and correlation_id is not null) as reached"],
+  [
+    'the search is accepted',
+    "select exists (select from submission where kind = 'calculators_search' and correlation_id is not null) as reached",
+  ],
   ['one page is loaded', "select exists (select from search_page where state = 'loaded') as reached"],
 ]
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
+import { dueOccurrence } from '../../src/jobs/due-occurrence.ts'
 import { nightlySync } from '../../src/jobs/nightly-sync.ts'
-import { dueOccurrence, startScheduler } from '../../src/jobs/scheduler.ts'
+import { startScheduler } from '../../src/jobs/scheduler.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 
@@ -22,22 +23,31 @@ describe('what is due', () => {
     expect(dueOccurrence('nightly-sync', { ...nightly, timeZone }, new Date(now))?.toISOString()).toBe(due)
   })
 
-  it.each(['UTC', 'Europe/Copenhagen', 'America/New_York'])(
-    'is one occurrence on every local day in %s',
-    (timeZone) => {
-      const localDay = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' })
+  it.each([
+    ['UTC', '2026-10-25'],
+    ['Europe/Copenhagen', '2026-03-29'],
+    ['Europe/Copenhagen', '2026-10-25'],
+    ['America/New_York', '2026-03-08'],
+    ['America/New_York', '2026-11-01'],
+    ['Australia/Lord_Howe', '2026-04-05'],
+    ['Australia/Lord_Howe', '2026-10-04'],
+  ])('in %s is one occurrence on every local day around %s', (timeZone, day) => {
+    const localDay = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' })
+    for (const schedule of ['30 1 * * *', '45 1 * * *', '30 2 * * *']) {
       const days = new Map<string, Set<number>>()
-      const noon = Date.parse('2026-01-01T17:00:00Z')
-      for (let quarter = 0; quarter < 366 * 96; quarter++) {
-        const due = dueOccurrence('nightly-sync', { ...nightly, timeZone }, new Date(noon + quarter * 900_000))
-        if (due === null) throw new Error('something is always due')
-        const day = localDay.format(due)
-        days.set(day, (days.get(day) ?? new Set()).add(due.getTime()))
+      const begin = Date.parse(`${day}T00:00:00Z`) - 2 * 86_400_000
+      for (let minutes = 0; minutes < 4 * 1440; minutes += 15) {
+        const now = new Date(begin + minutes * 60_000)
+        const due = dueOccurrence('nightly-sync', { ...nightly, schedule, timeZone }, now)
+        const occurrence = due === null ? 'none' : localDay.format(due)
+        days.set(occurrence, (days.get(occurrence) ?? new Set()).add(due?.getTime() ?? 0))
       }
-      expect([...days].filter(([, occurrences]) => occurrences.size !== 1)).toEqual([])
-      expect(days.size).toBe(367)
-    },
-  )
+      const counts = [...days.values()].map(({ size }) => size)
+      expect(counts, schedule).toEqual(counts.map(() => 1))
+      expect(counts.length, schedule).toBeGreaterThanOrEqual(4)
+      expect([...days.keys()], schedule).toContain(day)
+    }
+  })
 
   it.each([
     ['every night', 'UTC'],

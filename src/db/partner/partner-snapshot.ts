@@ -32,6 +32,11 @@ export type DeltaRows = AsyncIterable<(string | null)[][]>
  * One read-only, repeatable-read view of the partner's database: every stream read through it sees the same moment.
  */
 export type PartnerSnapshot = {
+  /**
+   * Asks the server what a query yields, and reads nothing.
+   * @throws {PartnerDatabaseError} `partner_query_failed` when it is wrong or lacks a column.
+   */
+  check(delta: DeltaQuery): Promise<void>
   read(delta: DeltaQuery): DeltaRows
   close(): Promise<void>
 }
@@ -71,6 +76,9 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
     )
   }
   return {
+    check: async (delta) => {
+      await deltaSql(client, delta)
+    },
     read: (delta) => readDelta(client, ended, delta),
     close: async () => {
       await client.end().catch(() => {})

@@ -1,7 +1,12 @@
-import { type StreamConfig, type StreamName, streamNames } from '../../config/schema.ts'
+import { type StreamName, streamNames } from '../../config/schema.ts'
 import { withSession } from '../../db/database.ts'
 import { type LandedCounts, landRows } from '../../db/ledger/land-rows.ts'
-import { type DeltaRows, openPartnerSnapshot, type PartnerSnapshot } from '../../db/partner/partner-snapshot.ts'
+import {
+  type DeltaQuery,
+  type DeltaRows,
+  openPartnerSnapshot,
+  type PartnerSnapshot,
+} from '../../db/partner/partner-snapshot.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { type PartnerRow, streamShapes } from './stream-rows.ts'
@@ -23,22 +28,29 @@ export async function extract(deps: Deps, run: Run): Promise<void> {
     statementTimeoutMs: config.partner.statementTimeoutMs,
   })
   try {
-    for (const name of streams) {
-      const stream = config.streams[name]
-      if (stream) await extractStream(deps, run, snapshot, name, stream)
-    }
+    // A query that is wrong is found before the first row lands.
+    for (const name of streams) await snapshot.check(deltaOf(deps, name, null))
+    for (const name of streams) await extractStream(deps, run, snapshot, name)
   } finally {
     await snapshot.close()
   }
 }
 
-async function extractStream(
-  deps: Deps,
-  run: Run,
-  snapshot: PartnerSnapshot,
-  name: StreamName,
-  stream: StreamConfig,
-): Promise<void> {
+function deltaOf({ config }: Deps, name: StreamName, from: string | null): DeltaQuery {
+  const stream = config.streams[name]
+  if (stream === undefined) throw new Error(`the stream ${name} is not configured`)
+  return {
+    stream: name,
+    query: stream.query,
+    columns: streamShapes[name].columns,
+    cursor: stream.cursor,
+    from,
+    overlapMs: config.partner.overlapMs,
+    fetchRows: config.partner.fetchRows,
+  }
+}
+
+async function extractStream(deps: Deps, run: Run, snapshot: PartnerSnapshot, name: StreamName): Promise<void> {
   const counts = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
       const before = await trx
@@ -47,15 +59,7 @@ async function extractStream(
         .where('stream', '=', name)
         .executeTakeFirst()
       const seen: Seen = { newestCursor: null, nullCursors: 0 }
-      const rows = snapshot.read({
-        stream: name,
-        query: stream.query,
-        columns: streamShapes[name].columns,
-        cursor: stream.cursor,
-        from: before?.watermark ?? null,
-        overlapMs: deps.config.partner.overlapMs,
-        fetchRows: deps.config.partner.fetchRows,
-      })
+      const rows = snapshot.read(deltaOf(deps, name, before?.watermark ?? null))
       const landed = await landRows(client, trx, name, csvLines(name, rows, seen), streamShapes[name].foldedKey)
       const watermark = seen.newestCursor ?? before?.watermark ?? null
       if (watermark !== null) {

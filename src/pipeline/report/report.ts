@@ -68,7 +68,9 @@ export function judge(
       )
     }
     if (search.quarantined > 0) {
-      remarks.push(`${counts(search.quarantined, 'part')} of the pages were left out; the table quarantine says which and why.`)
+      remarks.push(
+        `${counts(search.quarantined, 'part')} of the pages were left out; the table quarantine says which and why.`,
+      )
     }
     if (search.withheld !== null)
       remarks.push(`Nothing was removed, for the search does not prove absence: ${search.withheld}.`)

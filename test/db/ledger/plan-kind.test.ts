@@ -181,7 +181,8 @@ describe('submissions', () => {
       carried.push(...keys.flat())
       for (const id of ids) await ledger.settleAll(id, 'inferred')
     }
-    expect(carried.toSorted()).toEqual(rows.map(({ row_key }) => row_key).toSorted())
+    expect(carried).toHaveLength(rows.length)
+    expect(new Set(carried)).toEqual(new Set(rows.map(({ row_key }) => row_key)))
     expect(await ledger.plan(run, { maxRows })).toEqual([])
   })
 

@@ -112,10 +112,10 @@ describe('the report of a stream', () => {
       await ledger.settleAll(id, (await ledger.keysOf(id))[0] === 'good' ? 'confirmed' : 'rejected')
     }
     const listed = await refusedRows(ledger.db, 10)
-    expect(listed.map(({ row_key, state }) => [row_key, state]).toSorted()).toEqual([
-      ['bad', 'rejected'],
-      ['invalid', 'invalid'],
-    ])
+    expect(Object.fromEntries(listed.map(({ row_key, state }) => [row_key, state]))).toEqual({
+      bad: 'rejected',
+      invalid: 'invalid',
+    })
     expect(await refusedRows(ledger.db, 1)).toHaveLength(1)
   })
 })

@@ -227,11 +227,19 @@ describe('an extraction that fails', () => {
   it('keeps the streams that were read before it, so that going on reads the others only', async () => {
     await hotel('H-1', { at: '2026-01-01T00:00:00Z' })
     const run = await ferry.ledger.startRun()
-    const broken = { properties: {}, calculator_settings: { query: 'select 1 as nothing' } }
+    const dividing = settingsQuery.replace(`'true' as`, `(1 / (length(code) - 3))::text as`)
+    const broken = { properties: {}, calculator_settings: { query: dividing } }
     await expect(extractNow(ferry, partner, broken, {}, run)).rejects.toMatchObject({ code: 'partner_query_failed' })
     expect((await kept()).streams).toEqual([{ stream: 'properties' }])
     await extractNow(ferry, partner, { properties: {}, calculator_settings: { query: settingsQuery } }, {}, run)
     expect((await kept()).streams).toHaveLength(2)
+  })
+
+  it('over a query that is wrong from the start keeps nothing of the streams before it', async () => {
+    await hotel('H-1', { at: '2026-01-01T00:00:00Z' })
+    const broken = { properties: {}, calculator_settings: { query: 'select 1 as nothing' } }
+    await expect(extractNow(ferry, partner, broken)).rejects.toMatchObject({ code: 'partner_query_failed' })
+    expect(await kept()).toEqual({ rows: [], watermark: undefined, streams: [] })
   })
 
   it('names the columns that a query does not yield, and those that it does', async () => {

@@ -104,7 +104,7 @@ describe('the verdict', () => {
 
   it.each<[Partial<SearchReport>, string]>([
     [{ failed_pages: 1, first_error: 'cut short' }, '1 page of the search could not be loaded: cut short'],
-    [{ quarantined: 3 }, '3 parts of the pages were left out; see quarantined_part.'],
+    [{ quarantined: 3 }, '3 parts of the pages were left out'],
     [{ withheld: 'it returned too little' }, 'the search does not prove absence: it returned too little.'],
   ])('is partial when the search has %j', (change, remark) => {
     const { verdict, remarks } = judge([well], [submission], [{ ...search, ...change }])
