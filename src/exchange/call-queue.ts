@@ -10,8 +10,8 @@ export class NotStarted extends Error {
 }
 
 export type CallQueue = {
-  /** Runs the work in its turn. @throws {NotStarted} when the signal aborts before. What the work throws passes through. */
-  run<T>(work: () => Promise<T>): Promise<T>
+  /** Runs the work in its turn. @throws {NotStarted} when a signal aborts before. What the work throws passes through. */
+  run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>
 }
 
 export type CallQueueOptions = {
@@ -26,10 +26,11 @@ export type CallQueueOptions = {
  * Shapes what this process asks of the service at once. The specification names no rate limit, so both figures are
  * the configuration's.
  */
-export function createCallQueue({ concurrency, requestsPerSecond, signal }: CallQueueOptions): CallQueue {
+export function createCallQueue({ concurrency, requestsPerSecond, signal: closing }: CallQueueOptions): CallQueue {
   const queue = new PQueue({ concurrency, ...pace(requestsPerSecond) })
   return {
-    async run(work) {
+    async run(work, own) {
+      const signal = own === undefined ? closing : AbortSignal.any([closing, own])
       // p-queue rejects at once when its signal aborts, also for work that runs. Running work hears the signal itself
       // and knows what it had sent by then, so only waiting work is given up here.
       const waiting = new AbortController()

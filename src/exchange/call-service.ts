@@ -15,6 +15,8 @@ export type ServiceCall = {
   body?: RequestBody
   /** A call whose answer carries nothing that anybody reads. */
   answerIgnored?: boolean
+  /** Gives this one call up. */
+  signal?: AbortSignal
 }
 
 export type CallSettings = AnswerLimits & {
@@ -75,14 +77,14 @@ export function shownCall({ endpoint, url }: ServiceCall): Call {
 }
 
 function requestOptions(
-  { endpoint, url, body }: ServiceCall,
+  { endpoint, url, body, signal }: ServiceCall,
   settings: CallSettings,
 ): Dispatcher.RequestOptions & { origin: string } {
   return {
     origin: url.origin,
     path: url.pathname,
     method: endpoint.method,
-    signal: settings.signal,
+    signal: signal === undefined ? settings.signal : AbortSignal.any([settings.signal, signal]),
     headers: {
       authorization: settings.apiKey,
       accept: 'application/json',

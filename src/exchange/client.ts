@@ -67,11 +67,12 @@ export type ExchangeClient = {
   cancelTask(correlationId: string): Promise<void>
   /**
    * Sends a bulk request once.
+   * @param signal gives this one up, while it waits or while it is under way.
    * @throws {UncertainSubmission} when it may have been accepted.
    * @throws {TransportError} when nothing was sent: safe to send again.
    * @throws {HttpError} when the service refused it.
    */
-  submit(request: BulkRequest, body: RequestBody): Promise<{ correlationId: string }>
+  submit(request: BulkRequest, body: RequestBody, signal?: AbortSignal): Promise<{ correlationId: string }>
   /** Takes no further calls, gives up those that wait, lets those under way end, and closes the connections. */
   close(): Promise<void>
 }
@@ -109,7 +110,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
 
   async function once(dispatcher: Dispatcher, call: ServiceCall): Promise<unknown> {
     try {
-      return await queue.run(() => callService(dispatcher, call, settings))
+      return await queue.run(() => callService(dispatcher, call, settings), call.signal)
     } catch (error) {
       throw error instanceof NotStarted ? new TransportError(shownCall(call), error.message, false, error.cause) : error
     }

@@ -17,6 +17,13 @@ export type NamedError = {
   reason: string | null
 }
 
+/** An error that matches no row may mean any of them, so none of those that are left can be taken for accepted. */
+const unmatchedErrors: Unnamed = {
+  outcome: 'unknown',
+  code: 'unmatched_errors',
+  reason: 'the task names errors that match no row of the request, so this row may be meant',
+}
+
 /** Outcomes from the staged result file: what it names is confirmed or rejected, what it does not name is unknown. */
 export async function outcomesFromResultFile(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
@@ -70,13 +77,19 @@ export async function outcomesFromErrors(
       and (named.period_type is null or row.content ->> 'period_type' = named.period_type)
       and (named.year is null or row.content ->> 'year' = named.year::text)
       and (named.month is null or row.content ->> 'month' = named.month::text)`.execute(trx)
+  const { rows: unmatched } = await sql<NamedError>`
+    select company_id, partner_id, data_point_id, question_id, period_type, year, month, code, reason
+    from named_error
+    where not exists (select from matched_error where matched_error.ordinal = named_error.ordinal)
+    order by ordinal`.execute(trx)
+  const rest = unmatched.length === 0 || unnamed.outcome === 'unknown' ? unnamed : unmatchedErrors
   await sql`
     update submission_row
-    set outcome = case when named.row_id is not null then 'rejected' else ${unnamed.outcome} end,
+    set outcome = case when named.row_id is not null then 'rejected' else ${rest.outcome} end,
         code = case when named.row_id is not null then named.code
-                    else ${unnamed.outcome === 'unknown' ? unnamed.code : null}::text end,
+                    else ${rest.outcome === 'unknown' ? rest.code : null}::text end,
         reason = case when named.row_id is not null then named.reason
-                      else ${unnamed.outcome === 'unknown' ? unnamed.reason : null}::text end
+                      else ${rest.outcome === 'unknown' ? rest.reason : null}::text end
     from submission_row sent
     left join (
       select row_id, min(code) as code, string_agg(distinct reason, '; ') as reason from matched_error group by row_id
@@ -84,13 +97,8 @@ export async function outcomesFromErrors(
     where submission_row.submission_id = ${submissionId}
       and sent.submission_id = ${submissionId}
       and sent.row_id = submission_row.row_id`.execute(trx)
-  const { rows } = await sql<NamedError>`
-    select company_id, partner_id, data_point_id, question_id, period_type, year, month, code, reason
-    from named_error
-    where not exists (select from matched_error where matched_error.ordinal = named_error.ordinal)
-    order by ordinal`.execute(trx)
   await sql`drop table named_error, matched_error`.execute(trx)
-  return rows
+  return unmatched
 }
 
 /** One outcome for every row of the submission. */

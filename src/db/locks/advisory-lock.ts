@@ -5,9 +5,14 @@ const lockClass = { run: 4_711_010, submission: 4_711_011, page: 4_711_012 } as 
 
 /**
  * Runs `work` as the only one looking at a submission; returns without doing anything while another process does.
- * The lock belongs to the connection, so it ends with its holder, however that dies.
+ * The lock belongs to the connection, so it ends with its holder, however that dies; should the connection die before
+ * its holder, `held` aborts, and what must not go on without the lock stops.
  */
-export function withSubmissionLock(pool: pg.Pool, submissionId: number, work: () => Promise<void>): Promise<void> {
+export function withSubmissionLock(
+  pool: pg.Pool,
+  submissionId: number,
+  work: (held: AbortSignal) => Promise<void>,
+): Promise<void> {
   return withLock(pool, lockClass.submission, submissionId, 'try', work)
 }
 
@@ -26,9 +31,12 @@ async function withLock(
   group: number,
   id: number,
   patience: 'try' | 'wait',
-  work: () => Promise<void>,
+  work: (held: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const client = await pool.connect()
+  const lost = new AbortController()
+  const lose = () => lost.abort(new Error('the connection that held the lock was lost'))
+  client.once('error', lose).once('end', lose)
   let broken = true
   try {
     if (patience === 'wait') {
@@ -44,12 +52,13 @@ async function withLock(
       }
     }
     try {
-      await work()
+      await work(lost.signal)
     } finally {
       await client.query('select pg_advisory_unlock($1, $2)', [group, id])
       broken = false
     }
   } finally {
+    client.off('error', lose).off('end', lose)
     client.release(broken)
   }
 }

@@ -116,12 +116,18 @@ async function deltaSql(client: pg.Client, delta: DeltaQuery): Promise<string> {
     )
   }
   const id = (name: string) => pg.escapeIdentifier(name)
-  const columns = [...delta.columns, delta.cursor].map((column) => `s.${id(column)}::text`).join(', ')
+  const columns = delta.columns.map((column) => `s.${id(column)}::text`).join(', ')
+  // A time that lies ahead must not carry the watermark with it: what changes until then would never be read.
+  const type = pgTypeNames[cursorType]
+  const cursor =
+    type === undefined
+      ? `s.${id(delta.cursor)}`
+      : `case when s.${id(delta.cursor)} > now() then now()::${type} else s.${id(delta.cursor)} end`
   const lowest = timeTypes.has(cursorType) ? `$1 - interval '${Math.trunc(delta.overlapMs)} milliseconds'` : '$1'
   const typed = lowest.replace('$1', `$1::${pgTypeNames[cursorType] ?? 'text'}`)
   const lower = pgTypeNames[cursorType] === undefined ? '$1' : typed
   const past = delta.from === null ? '' : ` where s.${id(delta.cursor)} >= ${lower} or s.${id(delta.cursor)} is null`
-  return `select ${columns} from (${withoutSemicolon(delta.query)}\n) s${past} order by s.${id(delta.cursor)} nulls first`
+  return `select ${columns}, ${cursor}::text from (${withoutSemicolon(delta.query)}\n) s${past} order by s.${id(delta.cursor)} nulls first`
 }
 
 /** Types whose arithmetic with an interval needs the parameter's type said; any other is inferred by the server. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type StreamName, streamNames } from '../../config/schema.ts'
 import { withSession } from '../../db/database.ts'
 import { type LandedCounts, landRows } from '../../db/ledger/land-rows.ts'
@@ -9,7 +10,7 @@ import {
 } from '../../db/partner/partner-snapshot.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
-import { type PartnerRow, streamShapes } from './stream-rows.ts'
+import { type LandingRow, maxPartnerIdLength, type PartnerRow, streamShapes } from './stream-rows.ts'
 
 /**
  * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and
@@ -109,10 +110,23 @@ async function* csvLines(stream: StreamName, batches: DeltaRows, seen: Seen): As
       else seen.newestCursor = cursor
       const row: PartnerRow = Object.fromEntries(columns.map((column, index) => [column, values[index] ?? null]))
       const landing = toRow(row, row.partner_id ?? '')
-      lines += `${quoted(landing.partnerId)},${quoted(landing.rowKey)},${quoted(JSON.stringify(landing.content))}\n`
+      const [partnerId, rowKey] = indexable(landing)
+      lines += `${quoted(partnerId)},${quoted(rowKey)},${quoted(JSON.stringify(landing.content))}\n`
     }
     yield lines
   }
+}
+
+/** Bytes of a key that an index of Postgres surely takes; its limit is about 2,700 for the columns together. */
+const maxKeyBytes = 1_000
+
+/** Partner id and row key as they can be stored: of absurdly long ones the beginning and a digest. Preflight refuses them. */
+function indexable({ partnerId, rowKey }: LandingRow): [partnerId: string, rowKey: string] {
+  const stored = (text: string) => {
+    if (Buffer.byteLength(text) <= maxKeyBytes) return text
+    return `${text.slice(0, maxPartnerIdLength + 1)}…${createHash('sha256').update(text).digest('hex')}`
+  }
+  return [stored(partnerId), stored(rowKey)]
 }
 
 function quoted(text: string): string {

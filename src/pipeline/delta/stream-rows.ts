@@ -72,9 +72,12 @@ export const streamShapes: Record<StreamName, StreamShape> = {
   calculator_inputs: {
     columns: ['partner_id', 'year', 'month', 'field_type_id', 'value'],
     foldedKey: 'inputs',
+    // An input whose field type is no id is a row of its own: it must not spoil the others of its period.
     toRow: (row, partnerId) => ({
       partnerId,
-      rowKey: keyOf(partnerId, row.year, row.month),
+      rowKey: isId(row.field_type_id)
+        ? keyOf(partnerId, row.year, row.month)
+        : keyOf(partnerId, row.year, row.month, row.field_type_id),
       content: {
         ...present({ year: row.year ?? null, month: row.month ?? null }),
         inputs: { [row.field_type_id ?? '']: row.value },
@@ -105,6 +108,16 @@ export const streamShapes: Record<StreamName, StreamShape> = {
       content: present(holder),
     }),
   },
+}
+
+/** Longer ones cannot be a key, and are invalid. Partners' ids are codes of a few characters. */
+export const maxPartnerIdLength = 255
+
+const id = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Whether a column holds an id of the service. */
+export function isId(text: string | null | undefined): boolean {
+  return typeof text === 'string' && id.test(text)
 }
 
 /** An omitted month of a yearly period means January (Framework answers upsert request). */

@@ -1,12 +1,12 @@
 import type { StreamName } from '../../config/schema.ts'
 import type { Contract } from '../../exchange/contract.ts'
+import { isId, maxPartnerIdLength } from '../delta/stream-rows.ts'
 import { answerValue, type ValueType, valueTypeOf, valueTypes } from './answer-value.ts'
 import type { ReferenceIndex } from './reference-index.ts'
 
 /** A ledger row's content: every value as the partner's server printed it; absent means null. */
 export type RowContent = Readonly<Record<string, unknown>>
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const decimal = /^[+-]?\d+(\.\d+)?$/
 
 /**
@@ -21,6 +21,7 @@ export function checkRow(
   content: RowContent,
 ): string | null {
   if (partnerId.trim() === '') return 'partner_id is empty'
+  if (partnerId.length > maxPartnerIdLength) return `partner_id is longer than ${maxPartnerIdLength} characters`
   switch (stream) {
     case 'properties':
       return checkProperty(content)
@@ -120,7 +121,7 @@ function checkInputs(content: RowContent): string | null {
   const inputs = content.inputs as Record<string, string>
   const fieldTypeIds = Object.keys(inputs)
   if (fieldTypeIds.length === 0) return 'every input is empty: there is nothing to send'
-  const malformed = fieldTypeIds.find((id) => !uuid.test(id))
+  const malformed = fieldTypeIds.find((id) => !isId(id))
   return malformed === undefined ? null : `field_type_id '${malformed}' is no id`
 }
 
@@ -134,7 +135,7 @@ function checkSettings(content: RowContent): string | null {
 
 function checkId(content: RowContent, name: string): string | null {
   const id = text(content, name)
-  return id !== null && uuid.test(id) ? null : `${name} '${id ?? ''}' is no id`
+  return isId(id) ? null : `${name} '${id ?? ''}' is no id`
 }
 
 function within(value: string, bound: number): boolean {

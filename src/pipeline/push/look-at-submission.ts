@@ -11,7 +11,7 @@ import { settle } from './settle.ts'
  * holds the submission's lock, and a step that was done is not done again.
  */
 export async function lookAtSubmission(deps: Deps, submissionId: number): Promise<void> {
-  await withSubmissionLock(deps.pool, submissionId, async () => {
+  await withSubmissionLock(deps.pool, submissionId, async (held) => {
     const submission = await deps.db
       .selectFrom('submission')
       .innerJoin('run', 'run.run_id', 'submission.run_id')
@@ -19,15 +19,15 @@ export async function lookAtSubmission(deps: Deps, submissionId: number): Promis
       .where('submission_id', '=', submissionId)
       .where('run.state', '=', 'running')
       .executeTakeFirst()
-    if (submission !== undefined) await act(deps, submission)
+    if (submission !== undefined) await act(deps, submission, held)
   })
 }
 
-async function act(deps: Deps, submission: Submission): Promise<void> {
+async function act(deps: Deps, submission: Submission, held: AbortSignal): Promise<void> {
   const { state } = submission
   switch (state) {
     case 'planned':
-      return send(deps, submission)
+      return send(deps, submission, held)
     case 'sending':
       // We hold the lock, so whoever sent it is gone, and the answer with it.
       return becomeUncertain(deps, submission, {

@@ -13,13 +13,15 @@ import { settleRefused } from './settle.ts'
 /**
  * Sends a planned submission: the intent is committed before the POST, the correlation id right after it.
  * Specification: What the service does.
+ *
+ * @param held aborts when the submission's lock is lost: another process may take it up, so the POST must not go on.
  */
-export async function send(deps: Deps, submission: Submission): Promise<void> {
+export async function send(deps: Deps, submission: Submission, held: AbortSignal): Promise<void> {
   const body = await beginSending(deps, submission)
   if (body === null) return
   let correlationId: string
   try {
-    correlationId = (await deps.exchange.submit(requestOf(submission.kind), body)).correlationId
+    correlationId = (await deps.exchange.submit(requestOf(submission.kind), body, held)).correlationId
   } catch (error) {
     await sendFailed(deps, submission, error)
     return

@@ -19,7 +19,7 @@ const nearMetres = 100
 /**
  * Finds the company that is meant, by the first of these that matches any: hotel code, booking id, coordinates within
  * 100 m together with the name, name and country. Several matches by the same rule are ambiguous: later, weaker rules
- * do not decide between them. Spec gap: how the service matches is not shown.
+ * do not decide between them. Spec gap: how the service matches is not shown, docs/spec-gaps.md.
  */
 export function matchCompany(wanted: MappingCompany, candidates: readonly Candidate[]): Match {
   const { hotelCode, bookingId, coordinates, countryCode } = wanted

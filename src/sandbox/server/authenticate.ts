@@ -7,7 +7,7 @@ const keys = new Map(catalogue.apiKeys.map((apiKey) => [apiKey.key, apiKey]))
 
 /**
  * The key that a request carries. The header's value is the key itself, without a scheme (specification, Authentication).
- * @throws {RequestRefused} 401. Spec gap: the answer to a missing or unknown key is not shown.
+ * @throws {RequestRefused} 401. Spec gap: the answer to a missing or unknown key is not shown, docs/spec-gaps.md.
  */
 export function authenticate(request: FastifyRequest): ApiKey {
   const given = request.headers.authorization

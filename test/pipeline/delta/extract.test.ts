@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { maxPartnerIdLength } from '../../../src/pipeline/delta/stream-rows.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner, propertiesQuery, settingsQuery } from './partner.ts'
 
@@ -131,6 +132,27 @@ describe('an extraction', () => {
     expect((await streamOf(await extractNow(ferry, partner, { properties: { cursor } }))).read).toBe(read)
     const overlapping = await extractNow(ferry, partner, { properties: { cursor } }, { overlapMs: 86_400_000 })
     expect((await streamOf(overlapping)).read).toBe(2)
+  })
+
+  it('does not let a cursor that lies ahead carry the watermark past what changes until then', async () => {
+    await hotel('H-1', { at: '2099-01-01T00:00:00Z' })
+    await extractNow(ferry, partner, { properties: {} })
+    expect(Date.parse(String(await watermark()))).toBeLessThanOrEqual(Date.now())
+    await hotel('H-2', { at: new Date().toISOString() })
+    await extractNow(ferry, partner, { properties: {} })
+    expect(await landed()).toEqual(['H-1', 'H-2'])
+  })
+
+  it('stores a partner id of any length, and never sends an absurd one', async () => {
+    const absurd = 'H'.repeat(100_000)
+    await hotel(absurd, { at: '2026-01-01T00:00:00Z' })
+    await hotel(`${absurd}2`, { at: '2026-01-01T00:00:00Z' })
+    await hotel('H-1', { at: '2026-01-01T00:00:00Z' })
+    const run = await extractNow(ferry, partner, { properties: {} })
+    expect(await streamOf(run)).toMatchObject({ read: 3, folded: 0, changed: 3 })
+    const ids = await landed()
+    expect(ids).toHaveLength(3)
+    expect(ids.filter((id) => id.length > maxPartnerIdLength)).toHaveLength(2)
   })
 
   it('reads rows without a cursor every time, counts them, and lets them move no watermark', async () => {

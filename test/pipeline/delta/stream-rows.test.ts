@@ -29,13 +29,24 @@ describe("a stream's row", () => {
   })
 
   it('keeps yearly calculator inputs apart from those of January, and folds those of one period', () => {
-    const input = { partner_id: 'H-1', year: '2025', field_type_id: 'a', value: '1' }
+    const [a, b] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b']
+    const input = { partner_id: 'H-1', year: '2025', field_type_id: a, value: '1' }
     const yearly = land('calculator_inputs', input)
-    expect(yearly.content).toEqual({ year: '2025', inputs: { a: '1' } })
+    expect(yearly.content).toEqual({ year: '2025', inputs: { [a]: '1' } })
     expect(yearly.rowKey).not.toBe(land('calculator_inputs', { ...input, month: '1' }).rowKey)
-    expect(yearly.rowKey).toBe(land('calculator_inputs', { ...input, field_type_id: 'b' }).rowKey)
+    expect(yearly.rowKey).toBe(land('calculator_inputs', { ...input, field_type_id: b }).rowKey)
     expect(streamShapes.calculator_inputs.foldedKey).toBe('inputs')
   })
+
+  it.each([null, '', 'electricity'])(
+    'keeps an input of the field type %j apart from the others of its period',
+    (bad) => {
+      const good = '00000000-0000-4000-8000-00000000000a'
+      const input = { partner_id: 'H-1', year: '2025', field_type_id: good, value: '1' }
+      const spoilt = land('calculator_inputs', { ...input, field_type_id: bad })
+      expect(spoilt.rowKey).not.toBe(land('calculator_inputs', input).rowKey)
+    },
+  )
 
   it('keeps a null input as null, so that it can remove what the ledger holds', () => {
     const { content } = land('calculator_inputs', { partner_id: 'H-1', year: '2025', field_type_id: '__proto__' })

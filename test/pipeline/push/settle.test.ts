@@ -146,7 +146,7 @@ describe('a task that names failed rows', () => {
   const march = { identifiedByValue: 'H-1', month: 'February', reason: 'OutOfRange', message: 'Too\0much.' }
 
   it('rejects what it names and infers the rest after PartialSuccess', async () => {
-    const partial = task('PartialSuccess', { error: { rowErrors: [march, { identifiedByValue: 'H-9' }] }, news: 1 })
+    const partial = task('PartialSuccess', { error: { rowErrors: [march] }, news: 1 })
     await using server = await service({ [answersPost]: [accepted], [path]: [partial] })
     await using deps = ferry.deps(server.url)
     const id = await sent(deps, 'framework_answers', answers)
@@ -154,13 +154,27 @@ describe('a task that names failed rows', () => {
     expect(await ferry.submission(id)).toMatchObject({
       state: 'settled',
       task_status: 'PartialSuccess',
-      unmatched: [{ partner_id: 'H-9' }],
+      unmatched: null,
     })
     expect(await outcome('framework_answers', '1')).toEqual(['inferred', null, true])
     expect(await outcome('framework_answers', '2')).toEqual(['rejected', 'OutOfRange', false])
     expect((await ferry.ledger.row('framework_answers', '2')).outcome_reason).toBe('Too\\u0000much.')
     expect(await ferry.asked()).toMatchObject([{ look: expect.stringMatching(/^look-at-run /) }])
   })
+
+  it.each(['Success', 'PartialSuccess'])(
+    'infers nothing after %s with an error that matches no row',
+    async (status) => {
+      const partial = task(status, { error: { rowErrors: [march, { identifiedByValue: 'H-9' }] } })
+      await using server = await service({ [answersPost]: [accepted], [path]: [partial] })
+      await using deps = ferry.deps(server.url)
+      const id = await sent(deps, 'framework_answers', answers)
+      await lookAtSubmission(deps, id)
+      expect(await ferry.submission(id)).toMatchObject({ state: 'settled', unmatched: [{ partner_id: 'H-9' }] })
+      expect(await outcome('framework_answers', '1')).toEqual(['unknown', 'unmatched_errors', false])
+      expect(await outcome('framework_answers', '2')).toEqual(['rejected', 'OutOfRange', false])
+    },
+  )
 
   it.each(['Error', 'Cancelled'])('vouches for nothing after %s without rows', async (status) => {
     await using server = await service({ [answersPost]: [accepted], [path]: [task(status)] })
