@@ -49,11 +49,11 @@ test('sends upserts of mapped hotels while the mapping of others is still runnin
   await using world = await startWorld({
     hotels: 40,
     seed,
-    durations: { processing: { companyMappings: { baseMs: 20, perItemUs: 150_000 } } },
+    durations: { processing: { companyMappings: { baseMs: 20, perItemUs: 250_000 } } },
   })
   await using folder = await workingFolder()
-  // Of 40 hotels in requests of 15, 15 and 10, the smallest is matched seconds before the others.
-  await night(world, folder.path, ['push.maxCompaniesPerMapping=15'])
+  // Of 40 hotels in requests of 35 and 5, the small one is matched many seconds before the other.
+  await night(world, folder.path, ['push.maxCompaniesPerMapping=35'])
   const { rows } = await world.sandboxPool.query<{ early: boolean }>(
     `select min(id) filter (where phase = 'received' and path like '%/upsert')
           < max(id) filter (where phase = 'terminal' and path like '%/company-mappings') as early

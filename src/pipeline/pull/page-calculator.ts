@@ -1,7 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
+import { monthNumber } from '../../exchange/month-names.ts'
 import { doubledKey } from './element-assembler.ts'
 import type { LeftOut } from './left-out.ts'
-import { monthNumber } from './month-number.ts'
 import { isObject } from './page-object.ts'
 import { excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
 
@@ -99,7 +99,7 @@ function pagePeriod(value: unknown, contract: Contract): { year: number; month: 
   if (typeof year !== 'number' || !Number.isInteger(year) || year < 1 || year > 9_999) return 'year_invalid'
   const given = value[names.month] ?? null
   if (given === null) return { year, month: null }
-  const month = monthNumber(given)
+  const month = typeof given === 'string' ? monthNumber(given) : undefined
   return month === undefined ? 'month_unknown' : { year, month }
 }
 

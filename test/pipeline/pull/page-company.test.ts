@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { doubledKey } from '../../../src/pipeline/pull/element-assembler.ts'
-import { monthNumber } from '../../../src/pipeline/pull/month-number.ts'
 import { pageCompany } from '../../../src/pipeline/pull/page-company.ts'
 import { pageName } from '../../../src/pipeline/pull/page-name.ts'
 import { calculator, company, contract, uuid } from './sample-page.ts'
@@ -151,14 +150,5 @@ describe('pageName', () => {
     [{ id: 'a', name: null }, 'no_text'],
   ])('leaves out %j', (element, reason) => {
     expect(pageName('variable_name', element, contract)).toMatchObject({ unit: 'variable_name', reason })
-  })
-})
-
-describe('monthNumber', () => {
-  it('numbers the months from January to December as 1 to 12', () => {
-    const names = Array.from({ length: 12 }, (_, month) =>
-      new Date(Date.UTC(2025, month, 1)).toLocaleString('en-GB', { month: 'long', timeZone: 'UTC' }),
-    )
-    expect(names.map(monthNumber)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
   })
 })
