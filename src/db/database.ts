@@ -27,13 +27,16 @@ const typeParsers: pg.CustomTypesConfig = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 }
 
+/** The server lets go of a client whose host died, and of its locks, within a minute; its own default is two hours. */
+const keepAlives = '-c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3'
+
 /** A pool of connections to one database. Every client carries an error listener: a killed backend must not end the process. */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
     application_name: options.applicationName,
-    options: `-c search_path=${options.searchPath} -c timezone=UTC`,
+    options: `-c search_path=${options.searchPath} -c timezone=UTC ${keepAlives}`,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
     keepAlive: true,
     types: typeParsers,

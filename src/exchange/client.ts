@@ -138,8 +138,12 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     return { endpoint, url: endpointUrl(address, endpoint, id) }
   }
 
-  async function submit(request: BulkRequest, body: RequestBody): Promise<{ correlationId: string }> {
-    const call = { ...callOf(request), body }
+  async function submit(
+    request: BulkRequest,
+    body: RequestBody,
+    own?: AbortSignal,
+  ): Promise<{ correlationId: string }> {
+    const call = { ...callOf(request), body, ...(own !== undefined && { signal: own }) }
     try {
       const json = await once(writes, call)
       return decoded(call, () => decodeSubmitted(contract, json))

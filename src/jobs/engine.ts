@@ -12,6 +12,12 @@ import { lookAtRun, stopRun } from './look-at-run.ts'
 
 const queues = { run: 'look-at-run', submission: 'look-at-submission', page: 'look-at-page' } as const
 
+/** `insist`: set on a look that must come again for as long as another holds the lock. */
+type LookData = { id: number; insist?: boolean }
+
+/** Answers false when another look was at work and nothing was done. */
+type Look = (id: number) => Promise<boolean>
+
 /** The longest pause before a look that failed is tried again, in seconds. */
 const longestPauseSeconds = 60
 
@@ -65,8 +71,8 @@ export async function startEngine(url: string, config: Config, onError: (error: 
 
   const work = async (deps: Deps, jobs: readonly Job[]): Promise<void> => {
     const pollSeconds = engine.jobPollMs / 1000
-    const handle = (queue: string, concurrency: number, look: (id: number) => Promise<void>) =>
-      boss.work<{ id: number }>(
+    const handle = (queue: string, concurrency: number, look: Look) =>
+      boss.work<LookData>(
         queue,
         {
           includeMetadata: true,
@@ -75,7 +81,14 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           notifyPollingIntervalSeconds: pollSeconds,
         },
         async ([job]) => {
-          if (job) await guarded(deps, queue, job as JobWithMetadata<{ id: number }>, look)
+          if (job === undefined) return
+          const { data, retryCount } = job as JobWithMetadata<LookData>
+          const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look)
+          // A fresh look may be passed over: whoever holds the lock has a look of its own, which comes again if that
+          // one dies. This one has come again, and the lock may be a dead one's: it must not be the last.
+          if (!done && (retryCount > 0 || data.insist === true)) {
+            await boss.send(queue, { ...data, insist: true }, { startAfter: engine.heartbeatSeconds })
+          }
         },
       )
     await handle(queues.run, 1, async (id) => {
@@ -88,6 +101,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       if (job === undefined)
         throw new StopRun('job_unknown', `Run ${id} is of the job ${name}, which this version does not know`)
       await lookAtRun(deps, job, id)
+      return true
     })
     await handle(queues.submission, engine.submissionsAtOnce, (id) => lookAtSubmission(deps, id))
     await handle(queues.page, config.pull.pagesAtOnce, (id) => lookAtPage(deps, id))
@@ -119,14 +133,9 @@ async function sendMany(
 }
 
 /** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */
-async function guarded(
-  deps: Deps,
-  queue: string,
-  job: JobWithMetadata<{ id: number }>,
-  look: (id: number) => Promise<void>,
-): Promise<void> {
+async function guarded(deps: Deps, queue: string, job: JobWithMetadata<LookData>, look: Look): Promise<boolean> {
   try {
-    await look(job.data.id)
+    return await look(job.data.id)
   } catch (error) {
     const run = await runBehind(deps, queue, job.data.id)
     const final = isFinal(error, run?.trigger) || job.retryCount >= job.retryLimit
@@ -137,6 +146,7 @@ async function guarded(
     // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may hold anything.
     if (!final) throw new LookFailed(storableText(describe(error).message))
     if (run !== undefined) await stopRun(deps, run, error)
+    return true
   }
 }
 

@@ -1,5 +1,7 @@
+import type { Transaction } from 'kysely'
 import { adoptUnfinished, insertRun, runningRun } from '../db/runs/start-run.ts'
 import type { Run, RunTrigger } from '../db/tables/run.ts'
+import type { Schema } from '../db/tables/schema.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { searchKind } from '../pipeline/push/kinds.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
@@ -23,45 +25,48 @@ export async function triggerRun(
     const run = await insertRun(trx, { job: job.name, trigger, scheduledFor, firstStep: job.steps[0].name })
     if (run === null) return null
     await adoptUnfinished(trx, run.run_id, searchKind)
+    await lookAtEverything(deps, trx, run)
     return run
   })
   const run = started ?? (await runningRun(deps.db, job.name))
   if (run === undefined) return null
-  await lookAtEverything(deps, run, started === null)
+  if (started === null) await resume(deps, run)
   deps.logger.info({ run_id: run.run_id, job: job.name, trigger }, started ? 'run_started' : 'run_resumed')
   return { run, resumed: started === null }
 }
 
-async function lookAtEverything(deps: Deps, run: Run, resumed: boolean): Promise<void> {
+async function resume(deps: Deps, run: Run): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
-    if (resumed) {
-      await trx
-        .updateTable('run')
-        .set((eb) => ({ resumed: eb('resumed', '+', 1) }))
-        .where('run_id', '=', run.run_id)
-        .execute()
-    }
-    const submissions = await trx
-      .selectFrom('submission')
-      .select('submission_id')
+    await trx
+      .updateTable('run')
+      .set((eb) => ({ resumed: eb('resumed', '+', 1) }))
       .where('run_id', '=', run.run_id)
-      .where('state', 'in', unfinishedStates)
       .execute()
-    const pages = await trx
-      .selectFrom('search_page')
-      .innerJoin('submission', 'submission.submission_id', 'search_page.submission_id')
-      .select('page_id')
-      .where('run_id', '=', run.run_id)
-      .where('search_page.state', '=', 'listed')
-      .execute()
-    await deps.looks.atRun(trx, run.run_id)
-    await deps.looks.atSubmissions(
-      trx,
-      submissions.map(({ submission_id }) => submission_id),
-    )
-    await deps.looks.atPages(
-      trx,
-      pages.map(({ page_id }) => page_id),
-    )
+    await lookAtEverything(deps, trx, run)
   })
+}
+
+async function lookAtEverything(deps: Deps, trx: Transaction<Schema>, run: Run): Promise<void> {
+  const submissions = await trx
+    .selectFrom('submission')
+    .select('submission_id')
+    .where('run_id', '=', run.run_id)
+    .where('state', 'in', unfinishedStates)
+    .execute()
+  const pages = await trx
+    .selectFrom('search_page')
+    .innerJoin('submission', 'submission.submission_id', 'search_page.submission_id')
+    .select('page_id')
+    .where('run_id', '=', run.run_id)
+    .where('search_page.state', '=', 'listed')
+    .execute()
+  await deps.looks.atRun(trx, run.run_id)
+  await deps.looks.atSubmissions(
+    trx,
+    submissions.map(({ submission_id }) => submission_id),
+  )
+  await deps.looks.atPages(
+    trx,
+    pages.map(({ page_id }) => page_id),
+  )
 }

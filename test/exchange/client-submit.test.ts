@@ -33,6 +33,27 @@ describe('submitting', () => {
     expect(server.seen[0]?.body).toBe('{"companies":[]}')
   })
 
+  it("is uncertain, and ends, when the caller's signal aborts while it is under way", async () => {
+    const arrived = Promise.withResolvers<ServerResponse>()
+    await using server = await httpServer((_request, response) => arrived.resolve(response))
+    await using client = testClient(server.url, { headersTimeoutMs: 120_000 })
+    const lost = new AbortController()
+    const outcome = rejection(client.submit('companyMappings', '{}', lost.signal))
+    const response = await arrived.promise
+    const closed = new Promise((resolve) => response.once('close', resolve))
+    lost.abort(new Error('the lock was lost'))
+    expect(await outcome).toBeInstanceOf(UncertainSubmission)
+    await closed
+  })
+
+  it("sends nothing when the caller's signal aborts before its turn", async () => {
+    await using server = await httpServer((_request, response) => sendJson(response, accepted))
+    await using client = testClient(server.url)
+    const error = await rejection(client.submit('companyMappings', '{}', AbortSignal.abort(new Error('gone'))))
+    expect(error).toMatchObject({ code: 'exchange_unreachable', requestMayHaveArrived: false })
+    expect(server.seen).toHaveLength(0)
+  })
+
   it('sends every submission on a connection of its own', async () => {
     await using server = await httpServer((_request, response) => sendJson(response, accepted))
     await using client = testClient(server.url)

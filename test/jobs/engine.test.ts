@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
+import { withSubmissionLock } from '../../src/db/locks/advisory-lock.ts'
 import { finishRun } from '../../src/db/runs/end-run.ts'
 import type { Run, RunTrigger } from '../../src/db/tables/run.ts'
 import { HttpError, TransportError } from '../../src/exchange/errors.ts'
@@ -256,6 +257,28 @@ describe('a submission in the hands of the engine', () => {
     expect(await ended()).toMatchObject({ state: 'finished' })
     expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({ outcome: 'confirmed', held_by: null })
     expect([server.count(post), server.count(taskPath), server.count('/file')]).toEqual([1, 4, 1])
+  })
+
+  it('is taken up once the lock of a worker that died goes, though its look came again before', async () => {
+    await using server = await mappingService([])
+    await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
+    await using plain = ferry.deps(server.url)
+    await trigger(plain, pushing)
+    await ferry.asked()
+    await ferry.wave(plain)
+    const [planned] = await ferry.ledger.db.selectFrom('submission').select('submission_id').execute()
+    await sql`update nightferry_queue.job set retry_count = 1, state = 'retry'`.execute(ferry.ledger.db)
+    const holder = Promise.withResolvers<void>()
+    const held = withSubmissionLock(ferry.ledger.pool, planned?.submission_id ?? 0, () => holder.promise)
+    await using _ = await atWork(pushing, server.url)
+    await vi.waitFor(async () => {
+      const { rows } = await sql`select from nightferry_queue.job where state = 'completed'`.execute(ferry.ledger.db)
+      expect(rows).toHaveLength(1)
+    }, patience)
+    holder.resolve()
+    await held
+    await sql`update nightferry_queue.job set start_after = now() where state = 'created'`.execute(ferry.ledger.db)
+    expect(await ended()).toMatchObject({ state: 'finished' })
   })
 
   it('outlives a run that the key was taken from: the next run finishes it and sends nothing again', async () => {

@@ -28,6 +28,17 @@ describe('triggering', () => {
     expect(await ferry.asked()).toEqual([{ look: `look-at-run ${triggered?.run.run_id}`, inMs: 0 }])
   })
 
+  it('that breaks off before anybody was asked to look has begun nothing', async () => {
+    const cutOff: Deps = {
+      ...deps,
+      looks: { ...deps.looks, atRun: () => Promise.reject(new Error('Connection terminated unexpectedly')) },
+    }
+    await expect(triggerRun(cutOff, nightlySync, 'schedule', at)).rejects.toThrow('Connection terminated')
+    expect(await runs()).toEqual([])
+    expect(await triggerRun(deps, nightlySync, 'schedule', at)).toMatchObject({ resumed: false })
+    expect(await ferry.asked()).toHaveLength(1)
+  })
+
   it('goes on with the run that is under way instead of beginning another', async () => {
     const first = await triggerRun(deps, nightlySync, 'cli', at)
     const second = await triggerRun(deps, nightlySync, 'cli', new Date(at.getTime() + 1))

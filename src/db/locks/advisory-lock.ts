@@ -4,7 +4,8 @@ import type pg from 'pg'
 const lockClass = { run: 4_711_010, submission: 4_711_011, page: 4_711_012 } as const
 
 /**
- * Runs `work` as the only one looking at a submission; returns without doing anything while another process does.
+ * Runs `work` as the only one looking at a submission. While another look does, or a process that died without its
+ * connection being noticed seems to, nothing is done and the answer is false.
  * The lock belongs to the connection, so it ends with its holder, however that dies; should the connection die before
  * its holder, `held` aborts, and what must not go on without the lock stops.
  */
@@ -12,18 +13,18 @@ export function withSubmissionLock(
   pool: pg.Pool,
   submissionId: number,
   work: (held: AbortSignal) => Promise<void>,
-): Promise<void> {
+): Promise<boolean> {
   return withLock(pool, lockClass.submission, submissionId, 'try', work)
 }
 
 /** The same for a page. */
-export function withPageLock(pool: pg.Pool, pageId: number, work: () => Promise<void>): Promise<void> {
+export function withPageLock(pool: pg.Pool, pageId: number, work: () => Promise<void>): Promise<boolean> {
   return withLock(pool, lockClass.page, pageId, 'try', work)
 }
 
 /** The same for a run, but waits: a look at a run that is passed over could miss what happened in between. */
-export function withRunLock(pool: pg.Pool, runId: number, work: () => Promise<void>): Promise<void> {
-  return withLock(pool, lockClass.run, runId, 'wait', work)
+export async function withRunLock(pool: pg.Pool, runId: number, work: () => Promise<void>): Promise<void> {
+  await withLock(pool, lockClass.run, runId, 'wait', work)
 }
 
 async function withLock(
@@ -32,7 +33,7 @@ async function withLock(
   id: number,
   patience: 'try' | 'wait',
   work: (held: AbortSignal) => Promise<void>,
-): Promise<void> {
+): Promise<boolean> {
   const client = await pool.connect()
   const lost = new AbortController()
   const lose = () => lost.abort(new Error('the connection that held the lock was lost'))
@@ -48,11 +49,12 @@ async function withLock(
       ])
       if (rows[0]?.locked !== true) {
         broken = false
-        return
+        return false
       }
     }
     try {
       await work(lost.signal)
+      return true
     } finally {
       await client.query('select pg_advisory_unlock($1, $2)', [group, id])
       broken = false

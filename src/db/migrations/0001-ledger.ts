@@ -69,6 +69,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       search_result jsonb,
       planned_at timestamptz not null default clock_timestamp(),
       attempted_at timestamptz,
+      uncertain_since timestamptz,
       accepted_at timestamptz,
       polled_at timestamptz,
       terminal_at timestamptz,

@@ -24,7 +24,7 @@ export type StreamReport = {
 /**
  * Counts of one run, stream by stream. `pending` was counted after the extraction, the rest is counted now and from
  * other tables, so that the sums prove something. A row that travelled twice, because it had changed since an earlier
- * run sent it, counts once, with its last outcome.
+ * run sent it, counts once, with its last outcome; and if what it changed to was not sent, as what kept it from being.
  */
 export async function streamReports(
   db: Database,
@@ -39,22 +39,29 @@ export async function streamReports(
       select * from jsonb_to_recordset(${JSON.stringify(requirements)}::jsonb) as _(stream text, required text)
     ),
     last_sent as (
-      select distinct on (row_id) row_id, submission_row.outcome
+      select distinct on (row_id) row_id, submission_row.outcome, submission_row.sent_hash
       from submission
       join submission_row using (submission_id)
       where submission.run_id = ${runId} and submission.state <> 'abandoned'
       order by row_id, submission_id desc
     ),
-    sent as (
-      select source_row.stream,
-             count(*) as sent,
-             count(*) filter (where last_sent.outcome = 'confirmed') as confirmed,
-             count(*) filter (where last_sent.outcome = 'inferred') as inferred,
-             count(*) filter (where last_sent.outcome = 'rejected') as rejected,
-             count(*) filter (where last_sent.outcome = 'unknown') as unknown
+    -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.
+    covered as (
+      select last_sent.row_id, last_sent.outcome, source_row.stream
       from last_sent
       join source_row using (row_id)
-      group by source_row.stream
+      where source_row.accepted_hash is not distinct from source_row.desired_hash
+         or last_sent.sent_hash is not distinct from source_row.desired_hash
+    ),
+    sent as (
+      select stream,
+             count(*) as sent,
+             count(*) filter (where outcome = 'confirmed') as confirmed,
+             count(*) filter (where outcome = 'inferred') as inferred,
+             count(*) filter (where outcome = 'rejected') as rejected,
+             count(*) filter (where outcome = 'unknown') as unknown
+      from covered
+      group by stream
     ),
     unsent as (
       select stream,
@@ -72,10 +79,7 @@ export async function streamReports(
              ) as parked
       from source_row row
       where accepted_hash is distinct from desired_hash
-        and not exists (
-          select from submission_row
-          join submission using (submission_id)
-          where submission_row.row_id = row.row_id and submission.run_id = ${runId} and submission.state <> 'abandoned')
+        and not exists (select from covered where covered.row_id = row.row_id)
       group by stream
     )
     select run_stream.stream, read, folded, unchanged, changed, null_cursor, coalesce(pending, 0) as pending,

@@ -41,6 +41,8 @@ export type SubmissionTable = {
   search_result: JSONColumnType<SearchResult> | null
   planned_at: Generated<Date>
   attempted_at: Date | null
+  /** When the answer of its latest POST was found to be lost. */
+  uncertain_since: Date | null
   accepted_at: Date | null
   polled_at: Date | null
   terminal_at: Date | null

@@ -5,13 +5,13 @@ import { finishSearch } from './finish-search.ts'
 
 /**
  * Once every page of the run's search is loaded: what it should have returned and did not is tombstoned. A search
- * with a page that failed proves nothing about what is absent.
+ * that succeeded in part, or with a page that failed, proves nothing about what is absent.
  */
 export async function completeSearch(deps: Deps, run: Run): Promise<void> {
   const pages = await deps.db
     .selectFrom('submission')
     .leftJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
-    .select(['submission.submission_id', 'search_page.state'])
+    .select(['submission.submission_id', 'submission.task_status', 'search_page.state'])
     .where('run_id', '=', run.run_id)
     .where('kind', '=', searchKind)
     .where('submission.state', '=', 'settled')
@@ -19,8 +19,9 @@ export async function completeSearch(deps: Deps, run: Run): Promise<void> {
   const search = pages[0]
   if (search === undefined || pages.some(({ state }) => state === 'failed')) return
   const { calculatorTypeIds, minSeenShare } = deps.config.pull
+  const partial = search.task_status !== deps.contract.taskStatuses.success
   const result = await deps.db.transaction().execute(async (trx) => {
-    const finished = await finishSearch(trx, search.submission_id, { calculatorTypeIds, minSeenShare })
+    const finished = await finishSearch(trx, search.submission_id, { calculatorTypeIds, minSeenShare, partial })
     await trx
       .updateTable('submission')
       .set({ search_result: JSON.stringify(finished) })

@@ -7,10 +7,17 @@ export type FinishOptions = {
   calculatorTypeIds?: readonly string[]
   /** Below this share of what is known the search returned suspiciously little, and proves nothing. 0 to 1. */
   minSeenShare?: number
+  /** Whether the service says that the search succeeded in part only. */
+  partial?: boolean
 }
 
 /** Why absence from the search proves nothing. */
-export type WithheldReason = 'pages_not_loaded' | 'unidentified_companies' | 'too_few_companies' | 'too_few_calculators'
+export type WithheldReason =
+  | 'search_partial'
+  | 'pages_not_loaded'
+  | 'unidentified_companies'
+  | 'too_few_companies'
+  | 'too_few_calculators'
 
 export type FinishedSearch = {
   /** Companies and calculators that were tombstoned. */
@@ -37,11 +44,11 @@ const defaultMinSeenShare = 0.5
 export async function finishSearch(
   trx: Transaction<Schema>,
   submissionId: number,
-  { calculatorTypeIds = [], minSeenShare = defaultMinSeenShare }: FinishOptions = {},
+  { calculatorTypeIds = [], minSeenShare = defaultMinSeenShare, partial = false }: FinishOptions = {},
 ): Promise<FinishedSearch> {
   const evidence = await gatherEvidence(trx, submissionId, calculatorTypeIds)
   if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
-  const reason = reasonToWithhold(evidence, minSeenShare)
+  const reason = reasonToWithhold(evidence, minSeenShare) ?? (partial ? 'search_partial' : null)
   if (reason !== null) {
     if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId)
     return { companies: 0, calculators: 0, withheld: true, reason }

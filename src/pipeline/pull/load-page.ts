@@ -1,8 +1,10 @@
+import type { Transaction } from 'kysely'
 import type { Session } from '../../db/database.ts'
 import { mergePage, type PageCounts } from '../../db/pull/merge-page.ts'
 import { lockSearchPage, markPageLoaded } from '../../db/pull/search-page.ts'
 import { createStaging } from '../../db/pull/staging-tables.ts'
 import { createStagingWriter } from '../../db/pull/staging-writer.ts'
+import type { Schema } from '../../db/tables/schema.ts'
 import type { SearchPage } from '../../db/tables/search-page.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { PageLimits } from './page-limits.ts'
@@ -16,6 +18,8 @@ export type LoadOptions = {
   limits: PageLimits
   /** The calculator types that the search selected; empty, the default, for all. Others are never proven absent. */
   calculatorTypeIds?: readonly string[]
+  /** What must become true together with the page: done last, in its transaction. */
+  atEnd?: (trx: Transaction<Schema>) => Promise<void>
 }
 
 /** The page to load is not among the pages of any search: it was never listed, or its run was cleaned away. */
@@ -35,7 +39,7 @@ export async function loadPage(
   session: Session,
   page: { page_id: number; submission_id: number },
   body: AsyncIterable<Uint8Array>,
-  { contract, limits, calculatorTypeIds = [] }: LoadOptions,
+  { contract, limits, calculatorTypeIds = [], atEnd }: LoadOptions,
 ): Promise<PageCounts> {
   return await session.db.transaction().execute(async (trx) => {
     const listed = await lockSearchPage(trx, page.page_id)
@@ -55,6 +59,7 @@ export async function loadPage(
     })
     const counts = { ...merged, bytes: counted.bytes() }
     await markPageLoaded(trx, page.page_id, counts)
+    await atEnd?.(trx)
     return counts
   })
 }

@@ -1,5 +1,7 @@
+import type { Transaction } from 'kysely'
 import { withSession } from '../../db/database.ts'
 import { withPageLock } from '../../db/locks/advisory-lock.ts'
+import type { Schema } from '../../db/tables/schema.ts'
 import type { SearchPage } from '../../db/tables/search-page.ts'
 import { DownloadFailed } from '../../exchange/download-errors.ts'
 import type { Deps } from '../deps.ts'
@@ -18,9 +20,11 @@ type ListedPage = SearchPage & { run_id: number; correlation_id: string | null }
 /**
  * Loads one page of a search, whole or not at all. A page that was loaded is left alone. An expired address is renewed
  * through the task; a page that cannot be had is marked failed with its reason, and the others go on.
+ *
+ * @returns false when another look holds the page's lock, so that nothing was done.
  */
-export async function lookAtPage(deps: Deps, pageId: number): Promise<void> {
-  await withPageLock(deps.pool, pageId, async () => {
+export async function lookAtPage(deps: Deps, pageId: number): Promise<boolean> {
+  return await withPageLock(deps.pool, pageId, async () => {
     const page = await deps.db
       .selectFrom('search_page')
       .innerJoin('submission', 'submission.submission_id', 'search_page.submission_id')
@@ -35,6 +39,7 @@ export async function lookAtPage(deps: Deps, pageId: number): Promise<void> {
     try {
       await load(deps, page)
     } catch (error) {
+      if (error instanceof RunEnded) return
       const { code } = error as { code?: string }
       if (code === undefined || !pageCodes.has(code)) throw error
       await pageFailed(deps, page, error as Error & { code: string })
@@ -51,13 +56,29 @@ async function load(deps: Deps, page: ListedPage): Promise<void> {
         contract: deps.contract,
         calculatorTypeIds,
         limits: { maxDepth, maxElementSize, maxQuarantineRows: 1_000 },
+        atEnd: async (trx) => {
+          await holdRunning(trx, page.run_id)
+          await deps.looks.atRun(trx, page.run_id)
+        },
       }),
     )
     deps.logger.info({ run_id: page.run_id, page_id: page.page_id, ...counts }, 'page_loaded')
   } finally {
     body.destroy()
   }
-  await deps.db.transaction().execute((trx) => deps.looks.atRun(trx, page.run_id))
+}
+
+/** A run that ended while its page was loading: a later run's pages may be here already, and they are newer. */
+class RunEnded extends Error {}
+
+async function holdRunning(trx: Transaction<Schema>, runId: number): Promise<void> {
+  const { state } = await trx
+    .selectFrom('run')
+    .select('state')
+    .where('run_id', '=', runId)
+    .forShare()
+    .executeTakeFirstOrThrow()
+  if (state !== 'running') throw new RunEnded(`run ${runId} has ended`)
 }
 
 async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: string }): Promise<void> {

@@ -1,3 +1,4 @@
+import { holdRun } from '../../db/runs/hold-run.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
@@ -11,6 +12,7 @@ import { StopRun } from '../stop-run.ts'
  */
 export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
   return await deps.db.transaction().execute(async (trx) => {
+    if (!(await holdRun(trx, run.run_id))) return true
     const search = await trx
       .selectFrom('submission')
       .selectAll()

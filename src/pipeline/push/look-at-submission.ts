@@ -9,9 +9,11 @@ import { settle } from './settle.ts'
 /**
  * Looks at one submission and does what its state asks for. Safe at any time and any number of times: the look
  * holds the submission's lock, and a step that was done is not done again.
+ *
+ * @returns false when another look holds the lock, so that nothing was done.
  */
-export async function lookAtSubmission(deps: Deps, submissionId: number): Promise<void> {
-  await withSubmissionLock(deps.pool, submissionId, async (held) => {
+export async function lookAtSubmission(deps: Deps, submissionId: number): Promise<boolean> {
+  return await withSubmissionLock(deps.pool, submissionId, async (held) => {
     const submission = await deps.db
       .selectFrom('submission')
       .innerJoin('run', 'run.run_id', 'submission.run_id')

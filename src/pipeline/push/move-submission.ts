@@ -5,17 +5,18 @@ import { nextState, type SubmissionEvent } from './submission-state.ts'
 
 /**
  * Applies an event to a stored submission under its row's lock: the only writer of `state`.
- * @returns the new state, or null when the submission's state does not expect the event and nothing was changed.
+ * @returns the new state, and the run that the submission belongs to by now: a later one may have taken it over. Null
+ *   when the submission's state does not expect the event and nothing was changed.
  */
 export async function moveSubmission(
   trx: Transaction<Schema>,
   submissionId: number,
   event: SubmissionEvent,
   patch: Omit<Updateable<SubmissionTable>, 'state'> = {},
-): Promise<SubmissionState | null> {
-  const { state } = await trx
+): Promise<{ state: SubmissionState; runId: number } | null> {
+  const { state, run_id } = await trx
     .selectFrom('submission')
-    .select('state')
+    .select(['state', 'run_id'])
     .where('submission_id', '=', submissionId)
     .forUpdate()
     .executeTakeFirstOrThrow()
@@ -26,5 +27,5 @@ export async function moveSubmission(
     .set({ ...patch, state: next })
     .where('submission_id', '=', submissionId)
     .execute()
-  return next
+  return { state: next, runId: run_id }
 }

@@ -1,4 +1,5 @@
 import { planKind } from '../../db/ledger/plan-kind.ts'
+import { holdRun } from '../../db/runs/hold-run.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { type KindName, kindNames, kinds } from './kinds.ts'
@@ -37,6 +38,7 @@ async function planOneKind({ config, db, looks, logger, now }: Deps, run: Run, n
   const streams = kind.streams.filter((stream) => config.streams[stream])
   if (streams.length === 0) return 0
   const planned = await db.transaction().execute(async (trx) => {
+    if (!(await holdRun(trx, run.run_id))) return []
     const submissionIds = await planKind(trx, {
       runId: run.run_id,
       kind: name,

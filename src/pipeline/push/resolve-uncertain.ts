@@ -26,11 +26,12 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
     return
   }
   const known = new Set(await correlationIds(deps, tasks))
-  const attemptedAt = submission.attempted_at ?? submission.planned_at
+  // From when the answer was lost, not from the attempt: a service that was slow to answer is slow to list a task.
+  const lostAt = submission.uncertain_since ?? deps.now()
   const candidates = tasks.filter(
     (task) => !known.has(task.correlationId) && mayBeOurs(deps.contract, submission, task),
   )
-  const waitMs = waitBeforeSending(deps, attemptedAt, candidates)
+  const waitMs = waitBeforeSending(deps, lostAt, candidates)
 
   await deps.db.transaction().execute(async (trx) => {
     if (waitMs > 0) {
@@ -70,9 +71,9 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
   return task.createdAt === null || task.createdAt.getTime() >= attemptedAt.getTime() - clockSkewMs
 }
 
-function waitBeforeSending(deps: Deps, attemptedAt: Date, candidates: Task[]): number {
+function waitBeforeSending(deps: Deps, lostAt: Date, candidates: Task[]): number {
   if (candidates.some(({ phase }) => phase === 'in_flight')) return deps.config.exchange.pollIntervalMs
-  const elapsedMs = deps.now().getTime() - attemptedAt.getTime()
+  const elapsedMs = deps.now().getTime() - lostAt.getTime()
   return Math.max(0, deps.config.push.uncertainGraceMs - elapsedMs)
 }
 

@@ -85,6 +85,7 @@ export async function becomeUncertain(
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     await moveSubmission(trx, submission.submission_id, 'answer_lost', {
+      uncertain_since: deps.now(),
       error_code: reason.code,
       error_message: storableText(reason.message),
     })

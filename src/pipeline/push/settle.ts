@@ -62,10 +62,11 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
   const reason = storableText(error.serviceMessage ?? error.message)
   await deps.db.transaction().execute(async (trx) => {
     const patch = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
-    if ((await moveSubmission(trx, submission.submission_id, 'refused', patch)) === null) return
+    const moved = await moveSubmission(trx, submission.submission_id, 'refused', patch)
+    if (moved === null) return
     await sameOutcome(trx, submission.submission_id, 'rejected', code, reason)
     await applyOutcomes(trx, submission.submission_id, false)
-    await deps.looks.atRun(trx, submission.run_id)
+    await deps.looks.atRun(trx, moved.runId)
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
 }
@@ -74,10 +75,11 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
 export async function settleLost(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const patch = { error_code: 'task_lost', error_message: storableText(error.message), settled_at: deps.now() }
-    if ((await moveSubmission(trx, submission.submission_id, 'task_unknown', patch)) === null) return
+    const moved = await moveSubmission(trx, submission.submission_id, 'task_unknown', patch)
+    if (moved === null) return
     await sameOutcome(trx, submission.submission_id, 'unknown', 'task_lost', 'the service no longer knows the task')
     await applyOutcomes(trx, submission.submission_id, false)
-    await deps.looks.atRun(trx, submission.run_id)
+    await deps.looks.atRun(trx, moved.runId)
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id }, 'submission_lost')
 }
@@ -89,10 +91,11 @@ async function settleAs(
 ): Promise<void> {
   const id = submission.submission_id
   await deps.db.transaction().execute(async (trx) => {
-    if ((await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })) === null) return
+    const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
+    if (moved === null) return
     await decide(trx)
     await applyOutcomes(trx, id, true)
-    await deps.looks.atRun(trx, submission.run_id)
+    await deps.looks.atRun(trx, moved.runId)
   })
   deps.logger.info(
     { run_id: submission.run_id, submission_id: id, correlation_id: submission.correlation_id },

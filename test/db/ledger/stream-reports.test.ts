@@ -146,6 +146,15 @@ describe('a submission that an earlier run left in flight', () => {
     expect(await report('properties')).toMatchObject({ pending: 1, sent: 1, confirmed: 1, rejected: 0 })
   })
 
+  it('does not count as sent when what its row changed to meanwhile is invalid', async () => {
+    await ledger.landChecked('properties', [property('H-1', 'changed')])
+    await ledger.db.updateTable('source_row').set({ invalid_reason: 'wrong' }).execute()
+    await countPending(ledger.db, run)
+    await ledger.settleAll(id, 'confirmed')
+    expect(await ledger.plan(run, mappingKind)).toEqual([])
+    expect(await report('properties')).toMatchObject({ pending: 1, sent: 0, confirmed: 0, invalid: 1 })
+  })
+
   it('balances when its row changed back to what was accepted before', async () => {
     await ledger.settleAll(id, 'confirmed')
     await ledger.landChecked('properties', [property('H-1', 'changed')])

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { planWave } from '../../../src/pipeline/push/plan-wave.ts'
 import { preflight } from '../../../src/pipeline/push/preflight.ts'
@@ -34,6 +34,19 @@ const requiring = (deps: Deps): Deps => ({
   },
 })
 
+/** A transaction on a connection of its own, rolled back at the end. */
+async function blocker() {
+  const client = await ferry.ledger.pool.connect()
+  await client.query('begin')
+  return {
+    client,
+    release: async () => {
+      await client.query('rollback')
+      client.release()
+    },
+  }
+}
+
 describe('a wave', () => {
   it('asks for a look at every submission that it plans, and is over when nothing is under way', async () => {
     await using deps = ferry.deps(nowhere)
@@ -48,6 +61,35 @@ describe('a wave', () => {
     expect(await ferry.wave(deps)).toBe(true)
     await ferry.ledger.settleAll(id, 'confirmed')
     expect(await ferry.wave(deps)).toBe(false)
+  })
+
+  it('is planned once by two looks of which one has lost its lock', async () => {
+    await using deps = ferry.deps(nowhere)
+    await ferry.ledger.startRun()
+    await ferry.ledger.landChecked('properties', [property])
+    const { client, release } = await blocker()
+    await client.query('select from source_row for update')
+    const waves = Promise.all([ferry.wave(deps), ferry.wave(deps)])
+    await vi.waitFor(async () => {
+      const { rows } = await ferry.ledger.pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      expect(rows).toHaveLength(2)
+    })
+    await release()
+    await waves
+    const held = await ferry.ledger.db.selectFrom('submission_row').select('row_id').execute()
+    expect(held).toHaveLength(1)
+  })
+
+  it('plans nothing for a run that has ended', async () => {
+    await using deps = ferry.deps(nowhere)
+    await ferry.ledger.startRun()
+    await ferry.ledger.landChecked('properties', [property])
+    const run = await currentRun()
+    await ferry.ledger.db.updateTable('run').set({ state: 'failed' }).execute()
+    await planWave(deps, run)
+    expect(await ferry.ledger.db.selectFrom('submission').selectAll().execute()).toEqual([])
   })
 
   it('lets dependent rows out once what they require was accepted, and keeps them when it was not', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { type Ferry, openFerry } from './ferry.ts'
@@ -217,6 +218,22 @@ describe('a result file', () => {
     expect((await ferry.submission(id)).state).toBe('settled')
     expect(await outcome('properties', 'H-1')).toEqual(['confirmed', null, true])
     expect([server.count('/old'), server.count('/fresh')]).toEqual([1, 1])
+  })
+
+  it('asks for a look at the run that took the submission over while the file was read', async () => {
+    let next = 0
+    await using server = await fileService((file) => [file('/file')], {
+      '/file': [
+        async (response) => {
+          next = await ferry.ledger.startRun()
+          await ferry.ledger.inTransaction((trx) => adoptUnfinished(trx, next, 'calculators_search'))
+          json(mapped)(response)
+        },
+      ],
+    })
+    await using deps = ferry.deps(server.url)
+    await lookAtSubmission(deps, await sent(deps))
+    expect(await ferry.asked()).toEqual([{ look: `look-at-run ${next}`, inMs: 0 }])
   })
 
   it('that is cut short settles nothing, and is read again', async () => {

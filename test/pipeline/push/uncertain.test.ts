@@ -88,6 +88,23 @@ describe('a POST whose answer was lost', () => {
     expect((await ferry.submission(id)).state).toBe('planned')
   })
 
+  it('waits out the grace from when the answer was lost, however long the POST had taken by then', async () => {
+    const slow: Answer = (response) => {
+      ferry.clock.pass(60_000)
+      reset(response)
+    }
+    await using server = await service({ [post]: [slow, json({ correlationId: second })], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(500)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('uncertain')
+    ferry.clock.pass(29_500)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+  })
+
   it('does not wait for tasks of our own other submissions', async () => {
     await using server = await service({
       [post]: [json({ correlationId: ours }), reset],

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Deps } from '../../../src/pipeline/deps.ts'
+import { lookAtPage } from '../../../src/pipeline/pull/look-at-page.ts'
+import { type Ferry, openFerry } from '../push/ferry.ts'
+import { json, service } from '../push/service.ts'
+import { company, samplePage } from './sample-page.ts'
+
+let ferry: Ferry
+beforeAll(async () => {
+  ferry = await openFerry()
+})
+beforeEach(() => ferry.clear())
+afterAll(() => ferry.close())
+
+/** A page of a settled search, of a run that is under way. */
+async function listed(url: string): Promise<{ pageId: number; runId: number }> {
+  const runId = await ferry.ledger.startRun()
+  const { submission_id } = await ferry.ledger.db
+    .insertInto('submission')
+    .values({ run_id: runId, kind: 'calculators_search', state: 'settled', row_count: 0 })
+    .returning('submission_id')
+    .executeTakeFirstOrThrow()
+  const { page_id } = await ferry.ledger.db
+    .insertInto('search_page')
+    .values({ submission_id, ordinal: 0, url: `${url}/page`, state: 'listed' })
+    .returning('page_id')
+    .executeTakeFirstOrThrow()
+  return { pageId: page_id, runId }
+}
+const stateOf = async (pageId: number) =>
+  (
+    await ferry.ledger.db
+      .selectFrom('search_page')
+      .select('state')
+      .where('page_id', '=', pageId)
+      .executeTakeFirstOrThrow()
+  ).state
+
+describe('a look at a page', () => {
+  it('that breaks off before the run was asked to go on has not loaded the page', async () => {
+    await using server = await service({ '/page': [json(samplePage([company('Aske')]))] })
+    await using deps = ferry.deps(server.url)
+    const { pageId, runId } = await listed(server.url)
+    const cutOff: Deps = {
+      ...deps,
+      looks: { ...deps.looks, atRun: () => Promise.reject(new Error('Connection terminated unexpectedly')) },
+    }
+    await expect(lookAtPage(cutOff, pageId)).rejects.toThrow('Connection terminated unexpectedly')
+    expect(await ferry.asked()).toEqual([])
+    await lookAtPage(deps, pageId)
+    expect(await stateOf(pageId)).toBe('loaded')
+    expect(await ferry.asked()).toEqual([{ look: `look-at-run ${runId}`, inMs: 0 }])
+  })
+
+  it('keeps nothing of a page whose run ended meanwhile', async () => {
+    let arrived = 0
+    await using server = await service({
+      '/page': [
+        async (response) => {
+          arrived += 1
+          await ferry.ledger.db.updateTable('run').set({ state: 'failed' }).execute()
+          json(samplePage([company('Bodil')]))(response)
+        },
+      ],
+    })
+    await using deps = ferry.deps(server.url)
+    const { pageId } = await listed(server.url)
+    await lookAtPage(deps, pageId)
+    expect(arrived).toBe(1)
+    expect(await stateOf(pageId)).toBe('listed')
+    expect(await ferry.ledger.db.selectFrom('company').select('name').where('name', '=', 'Bodil').execute()).toEqual([])
+  })
+})
