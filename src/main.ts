@@ -18,6 +18,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     interrupted.abort()
   })
 }
+// Started with a channel, as the demo starts the sandbox: when whoever started us is gone, we are not wanted either.
+process.on('disconnect', () => interrupted.abort())
+process.channel?.unref()
 // Whoever read our output is gone; the work goes on, and the tables say how it went.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 

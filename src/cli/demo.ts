@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { loadConfig } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { createPool } from '../db/database.ts'
@@ -118,15 +119,16 @@ function whereToLook(cli: Cli, startedAt: Date): void {
     'Everything is in ordinary tables. Two queries to try:',
     '',
     `  npm run -s nightferry -- sql --config config/demo.yaml "`,
-    '    select name, partner_id, variable_name, value_numeric',
+    '    select name, partner_id, period_year, variable_name, value_numeric',
     '    from calculator_values join companies using (company_id)',
-    `    where direction = 'output' and variable_name ilike '%CO2e%' and period_month is null`,
+    `    where direction = 'output' and variable_name = 'Total (kg CO2e)' and period_month is null`,
     '    order by value_numeric desc limit 10"',
     '',
     `  npm run -s nightferry -- sql --config config/demo.yaml "`,
-    '    select period_year, period_month, variable_name, count(*) as hotels, sum(value_numeric) as total',
-    `    from calculator_values where direction = 'input'`,
-    '    group by 1, 2, 3 order by 1, 2, 3 limit 20"',
+    '    select period_year, period_month, title, variable_name, count(*) as hotels, sum(value_numeric) as total',
+    '    from calculator_values join calculators using (calculator_id, period_year, period_month)',
+    `    where direction = 'input' and period_month is not null`,
+    '    group by 1, 2, 3, 4 order by 1, 2, 3, 4 limit 20"',
     '',
     'To connect with a client of your own: npm run -s nightferry -- sql --config config/demo.yaml',
     'prints the psql command and keeps the server up. Then status, runs, submissions and rejected,',
@@ -155,10 +157,17 @@ async function startSandboxProcess(cli: Cli, { hotels, seed }: DemoOptions) {
       '--database',
       databases.sandbox,
     ],
-    { cwd: cli.workingFolder, stdio: ['ignore', 'pipe', 'inherit'], env: { ...cli.environment } },
+    // The channel tells the sandbox when this process is gone, however it went. Ctrl-C is for this process alone, which
+    // stops its own work first: a service that went away at once would fail the run.
+    {
+      cwd: cli.workingFolder,
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+      detached: true,
+      env: { ...cli.environment },
+    },
   )
   let said = ''
-  for await (const line of createInterface({ input: child.stdout })) {
+  for await (const line of createInterface({ input: child.stdout as Readable })) {
     said += line
     if (line === '}') break
   }

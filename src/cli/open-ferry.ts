@@ -24,41 +24,44 @@ export async function openFerry(cli: Cli, config: Config): Promise<Ferry> {
   )
   const logger = createLogger(cli.stderr, config.log.level, secretValues(config))
   const database = await openDatabase(cli, config)
-  const exchange = createExchangeClient({
-    baseUrl: required.baseUrl,
-    apiKey: required.apiKey,
-    contract,
-    concurrency: config.exchange.concurrency,
-    requestsPerSecond: config.exchange.requestsPerSecond,
-    connectTimeoutMs: config.exchange.connectTimeoutMs,
-    headersTimeoutMs: config.exchange.headersTimeoutMs,
-    bodyTimeoutMs: config.exchange.bodyTimeoutMs,
-    maxAnswerBytes: config.exchange.maxAnswerBytes,
-    logger,
-  })
-  const engine = await startEngine(database.url, config, (error) =>
-    logger.error({ error: error.message }, 'queue_error'),
-  )
-  const deps: Deps = {
-    config,
-    required: { ...required, partnerUrl: await database.resolveUrl(required.partnerUrl) },
-    contract,
-    pool: database.pool,
-    db: database.db,
-    exchange,
-    looks: engine.looks,
-    logger,
-    now: cli.now,
+  const opened: (() => Promise<void>)[] = [() => database.close()]
+  const close = async () => {
+    for (const end of opened.reverse()) await end()
   }
-  await engine.work(deps, [nightlySync])
-  return {
-    deps,
-    database,
-    logger,
-    close: async () => {
-      await engine.stop()
-      await exchange.close()
-      await database.close()
-    },
+  try {
+    const exchange = createExchangeClient({
+      baseUrl: required.baseUrl,
+      apiKey: required.apiKey,
+      contract,
+      concurrency: config.exchange.concurrency,
+      requestsPerSecond: config.exchange.requestsPerSecond,
+      connectTimeoutMs: config.exchange.connectTimeoutMs,
+      headersTimeoutMs: config.exchange.headersTimeoutMs,
+      bodyTimeoutMs: config.exchange.bodyTimeoutMs,
+      maxAnswerBytes: config.exchange.maxAnswerBytes,
+      logger,
+    })
+    opened.push(() => exchange.close())
+    const engine = await startEngine(database.url, config, (error) =>
+      logger.error({ error: error.message }, 'queue_error'),
+    )
+    opened.push(() => engine.stop())
+    const deps: Deps = {
+      config,
+      required: { ...required, partnerUrl: await database.resolveUrl(required.partnerUrl) },
+      contract,
+      pool: database.pool,
+      db: database.db,
+      exchange,
+      looks: engine.looks,
+      logger,
+      now: cli.now,
+    }
+    await engine.work(deps, [nightlySync])
+    return { deps, database, logger, close }
+  } catch (error) {
+    // An embedded server that nobody releases would outlive this process.
+    await close()
+    throw error
   }
 }

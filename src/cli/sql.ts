@@ -47,7 +47,9 @@ async function readOnly(url: string, query: string): Promise<{ fields: string[];
   })
   await client.connect()
   try {
-    const result = await client.query<(string | null)[]>({ text: query, rowMode: 'array' })
+    // In the extended protocol the server takes one statement only, so none can make the transaction writable first.
+    const asked = { text: query, rowMode: 'array' as const, queryMode: 'extended' }
+    const result = await client.query<(string | null)[]>(asked)
     return { fields: result.fields.map(({ name }) => name), rows: result.rows }
   } finally {
     await client.end()

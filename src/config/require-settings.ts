@@ -12,7 +12,7 @@ export type Required = {
 
 /**
  * The settings without which nothing can be exchanged.
- * @throws {ConfigError} listing every one that is missing and how to set it.
+ * @throws {ConfigError} listing every one that is missing or no address, and how to set it; never its value.
  */
 export function requireSettings(config: Config): Required {
   const { baseUrl, apiKey, customIdentifierId, groupId } = config.exchange
@@ -29,6 +29,18 @@ export function requireSettings(config: Config): Required {
       const variable = Object.entries(namedVariables).find(([, setting]) => setting === path)?.[0]
       return { path, message: `is not set; set it in the configuration file${variable ? ` or as ${variable}` : ''}` }
     })
+  if (baseUrl !== null && !isAddress(baseUrl, ['http:', 'https:'], false)) {
+    problems.push({
+      path: 'exchange.baseUrl',
+      message: 'is no address; it looks like https://exchange.example.com, without credentials',
+    })
+  }
+  if (config.partner.url !== null && !isAddress(config.partner.url, ['postgres:', 'postgresql:', 'embedded:'], true)) {
+    problems.push({
+      path: 'partner.url',
+      message: 'is no URL; it looks like postgres://user:password@host:5432/database',
+    })
+  }
   if (Object.keys(config.streams).length === 0) {
     problems.push({
       path: 'streams',
@@ -42,7 +54,13 @@ export function requireSettings(config: Config): Required {
     config.partner.url === null ||
     problems.length > 0
   ) {
-    throw new ConfigError('Settings are missing:', problems)
+    throw new ConfigError('Settings are missing or wrong:', problems)
   }
   return { baseUrl, apiKey, customIdentifierId, groupId, partnerUrl: config.partner.url }
+}
+
+function isAddress(text: string, protocols: readonly string[], credentials: boolean): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, username, password } = new URL(text)
+  return protocols.includes(protocol) && (credentials || username + password === '')
 }

@@ -46,19 +46,25 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     superviseIntervalSeconds: Math.min(engine.heartbeatSeconds, 30),
   })
   boss.on('error', onError)
-  await boss.start()
-  for (const name of Object.values(queues)) {
-    await boss.createQueue(name, {
-      notify: true,
-      heartbeatSeconds: engine.heartbeatSeconds,
-      expireInSeconds: 6 * 3600,
-      // Pauses double from a second to the longest; then one a minute, for as long as the configuration tolerates.
-      retryLimit: 6 + Math.ceil(config.exchange.giveUpAfterMs / 1000 / longestPauseSeconds),
-      retryDelay: 1,
-      retryBackoff: true,
-      retryDelayMax: longestPauseSeconds,
-      deleteAfterSeconds: 3600,
-    })
+  try {
+    await boss.start()
+    for (const name of Object.values(queues)) {
+      await boss.createQueue(name, {
+        notify: true,
+        heartbeatSeconds: engine.heartbeatSeconds,
+        expireInSeconds: 6 * 3600,
+        // Pauses double from a second to the longest; then one a minute, for as long as the configuration tolerates.
+        retryLimit: 6 + Math.ceil(config.exchange.giveUpAfterMs / 1000 / longestPauseSeconds),
+        retryDelay: 1,
+        retryBackoff: true,
+        retryDelayMax: longestPauseSeconds,
+        deleteAfterSeconds: 3600,
+      })
+    }
+  } catch (error) {
+    // A start that failed half-way leaves connections and timers that would hold the process up.
+    await boss.stop({ graceful: false, close: true }).catch(() => {})
+    throw error
   }
 
   const looks: Looks = {

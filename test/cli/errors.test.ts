@@ -137,6 +137,24 @@ test.each<[string, Attempt, 1 | 2, RegExp[]]>([
     [/^nightferry: config_invalid: /, /database\.url: is no URL/],
   ],
   [
+    'a partner database URL that is none',
+    { env: { PARTNER_DATABASE_URL: 'reader:hunter22@somewhere' } },
+    2,
+    [/^nightferry: config_invalid: /, /partner\.url: is no URL/],
+  ],
+  [
+    'a base address without a scheme',
+    { env: { EXCHANGE_BASE_URL: 'exchange.example.com' } },
+    2,
+    [/^nightferry: config_invalid: /, /exchange\.baseUrl: is no address/],
+  ],
+  [
+    'a base address with credentials',
+    { env: { EXCHANGE_BASE_URL: 'https://ferry:hunter22@exchange.example.com' } },
+    2,
+    [/^nightferry: config_invalid: /, /exchange\.baseUrl: is no address.*without credentials/],
+  ],
+  [
     'broken YAML',
     { yaml: 'exchange:\n  baseUrl: "http://x\nlog: {}\n' },
     2,

@@ -87,6 +87,14 @@ test('sql refuses to change anything', async () => {
   expect(stderr).toMatch(/read-only transaction/)
 })
 
+test('sql takes one statement, so that none can make the transaction writable for the next', async () => {
+  const query = 'set transaction read write; delete from stream_watermark'
+  const { code, stdout, stderr } = await call('sql', query)
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/^nightferry: 42601: /)
+  expect((await json<object[]>('sql', 'select from stream_watermark')).length).toBeGreaterThan(0)
+})
+
 test('config print gives the configuration in force in both forms, without its secrets', async () => {
   const printed = await json<{ exchange: object; database: object }>('config', 'print')
   expect(printed).toMatchObject({ exchange: { apiKey: '********', baseUrl: world.sandboxUrl, pollIntervalMs: 100 } })

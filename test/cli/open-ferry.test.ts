@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { openCluster } from '../../src/db/embedded/open-cluster.ts'
+import { runningPostmaster } from '../../src/db/embedded/postmaster.ts'
+import { clusterFolder } from '../db/fixtures/cluster-process.ts'
+import { fastSettings } from '../helpers/test-cluster.ts'
+import { demoConfig } from '../helpers/world.ts'
+import { nightferry, workingFolder } from './nightferry-process.ts'
+
+test('stops the embedded server when the queue cannot be opened', async () => {
+  await using place = await clusterFolder()
+  await using folder = await workingFolder()
+  const cluster = await openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings })
+  await cluster.ensureDatabase('nightferry_demo')
+  const client = new pg.Client({ connectionString: cluster.url('nightferry_demo') })
+  await client.connect()
+  await client.query('create schema nightferry_queue; create table nightferry_queue.version (not_what_it_was int)')
+  await client.end()
+  await cluster.release()
+
+  const ended = await nightferry(folder.path, [
+    'run',
+    'nightly-sync',
+    '--config',
+    demoConfig,
+    '--set',
+    `database.folder=${join(place.folder, '..')}`,
+  ])
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(await runningPostmaster(place.data)).toBeUndefined()
+}, 25_000)
