@@ -1,5 +1,6 @@
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
+import { nextTimers } from '../db/runs/next-timer.ts'
 import { storableText } from '../db/storable.ts'
 import type { RunTrigger } from '../db/tables/run.ts'
 import type { Deps } from '../pipeline/deps.ts'
@@ -13,10 +14,11 @@ import { lookAtRun, stopRun } from './look-at-run.ts'
 const queues = { run: 'look-at-run', submission: 'look-at-submission', page: 'look-at-page' } as const
 
 /** `insist`: set on a look that must come again for as long as another holds the lock. */
-type LookData = { id: number; insist?: boolean }
+/** `timer`: set on a look that was put off; void once a newer one was. */
+type LookData = { id: number; insist?: boolean; timer?: number }
 
 /** Answers false when another look was at work and nothing was done. */
-type Look = (id: number) => Promise<boolean>
+type Look = (id: number, timer?: number) => Promise<boolean>
 
 /** The longest pause before a look that failed is tried again, in seconds. */
 const longestPauseSeconds = 60
@@ -71,8 +73,24 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     atRun: async (trx, runId) => {
       await boss.send(queues.run, { id: runId }, { db: fromKysely(trx) })
     },
-    atSubmissions: (trx, ids, delayMs) => sendMany(boss, queues.submission, trx, ids, delayMs),
-    atPages: (trx, ids, delayMs) => sendMany(boss, queues.page, trx, ids, delayMs),
+    atSubmissions: async (trx, ids, delayMs = 0) => {
+      if (ids.length === 0) return
+      const timers =
+        delayMs > 0 ? await nextTimers(trx, ids) : ids.map((id) => ({ submission_id: id, timer: undefined }))
+      const looks = timers.map(({ submission_id, timer }) => ({
+        id: submission_id,
+        ...(timer !== undefined && { timer }),
+      }))
+      await sendMany(boss, queues.submission, trx, looks, delayMs)
+    },
+    atPages: (trx, ids, delayMs) =>
+      sendMany(
+        boss,
+        queues.page,
+        trx,
+        ids.map((id) => ({ id })),
+        delayMs,
+      ),
   }
 
   const work = async (deps: Deps, jobs: readonly Job[]): Promise<void> => {
@@ -90,10 +108,14 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           if (job === undefined) return
           const { data, retryCount } = job as JobWithMetadata<LookData>
           const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look)
+          if (done) return
           // A fresh look may be passed over: whoever holds the lock has a look of its own, which comes again if that
-          // one dies. This one has come again, and the lock may be a dead one's: it must not be the last.
-          if (!done && (retryCount > 0 || data.insist === true)) {
+          // one dies. Not one that has come again, for the lock may be a dead one's; nor one that was put off, for the
+          // lock may be held by a look that finds itself void.
+          if (retryCount > 0 || data.insist === true) {
             await boss.send(queue, { ...data, insist: true }, { startAfter: engine.heartbeatSeconds })
+          } else if (data.timer !== undefined) {
+            await boss.send(queue, data, { startAfter: 1 })
           }
         },
       )
@@ -109,7 +131,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       await lookAtRun(deps, job, id)
       return true
     })
-    await handle(queues.submission, engine.submissionsAtOnce, (id) => lookAtSubmission(deps, id))
+    await handle(queues.submission, engine.submissionsAtOnce, (id, timer) => lookAtSubmission(deps, id, timer))
     await handle(queues.page, config.pull.pagesAtOnce, (id) => lookAtPage(deps, id))
   }
 
@@ -126,14 +148,14 @@ async function sendMany(
   boss: PgBoss,
   queue: string,
   trx: Parameters<typeof fromKysely>[0],
-  ids: readonly number[],
+  looks: readonly LookData[],
   delayMs = 0,
 ): Promise<void> {
-  if (ids.length === 0) return
+  if (looks.length === 0) return
   const startAfter = delayMs > 0 ? { startAfter: new Date(Date.now() + delayMs) } : {}
   await boss.insert(
     queue,
-    ids.map((id) => ({ data: { id }, ...startAfter })),
+    looks.map((data) => ({ data, ...startAfter })),
     { db: fromKysely(trx) },
   )
 }
@@ -141,7 +163,7 @@ async function sendMany(
 /** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */
 async function guarded(deps: Deps, queue: string, job: JobWithMetadata<LookData>, look: Look): Promise<boolean> {
   try {
-    return await look(job.data.id)
+    return await look(job.data.id, job.data.timer)
   } catch (error) {
     const run = await runBehind(deps, queue, job.data.id)
     const final = isFinal(error, run?.trigger) || job.retryCount >= job.retryLimit

@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { Schema } from '../tables/schema.ts'
 
-export type LandedCounts = { read: number; folded: number; unchanged: number; changed: number }
+export type LandedCounts = { folded: number; unchanged: number; changed: number }
 
 const columns = 'partner_id, row_key, content'
 
@@ -33,7 +33,7 @@ export async function landRows(
   await sql`analyze landing`.execute(trx)
   await (foldedKey === undefined ? keepLatest(trx) : foldTogether(trx, stream, foldedKey))
 
-  const { rows } = await sql<{ read: number; distinct: number; changed: number }>`
+  const { rows } = await sql<{ landed: number; distinct: number; changed: number }>`
     with stored as (
       insert into source_row as held (stream, partner_id, row_key, content, desired_hash)
       select ${stream}, partner_id, row_key, content, sha256(convert_to(content::text, 'UTF8'))
@@ -45,14 +45,13 @@ export async function landRows(
       where held.desired_hash is distinct from excluded.desired_hash
       returning 1
     )
-    select (select count(*) from landing) as read,
+    select (select count(*) from landing) as landed,
            (select count(*) from landed) as distinct,
            (select count(*) from stored) as changed`.execute(trx)
-  const counts = rows[0] ?? { read: 0, distinct: 0, changed: 0 }
+  const counts = rows[0] ?? { landed: 0, distinct: 0, changed: 0 }
   await sql`drop table landing, landed`.execute(trx)
   return {
-    read: counts.read,
-    folded: counts.read - counts.distinct,
+    folded: counts.landed - counts.distinct,
     unchanged: counts.distinct - counts.changed,
     changed: counts.changed,
   }
@@ -85,8 +84,14 @@ async function foldTogether(trx: Transaction<Schema>, stream: string, foldedKey:
     select first.partner_id,
            merged.row_key,
            first.content || jsonb_build_object(${foldedKey}::text,
-             jsonb_strip_nulls(coalesce(held.content -> ${foldedKey}::text, '{}') || merged.parts)) as content
+             coalesce(held.content -> ${foldedKey}::text, '{}') || known.parts) as content
     from merged
     join first using (row_key)
-    left join source_row held on held.stream = ${stream} and held.row_key = merged.row_key`.execute(trx)
+    left join source_row held on held.stream = ${stream} and held.row_key = merged.row_key
+    -- A null takes back what was said before; of what was never said it says nothing.
+    cross join lateral (
+      select coalesce(jsonb_object_agg(part.key, part.value), '{}') as parts
+      from jsonb_each(merged.parts) part
+      where part.value <> 'null' or coalesce(held.content -> ${foldedKey}::text, '{}') ? part.key
+    ) known`.execute(trx)
 }

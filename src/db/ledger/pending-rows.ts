@@ -7,7 +7,8 @@ export type PendingRow = {
   stream: StreamName
   partner_id: string
   content: Record<string, unknown>
-  invalid_reason: string | null
+  /** Of the content, in hexadecimal. */
+  hash: string
 }
 
 /**
@@ -16,7 +17,7 @@ export type PendingRow = {
  */
 export async function pendingRows(db: Database, afterRowId: number, limit: number): Promise<PendingRow[]> {
   const { rows } = await sql<PendingRow>`
-    select row_id, stream, partner_id, content, invalid_reason
+    select row_id, stream, partner_id, content, encode(desired_hash, 'hex') as hash
     from source_row
     where row_id > ${afterRowId}
       and accepted_hash is distinct from desired_hash
@@ -28,13 +29,14 @@ export async function pendingRows(db: Database, afterRowId: number, limit: numbe
 /** Stores what preflight found, for rows whose content is still what was judged. */
 export async function storeChecks(
   db: Database,
-  checks: readonly { row_id: number; invalid_reason: string | null }[],
+  checks: readonly { row_id: number; hash: string; invalid_reason: string | null }[],
 ): Promise<void> {
   await sql`
     update source_row
     set invalid_reason = checked.invalid_reason, checked_hash = desired_hash
-    from jsonb_to_recordset(${JSON.stringify(checks)}::jsonb) as checked(row_id bigint, invalid_reason text)
+    from jsonb_to_recordset(${JSON.stringify(checks)}::jsonb) as checked(row_id bigint, hash text, invalid_reason text)
     where source_row.row_id = checked.row_id
+      and source_row.desired_hash = decode(checked.hash, 'hex')
       and (source_row.checked_hash is distinct from source_row.desired_hash
            or source_row.invalid_reason is distinct from checked.invalid_reason)`.execute(db)
 }

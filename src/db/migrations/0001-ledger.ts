@@ -59,6 +59,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       failures integer not null default 0,
       failing_since timestamptz,
       polls integer not null default 0,
+      timer integer not null default 0,
       task_status text,
       task jsonb,
       payload bytea,

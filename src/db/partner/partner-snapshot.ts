@@ -64,8 +64,10 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
       resolve()
     })
   })
+  let bound: string
   try {
     await client.connect()
+    bound = await oldestOpen(client)
     await client.query('begin isolation level repeatable read, read only')
   } catch (error) {
     await client.end().catch(() => {})
@@ -77,18 +79,34 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
   }
   return {
     check: async (delta) => {
-      await deltaSql(client, delta)
+      await deltaSql(client, bound, delta)
     },
-    read: (delta) => readDelta(client, ended, delta),
+    read: (delta) => readDelta(client, ended, bound, delta),
     close: async () => {
       await client.end().catch(() => {})
     },
   }
 }
 
-async function* readDelta(client: pg.Client, ended: Promise<void>, delta: DeltaQuery): DeltaRows {
+/**
+ * The start of the oldest transaction that is open in the partner's database now, or now, as the server prints it.
+ * Transactions of other roles show their start only to members of pg_read_all_stats; for the rest there is the overlap.
+ */
+async function oldestOpen(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ bound: string }>(
+    `select least(clock_timestamp(), min(xact_start))::text as bound
+     from (select xact_start from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+           union all
+           select prepared from pg_prepared_xacts where database = current_database()) open_transaction`,
+  )
+  const bound = rows[0]?.bound
+  if (bound === undefined) throw new Error('the server did not say what time it is')
+  return bound
+}
+
+async function* readDelta(client: pg.Client, ended: Promise<void>, bound: string, delta: DeltaQuery): DeltaRows {
   const cursor = client.query(
-    new Cursor(await deltaSql(client, delta), delta.from === null ? [] : [delta.from], { rowMode: 'array' }),
+    new Cursor(await deltaSql(client, bound, delta), delta.from === null ? [] : [delta.from], { rowMode: 'array' }),
   )
   try {
     for (;;) {
@@ -105,7 +123,7 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, delta: DeltaQ
 }
 
 /** The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are always read. */
-async function deltaSql(client: pg.Client, delta: DeltaQuery): Promise<string> {
+async function deltaSql(client: pg.Client, bound: string, delta: DeltaQuery): Promise<string> {
   const fields = await describe(client, delta)
   const cursorType = fields.get(delta.cursor)
   const missing = [...delta.columns, delta.cursor].filter((column) => !fields.has(column))
@@ -117,12 +135,12 @@ async function deltaSql(client: pg.Client, delta: DeltaQuery): Promise<string> {
   }
   const id = (name: string) => pg.escapeIdentifier(name)
   const columns = delta.columns.map((column) => `s.${id(column)}::text`).join(', ')
-  // A time that lies ahead must not carry the watermark with it: what changes until then would never be read.
+  // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies ahead
+  // may be anything: neither may carry the watermark past what was not seen.
   const type = pgTypeNames[cursorType]
-  const cursor =
-    type === undefined
-      ? `s.${id(delta.cursor)}`
-      : `case when s.${id(delta.cursor)} > now() then now()::${type} else s.${id(delta.cursor)} end`
+  const newest = `${pg.escapeLiteral(bound)}::timestamptz::${type}`
+  const at = `s.${id(delta.cursor)}`
+  const cursor = type === undefined ? at : `case when ${at} > ${newest} then ${newest} else ${at} end`
   const lowest = timeTypes.has(cursorType) ? `$1 - interval '${Math.trunc(delta.overlapMs)} milliseconds'` : '$1'
   const typed = lowest.replace('$1', `$1::${pgTypeNames[cursorType] ?? 'text'}`)
   const lower = pgTypeNames[cursorType] === undefined ? '$1' : typed

@@ -29,6 +29,8 @@ export type SubmissionTable = {
   failures: Generated<number>
   failing_since: Date | null
   polls: Generated<number>
+  /** Number of the newest look that was put off to a later time; older ones are void. */
+  timer: Generated<number>
   task_status: string | null
   task: JSONColumnType<object> | null
   /** The exact body that was sent, compressed with gzip. */

@@ -59,7 +59,7 @@ async function extractStream(deps: Deps, run: Run, snapshot: PartnerSnapshot, na
         .select('watermark')
         .where('stream', '=', name)
         .executeTakeFirst()
-      const seen: Seen = { newestCursor: null, nullCursors: 0 }
+      const seen: Seen = { rows: 0, newestCursor: null, nullCursors: 0 }
       const rows = snapshot.read(deltaOf(deps, name, before?.watermark ?? null))
       const landed = await landRows(client, trx, name, csvLines(name, rows, seen), streamShapes[name].foldedKey)
       const watermark = seen.newestCursor ?? before?.watermark ?? null
@@ -78,26 +78,33 @@ async function extractStream(deps: Deps, run: Run, snapshot: PartnerSnapshot, na
           run_id: run.run_id,
           stream: name,
           ...landed,
+          // Counted at the partner's end: the report compares it with what landed.
+          read: seen.rows,
           null_cursor: seen.nullCursors,
           pending: null,
           watermark_before: before?.watermark ?? null,
           watermark_after: watermark,
         })
         .execute()
-      return { ...landed, nullCursors: seen.nullCursors }
+      return { ...landed, read: seen.rows, nullCursors: seen.nullCursors }
     }),
   )
   logExtracted(deps, run, name, counts)
 }
 
-function logExtracted(deps: Deps, run: Run, stream: StreamName, counts: LandedCounts & { nullCursors: number }): void {
+function logExtracted(
+  deps: Deps,
+  run: Run,
+  stream: StreamName,
+  counts: LandedCounts & { read: number; nullCursors: number },
+): void {
   deps.logger.info({ run_id: run.run_id, stream, ...counts }, 'stream_extracted')
   if (counts.nullCursors > 0) {
     deps.logger.warn({ run_id: run.run_id, stream, rows: counts.nullCursors }, 'rows_without_cursor')
   }
 }
 
-type Seen = { newestCursor: string | null; nullCursors: number }
+type Seen = { rows: number; newestCursor: string | null; nullCursors: number }
 
 /** Rows as COPY's CSV; notes the newest cursor on the way, which the server's order makes the last one. */
 async function* csvLines(stream: StreamName, batches: DeltaRows, seen: Seen): AsyncGenerator<string> {
@@ -105,6 +112,7 @@ async function* csvLines(stream: StreamName, batches: DeltaRows, seen: Seen): As
   for await (const batch of batches) {
     let lines = ''
     for (const values of batch) {
+      seen.rows += 1
       const cursor = values[columns.length] ?? null
       if (cursor === null) seen.nullCursors += 1
       else seen.newestCursor = cursor

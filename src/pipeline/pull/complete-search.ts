@@ -1,3 +1,4 @@
+import { forgetSeen } from '../../db/pull/finish-search.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
@@ -17,11 +18,13 @@ export async function completeSearch(deps: Deps, run: Run): Promise<void> {
     .where('submission.state', '=', 'settled')
     .execute()
   const search = pages[0]
-  if (search === undefined || pages.some(({ state }) => state === 'failed')) return
+  if (search === undefined) return
   const { calculatorTypeIds, minSeenShare } = deps.config.pull
   const partial = search.task_status !== deps.contract.taskStatuses.success
   const result = await deps.db.transaction().execute(async (trx) => {
     const finished = await finishSearch(trx, search.submission_id, { calculatorTypeIds, minSeenShare, partial })
+    // A page that failed will not be loaded any more: what the others have shown is of no use.
+    if (finished.reason === 'pages_not_loaded') await forgetSeen(trx, search.submission_id)
     await trx
       .updateTable('submission')
       .set({ search_result: JSON.stringify(finished) })

@@ -4,6 +4,7 @@ import { withPageLock } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { SearchPage } from '../../db/tables/search-page.ts'
 import { DownloadFailed } from '../../exchange/download-errors.ts'
+import { HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
 import { backOffMs } from '../push/call-failed.ts'
@@ -103,6 +104,12 @@ async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: s
 
 async function freshUrl(deps: Deps, page: ListedPage): Promise<string> {
   if (page.correlation_id === null) return page.url
-  const { pageUrls } = await deps.exchange.getTask(page.correlation_id)
-  return pageUrls[page.ordinal] ?? page.url
+  try {
+    const { pageUrls } = await deps.exchange.getTask(page.correlation_id)
+    return pageUrls[page.ordinal] ?? page.url
+  } catch (error) {
+    // The service has forgotten the task: the page is lost, and the run goes on without it.
+    if (error instanceof HttpError && error.code === 'exchange_not_found') return page.url
+    throw error
+  }
 }

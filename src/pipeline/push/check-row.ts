@@ -118,7 +118,7 @@ function checkOmission(reference: ReferenceIndex, content: RowContent): string |
 function checkInputs(content: RowContent): string | null {
   const period = checkYearAndMonth(content)
   if (period !== null) return period
-  const inputs = content.inputs as Record<string, string>
+  const inputs = content.inputs as Record<string, string | null>
   const fieldTypeIds = Object.keys(inputs)
   if (fieldTypeIds.length === 0) return 'every input is empty: there is nothing to send'
   const malformed = fieldTypeIds.find((id) => !isId(id))

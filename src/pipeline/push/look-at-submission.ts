@@ -10,9 +10,10 @@ import { settle } from './settle.ts'
  * Looks at one submission and does what its state asks for. Safe at any time and any number of times: the look
  * holds the submission's lock, and a step that was done is not done again.
  *
+ * @param timer of a look that was put off: it is void once another was, so that polls do not multiply.
  * @returns false when another look holds the lock, so that nothing was done.
  */
-export async function lookAtSubmission(deps: Deps, submissionId: number): Promise<boolean> {
+export async function lookAtSubmission(deps: Deps, submissionId: number, timer?: number): Promise<boolean> {
   return await withSubmissionLock(deps.pool, submissionId, async (held) => {
     const submission = await deps.db
       .selectFrom('submission')
@@ -21,7 +22,8 @@ export async function lookAtSubmission(deps: Deps, submissionId: number): Promis
       .where('submission_id', '=', submissionId)
       .where('run.state', '=', 'running')
       .executeTakeFirst()
-    if (submission !== undefined) await act(deps, submission, held)
+    if (submission === undefined || (timer !== undefined && timer !== submission.timer)) return
+    await act(deps, submission, held)
   })
 }
 

@@ -19,6 +19,7 @@ export async function preflight(deps: Deps, run: Run): Promise<void> {
     const rows = await pendingRows(deps.db, after, batchRows)
     const checks = rows.map((row) => ({
       row_id: row.row_id,
+      hash: row.hash,
       invalid_reason: checkRow(deps.contract, reference, row.stream, row.partner_id, row.content),
     }))
     if (checks.length > 0) await storeChecks(deps.db, checks)

@@ -108,6 +108,24 @@ describe('an extraction', () => {
     expect(await landed()).toEqual(['H-1', 'H-2', 'late'])
   })
 
+  it('loses no row of a transaction that was open for longer than the overlap', async () => {
+    await hotel('H-1', { at: '2026-01-01T00:00:00Z' })
+    const late = await partner.pool.connect()
+    try {
+      await late.query('begin')
+      await late.query(`insert into hotel (code, name, at) values ('late', 'late', now())`)
+      await hotel('H-2', { at: new Date().toISOString() })
+      const early = await extractNow(ferry, partner, { properties: {} }, { overlapMs: 0 })
+      expect(await landed()).toEqual(['H-1', 'H-2'])
+      expect((await streamOf(early)).watermark_after).not.toBeNull()
+      await late.query('commit')
+    } finally {
+      late.release()
+    }
+    await extractNow(ferry, partner, { properties: {} }, { overlapMs: 0 })
+    expect(await landed()).toEqual(['H-1', 'H-2', 'late'])
+  })
+
   it('compares integer cursors as numbers', async () => {
     await hotel('H-1', { number: '9' })
     await hotel('H-2', { number: '9007199254740993' })

@@ -119,12 +119,12 @@ describe('framework answers', () => {
 })
 
 describe('calculators', () => {
-  it('carry inputs by period as the strings that they are, and the switches once for a property', () => {
+  it('carry inputs by period as the strings that they are, one that was taken back as blank, and the switches once for a property', () => {
     const rows: OutgoingRow[] = [
       {
         stream: 'calculator_inputs',
         partner_id: 'H-1',
-        content: { year: '2025', month: '3', inputs: { [ids.field]: '1234.50', [ids.otherField]: '' } },
+        content: { year: '2025', month: '3', inputs: { [ids.field]: '1234.50', [ids.otherField]: null } },
       },
       { stream: 'calculator_settings', partner_id: 'H-1', content: { automatic_publishing: 'false' } },
       { stream: 'calculator_inputs', partner_id: 'H-1', content: { year: '2024', inputs: { [ids.field]: '9' } } },

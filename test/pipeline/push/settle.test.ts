@@ -73,6 +73,21 @@ describe('a poll', () => {
     },
   )
 
+  it('does not multiply: of two that are to come later only the newest is made', async () => {
+    await using server = await service({ [post]: [accepted], [path]: [task('InProgress'), task('InProgress')] })
+    await using deps = ferry.deps(server.url)
+    const id = await sent(deps)
+    const afterSending = (await ferry.submission(id)).timer
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ polls: 1, timer: afterSending + 1 })
+    await ferry.asked()
+    await lookAtSubmission(deps, id, afterSending)
+    expect(await ferry.submission(id)).toMatchObject({ polls: 1 })
+    expect(await ferry.asked()).toEqual([])
+    await lookAtSubmission(deps, id, afterSending + 1)
+    expect(await ferry.submission(id)).toMatchObject({ polls: 2, timer: afterSending + 2 })
+  })
+
   it.each<[string, Answer]>([
     ['a reset', reset],
     ['no answer in time', () => {}],

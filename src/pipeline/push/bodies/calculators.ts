@@ -39,9 +39,10 @@ function calculatorOf({ content }: OutgoingRow, { contract }: BodyContext): obje
       [names.year]: Number(text(content, 'year')),
       ...(month !== null && { [names.month]: monthName(Number(month)) }),
     },
-    [names.inputs]: Object.entries(content.inputs as Record<string, string>).map(([fieldTypeId, value]) => ({
+    [names.inputs]: Object.entries(content.inputs as Record<string, string | null>).map(([fieldTypeId, value]) => ({
       [names.fieldTypeId]: fieldTypeId,
-      [names.value]: value,
+      // Spec gap: how a stored value is cleared is not shown; a blank one is sent (docs/spec-gaps.md).
+      [names.value]: value ?? '',
     })),
   }
 }
