@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { readableJson } from './readable.ts'
 
 /** What a verb is given of the process it runs in; only main.ts reads it from the process. */
 export type Cli = {
@@ -26,7 +27,7 @@ export function printLine(to: Writable, line = ''): void {
 }
 
 export function printJson(to: Writable, value: unknown): void {
-  to.write(`${JSON.stringify(value, null, 2)}\n`)
+  to.write(`${readableJson(JSON.stringify(value, null, 2))}\n`)
 }
 
 /** Ends when SIGINT or SIGTERM comes. Holds the process up meanwhile: an abort signal alone would let it end. */

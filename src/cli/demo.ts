@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { withoutSettings } from '../config/environment.ts'
 import { loadConfig } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { createPool } from '../db/database.ts'
@@ -163,7 +164,7 @@ async function startSandboxProcess(cli: Cli, { hotels, seed }: DemoOptions) {
       cwd: cli.workingFolder,
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       detached: true,
-      env: { ...cli.environment },
+      env: withoutSettings(cli.environment),
     },
   )
   let said = ''

@@ -107,9 +107,13 @@ export async function reach(url: string): Promise<void> {
     await client.connect()
   } catch (error) {
     const { host, pathname } = new URL(url)
+    // A slash in a password that is not written as %2F ends the host, and the password stands in the path.
+    const place = pathname.includes('@')
+      ? 'an address whose password holds a bare slash (write %2F)'
+      : `${host}${pathname}`
     const { message, code } = error as { message?: string; code?: string }
     throw new DatabaseUnreachable(
-      `Nightferry's database at ${host}${pathname} cannot be reached: ${message || code}. Check database.url (DATABASE_URL), and that the server is up.`,
+      `Nightferry's database at ${place} cannot be reached: ${message || code}. Check database.url (DATABASE_URL), and that the server is up.`,
       { cause: error },
     )
   } finally {

@@ -7,7 +7,21 @@ const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u206
 
 /** Text as it is safe to show on a terminal: unsafe characters become visible escapes. */
 export function readable(text: string): string {
-  return text.replaceAll(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replaceAll(unsafe, escaped)
+}
+
+/** JSON as it is safe to show on a terminal: equal, with every unsafe character escaped, also those that JSON need not escape. */
+export function readableJson(json: string): string {
+  return json.replaceAll(unsafe, (character) => (character === '\n' ? character : escaped(character)))
+}
+
+/** A log line as it is safe to show: JSON and the pretty printer escape what is below U+0080, and colours stay. */
+export function readableLog(line: string): string {
+  return line.replaceAll(unsafe, (character) => (character < '\u007f' ? character : escaped(character)))
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 /** The same, cut to a width in characters. */

@@ -5,6 +5,7 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, prin
 import { followRun } from './follow-run.ts'
 import { readConfig } from './open-database.ts'
 import { type Ferry, openFerry } from './open-ferry.ts'
+import { readable } from './readable.ts'
 import { renderReport } from './render-report.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -32,8 +33,9 @@ export async function runToEnd(cli: Cli, { deps }: Ferry, json: boolean): Promis
   const ended = await followRun(cli, deps.db, started.run_id)
   if (ended.state === 'failed') {
     if (json) printJson(cli.stdout, { run_id: ended.run_id, verdict: 'failed', failure: ended.failure })
-    printLine(cli.stderr, `Run ${ended.run_id} failed at the step ${ended.failure?.step} (${ended.failure?.code}):`)
-    printLine(cli.stderr, `  ${ended.failure?.message}`)
+    const { step, code, message } = ended.failure ?? { step: ended.step, code: 'unknown', message: '' }
+    printLine(cli.stderr, `Run ${ended.run_id} failed at the step ${step} (${readable(code)}):`)
+    printLine(cli.stderr, `  ${readable(message)}`)
     return exitCodes.failed
   }
   const report = ended.report as RunReport

@@ -17,9 +17,10 @@ import { withDatabase } from './with-database.ts'
  * with a client of one's own, and keeps an embedded server up until it is interrupted.
  */
 export async function sql(cli: Cli, query: string | undefined, options: CommonOptions): Promise<ExitCode> {
-  return await withDatabase(cli, options, async ({ url }) => {
+  return await withDatabase(cli, options, async ({ url, cluster }) => {
     if (query === undefined) {
-      printLine(cli.stdout, `psql '${url}'`)
+      // Nobody but us knows the embedded server's password; that of another server is no secret of ours to show.
+      printLine(cli.stdout, `psql '${(cluster === null ? withoutPassword(url) : url).replaceAll("'", '%27')}'`)
       printLine(cli.stderr, 'The views are in the schema nightferry. Ctrl-C ends this, and an embedded server with it.')
       await untilInterrupted(cli)
       return exitCodes.well
@@ -35,6 +36,13 @@ export async function sql(cli: Cli, query: string | undefined, options: CommonOp
   })
 }
 
+function withoutPassword(text: string): string {
+  const url = new URL(text)
+  url.password = ''
+  for (const name of ['password', 'sslpassword']) url.searchParams.delete(name)
+  return url.href
+}
+
 /** Every value as the server prints it. */
 const asText: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
 
@@ -47,8 +55,15 @@ async function readOnly(url: string, query: string): Promise<{ fields: string[];
   })
   await client.connect()
   try {
-    // In the extended protocol the server takes one statement only, so none can make the transaction writable first.
-    const asked = { text: query, rowMode: 'array' as const, queryMode: 'extended' }
+    // In a transaction of ours that has asked something already, and by the extended protocol, which takes one
+    // statement: none can make it writable, or end it and begin another that is.
+    await client.query('begin read only')
+    await client.query('select 1')
+    const asked: pg.QueryArrayConfig & { queryMode: 'extended' } = {
+      text: query,
+      rowMode: 'array',
+      queryMode: 'extended',
+    }
     const result = await client.query<(string | null)[]>(asked)
     return { fields: result.fields.map(({ name }) => name), rows: result.rows }
   } finally {

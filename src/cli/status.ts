@@ -1,6 +1,6 @@
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
-import { moment } from './readable.ts'
+import { moment, readable } from './readable.ts'
 import { table } from './table.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -20,7 +20,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
         ? 'There was no run yet. nightferry run nightly-sync starts one.'
         : `Last run: ${last.run_id}, started ${moment(last.started_at)} UTC, ${last.state === 'running' ? `under way at the step ${last.step}` : `${last.state}, ${last.verdict}`}`,
     )
-    if (last?.failure) printLine(cli.stdout, `  ${last.failure.code}: ${last.failure.message}`)
+    if (last?.failure) printLine(cli.stdout, readable(`  ${last.failure.code}: ${last.failure.message}`))
     if (streams.length === 0) return exitCodes.well
     printLine(cli.stdout)
     printLine(

@@ -4,7 +4,8 @@ import { readable } from './readable.ts'
 export type Cell = string | number | null
 
 /** A table for a terminal: numbers to the right, text to the left, wide scripts counted as wide. */
-export function table(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
+export function table(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const headers = columns.map(readable)
   const texts = rows.map((row) => row.map((cell) => (cell === null ? '–' : readable(String(cell)))))
   const widths = headers.map((header, column) =>
     Math.max(stringWidth(header), ...texts.map((row) => stringWidth(row[column] ?? ''))),

@@ -27,7 +27,11 @@ export function loadConfig({ file, environment, overrides = [] }: ConfigSources)
   for (const [path, text] of fromFlags(overrides, problems)) setAt(merged, path, valueFromText(path, text))
 
   const checked = settings.safeParse(merged)
-  if (!checked.success) problems.push(...checked.error.issues.map(problemOf))
+  if (!checked.success) {
+    // A reference that was not resolved is told once, not also for what its text is not.
+    const told = new Set(problems.map(({ path }) => path))
+    problems.push(...checked.error.issues.map(problemOf).filter(({ path }) => !told.has(path)))
+  }
   if (!checked.success || problems.length > 0) {
     throw new ConfigError(`The configuration ${file === null ? '' : `in ${file} `}cannot be used:`, problems)
   }

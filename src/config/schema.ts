@@ -7,6 +7,12 @@ const count = (text: string, value: number, min: number, max: number) =>
 const bytes = (text: string, value: number) => z.number().int().min(1024).default(value).describe(`${text} Bytes.`)
 const optionalText = (text: string) => z.string().min(1).nullable().default(null).describe(text)
 
+function isServiceAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, username, password } = new URL(text)
+  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === ''
+}
+
 /** The kinds of row that a partner can deliver, in the order in which a person thinks of them. */
 export const streamNames = [
   'properties',
@@ -46,9 +52,13 @@ const section = <T extends z.ZodRawShape>(shape: T, text: string) =>
 export const settings = z.strictObject({
   exchange: section(
     {
-      baseUrl: optionalText(
-        'Base address of the Bulk Data Exchange Service, without /api. Environment: EXCHANGE_BASE_URL.',
-      ),
+      baseUrl: z
+        .string()
+        .min(1)
+        .refine(isServiceAddress, 'must be an http or https address without user and password')
+        .nullable()
+        .default(null)
+        .describe('Base address of the Bulk Data Exchange Service, without /api. Environment: EXCHANGE_BASE_URL.'),
       apiKey: optionalText(
         'API key. Keep it out of the file: EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE naming a file.',
       ),

@@ -36,14 +36,34 @@ export async function readAnswer(body: Dispatcher.ResponseData['body'], limits: 
   }
 }
 
+/** Frameworks nest some 15 levels deep. JSON.parse takes any depth, but writing such a value again, or storing it, fails. */
+const maxDepth = 200
+
+function nestsDeeper(json: Buffer, limit: number): boolean {
+  let depth = 0
+  let inText = false
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (inText) {
+      if (byte === 0x5c) at++
+      else if (byte === 0x22) inText = false
+    } else if (byte === 0x22) inText = true
+    else if (byte === 0x5b || byte === 0x7b) {
+      if (++depth > limit) return true
+    } else if (byte === 0x5d || byte === 0x7d) depth--
+  }
+  return false
+}
+
 /**
  * Parses an answer as JSON in UTF-8.
- * @throws {AnswerFormatError} for HTML, an empty body, a coding nobody asked for, or bytes that are no UTF-8, which a
+ * @throws {AnswerFormatError} for HTML, nesting that no answer has, an empty body, a coding nobody asked for, or bytes that are no UTF-8, which a
  * lenient decoder would alter silently.
  */
 export function parseAnswer(bytes: Buffer, headers: Dispatcher.ResponseData['headers']): unknown {
   const coding = headerText(headers['content-encoding'])
   if (coding !== undefined && coding !== 'identity') throw new AnswerFormatError(`the answer is coded as ${coding}`)
+  if (nestsDeeper(bytes, maxDepth)) throw new AnswerFormatError(`the answer nests deeper than ${maxDepth} levels`)
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (cause) {

@@ -5,6 +5,9 @@ import { idOf, objectOf } from './wire-value.ts'
 /** Answered by the service's own gate after it may have queued the request: the outcome is in the redirect's target. */
 const seeOther = 303
 
+/** Stored under an index and put into a path: an id of another form could be neither kept nor asked for. */
+const usableId = /^(?!\.+$)[\u0021-\u007e]{1,200}$/
+
 /**
  * The correlation id of an accepted submission. Specification: What the service does.
  * @throws {AnswerFormatError} when the answer has none.
@@ -12,7 +15,9 @@ const seeOther = 303
 export function decodeSubmitted(contract: Contract, json: unknown): { correlationId: string } {
   const name = contract.names.submitted.correlationId
   const correlationId = idOf(objectOf(json)?.[name])
-  if (correlationId === null) throw new AnswerFormatError(`the answer to a submission has no ${name}`)
+  if (correlationId === null || !usableId.test(correlationId)) {
+    throw new AnswerFormatError(`the answer to a submission has no usable ${name}`)
+  }
   return { correlationId }
 }
 

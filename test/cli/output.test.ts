@@ -81,6 +81,15 @@ test('sql --json gives every value as the string that the server prints', async 
   ])
 })
 
+test.each([
+  'commit; begin read write; create table public.written (a int); commit',
+  'do $$ begin commit; set transaction read write; create table public.written (a int); end $$',
+  "select set_config('transaction_read_only', 'off', false)",
+])('sql stays read-only, whatever is asked: %s', async (query) => {
+  expect(await call('sql', query)).toMatchObject({ code: 1, stdout: '' })
+  expect(await json('sql', "select to_regclass('public.written') as found")).toEqual([{ found: null }])
+})
+
 test('sql refuses to change anything', async () => {
   const { code, stdout, stderr } = await call('sql', 'delete from source_row')
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })

@@ -225,3 +225,12 @@ test('wants the group only when calculators are sent', () => {
   expect(paths(`properties: ${stream}`)).not.toContain('exchange.groupId')
   expect(paths(`properties: ${stream}, calculator_inputs: ${stream}`)).toContain('exchange.groupId')
 })
+
+test.each(['ftp://bulk.example', 'bulk.example', 'https://user:geheim@bulk.example'])(
+  'refuses the base address %s and does not repeat it',
+  (baseUrl) => {
+    const found = problems(`exchange: { baseUrl: "${baseUrl}" }`)
+    expect(found.map(({ path }) => path)).toEqual(['exchange.baseUrl'])
+    expect(JSON.stringify(found)).not.toContain('geheim')
+  },
+)

@@ -1,4 +1,4 @@
-import { chmod, cp, lstat, mkdir, readFile, readlink, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, cp, lstat, mkdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createMissingSymlinks, platformPackage } from '../../src/db/embedded/binaries.ts'
@@ -92,6 +92,23 @@ test('works where everything is made under umask 077', async () => {
     await cluster.release()
   } finally {
     process.umask(before)
+  }
+})
+
+test.runIf(isRoot)('as root, refuses a folder that others may write, and touches nothing that it names', async () => {
+  await using place = await clusterFolder()
+  const victim = join(place.parent, 'victim')
+  await writeFile(victim, 'kept', { mode: 0o600 })
+  await mkdir(place.folder, { recursive: true })
+  await symlink(victim, join(place.folder, 'server.log'))
+  await symlink(victim, join(place.folder, 'server.conf'))
+  const nobody = 65_534
+  for (const open of [() => chmod(place.folder, 0o777), () => chown(place.folder, nobody, nobody)]) {
+    await open()
+    const opened = openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings })
+    await expect(opened).rejects.toThrow(/root must not trust it/)
+    expect(await readFile(victim, 'utf8')).toBe('kept')
+    expect(await lstat(victim)).toMatchObject({ uid: 0, mode: 0o100600 })
   }
 })
 

@@ -129,6 +129,16 @@ describe('reading from the service', () => {
     expect(await rejection(client.getGroups())).toMatchObject({ code: 'exchange_answer_malformed' })
   })
 
+  it('refuses an answer that nests deeper than could be stored, brackets in texts not counted', async () => {
+    const levels = 20_000
+    const deep = `[${'['.repeat(levels)}${']'.repeat(levels)}]`
+    const answers = [deep, JSON.stringify([{ id: 'a', name: `\\"${'[{'.repeat(levels)}` }])]
+    await using server = await httpServer((_request, response) => response.end(answers.shift()))
+    await using client = testClient(server.url)
+    expect((await rejection(client.getGroups())).message).toMatch(/nests deeper than 200 levels/)
+    expect(await client.getGroups()).toHaveLength(1)
+  })
+
   it('refuses the task of another correlation id', async () => {
     await using server = await httpServer((_request, response) =>
       sendJson(response, { correlationId: 'c2', status: 'Success' }),

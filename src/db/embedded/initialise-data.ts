@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { appendFile, chmod, chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedPostgresError, indent } from './embedded-postgres-error.ts'
@@ -39,8 +39,9 @@ export async function initialiseData(
     const passwordFile = join(unfinished, 'password')
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
     if (account !== undefined) {
-      await chown(unfinished, account.uid, account.gid)
+      // The folder last: from then on its names are the account's, and may lead anywhere.
       await chown(passwordFile, account.uid, account.gid)
+      await chown(unfinished, account.uid, account.gid)
     }
     await initdb(binaries, join(unfinished, 'data'), passwordFile, account, durable)
     await keepPassword(home, password)
@@ -81,7 +82,12 @@ async function initdb(
       `initdb could not make a database under ${data}. Free space there, or put what it names right; or set DATABASE_URL.${indent(output)}`,
     )
   }
-  await appendFile(join(data, 'postgresql.conf'), `\ninclude = '../server.conf'\n`)
+  // As the account, not as root: the file lies among the account's own, where a name may lead anywhere.
+  const include = `printf "\\ninclude = '../server.conf'\\n" >> "$1"`
+  const appended = await runProgram('/bin/sh', ['-c', include, 'sh', join(data, 'postgresql.conf')], account)
+  if (appended.status !== 0) {
+    throw new EmbeddedPostgresError(`postgresql.conf under ${data} cannot be written.${indent(appended.output)}`)
+  }
 }
 
 /** Kept before the data appear, so that data never exist without their password. */

@@ -80,7 +80,23 @@ async function makeFolder(folder: string): Promise<string> {
   if (made !== undefined) {
     for (let each = folder; each.length >= made.length; each = dirname(each)) await chmod(each, 0o755)
   }
-  return realpath(folder)
+  const real = await realpath(folder)
+  await refuseStrangersFolder(real)
+  return real
+}
+
+/**
+ * As root we write, chown and delete by name in this folder, and believe its location.txt: whoever else may write
+ * there could turn each of these on any file of the system.
+ */
+async function refuseStrangersFolder(folder: string): Promise<void> {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid, mode } = await stat(folder)
+  if (uid === 0 && (mode & 0o002) === 0 && ((mode & 0o020) === 0 || gid === 0)) return
+  const whose = uid === 0 ? 'may be written by others than root' : `belongs to user ${uid}`
+  throw new EmbeddedPostgresError(
+    `${folder} ${whose}, and root must not trust it. Run as that user, close the folder (chmod go-w), choose another database.folder, or set DATABASE_URL.`,
+  )
 }
 
 type Opened = {

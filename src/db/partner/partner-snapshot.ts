@@ -49,8 +49,7 @@ const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknow
  * @throws {PartnerDatabaseError} `partner_unreachable`, naming host and database but never the password.
  */
 export async function openPartnerSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
-  const client = new pg.Client({
-    connectionString: options.url,
+  const client = clientOf(options.url, {
     application_name: 'nightferry extract',
     connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
     statement_timeout: options.statementTimeoutMs,
@@ -71,11 +70,7 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
     await client.query('begin isolation level repeatable read, read only')
   } catch (error) {
     await client.end().catch(() => {})
-    throw new PartnerDatabaseError(
-      'partner_unreachable',
-      `The partner's database at ${placeOf(options.url)} cannot be read: ${reasonOf(error)}. Check partner.url (PARTNER_DATABASE_URL), and that its server is up.`,
-      { cause: error },
-    )
+    throw unreachable(options.url, error)
   }
   return {
     check: async (delta) => {
@@ -86,6 +81,23 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
       await client.end().catch(() => {})
     },
   }
+}
+
+/** The driver reads the URL here, and throws what it thinks of it. */
+function clientOf(url: string, settings: pg.ClientConfig): pg.Client {
+  try {
+    return new pg.Client({ ...settings, connectionString: url })
+  } catch (error) {
+    throw unreachable(url, error)
+  }
+}
+
+function unreachable(url: string, error: unknown): PartnerDatabaseError {
+  return new PartnerDatabaseError(
+    'partner_unreachable',
+    `The partner's database at ${placeOf(url)} cannot be read: ${reasonOf(error)}. Check partner.url (PARTNER_DATABASE_URL), and that its server is up.`,
+    { cause: error },
+  )
 }
 
 /**
@@ -179,7 +191,10 @@ function queryFailed(delta: DeltaQuery, error: unknown): PartnerDatabaseError {
 function placeOf(url: string): string {
   if (!URL.canParse(url)) return 'an address that is no URL'
   const { host, pathname } = new URL(url)
-  return `${host}${pathname}`
+  // A slash in a password that is not written as %2F ends the host, and the password stands in the path.
+  return pathname.includes('@')
+    ? 'an address whose user or password holds a slash that is not written as %2F'
+    : `${host}${pathname}`
 }
 
 function reasonOf(error: unknown): string {

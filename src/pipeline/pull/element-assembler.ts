@@ -22,7 +22,7 @@ export class ElementAssembler {
   #size = 0
   #value: unknown
 
-  constructor(limits: PageLimits) {
+  constructor(limits: Pick<PageLimits, 'maxElementSize'>) {
     this.#maxSize = limits.maxElementSize
   }
 

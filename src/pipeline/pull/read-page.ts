@@ -8,11 +8,21 @@ import type { PageLimits } from './page-limits.ts'
 export type PageElementKind = 'customProperty' | 'calculatorVariable' | 'company'
 
 /** One element of one of the page's lists, not yet judged. */
-export type PageElement = {
-  kind: PageElementKind
+export type PageElement = ListElement<PageElementKind>
+
+export type ListElement<K> = {
+  kind: K
   value: unknown
   /** Position in its list, from 0. */
   ordinal: number
+}
+
+export type ListsOptions<K> = {
+  /** The top-level lists to read, by their name. */
+  lists: ReadonlyMap<string, K>
+  /** The list that must be there; null: none. */
+  required: string | null
+  limits: Pick<PageLimits, 'maxDepth' | 'maxElementSize'>
 }
 
 /** Bytes parsed at once: a body may hand over chunks of any size, and the tokens of one piece are held together. */
@@ -33,7 +43,24 @@ export async function* readPage(
   body: AsyncIterable<Uint8Array>,
   { contract, limits }: { contract: Contract; limits: PageLimits },
 ): AsyncGenerator<PageElement, void, undefined> {
-  const page = new PageReader(contract, limits)
+  const names = contract.names.calculatorsPage
+  const lists = new Map<string, PageElementKind>([
+    [names.customProperties, 'customProperty'],
+    [names.calculatorVariables, 'calculatorVariable'],
+    [names.companies, 'company'],
+  ])
+  yield* readLists(body, { lists, required: names.companies, limits })
+}
+
+/**
+ * Reads the elements of a document's top-level lists as it arrives, holding one element at a time.
+ * @throws {PageFormatError} as `readPage` does.
+ */
+export async function* readLists<K>(
+  body: AsyncIterable<Uint8Array>,
+  options: ListsOptions<K>,
+): AsyncGenerator<ListElement<K>, void, undefined> {
+  const page = new ListReader(options)
   for await (const chunk of body) {
     for (let start = 0; start < chunk.byteLength; start += pieceBytes) {
       yield* page.read(chunk.subarray(start, start + pieceBytes))
@@ -42,44 +69,41 @@ export async function* readPage(
   yield* page.end()
 }
 
-class PageReader {
+class ListReader<K> {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true })
   readonly #parse = jsonParser({ packValues: false })
-  readonly #kinds: Map<string, PageElementKind>
-  readonly #companies: string
-  readonly #limits: PageLimits
+  readonly #kinds: ReadonlyMap<string, K>
+  readonly #required: string | null
+  readonly #limits: ListsOptions<K>['limits']
   readonly #element: ElementAssembler
   readonly #seen = new Set<string>()
   #characters = 0
   #depth = 0
   #closed = false
   #key = ''
-  #kind: PageElementKind | undefined
+  #kind: K | undefined
   #ordinal = 0
 
-  constructor(contract: Contract, limits: PageLimits) {
-    const names = contract.names.calculatorsPage
-    this.#kinds = new Map([
-      [names.customProperties, 'customProperty'],
-      [names.calculatorVariables, 'calculatorVariable'],
-      [names.companies, 'company'],
-    ])
-    this.#companies = names.companies
+  constructor({ lists, required, limits }: ListsOptions<K>) {
+    this.#kinds = lists
+    this.#required = required
     this.#limits = limits
     this.#element = new ElementAssembler(limits)
   }
 
-  *read(bytes: Uint8Array): Generator<PageElement, void, undefined> {
+  *read(bytes: Uint8Array): Generator<ListElement<K>, void, undefined> {
     const text = this.#decode(bytes)
     yield* this.#walk(this.#tokens(text))
     this.#characters += text.length
   }
 
-  *end(): Generator<PageElement, void, undefined> {
+  *end(): Generator<ListElement<K>, void, undefined> {
     yield* this.#walk(this.#tokens(this.#decode()))
     yield* this.#walk(this.#tokens(none))
     if (!this.#closed) throw this.#refusal('it ends before the document does')
-    if (!this.#seen.has(this.#companies)) throw this.#refusal(`it has no list "${this.#companies}"`)
+    if (this.#required !== null && !this.#seen.has(this.#required)) {
+      throw this.#refusal(`it has no list "${this.#required}"`)
+    }
   }
 
   #decode(bytes?: Uint8Array): string {
@@ -100,7 +124,7 @@ class PageReader {
     }
   }
 
-  *#walk(tokens: Token[]): Generator<PageElement, void, undefined> {
+  *#walk(tokens: Token[]): Generator<ListElement<K>, void, undefined> {
     for (const token of tokens) {
       const { name } = token
       const opens = name === 'startObject' || name === 'startArray'

@@ -1,36 +1,28 @@
 import type { Readable } from 'node:stream'
-import chain from 'stream-chain'
-import { parser } from 'stream-json'
-import { pick } from 'stream-json/filters/pick.js'
-import { streamArray } from 'stream-json/streamers/stream-array.js'
+import { PageFormatError } from '../pull/page-format-error.ts'
+import type { PageLimits } from '../pull/page-limits.ts'
+import { readLists } from '../pull/read-page.ts'
 
-/** The result file of an import is no JSON document, or ends before it is whole. */
+/** The result file of an import is no JSON document, ends before it is whole, or holds an element that is too large. */
 export class ResultFileError extends Error {
   readonly code = 'result_file_malformed'
 }
 
 /**
  * The elements of a result file's top-level list, one at a time: a file names up to every company of its request.
- * Invalid UTF-8 is an error, never a replacement character.
- * @throws {ResultFileError} when the document is malformed or cut short.
+ * Invalid UTF-8 is an error, never a replacement character. Memory does not depend on what the file holds.
+ * @throws {ResultFileError} when the document is malformed, cut short or beyond the limits.
  */
-export async function* readResultFile(body: Readable, list: string): AsyncGenerator<unknown> {
-  const elements = chain([
-    body,
-    strictUtf8(),
-    parser({ streamValues: false }),
-    pick({ filter: list, once: true }),
-    streamArray(),
-  ])
+export async function* readResultFile(
+  body: Readable,
+  list: string,
+  limits: Pick<PageLimits, 'maxDepth' | 'maxElementSize'>,
+): AsyncGenerator<unknown> {
   try {
-    for await (const element of elements as AsyncIterable<{ value: unknown }>) yield element.value
+    const elements = readLists(body, { lists: new Map([[list, 'element']]), required: null, limits })
+    for await (const { value } of elements) yield value
   } catch (error) {
-    if (body.errored) throw body.errored
-    throw new ResultFileError(`the result file is malformed: ${(error as Error).message}`, { cause: error })
+    if (!(error instanceof PageFormatError)) throw error
+    throw new ResultFileError(`the result file is malformed: ${error.message}`, { cause: error })
   }
-}
-
-function strictUtf8(): (chunk: Uint8Array) => string {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  return (chunk) => decoder.decode(chunk, { stream: true })
 }

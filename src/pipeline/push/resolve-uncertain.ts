@@ -1,9 +1,11 @@
+import { sql } from 'kysely'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
-import { callFailed, callSucceeded } from './call-failed.ts'
+import { StopRun } from '../stop-run.ts'
+import { callFailed } from './call-failed.ts'
 import { requestOf } from './kinds.ts'
 import { moveSubmission } from './move-submission.ts'
 import { unauthorized } from './send.ts'
@@ -15,6 +17,8 @@ const clockSkewMs = 300_000
  * Decides what becomes of a POST whose answer was lost. While a task that may be ours is unfinished, nothing is
  * sent. Once none is, and enough time has passed for a task to be listed, the same payload goes out again: the
  * requests are upserts, so a second one after the first is harmless, while two at once are not.
+ *
+ * @throws {StopRun} when answers to its POST go on being lost for as long as the configuration tolerates.
  */
 export async function resolveUncertain(deps: Deps, submission: Submission): Promise<void> {
   let tasks: Task[]
@@ -32,18 +36,18 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
     (task) => !known.has(task.correlationId) && mayBeOurs(deps.contract, submission, task),
   )
   const waitMs = waitBeforeSending(deps, lostAt, candidates)
+  const failingSince = submission.failing_since ?? deps.now()
+  if (waitMs <= 0) giveUpOnLostAnswers(deps, submission, failingSince)
+  // Only an answer to the POST ends its failing: a list that can be read says nothing about it.
+  const listed = { failures: 0, failing_since: failingSince }
 
   await deps.db.transaction().execute(async (trx) => {
     if (waitMs > 0) {
-      await trx
-        .updateTable('submission')
-        .set(callSucceeded)
-        .where('submission_id', '=', submission.submission_id)
-        .execute()
+      await trx.updateTable('submission').set(listed).where('submission_id', '=', submission.submission_id).execute()
       await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs)
       return
     }
-    const patch = { ...callSucceeded, repeats: submission.repeats + 1 }
+    const patch = { ...listed, repeats: submission.repeats + 1 }
     const moved = await moveSubmission(trx, submission.submission_id, 'cleared', patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [submission.submission_id])
   })
@@ -71,6 +75,17 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
   return task.createdAt === null || task.createdAt.getTime() >= attemptedAt.getTime() - clockSkewMs
 }
 
+/** It was sent again since its first answer was lost, and the answers are lost still: another time will not mend it. */
+function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, failingSince: Date): void {
+  const sentAgain = submission.attempted_at !== null && submission.attempted_at > failingSince
+  const failingMs = now().getTime() - failingSince.getTime()
+  if (!sentAgain || failingMs < config.exchange.giveUpAfterMs) return
+  throw new StopRun(
+    submission.error_code ?? 'submission_uncertain',
+    `${submission.error_message ?? 'The answers to a submission were lost'}. Given up after ${Math.round(failingMs / 1000)} seconds; the next run goes on from here`,
+  )
+}
+
 function waitBeforeSending(deps: Deps, lostAt: Date, candidates: Task[]): number {
   if (candidates.some(({ phase }) => phase === 'in_flight')) return deps.config.exchange.pollIntervalMs
   const elapsedMs = deps.now().getTime() - lostAt.getTime()
@@ -78,15 +93,9 @@ function waitBeforeSending(deps: Deps, lostAt: Date, candidates: Task[]): number
 }
 
 async function correlationIds(deps: Deps, tasks: Task[]): Promise<string[]> {
-  if (tasks.length === 0) return []
-  const rows = await deps.db
-    .selectFrom('submission')
-    .select('correlation_id')
-    .where(
-      'correlation_id',
-      'in',
-      tasks.map(({ correlationId }) => correlationId),
-    )
-    .execute()
-  return rows.flatMap(({ correlation_id }) => correlation_id ?? [])
+  // One parameter, however long the list: a statement takes 65,535. What Postgres cannot store is none of ours.
+  const ids = tasks.map(({ correlationId }) => correlationId).filter((id) => !id.includes('\0') && id.isWellFormed())
+  const { rows } = await sql<{ correlation_id: string }>`
+    select correlation_id from submission where correlation_id = any(${ids}::text[])`.execute(deps.db)
+  return rows.map(({ correlation_id }) => correlation_id)
 }

@@ -1,4 +1,5 @@
 import type { Contract } from '../../exchange/contract.ts'
+import { maxPartnerIdLength } from '../delta/stream-rows.ts'
 
 /** What a result file says of one company. */
 export type CompanyOutcome = {
@@ -18,7 +19,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 export function mappingOutcome(contract: Contract, element: unknown): CompanyOutcome | null {
   const names = contract.names.companyMappingsResult
   const fields = fieldsOf(element)
-  const partnerId = textOf(fields[names.id])
+  const partnerId = partnerIdOf(fields[names.id])
   if (partnerId === null) return null
   const status = textOf(fields[names.status])
   const companyId = textOf(fields[names.companyId])
@@ -36,7 +37,7 @@ export function mappingOutcome(contract: Contract, element: unknown): CompanyOut
 export function calculatorOutcome(contract: Contract, element: unknown): CompanyOutcome | null {
   const names = contract.names.calculatorsResult
   const fields = fieldsOf(element)
-  const partnerId = textOf(fields[names.identifier])
+  const partnerId = partnerIdOf(fields[names.identifier])
   if (partnerId === null) return null
   const status = textOf(fields[names.status])
   const listed = fields[names.errors]
@@ -56,6 +57,12 @@ export function calculatorOutcome(contract: Contract, element: unknown): Company
 
 function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
+}
+
+/** The id of a row of ours: longer ones were never sent, and would not fit into the index of the staging table. */
+function partnerIdOf(value: unknown): string | null {
+  const id = textOf(value)
+  return id === null || id.length > maxPartnerIdLength ? null : id
 }
 
 function textOf(value: unknown): string | null {

@@ -26,7 +26,7 @@ export async function stageResultFile(deps: Deps, submission: Submission, url: s
         ),
       )
       await pipeline(
-        readResultFile(body, names.companies),
+        readResultFile(body, names.companies, deps.config.pull),
         async function* (elements: AsyncIterable<unknown>) {
           for await (const element of elements) {
             const outcome = read(contract, element)

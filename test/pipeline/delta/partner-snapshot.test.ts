@@ -108,3 +108,16 @@ describe('a snapshot of the partner', () => {
     }
   })
 })
+
+it.each(['postgres://u:p#geheim@127.0.0.1/db', 'postgres://u:12/34geheim@127.0.0.1:1/db'])(
+  'says that the database cannot be reached when its address is no address, and shows no part of it: %s',
+  async (url) => {
+    const opened = openPartnerSnapshot({ url, statementTimeoutMs: 1_000 })
+    const error: Error = await opened.then(
+      () => new Error('it was opened'),
+      (reason: Error) => reason,
+    )
+    expect(error).toMatchObject({ code: 'partner_unreachable' })
+    expect(error.message).not.toContain('geheim')
+  },
+)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
@@ -218,6 +219,16 @@ describe('a result file', () => {
     expect(await ferry.ledger.db.selectFrom('staged_outcome').selectAll().execute()).toEqual([])
     await lookAtSubmission(deps, id)
     expect(server.count('/file')).toBe(1)
+  })
+
+  it('that names a company by an absurdly long id settles the others', async () => {
+    const digits = Array.from({ length: 1_000 }, (_, at) => createHash('sha256').update(`${at}`).digest('hex')).join('')
+    const strange = { ...mapped, companies: [...mapped.companies, { ...mapped.companies[0], id: digits }] }
+    await using server = await fileService((file) => [file('/file')], { '/file': [json(strange)] })
+    await using deps = ferry.deps(server.url)
+    const id = await sent(deps)
+    await lookAtSubmission(deps, id)
+    expect(await outcome('properties', 'H-1')).toEqual(['confirmed', null, true])
   })
 
   it.each([403, 404, 410])('whose address has expired (%i) is had by a fresh one', async (status) => {

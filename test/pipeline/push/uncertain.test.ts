@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { testClient } from '../../exchange/test-client.ts'
 import { type Ferry, openFerry } from './ferry.ts'
 import { type Answer, json, reset, service } from './service.ts'
 
@@ -73,6 +74,43 @@ describe('a POST whose answer was lost', () => {
     const bodies = server.seen.filter(({ path }) => path === post).map(({ body }) => body)
     expect(bodies).toHaveLength(2)
     expect(bodies[1]).toBe(bodies[0])
+  })
+
+  it.each<[string, Answer]>([
+    ['a gateway that gave up', json({ errorCode: 'x', message: 'Bad gateway' }, 502)],
+    ['a success without an id', json({ id: ours })],
+    ['an id that cannot be stored', json({ correlationId: 'a\u0000b' })],
+    ['an id that is too long to be found by', json({ correlationId: 'x'.repeat(9_000) })],
+    ['an id that climbs out of its path', json({ correlationId: '..' })],
+  ])('is not sent for ever: the run stops when every answer is %s', async (_, answer) => {
+    await using server = await service({ [post]: [answer], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    const looks = async () => {
+      for (let look = 0; look < 30; look++) {
+        await lookAtSubmission(deps, id)
+        ferry.clock.pass(60_000)
+      }
+    }
+    await expect(looks()).rejects.toMatchObject({ code: 'submission_uncertain' })
+    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', correlation_id: null })
+    expect(server.count(post)).toBeLessThan(10)
+  })
+
+  it('finds its way in a task list of any length, whatever its ids hold', async () => {
+    const tasks = Array.from({ length: 70_000 }, (_, at) => mappingTask(`task-${at}`, 'Success'))
+    await using server = await service({
+      [post]: [reset, json({ correlationId: second })],
+      [list]: [json([...tasks, mappingTask('a\u0000b', 'Success')])],
+    })
+    await using client = testClient(server.url, { maxAnswerBytes: 64_000_000 })
+    await using given = ferry.deps(server.url)
+    const deps = { ...given, exchange: client }
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(3_600_000)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
   })
 
   it('waits out the grace although nothing is listed yet', async () => {
