@@ -10,11 +10,11 @@ import { createPool } from '../db/database.ts'
 import { type Cluster, openCluster } from '../db/embedded/open-cluster.ts'
 import { createPartnerDatabase } from '../demo/partner/create-partner-database.ts'
 import { addedHotelNumber, applySecondNight, type SecondNight } from '../demo/partner/second-night.ts'
-import { type Cli, type ExitCode, exitCodes, printLine } from './cli.ts'
+import { type Cli, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { packagedConfig } from './open-database.ts'
 import { openFerry } from './open-ferry.ts'
 import { duration, grouped } from './readable.ts'
-import { runToEnd } from './run.ts'
+import { type RunEnded, runToEnd } from './run.ts'
 
 export type DemoOptions = { hotels: number; seed: number; json?: boolean }
 
@@ -44,9 +44,14 @@ export async function demo(cli: Cli, options: DemoOptions): Promise<ExitCode> {
         partner: { ...config.partner, url: partnerUrl },
         log: { level: 'warn' },
       }
-      const codes = await twoNights(cli, settings, options, partnerUrl)
+      const nights = await twoNights(cli, settings, options, partnerUrl)
+      if (options.json)
+        printJson(
+          cli.stdout,
+          nights.map(({ document }) => document),
+        )
       whereToLook(cli, startedAt)
-      return codes.includes(exitCodes.failed) ? exitCodes.failed : exitCodes.well
+      return nights.some(({ code }) => code === exitCodes.failed) ? exitCodes.failed : exitCodes.well
     } finally {
       await service.stop()
     }
@@ -75,7 +80,7 @@ function partnerPool(url: string) {
   return createPool(url, { max: 2, applicationName: 'nightferry demo', searchPath: 'public', onIdleError: () => {} })
 }
 
-async function twoNights(cli: Cli, config: Config, options: DemoOptions, partnerUrl: string): Promise<ExitCode[]> {
+async function twoNights(cli: Cli, config: Config, options: DemoOptions, partnerUrl: string): Promise<RunEnded[]> {
   const ferry = await openFerry(cli, config)
   try {
     heading(cli, `The first night: ${grouped(options.hotels)} hotels, everything is new`)

@@ -3,7 +3,7 @@ import { MultiBar, Presets, type SingleBar } from 'cli-progress'
 import type { Database } from '../db/database.ts'
 import { type RunProgress, runProgress } from '../db/runs/progress.ts'
 import { type Cli, printLine } from './cli.ts'
-import { grouped } from './readable.ts'
+import { counted } from './readable.ts'
 
 /** Milliseconds between two looks at a run that is followed: smooth for the eye, nothing for the database. */
 const followIntervalMs = 150
@@ -44,7 +44,7 @@ function bars(cli: Cli): Display {
   return {
     show: (progress) => {
       bar('read', progress.rows_read, progress.rows_read, 'rows from the partner')
-      bar('sent', progress.rows_settled, progress.rows_planned, `rows in ${grouped(progress.requests)} requests`)
+      bar('sent', progress.rows_settled, progress.rows_planned, `rows in ${counted(progress.requests, 'request')}`)
       bar('loaded', progress.pages_loaded, progress.pages, 'pages of calculators')
     },
     end: () => multi.stop(),
@@ -57,9 +57,9 @@ function lines(cli: Cli): Display {
     show: (progress) => {
       const parts = [
         progress.step,
-        progress.rows_read > 0 && `${grouped(progress.rows_read)} rows read`,
-        progress.requests > 0 && `${progress.requests_settled} of ${progress.requests} requests settled`,
-        progress.pages > 0 && `${progress.pages_loaded} of ${progress.pages} pages loaded`,
+        progress.rows_read > 0 && `${counted(progress.rows_read, 'row')} read`,
+        progress.requests > 0 && `${progress.requests_settled} of ${counted(progress.requests, 'request')} settled`,
+        progress.pages > 0 && `${progress.pages_loaded} of ${counted(progress.pages, 'page')} loaded`,
       ]
       const line = parts.filter(Boolean).join(' · ')
       if (line !== last) printLine(cli.stderr, `  ${line}`)

@@ -1,5 +1,5 @@
 import type { RunReport } from '../pipeline/report/report.ts'
-import { duration, grouped, moment, readable, shortened } from './readable.ts'
+import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
 import { table } from './table.ts'
 
 const verdictWords = {
@@ -14,7 +14,7 @@ const refusedShown = 12
 /** The report of a run as a person reads it in the morning. */
 export function renderReport(report: RunReport): string {
   const head = `Run ${report.run_id} of ${report.job}: ${verdictWords[report.verdict]}`
-  const when = `${moment(report.started_at)} UTC, ${duration(report.duration_ms)}${report.resumed > 0 ? `, resumed ${report.resumed} times` : ''}`
+  const when = `${moment(report.started_at)} UTC, ${duration(report.duration_ms)}${report.resumed > 0 ? `, resumed ${counted(report.resumed, 'time')}` : ''}`
   const parts = [`${head}\n${when}`, streams(report), submissions(report), refused(report), searches(report)]
   if (report.remarks.length > 0) parts.push(report.remarks.map((remark) => `• ${readable(remark)}`).join('\n'))
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
@@ -25,7 +25,9 @@ function streams({ streams: rows }: RunReport): string {
     [
       'stream',
       'read',
+      'folded',
       'unchanged',
+      'changed',
       'pending',
       'invalid',
       'parked',
@@ -39,7 +41,9 @@ function streams({ streams: rows }: RunReport): string {
     rows.map((s) => [
       s.stream,
       s.read,
+      s.folded,
       s.unchanged,
+      s.changed,
       s.pending,
       s.invalid,
       s.parked,
@@ -50,8 +54,13 @@ function streams({ streams: rows }: RunReport): string {
       s.rejected,
       s.unknown,
     ]),
-  )}`
+  )}
+${legend}`
 }
+
+/** How the columns add up; the program checks it, and a run whose counts do not is not green. */
+const legend = `read = folded (several rows of the partner that make one here) + unchanged + changed
+pending = invalid + parked + withheld (refused before, unchanged since) + sent; sent = confirmed + inferred + rejected + unknown`
 
 function submissions({ submissions: rows }: RunReport): string {
   if (rows.length === 0) return 'Nothing was sent.'
@@ -93,11 +102,11 @@ function searches({ searches: rows }: RunReport): string {
   return rows
     .map((s) => {
       const gone = s.gone_companies + s.gone_calculators
-      const changes = `${grouped(s.added)} values added, ${grouped(s.changed)} changed, ${grouped(s.removed)} removed`
+      const changes = `${counted(s.added, 'value')} added, ${grouped(s.changed)} changed, ${grouped(s.removed)} removed`
       return [
         'What came back',
-        `${grouped(s.pages)} pages with ${grouped(s.companies)} companies, ${grouped(s.calculators)} calculators and ${grouped(s.values)} values`,
-        `${changes}${gone > 0 ? `; ${grouped(s.gone_companies)} companies and ${grouped(s.gone_calculators)} calculators are gone` : ''}`,
+        `${counted(s.pages, 'page')} with ${counted(s.companies, 'company')}, ${counted(s.calculators, 'calculator')} and ${counted(s.values, 'value')}`,
+        `${changes}${gone > 0 ? `; ${counted(s.gone_companies, 'company')} and ${counted(s.gone_calculators, 'calculator')} gone` : ''}`,
       ].join('\n')
     })
     .join('\n\n')

@@ -17,14 +17,19 @@ export async function run(cli: Cli, jobName: string, options: CommonOptions): Pr
   const quiet = { ...config, log: { level: config.log.level === 'info' ? ('silent' as const) : config.log.level } }
   const ferry = await openFerry(cli, quiet)
   try {
-    return await runToEnd(cli, ferry, options.json === true)
+    const { code, document } = await runToEnd(cli, ferry, options.json === true)
+    if (options.json) printJson(cli.stdout, document)
+    return code
   } finally {
     await ferry.close()
   }
 }
 
-/** Triggers the nightly job and follows it; prints its report. */
-export async function runToEnd(cli: Cli, { deps }: Ferry, json: boolean): Promise<ExitCode> {
+/** How a run ended, and what is printed of it with `--json`. */
+export type RunEnded = { code: ExitCode; document: object }
+
+/** Triggers the nightly job and follows it; prints its report as text, unless the caller prints it as JSON. */
+export async function runToEnd(cli: Cli, { deps }: Ferry, json: boolean): Promise<RunEnded> {
   const triggered = await triggerRun(deps, nightlySync, 'cli', deps.now())
   if (triggered === null) throw new UsageError('A run was started at this very instant; look at nightferry runs')
   const { run: started, resumed } = triggered
@@ -32,16 +37,17 @@ export async function runToEnd(cli: Cli, { deps }: Ferry, json: boolean): Promis
     printLine(cli.stderr, `Run ${started.run_id} is under way at the step ${started.step}: going on with it.`)
   const ended = await followRun(cli, deps.db, started.run_id)
   if (ended.state === 'failed') {
-    if (json) printJson(cli.stdout, { run_id: ended.run_id, verdict: 'failed', failure: ended.failure })
-    const { step, code, message } = ended.failure ?? { step: ended.step, code: 'unknown', message: '' }
+    const { step, code, message } = ended.failure ?? { step: ended.step, code: 'internal_error', message: '' }
     printLine(cli.stderr, `Run ${ended.run_id} failed at the step ${step} (${readable(code)}):`)
     printLine(cli.stderr, `  ${readable(message)}`)
-    return exitCodes.failed
+    return {
+      code: exitCodes.failed,
+      document: { run_id: ended.run_id, verdict: 'failed', failure: ended.failure },
+    }
   }
   const report = ended.report as RunReport
-  if (json) printJson(cli.stdout, report)
-  else cli.stdout.write(renderReport(report))
-  return exitCodeOf(report.verdict)
+  if (!json) cli.stdout.write(renderReport(report))
+  return { code: exitCodeOf(report.verdict), document: report }
 }
 
 export function exitCodeOf(verdict: RunReport['verdict']): ExitCode {

@@ -17,6 +17,12 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     }
     const scheduler = startScheduler(ferry.deps, nightlySync, cli.now())
     ferry.logger.info({ ...config.jobs }, 'service_started')
+    if (config.jobs[nightlySync.name].schedule === null) {
+      ferry.logger.warn(
+        { job: nightlySync.name, setting: `jobs.${nightlySync.name}.schedule` },
+        'no_schedule_nothing_will_start',
+      )
+    }
     await untilInterrupted(cli)
     ferry.logger.info('service_stopping')
     await scheduler.stop()

@@ -1,3 +1,4 @@
+import { requirementsOf } from '../config/requirements.ts'
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
@@ -6,9 +7,9 @@ import { withDatabase } from './with-database.ts'
 
 /** `nightferry status`: the last run and the ledger at a glance. */
 export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode> {
-  return await withDatabase(cli, options, async ({ db }) => {
+  return await withDatabase(cli, options, async ({ db }, config) => {
     const [last = null] = await newestRuns(db, 1)
-    const streams = await statusCounts(db)
+    const streams = await statusCounts(db, requirementsOf(config))
     if (options.json) {
       const { report: _, ...run } = last ?? { report: null }
       printJson(cli.stdout, { last_run: last === null ? null : run, streams })
@@ -26,13 +27,24 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     printLine(
       cli.stdout,
       table(
-        ['stream', 'rows', 'accepted', 'pending', 'of these invalid', 'rejected', 'in flight', 'oldest pending (UTC)'],
+        [
+          'stream',
+          'rows',
+          'accepted',
+          'pending',
+          'of these invalid',
+          'parked',
+          'rejected',
+          'in flight',
+          'oldest pending (UTC)',
+        ],
         streams.map((s) => [
           s.stream,
           s.rows,
           s.accepted,
           s.pending,
           s.invalid,
+          s.parked,
           s.rejected,
           s.in_flight,
           moment(s.oldest_pending),

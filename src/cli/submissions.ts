@@ -1,8 +1,9 @@
-import { newestRuns } from '../db/runs/list-rows.ts'
+import { newestRuns, runExists } from '../db/runs/list-rows.ts'
 import { submissionReports } from '../db/runs/report-rows.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment } from './readable.ts'
 import { table } from './table.ts'
+import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'
 
 export type SubmissionsOptions = CommonOptions & { run?: number }
@@ -11,6 +12,9 @@ export type SubmissionsOptions = CommonOptions & { run?: number }
 export async function submissions(cli: Cli, options: SubmissionsOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }) => {
     const runId = options.run ?? (await newestRuns(db, 1))[0]?.run_id
+    if (options.run !== undefined && !(await runExists(db, options.run))) {
+      throw new UsageError(`There is no run ${options.run}; nightferry runs lists them`)
+    }
     const found = runId === undefined ? [] : await submissionReports(db, runId)
     if (options.json) {
       printJson(cli.stdout, found)
@@ -19,7 +23,9 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
     printLine(
       cli.stdout,
       found.length === 0
-        ? `Run ${runId ?? ''} sent nothing.`
+        ? runId === undefined
+          ? 'There was no run yet.'
+          : `Run ${runId} sent nothing.`
         : table(
             [
               'no',

@@ -29,13 +29,7 @@ export function requireSettings(config: Config): Required {
       const variable = Object.entries(namedVariables).find(([, setting]) => setting === path)?.[0]
       return { path, message: `is not set; set it in the configuration file${variable ? ` or as ${variable}` : ''}` }
     })
-  if (baseUrl !== null && !isAddress(baseUrl, ['http:', 'https:'], false)) {
-    problems.push({
-      path: 'exchange.baseUrl',
-      message: 'is no address; it looks like https://exchange.example.com, without credentials',
-    })
-  }
-  if (config.partner.url !== null && !isAddress(config.partner.url, ['postgres:', 'postgresql:', 'embedded:'], true)) {
+  if (config.partner.url !== null && !isDatabaseAddress(config.partner.url)) {
     problems.push({
       path: 'partner.url',
       message: 'is no URL; it looks like postgres://user:password@host:5432/database',
@@ -59,8 +53,6 @@ export function requireSettings(config: Config): Required {
   return { baseUrl, apiKey, customIdentifierId, groupId, partnerUrl: config.partner.url }
 }
 
-function isAddress(text: string, protocols: readonly string[], credentials: boolean): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, username, password } = new URL(text)
-  return protocols.includes(protocol) && (credentials || username + password === '')
+function isDatabaseAddress(text: string): boolean {
+  return URL.canParse(text) && ['postgres:', 'postgresql:', 'embedded:'].includes(new URL(text).protocol)
 }

@@ -7,10 +7,22 @@ const count = (text: string, value: number, min: number, max: number) =>
 const bytes = (text: string, value: number) => z.number().int().min(1024).default(value).describe(`${text} Bytes.`)
 const optionalText = (text: string) => z.string().min(1).nullable().default(null).describe(text)
 
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+
+/** The key travels with every call, so it needs TLS on any network; credentials in an address would be shown with it. */
 function isServiceAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
-  const { protocol, username, password } = new URL(text)
-  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === ''
+  const { protocol, hostname, username, password } = new URL(text)
+  return (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname))) && username + password === ''
+}
+
+function isTimeZone(text: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en-GB', { timeZone: text })
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The kinds of row that a partner can deliver, in the order in which a person thinks of them. */
@@ -55,7 +67,10 @@ export const settings = z.strictObject({
       baseUrl: z
         .string()
         .min(1)
-        .refine(isServiceAddress, 'must be an http or https address without user and password')
+        .refine(
+          isServiceAddress,
+          'is no address; it looks like https://exchange.example.com, without credentials; http only on loopback',
+        )
         .nullable()
         .default(null)
         .describe('Base address of the Bulk Data Exchange Service, without /api. Environment: EXCHANGE_BASE_URL.'),
@@ -80,7 +95,7 @@ export const settings = z.strictObject({
       bodyTimeoutMs: milliseconds('How long an answer may pause.', 60_000, 100),
       maxAnswerBytes: bytes(
         'Largest answer read into memory; result files are streamed and have limits of their own.',
-        64 * 1024 * 1024,
+        32 * 1024 * 1024,
       ),
       pollIntervalMs: milliseconds(
         'Time between polls of a task. The specification forbids tight loops and names no limit.',
@@ -200,7 +215,11 @@ export const settings = z.strictObject({
       'nightly-sync': section(
         {
           schedule: optionalText('Cron expression with five fields; null: only by hand. Example: "30 2 * * *".'),
-          timeZone: z.string().min(1).default('UTC').describe('Time zone of the schedule, as in Europe/Copenhagen.'),
+          timeZone: z
+            .string()
+            .refine(isTimeZone, 'is no time zone; it looks like Europe/Copenhagen')
+            .default('UTC')
+            .describe('Time zone of the schedule, as in Europe/Copenhagen.'),
           missed: z
             .enum(['skip', 'once'])
             .default('once')

@@ -1,10 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  createPartnerDatabase,
-  dropPartnerDatabase,
-  partnerDatabaseExists,
-} from '../../src/demo/partner/create-partner-database.ts'
+import { createPartnerDatabase, partnerDatabaseExists } from '../../src/demo/partner/create-partner-database.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { hotelAt } from '../../src/sandbox/hotels.ts'
 import { testDatabase } from '../helpers/postgres.ts'
@@ -90,10 +86,10 @@ describe('the partner database', () => {
 
   it('holds the same rows when it is made again with the same seed, and others with another seed', async () => {
     const before = await readEverything(pool)
-    await dropPartnerDatabase(pool)
+    await pool.query('drop schema hotelier cascade')
     await createPartnerDatabase(pool, { ...options, seed: 8 })
     const other = await readEverything(pool)
-    await dropPartnerDatabase(pool)
+    await pool.query('drop schema hotelier cascade')
     await createPartnerDatabase(pool, options)
     expect(await readEverything(pool)).toEqual(before)
     expect(other.filter((line) => before.includes(line))).toEqual([])

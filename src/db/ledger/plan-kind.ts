@@ -1,12 +1,13 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { lacksRequirement, type Requires } from './requirement.ts'
 
 export type PlanKindOptions = {
   runId: number
   kind: string
   streams: readonly string[]
   /** Per stream of the kind: the streams whose rows of the same property must be accepted first. */
-  requires: Readonly<Record<string, readonly string[]>>
+  requires: Requires
   partitionBy: string | null
   /** Rows per submission at most. */
   maxRows: number
@@ -26,40 +27,28 @@ export type PlanKindOptions = {
  */
 export async function planKind(trx: Transaction<Schema>, options: PlanKindOptions): Promise<number[]> {
   const { runId, kind, streams, partitionBy, maxRows } = options
-  const partition = partitionBy === null ? sql`''::text` : sql`coalesce(r.content ->> ${partitionBy}::text, '')`
-  const requirements = Object.entries(options.requires).flatMap(([stream, required]) =>
-    required.map((name) => ({ stream, required: name })),
-  )
+  const partition = partitionBy === null ? sql`''::text` : sql`coalesce(row.content ->> ${partitionBy}::text, '')`
   await sql`
     create temp table cut_row on commit drop as
-    with requirement as (
-      select * from jsonb_to_recordset(${JSON.stringify(requirements)}::jsonb) as _(stream text, required text)
-    ),
-    ready as (
-      select r.row_id, r.partner_id, ${partition} as partition
-      from source_row r
-      where r.stream = any(${streams}::text[])
-        and r.accepted_hash is distinct from r.desired_hash
-        and r.checked_hash = r.desired_hash
-        and r.invalid_reason is null
-        and r.held_by is null
-        and (r.refused_hash is distinct from r.desired_hash
-             or (r.stream = any(${options.resendStreams}::text[]) and r.outcome_at < ${options.resendBefore}))
+    with ready as (
+      select row.row_id, row.partner_id, ${partition} as partition
+      from source_row row
+      where row.stream = any(${streams}::text[])
+        and row.accepted_hash is distinct from row.desired_hash
+        and row.checked_hash = row.desired_hash
+        and row.invalid_reason is null
+        and row.held_by is null
+        and (row.refused_hash is distinct from row.desired_hash
+             or (row.stream = any(${options.resendStreams}::text[]) and row.outcome_at < ${options.resendBefore}))
         and not exists (
           select from submission_row tried
           join submission using (submission_id)
-          where tried.row_id = r.row_id and submission.run_id = ${runId}
-            and tried.sent_hash is not distinct from r.desired_hash)
+          where tried.row_id = row.row_id and submission.run_id = ${runId}
+            and tried.sent_hash is not distinct from row.desired_hash)
         and not exists (
           select from source_row other
-          where other.partner_id = r.partner_id and other.stream = any(${streams}::text[]) and other.held_by is not null)
-        and not exists (
-          select from requirement
-          where requirement.stream = r.stream
-            and not exists (
-              select from source_row needed
-              where needed.stream = requirement.required and needed.partner_id = r.partner_id
-              having count(*) > 0 and bool_and(needed.accepted_hash is not distinct from needed.desired_hash)))
+          where other.partner_id = row.partner_id and other.stream = any(${streams}::text[]) and other.held_by is not null)
+        and not ${lacksRequirement(options.requires)}
     ),
     placed as (
       select row_id, partner_id, partition,

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { lacksRequirement, type Requires } from '../ledger/requirement.ts'
 
 /** What became of a stream's rows in one run; see docs/glossary.md for the words. */
 export type StreamReport = {
@@ -26,19 +27,9 @@ export type StreamReport = {
  * other tables, so that the sums prove something. A row that travelled twice, because it had changed since an earlier
  * run sent it, counts once, with its last outcome; and if what it changed to was not sent, as what kept it from being.
  */
-export async function streamReports(
-  db: Database,
-  runId: number,
-  requires: Readonly<Record<string, readonly string[]>>,
-): Promise<StreamReport[]> {
-  const requirements = Object.entries(requires).flatMap(([stream, names]) =>
-    names.map((required) => ({ stream, required })),
-  )
+export async function streamReports(db: Database, runId: number, requires: Requires): Promise<StreamReport[]> {
   const { rows } = await sql<StreamReport>`
-    with requirement as (
-      select * from jsonb_to_recordset(${JSON.stringify(requirements)}::jsonb) as _(stream text, required text)
-    ),
-    last_sent as (
+    with last_sent as (
       select distinct on (row_id) row_id, submission_row.outcome, submission_row.sent_hash
       from submission
       join submission_row using (submission_id)
@@ -69,13 +60,7 @@ export async function streamReports(
              count(*) filter (where invalid_reason is null and refused_hash = desired_hash) as withheld,
              count(*) filter (
                where invalid_reason is null and refused_hash is distinct from desired_hash
-                 and exists (
-                   select from requirement
-                   where requirement.stream = row.stream
-                     and not exists (
-                       select from source_row needed
-                       where needed.stream = requirement.required and needed.partner_id = row.partner_id
-                       having count(*) > 0 and bool_and(needed.accepted_hash is not distinct from needed.desired_hash)))
+                 and ${lacksRequirement(requires)}
              ) as parked
       from source_row row
       where accepted_hash is distinct from desired_hash

@@ -24,11 +24,6 @@ export async function partnerDatabaseExists(pool: pg.Pool): Promise<boolean> {
   return rows[0]?.found === true
 }
 
-/** Removes the hotel group's schema with everything in it, if it is there. */
-export async function dropPartnerDatabase(pool: pg.Pool): Promise<void> {
-  await pool.query('drop schema if exists hotelier cascade')
-}
-
 /**
  * Makes a hotel group's own database in the schema `hotelier`, all in one transaction: the same options give the same
  * rows. Rows are made while they are copied, so memory does not grow with the number of hotels.

@@ -1,3 +1,4 @@
+import { requirementsOf } from '../../config/requirements.ts'
 import { planKind } from '../../db/ledger/plan-kind.ts'
 import { holdRun } from '../../db/runs/hold-run.ts'
 import type { Run } from '../../db/tables/run.ts'
@@ -43,7 +44,7 @@ async function planOneKind({ config, db, looks, logger, now }: Deps, run: Run, n
       runId: run.run_id,
       kind: name,
       streams,
-      requires: Object.fromEntries(streams.map((stream) => [stream, config.streams[stream]?.requires ?? []])),
+      requires: requirementsOf(config),
       partitionBy: kind.partitionBy,
       maxRows: kind.maxRows(config.push),
       resendStreams: ['properties'],

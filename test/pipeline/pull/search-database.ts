@@ -3,8 +3,9 @@ import { createDatabase, createPool, type Database, withSession } from '../../..
 import { schemaName } from '../../../src/db/migrate.ts'
 import { type FinishedSearch, type FinishOptions, finishSearch } from '../../../src/pipeline/pull/finish-search.ts'
 import { loadPage, type PageCounts } from '../../../src/pipeline/pull/load-page.ts'
-import { defaultPageLimits, type PageLimits } from '../../../src/pipeline/pull/page-limits.ts'
+import type { PageLimits } from '../../../src/pipeline/pull/page-limits.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
+import { defaultPageLimits } from './limits.ts'
 import { contract } from './sample-page.ts'
 
 export type ListedPage = { page_id: number; submission_id: number }

@@ -1,0 +1,7 @@
+import { settings } from '../../../src/config/schema.ts'
+import type { PageLimits } from '../../../src/pipeline/pull/page-limits.ts'
+
+const { maxDepth, maxElementSize } = settings.parse({}).pull
+
+/** The limits that hold where the configuration says nothing. */
+export const defaultPageLimits: PageLimits = { maxDepth, maxElementSize, maxQuarantineRows: 1_000 }
