@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import { showableConfig } from '../config/show-config.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from './cli.ts'
-import { readConfig } from './open-database.ts'
+import { readConfig } from './read-config.ts'
 
 /** `nightferry config print`: the configuration in force, whatever it came from, with secrets hidden. */
 export function configPrint(cli: Cli, options: CommonOptions): ExitCode {

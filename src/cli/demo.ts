@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { withoutSettings } from '../config/environment.ts'
 import { loadConfig } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { createPool } from '../db/database.ts'
-import { type Cluster, openCluster } from '../db/embedded/open-cluster.ts'
+import type { Cluster } from '../db/embedded/open-cluster.ts'
 import { createPartnerDatabase } from '../demo/partner/create-partner-database.ts'
 import { addedHotelNumber, applySecondNight, type SecondNight } from '../demo/partner/second-night.ts'
 import { type Cli, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
-import { packagedConfig } from './open-database.ts'
+import { openEmbedded } from './open-embedded.ts'
 import { openFerry } from './open-ferry.ts'
+import { packagedConfig } from './read-config.ts'
 import { duration, grouped } from './readable.ts'
 import { type RunEnded, runToEnd } from './run.ts'
 
@@ -27,10 +27,7 @@ const databases = { partner: 'partner_demo', sandbox: 'sandbox_demo' } as const
 export async function demo(cli: Cli, options: DemoOptions): Promise<ExitCode> {
   const startedAt = cli.now()
   const config = loadConfig({ file: packagedConfig('demo.yaml'), environment: {} })
-  const cluster = await openCluster({
-    folder: resolve(cli.workingFolder, config.database.folder, 'postgres'),
-    onNotice: (sentence) => printLine(cli.stderr, sentence),
-  })
+  const cluster = await openEmbedded(cli, config)
   try {
     printLine(cli.stderr, 'Postgres is up. Making a hotel group and the service it reports to …')
     await freshDatabases(cluster, [config.database.name, ...Object.values(databases)])

@@ -1,19 +1,14 @@
-import { resolve } from 'node:path'
-import { openCluster } from '../db/embedded/open-cluster.ts'
 import { migrateToLatest } from '../db/migrate.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
-import { reach, readConfig } from './open-database.ts'
+import { reach } from './open-database.ts'
+import { openEmbedded } from './open-embedded.ts'
+import { readConfig } from './read-config.ts'
 
 /** `nightferry migrate`: brings the database to the newest schema and says what was applied. Forward only. */
 export async function migrate(cli: Cli, options: CommonOptions): Promise<ExitCode> {
-  const { database } = readConfig(cli, options)
-  const cluster =
-    database.url === 'embedded'
-      ? await openCluster({
-          folder: resolve(cli.workingFolder, database.folder, 'postgres'),
-          onNotice: (sentence) => printLine(cli.stderr, sentence),
-        })
-      : null
+  const config = readConfig(cli, options)
+  const { database } = config
+  const cluster = database.url === 'embedded' ? await openEmbedded(cli, config) : null
   try {
     await cluster?.ensureDatabase(database.name)
     const url = cluster?.url(database.name) ?? database.url

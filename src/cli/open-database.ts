@@ -1,26 +1,11 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { ConfigError } from '../config/config-error.ts'
-import { loadConfig } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
-import { type Cluster, openCluster } from '../db/embedded/open-cluster.ts'
+import type { Cluster } from '../db/embedded/open-cluster.ts'
 import { migrateToLatest, schemaName } from '../db/migrate.ts'
-import { type Cli, type CommonOptions, printLine } from './cli.ts'
-
-/** A file of the package's own config folder, from the sources and from the build alike. */
-export function packagedConfig(name: string): string {
-  return fileURLToPath(new URL(`../../config/${name}`, import.meta.url))
-}
-
-/** Loads the configuration that a verb was given: `--config`, else `nightferry.yaml` here, else the defaults. */
-export function readConfig(cli: Cli, options: CommonOptions): Config {
-  const here = resolve(cli.workingFolder, 'nightferry.yaml')
-  const file = options.config ? resolve(cli.workingFolder, options.config) : existsSync(here) ? here : null
-  return loadConfig({ file, environment: cli.environment, overrides: options.set ?? [] })
-}
+import type { Cli } from './cli.ts'
+import { openEmbedded } from './open-embedded.ts'
 
 export type OpenDatabase = {
   url: string
@@ -47,10 +32,7 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
   const wanted = config.database.url
   let cluster: Cluster | null = null
   const embedded = async (): Promise<Cluster> => {
-    cluster ??= await openCluster({
-      folder: resolve(cli.workingFolder, config.database.folder, 'postgres'),
-      onNotice: (sentence) => printLine(cli.stderr, sentence),
-    })
+    cluster ??= await openEmbedded(cli, config)
     return cluster
   }
   const resolveUrl = async (setting: string): Promise<string> => {

@@ -1,27 +1,22 @@
-import { resolve } from 'node:path'
 import type { Logger } from 'pino'
 import { requireSettings } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
 import { createExchangeClient } from '../exchange/client.ts'
-import { loadContract } from '../exchange/contract.ts'
 import { startEngine } from '../jobs/engine.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import type { Cli } from './cli.ts'
 import { createLogger } from './log.ts'
-import { type OpenDatabase, openDatabase, packagedConfig } from './open-database.ts'
+import { type OpenDatabase, openDatabase } from './open-database.ts'
+import { readContract } from './read-config.ts'
 
 export type Ferry = { deps: Deps; database: OpenDatabase; logger: Logger; close(): Promise<void> }
 
 /** Everything that a process needs to carry rows: configuration checked, databases open, engine at work. */
 export async function openFerry(cli: Cli, config: Config): Promise<Ferry> {
   const required = requireSettings(config)
-  const contract = loadContract(
-    config.exchange.contract === null
-      ? packagedConfig('contract.yaml')
-      : resolve(cli.workingFolder, config.exchange.contract),
-  )
+  const contract = readContract(cli, config)
   const logger = createLogger(cli.stderr, config.log.level, secretValues(config))
   const database = await openDatabase(cli, config)
   const opened: (() => Promise<void>)[] = [() => database.close()]

@@ -1,6 +1,3 @@
-import { resolve } from 'node:path'
-import { openCluster } from '../db/embedded/open-cluster.ts'
-import { loadContract } from '../exchange/contract.ts'
 import { startSandbox } from '../sandbox/start-sandbox.ts'
 import {
   type Cli,
@@ -12,7 +9,8 @@ import {
   untilInterrupted,
 } from './cli.ts'
 import { createLogger } from './log.ts'
-import { packagedConfig, readConfig } from './open-database.ts'
+import { openEmbedded } from './open-embedded.ts'
+import { readConfig, readContract } from './read-config.ts'
 
 export type SandboxOptions = CommonOptions & {
   port: number
@@ -25,15 +23,8 @@ export type SandboxOptions = CommonOptions & {
 /** `nightferry sandbox`: the service itself, for development, on loopback, until it is interrupted. */
 export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCode> {
   const config = readConfig(cli, options)
-  const contract = loadContract(
-    config.exchange.contract === null
-      ? packagedConfig('contract.yaml')
-      : resolve(cli.workingFolder, config.exchange.contract),
-  )
-  const cluster = await openCluster({
-    folder: resolve(cli.workingFolder, config.database.folder, 'postgres'),
-    onNotice: (sentence) => printLine(cli.stderr, sentence),
-  })
+  const contract = readContract(cli, config)
+  const cluster = await openEmbedded(cli, config)
   try {
     await cluster.ensureDatabase(options.database)
     const service = await startSandbox({

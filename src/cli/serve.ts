@@ -3,8 +3,8 @@ import { nightlySync } from '../jobs/nightly-sync.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { triggerRun } from '../jobs/trigger-run.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, untilInterrupted } from './cli.ts'
-import { readConfig } from './open-database.ts'
 import { openFerry } from './open-ferry.ts'
+import { readConfig } from './read-config.ts'
 
 /** `nightferry serve`: the long-lived service. Starts what the schedule asks for until it is told to end. */
 export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode> {

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { Cli, CommonOptions } from './cli.ts'
-import { type OpenDatabase, openDatabase, readConfig } from './open-database.ts'
+import { type OpenDatabase, openDatabase } from './open-database.ts'
+import { readConfig } from './read-config.ts'
 
 /** Opens the configured database for a verb that only looks, and closes it however the verb ends. */
 export async function withDatabase<T>(

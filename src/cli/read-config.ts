@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { loadConfig } from '../config/load-config.ts'
+import type { Config } from '../config/schema.ts'
+import { type Contract, loadContract } from '../exchange/contract.ts'
+import type { Cli, CommonOptions } from './cli.ts'
+
+/** A file of the package's own config folder, from the sources and from the build alike. */
+export function packagedConfig(name: string): string {
+  return fileURLToPath(new URL(`../../config/${name}`, import.meta.url))
+}
+
+/** Loads the configuration that a verb was given: `--config`, else `nightferry.yaml` here, else the defaults. */
+export function readConfig(cli: Cli, options: CommonOptions): Config {
+  const here = resolve(cli.workingFolder, 'nightferry.yaml')
+  const file = options.config ? resolve(cli.workingFolder, options.config) : existsSync(here) ? here : null
+  return loadConfig({ file, environment: cli.environment, overrides: options.set ?? [] })
+}
+
+/** Loads the wire names: the configured file, else the one that comes with Nightferry. */
+export function readContract(cli: Cli, { exchange }: Config): Contract {
+  return loadContract(
+    exchange.contract === null ? packagedConfig('contract.yaml') : resolve(cli.workingFolder, exchange.contract),
+  )
+}
