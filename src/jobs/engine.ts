@@ -109,14 +109,12 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           const { data, retryCount } = job as JobWithMetadata<LookData>
           const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look)
           if (done) return
-          // A fresh look may be passed over: whoever holds the lock has a look of its own, which comes again if that
-          // one dies. Not one that has come again, for the lock may be a dead one's; nor one that was put off, for the
-          // lock may be held by a look that finds itself void.
-          if (retryCount > 0 || data.insist === true) {
-            await boss.send(queue, { ...data, insist: true }, { startAfter: engine.heartbeatSeconds })
-          } else if (data.timer !== undefined) {
-            await boss.send(queue, data, { startAfter: 1 })
-          }
+          // A look that was passed over comes again. Whoever holds the lock may be dead, if this look has come again
+          // already; but it may also have done its work, or have found itself void, and not see what we were sent for.
+          const dead = retryCount > 0 || data.insist === true
+          await boss.send(queue, dead ? { ...data, insist: true } : data, {
+            startAfter: dead ? engine.heartbeatSeconds : 1,
+          })
         },
       )
     await handle(queues.run, 1, async (id) => {

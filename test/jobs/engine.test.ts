@@ -281,6 +281,30 @@ describe('a submission in the hands of the engine', () => {
     expect(await ended()).toMatchObject({ state: 'finished' })
   })
 
+  it('is taken up though its look came while one that had done its work still held the lock', async () => {
+    await using server = await mappingService([])
+    await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
+    await using plain = ferry.deps(server.url)
+    await trigger(plain, pushing)
+    await ferry.asked()
+    await ferry.wave(plain)
+    const [planned] = await ferry.ledger.db.selectFrom('submission').select('submission_id').execute()
+    const holder = Promise.withResolvers<void>()
+    const held = withSubmissionLock(ferry.ledger.pool, planned?.submission_id ?? 0, () => holder.promise)
+    await using _ = await atWork(pushing, server.url)
+    await vi.waitFor(async () => {
+      const { rows } = await sql`
+        select from nightferry_queue.job where name = 'look-at-submission' and state = 'completed'`.execute(
+        ferry.ledger.db,
+      )
+      expect(rows.length).toBeGreaterThan(0)
+    }, patience)
+    holder.resolve()
+    await held
+    expect(await ended()).toMatchObject({ state: 'finished' })
+    expect(server.count(post)).toBe(1)
+  })
+
   it('outlives a run that the key was taken from: the next run finishes it and sends nothing again', async () => {
     await using server = await mappingService([task('InProgress'), refusal(401, 'key_unknown')])
     await using deps = await atWork(pushing, server.url)

@@ -53,7 +53,7 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
     application_name: 'nightferry extract',
     connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
     statement_timeout: options.statementTimeoutMs,
-    options: '-c timezone=UTC -c datestyle=ISO -c default_transaction_read_only=on',
+    options: '-c datestyle=ISO -c default_transaction_read_only=on',
     keepAlive: true,
     types: textParser,
   })
@@ -63,10 +63,11 @@ export async function openPartnerSnapshot(options: PartnerOptions): Promise<Part
       resolve()
     })
   })
-  let bound: string
+  let bound: Bound
   try {
     await client.connect()
     bound = await oldestOpen(client)
+    await client.query(`set timezone = 'UTC'`)
     await client.query('begin isolation level repeatable read, read only')
   } catch (error) {
     await client.end().catch(() => {})
@@ -100,23 +101,27 @@ function unreachable(url: string, error: unknown): PartnerDatabaseError {
   )
 }
 
+/** No row past this moment may move a watermark; `zone` is where the server's clocks without a time zone stand. */
+type Bound = { moment: string; zone: string }
+
 /**
- * The start of the oldest transaction that is open in the partner's database now, or now, as the server prints it.
+ * The start of the oldest transaction that is open in the partner's database now, or now, as the server prints it. Now
+ * is when the question was asked: a transaction may begin while it is answered.
  * Transactions of other roles show their start only to members of pg_read_all_stats; for the rest there is the overlap.
  */
-async function oldestOpen(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ bound: string }>(
-    `select least(clock_timestamp(), min(xact_start))::text as bound
+async function oldestOpen(client: pg.Client): Promise<Bound> {
+  const { rows } = await client.query<Bound>(
+    `select least(statement_timestamp(), min(xact_start))::text as moment, current_setting('TimeZone') as zone
      from (select xact_start from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
            union all
            select prepared from pg_prepared_xacts where database = current_database()) open_transaction`,
   )
-  const bound = rows[0]?.bound
+  const bound = rows[0]
   if (bound === undefined) throw new Error('the server did not say what time it is')
   return bound
 }
 
-async function* readDelta(client: pg.Client, ended: Promise<void>, bound: string, delta: DeltaQuery): DeltaRows {
+async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Bound, delta: DeltaQuery): DeltaRows {
   const cursor = client.query(
     new Cursor(await deltaSql(client, bound, delta), delta.from === null ? [] : [delta.from], { rowMode: 'array' }),
   )
@@ -135,7 +140,7 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: string
 }
 
 /** The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are always read. */
-async function deltaSql(client: pg.Client, bound: string, delta: DeltaQuery): Promise<string> {
+async function deltaSql(client: pg.Client, bound: Bound, delta: DeltaQuery): Promise<string> {
   const fields = await describe(client, delta)
   const cursorType = fields.get(delta.cursor)
   const missing = [...delta.columns, delta.cursor].filter((column) => !fields.has(column))
@@ -150,7 +155,10 @@ async function deltaSql(client: pg.Client, bound: string, delta: DeltaQuery): Pr
   // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies ahead
   // may be anything: neither may carry the watermark past what was not seen.
   const type = pgTypeNames[cursorType]
-  const newest = `${pg.escapeLiteral(bound)}::timestamptz::${type}`
+  const moment = `${pg.escapeLiteral(bound.moment)}::timestamptz`
+  // A time without a zone is what clocks showed at the partner, which may stand at UTC or behind it.
+  const shown = `least(${moment} at time zone 'UTC', ${moment} at time zone ${pg.escapeLiteral(bound.zone)})`
+  const newest = type === 'timestamptz' ? moment : `${shown}::${type}`
   const at = `s.${id(delta.cursor)}`
   const cursor = type === undefined ? at : `case when ${at} > ${newest} then ${newest} else ${at} end`
   const lowest = timeTypes.has(cursorType) ? `$1 - interval '${Math.trunc(delta.overlapMs)} milliseconds'` : '$1'

@@ -21,7 +21,8 @@ export async function callFailed(
   error: { code: string; message: string },
   waitMs?: number | null,
 ): Promise<void> {
-  const since = submission.failing_since ?? deps.now()
+  // After a call that succeeded failing begins anew: an uncertain submission keeps the time of its lost answer.
+  const since = (submission.failures > 0 ? submission.failing_since : null) ?? deps.now()
   const failures = submission.error_code === error.code ? submission.failures + 1 : 1
   deps.logger.warn(
     { run_id: submission.run_id, submission_id: submission.submission_id, code: error.code, failures },

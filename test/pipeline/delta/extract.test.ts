@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { maxPartnerIdLength } from '../../../src/pipeline/delta/stream-rows.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
@@ -124,6 +125,26 @@ describe('an extraction', () => {
     }
     await extractNow(ferry, partner, { properties: {} }, { overlapMs: 0 })
     expect(await landed()).toEqual(['H-1', 'H-2', 'late'])
+  })
+
+  it('loses no row of an open transaction where times have no zone and clocks stand behind UTC', async () => {
+    const database = new URL(partner.url).pathname.slice(1)
+    await partner.pool.query(`alter database ${database} set timezone = 'America/New_York'`)
+    const pool = new pg.Pool({ connectionString: partner.url })
+    const late = await pool.connect()
+    try {
+      await late.query('begin')
+      await late.query(`insert into hotel (code, name, local) values ('late', 'late', localtimestamp)`)
+      await pool.query(`insert into hotel (code, name, local) values ('H-1', 'H-1', localtimestamp)`)
+      await extractNow(ferry, partner, { properties: { cursor: 'local' } })
+      await late.query('commit')
+    } finally {
+      late.release()
+      await pool.end()
+      await partner.pool.query(`alter database ${database} reset timezone`)
+    }
+    await extractNow(ferry, partner, { properties: { cursor: 'local' } })
+    expect(await landed()).toEqual(['H-1', 'late'])
   })
 
   it('compares integer cursors as numbers', async () => {

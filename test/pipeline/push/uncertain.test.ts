@@ -163,6 +163,22 @@ describe('a POST whose answer was lost', () => {
     expect((await ferry.submission(id)).state).toBe('planned')
   })
 
+  it('bears a call that fails once, however long it has waited for a task until then', async () => {
+    await using server = await service({
+      [post]: [reset, json({ errorCode: 'x', message: 'm' }, 429)],
+      [list]: [json([mappingTask(foreign, 'InProgress')]), json([mappingTask(foreign, 'Success')])],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(1_200_000)
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'planned', failures: 0 })
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'planned', failures: 1 })
+  })
+
   it('stays uncertain while the task list cannot be read', async () => {
     await using server = await service({ [post]: [reset], [list]: [json({ errorCode: 'x', message: 'm' }, 503)] })
     await using deps = ferry.deps(server.url)
