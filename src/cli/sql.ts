@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { withoutPassword } from '../config/show-config.ts'
 import { schemaName } from '../db/migrate.ts'
 import {
   type Cli,
@@ -34,13 +35,6 @@ export async function sql(cli: Cli, query: string | undefined, options: CommonOp
     else printLine(cli.stdout, table(fields, rows))
     return exitCodes.well
   })
-}
-
-function withoutPassword(text: string): string {
-  const url = new URL(text)
-  url.password = ''
-  for (const name of ['password', 'sslpassword']) url.searchParams.delete(name)
-  return url.href
 }
 
 /** Every value as the server prints it. */

@@ -26,7 +26,8 @@ export function secretValues(config: Config): string[] {
   return [config.exchange.apiKey ?? '', ...passwords].filter((secret) => secret.length >= 4)
 }
 
-function withoutPassword(text: string): string {
+/** A database URL as it may be shown: `embedded`, or with its password masked. */
+export function withoutPassword(text: string): string {
   if (text === 'embedded') return text
   if (!URL.canParse(text)) return mask
   const url = new URL(text)

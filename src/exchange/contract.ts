@@ -199,7 +199,7 @@ export type Contract = {
   taskNames: z.infer<typeof contractFile>['taskNames']
   taskStatuses: Record<keyof z.infer<typeof contractFile>['taskStatuses'], string>
   names: { [M in keyof Messages]: Record<Messages[M][number], string> }
-  /** Dotted keys of the entries that are our assumption, for `doctor` and docs/spec-gaps.md. */
+  /** Dotted keys of the entries that are our assumption; docs/spec-gaps.md explains each. */
   assumed: string[]
 }
 

@@ -13,8 +13,10 @@ import { lookAtRun, stopRun } from './look-at-run.ts'
 
 const queues = { run: 'look-at-run', submission: 'look-at-submission', page: 'look-at-page' } as const
 
-/** `insist`: set on a look that must come again for as long as another holds the lock. */
-/** `timer`: set on a look that was put off; void once a newer one was. */
+/**
+ * `insist`: set on a look that was handed out again, whose lock a dead process may hold.
+ * `timer`: set on a look that was put off; void once a newer one was.
+ */
 type LookData = { id: number; insist?: boolean; timer?: number }
 
 /** Answers false when another look was at work and nothing was done. */

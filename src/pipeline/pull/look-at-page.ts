@@ -85,6 +85,7 @@ async function holdRunning(trx: Transaction<Schema>, runId: number): Promise<voi
 async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: string }): Promise<void> {
   const failures = page.failures + 1
   const url = error instanceof DownloadFailed && error.expired ? await freshUrl(deps, page) : page.url
+  const askedMs = (error instanceof DownloadFailed ? error.retryAfterMs : null) ?? 0
   const over = failures >= attempts || error.code === 'download_refused'
   deps.logger.warn(
     { run_id: page.run_id, page_id: page.page_id, code: error.code, reason: error.message, failures },
@@ -98,7 +99,7 @@ async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: s
       .where('state', '=', 'listed')
       .execute()
     if (over) await deps.looks.atRun(trx, page.run_id)
-    else await deps.looks.atPages(trx, [page.page_id], backOffMs(failures))
+    else await deps.looks.atPages(trx, [page.page_id], Math.max(askedMs, backOffMs(failures)))
   })
 }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtPage } from '../../../src/pipeline/pull/look-at-page.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
-import { json, service } from '../push/service.ts'
+import { type Answer, json, service } from '../push/service.ts'
 import { company, samplePage } from './sample-page.ts'
 
 let ferry: Ferry
@@ -50,6 +50,16 @@ describe('a look at a page', () => {
     await lookAtPage(deps, pageId)
     expect(await stateOf(pageId)).toBe('loaded')
     expect(await ferry.asked()).toEqual([{ look: `look-at-run ${runId}`, inMs: 0 }])
+  })
+
+  it('comes again when the file server asks it to', async () => {
+    const busy: Answer = (response) => response.writeHead(429, { 'retry-after': '120' }).end()
+    await using server = await service({ '/page': [busy] })
+    await using deps = ferry.deps(server.url)
+    const { pageId } = await listed(server.url)
+    await lookAtPage(deps, pageId)
+    expect(await stateOf(pageId)).toBe('listed')
+    expect(await ferry.asked()).toEqual([{ look: `look-at-page ${pageId}`, inMs: expect.closeTo(120_000, -4) }])
   })
 
   it('keeps nothing of a page whose run ended meanwhile', async () => {
