@@ -1,9 +1,17 @@
-// Adds up the result files of the test runs and prints one line; fails when a file is missing or nothing ran.
+// Names what failed and why, adds up the result files of the test runs and prints one line; fails when a file is missing or nothing ran.
 import { readFileSync } from 'node:fs'
 
 const files = process.argv.slice(2)
 const results = files.map((file) => JSON.parse(readFileSync(file, 'utf8')))
 const total = (key) => results.reduce((sum, result) => sum + result[key], 0)
 const [passed, failed, skipped] = [total('numPassedTests'), total('numFailedTests'), total('numPendingTests')]
+for (const { testResults } of results) {
+  for (const { name, status, message, assertionResults } of testResults) {
+    const broken = assertionResults.filter((result) => result.status === 'failed')
+    for (const { fullName, failureMessages } of broken)
+      console.log(`FAILED ${name}: ${fullName}\n${failureMessages.join('\n')}`)
+    if (status === 'failed' && broken.length === 0) console.log(`FAILED ${name}\n${message}`)
+  }
+}
 console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
 if (passed === 0 || failed > 0 || results.some((result) => !result.success)) process.exit(1)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withFolderLock } from '../../src/db/embedded/folder-lock.ts'
 import { livingMembers } from '../../src/db/embedded/members.ts'
-import { identityOf, isAlive, ownIdentity } from '../../src/db/embedded/process-identity.ts'
+import { identityOf, isAlive, ownIdentity, startTicksOf } from '../../src/db/embedded/process-identity.ts'
 import { clusterFolder } from './fixtures/cluster-process.ts'
 
 async function deadIdentity(): Promise<string> {
@@ -24,6 +24,14 @@ test('knows a process by its start, so that a process id given again is another 
   expect(isAlive(own)).toBe(true)
   expect(isAlive(`${process.pid}.1-00000000`)).toBe(false)
   expect(isAlive(await deadIdentity())).toBe(false)
+})
+
+test('counts no process that is a zombie or is being taken down, whatever it is called', () => {
+  const line = (state: string, flags: number) =>
+    `42 (odd) S 1 (name) ${state} 1 42 42 0 -1 ${flags} 9 0 0 0 5 1 0 0 20 0 11 0 1131489 0 0`
+  expect(startTicksOf(line('S', 0x40_0000))).toBe('1131489')
+  expect(startTicksOf(line('R', 0x40_0004))).toBeUndefined()
+  expect(startTicksOf(line('Z', 0x40_0000))).toBeUndefined()
 })
 
 test('lets twenty holders in one after the other and leaves no lock behind', async () => {

@@ -6,7 +6,7 @@ import { bareEnvironment } from './run-program.ts'
  * Names one process of one machine for good: `<pid>.<start>`. A process id alone is given again after a while, and
  * after a restart of the machine at once; the start time tells the two apart. Safe as part of a file name.
  *
- * @returns undefined when no such process runs; a zombie does not run.
+ * @returns undefined when no such process runs; a zombie does not run, nor does one that is being taken down.
  */
 export function identityOf(pid: number): string | undefined {
   const started = process.platform === 'linux' ? startOnLinux(pid) : startByPs(pid)
@@ -27,17 +27,27 @@ export function ownIdentity(): string {
 }
 
 function startOnLinux(pid: number): string | undefined {
-  let stat: string
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const startTicks = startTicksOf(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    return startTicks === undefined ? undefined : `${startTicks}-${bootId()}`
   } catch {
     return undefined
   }
+}
+
+/** The kernel's PF_EXITING: set before a killed process closes its files, long before it is a zombie on a busy machine. */
+const exitingFlag = 0x4
+
+/**
+ * When the process of a line of `/proc/<pid>/stat` started, in ticks; undefined when it runs no more. Whoever learns of
+ * a death by a closed channel looks while the dead process is still being taken down, and must not count it.
+ */
+export function startTicksOf(stat: string): string | undefined {
   // The second field is the program's name in brackets and may hold anything, brackets and blanks included.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const [state, startTicks] = [fields[0], fields[19]]
-  if (startTicks === undefined || state === 'Z' || state === 'X') return undefined
-  return `${startTicks}-${bootId()}`
+  const [state, flags, startTicks] = [fields[0], Number(fields[6]), fields[19]]
+  if (state === 'Z' || state === 'X' || (flags & exitingFlag) !== 0) return undefined
+  return startTicks
 }
 
 /** Ticks count from the start of the machine, so the start of the machine belongs to the identity. */

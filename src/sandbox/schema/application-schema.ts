@@ -1,0 +1,2 @@
+/** Certification applications and their answers. */
+export const applicationSchema = ``

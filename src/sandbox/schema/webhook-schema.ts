@@ -1,0 +1,2 @@
+/** Webhooks, what happened, and what was delivered of it. */
+export const webhookSchema = ``

@@ -1,0 +1,75 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import type { ApiKey } from '../catalogue/accounts.ts'
+import { RequestRefused } from '../request-refused.ts'
+import { parseBody } from '../requests/read-json.ts'
+
+/** What an operation is told of the request it handles. `bytes` is the body as it came, empty where there is none. */
+export type Call<Body> = {
+  apiKey: ApiKey
+  params: Readonly<Record<string, string>>
+  query: Readonly<Record<string, string>>
+  body: Body
+  bytes: Buffer
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+/** One answer of an operation, as the description shows it. Without a schema it has no body. */
+export type Answer = { description: string; schema?: z.ZodType }
+
+/**
+ * One endpoint: what the server registers and what the OpenAPI description says come from this alone. The body's schema
+ * validates the request, gives it to `handle` in our own names, and is published in its input form.
+ */
+export type OperationOf<Body> = {
+  /** The operationId of the description: unique, camel case. */
+  id: string
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `{placeholders}`, as in the contract. */
+  path: string
+  tag: string
+  summary: string
+  description?: string
+  deprecated?: boolean
+  body?: z.ZodType<Body>
+  /** By HTTP status. What every operation may answer (400 with a body, 401, 500) is added by the description. */
+  answers: Readonly<Record<number, Answer>>
+  handle(call: Call<Body>): unknown
+}
+
+/** An operation whose body's type is its own matter. */
+export type Operation = Omit<OperationOf<unknown>, 'body' | 'handle'> & {
+  body?: z.ZodType
+  handle(call: Omit<Call<unknown>, 'body'>): unknown
+}
+
+/** Closes an operation over its body: what `handle` gets has passed the schema. */
+export function operation<Body = undefined>(described: OperationOf<Body>): Operation {
+  const { body: schema, handle, ...rest } = described
+  if (schema === undefined) return { ...rest, handle: (call) => handle({ ...call, body: undefined as Body }) }
+  return { ...rest, body: schema, handle: (call) => handle({ ...call, body: readBody(schema, call.bytes) }) }
+}
+
+/** @throws {RequestRefused} 400 when the bytes are no JSON, or have another shape than the schema's. */
+function readBody<Body>(schema: z.ZodType<Body>, bytes: Buffer): Body {
+  if (bytes.length === 0) throw new RequestRefused(400, 'body_malformed', 'The request has no body.')
+  return checkBody(schema, parseBody(bytes))
+}
+
+/** How many faults a refusal names. */
+const namedFaults = 5
+
+/** A body in our own names. @throws {RequestRefused} 400 body_invalid, which says where and what. */
+export function checkBody<Body>(schema: z.ZodType<Body>, value: unknown): Body {
+  const checked = schema.safeParse(value)
+  if (checked.success) return checked.data
+  const { issues } = checked.error
+  const faults = issues.slice(0, namedFaults).map((issue) => `${placeOf(issue.path)}: ${issue.message}`)
+  const more = issues.length > namedFaults ? [`and ${issues.length - namedFaults} more`] : []
+  throw new RequestRefused(400, 'body_invalid', [...faults, ...more].join('; '))
+}
+
+function placeOf(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((at, key) => (typeof key === 'number' ? `${at}[${key}]` : `${at}.${String(key)}`), 'body')
+}
