@@ -13,10 +13,11 @@ const mayImport: Record<string, readonly RegExp[]> = {
   http: [/^(jobs|pipeline|exchange|db|config)\//],
   jobs: [/^(pipeline|exchange|db|config)\//],
   pipeline: [/^(exchange|db|config)\//],
-  exchange: [],
+  exchange: [/^network\//],
+  network: [],
   db: [/^config\//],
   config: [],
-  sandbox: [/^exchange\/contract\.ts$/],
+  sandbox: [/^exchange\/contract\.ts$/, /^network\//],
   demo: [/^sandbox\/(hotels|catalogue|uuid-from)(\.ts|\/)/],
 }
 

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { wireNames } from './wire-names.ts'
 
 /** Where a wire name comes from: the specification, public clients of the service, or our assumption. */
 export const nameSources = ['stated', 'public', 'assumed'] as const
 const source = z.enum(nameSources)
 
 const endpoint = z.strictObject({
-  method: z.enum(['GET', 'POST', 'PUT', 'DELETE']),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
   path: z.string().startsWith('/'),
   source,
 })
@@ -26,144 +27,49 @@ export const bulkRequests = [
   'companiesUpsert',
   'standardHoldersUpsert',
   'calculatorsSearch',
+  'companiesSearch',
+  'standardsSearch',
+  'standardHoldersSearch',
+  'frameworkAnswersSearch',
 ] as const
 export type BulkRequest = (typeof bulkRequests)[number]
 
-const messages = {
-  error: ['errorCode', 'message'],
-  submitted: ['correlationId'],
-  task: [
-    'correlationId',
-    'status',
-    'requestType',
-    'taskKind',
-    'createdAt',
-    'pageUrls',
-    'pageUrl',
-    'file',
-    'fileUrl',
-    'error',
-    'generalErrorMessages',
-    'rowErrors',
-  ],
-  rowError: [
-    'companyId',
-    'identifiedByValue',
-    'dataPointId',
-    'questionId',
-    'periodType',
-    'year',
-    'month',
-    'reason',
-    'message',
-  ],
-  companyMappings: [
-    'customIdentifierId',
-    'companies',
-    'id',
-    'name',
-    'street',
-    'coordinates',
-    'latitude',
-    'longitude',
-    'countryCode',
-    'airportCode',
-    'hotelCode',
-    'bookingId',
-  ],
-  companyMappingsResult: ['companies', 'id', 'status', 'mapped', 'notFound', 'companyId', 'reason'],
-  frameworkAnswers: [
-    'frameworkId',
-    'companies',
-    'identifiedBy',
-    'customProperty',
-    'customPropertyId',
-    'value',
-    'companyId',
-    'periods',
-    'periodType',
-    'yearly',
-    'monthly',
-    'year',
-    'month',
-    'answers',
-    'dataPointId',
-    'answer',
-    'text',
-    'number',
-    'boolean',
-    'dateIso',
-    'dateRangeFrom',
-    'dateRangeTo',
-    'list',
-    'unitId',
-    'omissions',
-    'questionId',
-  ],
-  calculators: [
-    'groupId',
-    'customIdentifierId',
-    'companies',
-    'identifier',
-    'automaticYearlyCalculation',
-    'automaticPublishing',
-    'calculators',
-    'period',
-    'year',
-    'month',
-    'inputs',
-    'fieldTypeId',
-    'value',
-  ],
-  calculatorsResult: [
-    'companies',
-    'identifier',
-    'companyId',
-    'status',
-    'success',
-    'failed',
-    'errors',
-    'fieldTypeId',
-    'reason',
-  ],
-  companies: ['customIdentifierId', 'companies', 'identifier', 'customProperties', 'propertyId', 'value'],
-  standardHolders: ['customIdentifierId', 'holders', 'identifier', 'standardId', 'level', 'startDate', 'expiryDate'],
-  calculatorsSearch: ['customPropertyIds', 'calculatorTypeIds'],
-  calculatorsPage: [
-    'customProperties',
-    'calculatorVariables',
-    'companies',
-    'id',
-    'name',
-    'fields',
-    'calculators',
-    'typeId',
-    'title',
-    'period',
-    'year',
-    'month',
-    'inputs',
-    'outputs',
-  ],
-  unitTypes: ['id', 'name', 'units', 'abbreviation'],
-  groups: ['id', 'name'],
-  customProperties: ['id', 'name', 'type', 'isIdentifier', 'isOwnedByInvokingCompany', 'ownerName'],
-  frameworks: [
-    'id',
-    'title',
-    'topics',
-    'subtopics',
-    'clusters',
-    'questions',
-    'dataPoints',
-    'valueType',
-    'reportingPeriodType',
-    'unitTypes',
-    'units',
-    'options',
-  ],
-} as const
-type Messages = typeof messages
+type Messages = typeof wireNames
+
+/** What the specification names and Nightferry does not call: deprecated endpoints, applications, the description. */
+const otherEndpoints = [
+  'companiesSearchV1',
+  'companiesLatestFileV1',
+  'standardsSearchV1',
+  'standardsLatestFileV1',
+  'frameworkAnswersSearchV1',
+  'calculatorsSearchV1',
+  'performanceAnswersUpsertV1',
+  'standardHoldersUpsertV1',
+  'companiesUpsertV1',
+  'statusV1',
+  'customIdentifiersV1',
+  'applications',
+  'application',
+  'applicationStatus',
+  'applicationAnswers',
+  'applicationAnswersUpdate',
+  'description',
+] as const
+
+/** Webhook topics by the status or the change that they tell of (specification, Events). */
+const webhookTopics = [
+  'pending',
+  'scheduled',
+  'inProgress',
+  'success',
+  'partialSuccess',
+  'error',
+  'cancelled',
+  'applicationStatusChanged',
+  'applicationAnswersChanged',
+  'test',
+] as const
 
 const contractFile = z.strictObject({
   endpoints: keyed(
@@ -180,10 +86,12 @@ const contractFile = z.strictObject({
     ],
     endpoint,
   ),
+  otherEndpoints: keyed(otherEndpoints, endpoint),
+  webhookTopics: keyed(webhookTopics, name),
   taskNames: keyed(bulkRequests, taskName),
   taskStatuses: keyed(['pending', 'scheduled', 'inProgress', 'success', 'partialSuccess', 'error', 'cancelled'], name),
   names: z.strictObject(
-    Object.fromEntries(Object.entries(messages).map(([message, fields]) => [message, keyed(fields, name)])),
+    Object.fromEntries(Object.entries(wireNames).map(([message, fields]) => [message, keyed(fields, name)])),
   ),
 })
 
@@ -196,7 +104,9 @@ export type Endpoint = z.infer<typeof endpoint>
  */
 export type Contract = {
   endpoints: z.infer<typeof contractFile>['endpoints']
+  otherEndpoints: z.infer<typeof contractFile>['otherEndpoints']
   taskNames: z.infer<typeof contractFile>['taskNames']
+  webhookTopics: Record<(typeof webhookTopics)[number], string>
   taskStatuses: Record<keyof z.infer<typeof contractFile>['taskStatuses'], string>
   names: { [M in keyof Messages]: Record<Messages[M][number], string> }
   /** Dotted keys of the entries that are our assumption; docs/spec-gaps.md explains each. */
@@ -224,21 +134,25 @@ export function loadContract(file: string): Contract {
     const problems = checked.error.issues.map((issue) => `  ${issue.path.join('.') || '(top)'}: ${issue.message}`)
     throw new ContractError(`${file} does not describe the wire completely:\n${problems.join('\n')}`)
   }
-  const { endpoints, taskNames, taskStatuses, names } = checked.data
+  const { endpoints, otherEndpoints, taskNames, taskStatuses, webhookTopics, names } = checked.data
   const named = names as Record<string, Record<string, z.infer<typeof name>>>
   const plain = (fields: Record<string, { name: string }>) =>
     Object.fromEntries(Object.entries(fields).map(([key, entry]) => [key, entry.name]))
   return {
     endpoints,
+    otherEndpoints,
     taskNames,
+    webhookTopics: plain(webhookTopics) as Contract['webhookTopics'],
     taskStatuses: plain(taskStatuses) as Contract['taskStatuses'],
     names: Object.fromEntries(
       Object.entries(named).map(([message, fields]) => [message, plain(fields)]),
     ) as Contract['names'],
     assumed: [
       ...assumedKeys('endpoints', endpoints),
+      ...assumedKeys('otherEndpoints', otherEndpoints),
       ...assumedKeys('taskNames', taskNames),
       ...assumedKeys('taskStatuses', taskStatuses),
+      ...assumedKeys('webhookTopics', webhookTopics),
       ...Object.entries(named).flatMap(([message, fields]) => assumedKeys(`names.${message}`, fields)),
     ],
   }

@@ -1,7 +1,8 @@
 import { lookup as resolve } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 import { callbackify } from 'node:util'
-import { type AddressKind, addressKind, bareHost, type DownloadTarget, mayConnect } from './download-address.ts'
+import { type AddressKind, addressKind } from '../network/address-kind.ts'
+import { bareHost, type DownloadTarget, mayConnect } from './download-address.ts'
 import { DownloadRefused } from './download-errors.ts'
 
 export type HostAddress = { address: string; family: number }

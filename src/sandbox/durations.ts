@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { BulkRequest } from '../exchange/contract.ts'
+import { type BulkRequest, bulkRequests } from '../exchange/contract.ts'
 
 export type Processing = { baseMs: number; perItemUs: number }
 
@@ -27,18 +27,13 @@ export type DurationSettings = {
 const usual: Processing = { baseMs: 50, perItemUs: 5 }
 
 export function durationsWith(settings: DurationSettings = {}): Durations {
-  const processing = (request: BulkRequest): Processing => ({ ...usual, ...settings.processing?.[request] })
+  const processing = Object.fromEntries(
+    bulkRequests.map((request) => [request, { ...usual, ...settings.processing?.[request] }]),
+  ) as Record<BulkRequest, Processing>
   return {
     pendingMs: settings.pendingMs ?? 20,
     scheduledMs: settings.scheduledMs ?? 20,
-    processing: {
-      companyMappings: processing('companyMappings'),
-      frameworkAnswersUpsert: processing('frameworkAnswersUpsert'),
-      calculatorsUpsert: processing('calculatorsUpsert'),
-      companiesUpsert: processing('companiesUpsert'),
-      standardHoldersUpsert: processing('standardHoldersUpsert'),
-      calculatorsSearch: processing('calculatorsSearch'),
-    },
+    processing,
     jitter: settings.jitter ?? 0.5,
   }
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Contract } from '../exchange/contract.ts'
+import type { Chaos } from './chaos/chaos.ts'
 import type { SandboxClock } from './clock.ts'
 import type { SandboxLogger } from './logger.ts'
 
@@ -9,11 +10,14 @@ export type Sandbox = {
   contract: Contract
   clock: SandboxClock
   logger: SandboxLogger
+  chaos: Chaos
   seed: number
   /** Companies that the service knows. */
   knownCompanies: number
   /** Companies on one page of a search. */
   pageSize: number
+  /** The address under which a result file is had at this moment. */
+  fileUrl: (token: string) => string
 }
 
 /** A pool or one of its clients, in a transaction or not. */

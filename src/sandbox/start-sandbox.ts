@@ -1,12 +1,13 @@
 import type { AddressInfo } from 'node:net'
 import pg from 'pg'
 import type { Contract } from '../exchange/contract.ts'
+import { createChaos } from './chaos/chaos.ts'
 import { type SandboxClock, systemClock } from './clock.ts'
 import { type DurationSettings, durationsWith } from './durations.ts'
 import { type SandboxLogger, silentLogger } from './logger.ts'
 import { processTask } from './processing/process-task.ts'
 import type { Sandbox } from './sandbox.ts'
-import { createSchema } from './schema.ts'
+import { createSchema } from './schema/create-schema.ts'
 import { seedWorld } from './seed-world.ts'
 import { buildServer } from './server/build-server.ts'
 import { type Dispatcher, startDispatcher } from './tasks/dispatcher.ts'
@@ -27,6 +28,8 @@ export type SandboxOptions = {
   workers?: number
   /** Companies on a page of a search. */
   pageSize?: number
+  /** Trouble from the start: names of profiles, each with the share of occasions that it strikes, above 0 up to 1. */
+  chaos?: ReadonlyMap<string, number>
   logger?: SandboxLogger
   clock?: SandboxClock
 }
@@ -53,10 +56,12 @@ export async function startSandbox(options: SandboxOptions): Promise<{ url: stri
       clock,
       logger,
       seed,
+      chaos: createChaos(seed, options.chaos),
       knownCompanies: counted.rows[0]?.known ?? 0,
       pageSize: options.pageSize ?? 1000,
+      fileUrl: (token) => `${origin}/files/${token}`,
     }
-    const server = buildServer(sandbox, { onQueued: () => dispatcher?.wake(), origin: () => origin })
+    const server = buildServer(sandbox, { onQueued: () => dispatcher?.wake() })
     await server.listen({ port: options.port, host })
     origin = `http://${host.includes(':') ? `[${host}]` : host}:${(server.server.address() as AddressInfo).port}`
     dispatcher = startDispatcher(sandbox, {

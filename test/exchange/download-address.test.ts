@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type AddressKind, addressKind, judgeDownloadUrl, mayConnect } from '../../src/exchange/download-address.ts'
+import { judgeDownloadUrl, mayConnect } from '../../src/exchange/download-address.ts'
+import { type AddressKind, addressKind } from '../../src/network/address-kind.ts'
 
 const kinds: [AddressKind, string[]][] = [
   [

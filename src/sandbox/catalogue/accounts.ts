@@ -14,11 +14,16 @@ export type CustomProperty = {
 
 export const demoProfile: Profile = { id: 4711, name: 'Northern Lights Hotels' }
 export const otherProfile: Profile = { id: 4712, name: 'Harbour & Hill Collection' }
-export const profiles: readonly Profile[] = [demoProfile, otherProfile]
+/** Owns certification applications, and no group or property. */
+export const certifierProfile: Profile = { id: 4713, name: 'Verity Certification' }
+export const profiles: readonly Profile[] = [demoProfile, otherProfile, certifierProfile]
 
 export const apiKeys: readonly ApiKey[] = [
   { id: uuidFrom('api key demo-key'), key: 'demo-key', profileId: demoProfile.id },
+  // A second integration of the same profile.
+  { id: uuidFrom('api key sibling-key'), key: 'sibling-key', profileId: demoProfile.id },
   { id: uuidFrom('api key other-key'), key: 'other-key', profileId: otherProfile.id },
+  { id: uuidFrom('api key certifier-key'), key: 'certifier-key', profileId: certifierProfile.id },
 ]
 
 export const demoGroup: Group = { id: uuidFrom('group all hotels'), name: 'All hotels', profileId: demoProfile.id }

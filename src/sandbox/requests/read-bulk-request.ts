@@ -1,4 +1,5 @@
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
+import { RequestRefused } from '../request-refused.ts'
 import { storable } from '../storable.ts'
 import { requireGroup, requireIdentifier } from './check-access.ts'
 import { type AnswersRequest, countAnswers, readAnswers } from './read-answers.ts'
@@ -34,6 +35,8 @@ export function readBulkRequest(contract: Contract, kind: BulkRequest, body: unk
       return { kind, body: readStandardHolders(contract, body) }
     case 'calculatorsSearch':
       return { kind, body: readSearch(contract, body) }
+    default:
+      throw new RequestRefused(501, 'not_built', kind)
   }
 }
 

@@ -1,12 +1,13 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../sandbox.ts'
-import { addBulkRoutes } from './bulk-routes.ts'
+import { addOperations } from './add-operations.ts'
+import { bulkOperations } from './bulk-operations.ts'
 import { addFileRoutes } from './file-routes.ts'
-import { addReferenceRoutes } from './reference-routes.ts'
+import { referenceOperations } from './reference-operations.ts'
 import { logRequests } from './request-log.ts'
 import { pathOf } from './route-path.ts'
-import { addTaskRoutes } from './task-routes.ts'
+import { taskOperations } from './task-operations.ts'
 
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
 const maxBodyBytes = 256 * 1024 * 1024
@@ -14,8 +15,6 @@ const maxBodyBytes = 256 * 1024 * 1024
 export type ServerOptions = {
   /** A request was queued. */
   onQueued: () => void
-  /** The origin under which result files are reached, once the server listens. */
-  origin: () => string
 }
 
 /** The service over HTTP: every answer but a file's is JSON, every error carries an errorCode and a message. */
@@ -34,9 +33,11 @@ export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyIn
     void reply.code(404).send({ [names.errorCode]: 'endpoint_not_found', [names.message]: message })
   })
   logRequests(server, sandbox)
-  addReferenceRoutes(server, sandbox)
-  addBulkRoutes(server, sandbox, options.onQueued)
-  addTaskRoutes(server, sandbox, options.origin)
+  addOperations(server, [
+    ...referenceOperations(sandbox),
+    ...bulkOperations(sandbox, options.onQueued),
+    ...taskOperations(sandbox),
+  ])
   addFileRoutes(server, sandbox)
   return server
 }

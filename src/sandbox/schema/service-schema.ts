@@ -1,13 +1,5 @@
-import type { Queryable } from './sandbox.ts'
-
-/** Creates what is missing; changes nothing that is there. */
-export async function createSchema(db: Queryable): Promise<void> {
-  await db.query(schema)
-}
-
-const schema = `
-create schema if not exists sandbox;
-
+/** The companies and what is known of them, tasks, result files, and the request log. */
+export const serviceSchema = `
 -- One row: what the tables below were seeded with.
 create table if not exists sandbox.world (
   only_row boolean primary key default true check (only_row),
@@ -168,7 +160,9 @@ create table if not exists sandbox.request_log (
   correlation_id uuid,
   phase text not null,
   status text,
-  identifiers text[]
+  identifiers text[],
+  -- What chaos did to this request or task; null: nothing.
+  chaos text[]
 );
 create index if not exists request_log_correlation on sandbox.request_log (correlation_id);
 `

@@ -1,11 +1,10 @@
-import type { FastifyInstance } from 'fastify'
-import { bulkRequests } from '../../exchange/contract.ts'
+import { type BulkRequest, bulkRequests } from '../../exchange/contract.ts'
 import { RequestRefused } from '../request-refused.ts'
 import { checkAccess, countItems, identifiersOf, readBulkRequest } from '../requests/read-bulk-request.ts'
 import { parseBody } from '../requests/read-json.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { createAcceptance } from '../tasks/accept-task.ts'
-import { authenticate } from './authenticate.ts'
+import { type Operation, operation } from './operation.ts'
 import { isLogged } from './request-log.ts'
 import { pathOf } from './route-path.ts'
 
@@ -13,22 +12,21 @@ import { pathOf } from './route-path.ts'
 const manyMappings = 100_000
 
 /** Every bulk request: checked as far as it can be without working on it, queued, answered with a correlation id. */
-export function addBulkRoutes(server: FastifyInstance, sandbox: Sandbox, onQueued: () => void): void {
+export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operation[] {
   const { contract, logger } = sandbox
   const accept = createAcceptance(sandbox)
-  for (const kind of bulkRequests) {
+  return bulkRequests.map((kind: BulkRequest) => {
     const endpoint = contract.endpoints[kind]
-    server.route({
+    return operation({
+      id: kind,
       method: endpoint.method,
-      url: endpoint.path,
-      onRequest: async (request) => {
-        authenticate(request)
-      },
-      handler: async (request) => {
-        const apiKey = authenticate(request)
-        const body: unknown = request.body
-        if (!Buffer.isBuffer(body)) throw new RequestRefused(400, 'body_malformed', 'The request has no body.')
-        const read = readBulkRequest(contract, kind, parseBody(body))
+      path: endpoint.path,
+      tag: 'Bulk requests',
+      summary: kind,
+      answers: { 200: { description: 'Queued.' } },
+      handle: async ({ apiKey, bytes, request }) => {
+        if (bytes.length === 0) throw new RequestRefused(400, 'body_malformed', 'The request has no body.')
+        const read = readBulkRequest(contract, kind, parseBody(bytes))
         checkAccess(apiKey.profileId, read)
         const items = countItems(read, sandbox.knownCompanies)
         if (read.kind === 'companyMappings' && items >= manyMappings) logger.warn({ items }, 'sandbox_many_mappings')
@@ -40,12 +38,12 @@ export function addBulkRoutes(server: FastifyInstance, sandbox: Sandbox, onQueue
           path: pathOf(request.url),
           items,
           identifiers: identifiersOf(read),
-          body,
+          body: bytes,
         })
         isLogged(request)
         onQueued()
         return { [contract.names.submitted.correlationId]: correlationId }
       },
     })
-  }
+  })
 }
