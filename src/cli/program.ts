@@ -1,12 +1,16 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import { configPrint } from './config-print.ts'
+import { type ConformanceOptions, conformance } from './conformance.ts'
+import { addConformanceOptions } from './conformance-options.ts'
 import { type DemoOptions, demo } from './demo.ts'
 import { migrate } from './migrate.ts'
+import { wholeNumber } from './option-values.ts'
 import { type RejectedOptions, rejected } from './rejected.ts'
 import { run } from './run.ts'
 import { type RunsOptions, runs } from './runs.ts'
 import { type SandboxOptions, sandbox } from './sandbox.ts'
+import { addSandboxOptions } from './sandbox-options.ts'
 import { serve } from './serve.ts'
 import { sql } from './sql.ts'
 import { status } from './status.ts'
@@ -61,13 +65,12 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
   verb('migrate', 'bring the database to the newest schema').action(async (options: CommonOptions) =>
     done(await migrate(cli, options)),
   )
-  verb('sandbox', 'the service itself, for development, on loopback')
-    .option('--port <port>', 'port to listen on; 0: any free one', wholeNumber(0, 65_535), 4710)
-    .option('--seed <number>', 'which made-up world', wholeNumber(0, 2 ** 31 - 1), 1)
-    .option('--companies <count>', 'how many companies it knows', wholeNumber(0, 10_000_000), 202)
-    .option('--page-size <count>', 'companies per page of a search', wholeNumber(1, 100_000))
-    .option('--database <name>', 'database of the embedded server that holds its state', 'sandbox')
-    .action(async (options: SandboxOptions) => done(await sandbox(cli, options)))
+  addSandboxOptions(verb('sandbox', 'the service itself, for development, on loopback')).action(
+    async (options: SandboxOptions) => done(await sandbox(cli, options)),
+  )
+  addConformanceOptions(verb('conformance', 'the specification against a deployment, statement by statement')).action(
+    async (options: ConformanceOptions) => done(await conformance(cli, options)),
+  )
 
   const config = program.command('config').description('the configuration')
   config
@@ -78,12 +81,4 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .option('--json', 'print JSON instead of YAML')
     .action((options: CommonOptions) => done(configPrint(cli, options)))
   return program
-}
-
-function wholeNumber(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text)
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value
-    throw new InvalidArgumentError(`A whole number from ${min} to ${max} is wanted.`)
-  }
 }

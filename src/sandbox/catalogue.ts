@@ -12,6 +12,7 @@ import {
 } from './catalogue/accounts.ts'
 import { calculatorTypes, fieldTypes, outputVariables } from './catalogue/calculators.ts'
 import { frameworks } from './catalogue/frameworks.ts'
+import { resourceFieldTypes, resourceOutputs, resourceRecord } from './catalogue/resource-record.ts'
 import { standards } from './catalogue/standards.ts'
 import { unitTypes } from './catalogue/unit-types.ts'
 
@@ -31,6 +32,10 @@ export const catalogue = {
   calculatorTypes,
   fieldTypes,
   outputVariables,
+  // With the resource record, which only a world that was seeded with calculators begins with.
+  everyCalculatorType: [...calculatorTypes, resourceRecord],
+  everyFieldType: [...fieldTypes, ...resourceFieldTypes],
+  everyOutputVariable: [...outputVariables, ...resourceOutputs],
   groupId: demoGroup.id,
   customIdentifierId: partnerIdProperty.id,
   brandPropertyId: brandProperty.id,

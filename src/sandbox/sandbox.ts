@@ -2,7 +2,9 @@ import type pg from 'pg'
 import type { Contract } from '../exchange/contract.ts'
 import type { Chaos } from './chaos/chaos.ts'
 import type { SandboxClock } from './clock.ts'
+import type { FileAddresses } from './files/file-address.ts'
 import type { SandboxLogger } from './logger.ts'
+import type { WebhookOutlet } from './webhooks/outlet.ts'
 
 /** What every part of a running sandbox shares. */
 export type Sandbox = {
@@ -11,13 +13,19 @@ export type Sandbox = {
   clock: SandboxClock
   logger: SandboxLogger
   chaos: Chaos
+  /** Which receivers webhooks may have, and how what is urgent gets to them. */
+  webhooks: WebhookOutlet
   seed: number
   /** Companies that the service knows. */
   knownCompanies: number
   /** Companies on one page of a search. */
   pageSize: number
-  /** The address under which a result file is had at this moment. */
+  /** Where the API is reached. */
+  apiUrl: () => string
+  /** A fresh address of a result file. */
   fileUrl: (token: string) => string
+  /** Makes and judges such addresses. */
+  files: FileAddresses
 }
 
 /** A pool or one of its clients, in a transaction or not. */

@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
+import { seedApplications } from './applications/seed-applications.ts'
 import { catalogue } from './catalogue.ts'
+import { type CopyValue, copyRows } from './copy-rows.ts'
 import { companyIdAt, hotelAt, isKnownToService } from './hotels.ts'
 import { inTransaction } from './sandbox.ts'
 import { nameKey } from './storable.ts'
@@ -35,37 +35,32 @@ export async function seedWorld(pool: pg.Pool, world: { seed: number; hotels: nu
     if (have >= world.hotels && seeded) return
     await copyCompanies(client, world.seed, have + 1, world.hotels)
     await joinGroups(client, have)
+    await seedApplications(client, world.seed)
     await client.query(
-      `insert into sandbox.world (seed, hotels) values ($1, $2)
+      `insert into sandbox.world (seed, hotels, file_secret) values ($1, $2, $3)
        on conflict (only_row) do update set hotels = excluded.hotels`,
-      [world.seed, world.hotels],
+      [world.seed, world.hotels, randomBytes(32)],
     )
   })
   await pool.query('analyze sandbox.company, sandbox.group_company')
 }
 
 async function copyCompanies(client: pg.PoolClient, seed: number, first: number, last: number): Promise<void> {
-  const copy = client.query(
-    copyFrom(`copy sandbox.company
-      (id, number, name, name_key, street, latitude, longitude, country_code, hotel_code, booking_id) from stdin`),
+  await copyRows(
+    client,
+    `copy sandbox.company
+      (id, number, name, name_key, street, latitude, longitude, country_code, hotel_code, booking_id) from stdin`,
+    companyRows(seed, first, last),
   )
-  await pipeline(Readable.from(companyLines(seed, first, last)), copy)
 }
 
-function* companyLines(seed: number, first: number, last: number): Generator<Buffer> {
-  let lines: string[] = []
-  for (let number = first; number <= last; number += 1) {
-    if (isKnownToService(number)) lines.push(companyLine(seed, number))
-    if (lines.length === 1000 || number === last) {
-      yield Buffer.from(lines.join(''), 'utf8')
-      lines = []
-    }
-  }
+function* companyRows(seed: number, first: number, last: number): Generator<CopyValue[]> {
+  for (let number = first; number <= last; number += 1) if (isKnownToService(number)) yield companyRow(seed, number)
 }
 
-function companyLine(seed: number, number: number): string {
+function companyRow(seed: number, number: number): CopyValue[] {
   const hotel = hotelAt(seed, number)
-  const columns = [
+  return [
     companyIdAt(seed, number),
     number,
     hotel.name,
@@ -77,15 +72,7 @@ function companyLine(seed: number, number: number): string {
     hotel.hotelCode,
     hotel.bookingId,
   ]
-  return `${columns.map(copyText).join('\t')}\n`
 }
-
-function copyText(value: string | number | null): string {
-  if (value === null) return '\\N'
-  return String(value).replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? character)
-}
-
-const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
 
 async function joinGroups(client: pg.PoolClient, seededBefore: number): Promise<void> {
   await client.query(

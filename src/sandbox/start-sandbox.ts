@@ -1,85 +1,147 @@
 import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
-import type { Contract } from '../exchange/contract.ts'
 import { createChaos } from './chaos/chaos.ts'
-import { type SandboxClock, systemClock } from './clock.ts'
-import { type DurationSettings, durationsWith } from './durations.ts'
+import { createWarpedClock, type SandboxClock } from './clock.ts'
+import { createWork } from './create-work.ts'
+import { createFileAddresses } from './files/file-address.ts'
+import { holdDatabase } from './hold-database.ts'
 import { type SandboxLogger, silentLogger } from './logger.ts'
-import { processTask } from './processing/process-task.ts'
+import { keepTime, readLatestTime, readWorld } from './read-world.ts'
+import { RequestRefused } from './request-refused.ts'
 import type { Sandbox } from './sandbox.ts'
+import type { SandboxOptions } from './sandbox-options.ts'
 import { createSchema } from './schema/create-schema.ts'
+import { seedCalculators } from './seed-calculators.ts'
 import { seedWorld } from './seed-world.ts'
+import { buildFileServer } from './server/build-file-server.ts'
 import { buildServer } from './server/build-server.ts'
-import { type Dispatcher, startDispatcher } from './tasks/dispatcher.ts'
+import { createOutlet } from './webhooks/outlet.ts'
 
-export type SandboxOptions = {
-  /** A Postgres database, in whose schema `sandbox` everything is kept. One running sandbox per database. */
-  databaseUrl: string
-  contract: Contract
-  /** 0: any free port. */
-  port: number
-  host?: string
-  /** An integer that decides which hotels there are and how long tasks take. */
-  seed: number
-  /** The service knows the hotels 1 to this number, but for those that it does not know on purpose. */
-  companies: number
-  durations?: DurationSettings
-  /** Tasks processed at once. */
-  workers?: number
-  /** Companies on a page of a search. */
-  pageSize?: number
-  /** Trouble from the start: names of profiles, each with the share of occasions that it strikes, above 0 up to 1. */
-  chaos?: ReadonlyMap<string, number>
-  logger?: SandboxLogger
-  clock?: SandboxClock
+export type { SandboxOptions } from './sandbox-options.ts'
+
+export type RunningSandbox = {
+  /** Where the API is reached. */
+  url: string
+  /** Where result files are. */
+  filesUrl: string
+  /** Aborts, with the error as its reason, when the sandbox had to close by itself. */
+  lost: AbortSignal
+  close(): Promise<void>
 }
 
+const minuteMs = 60_000
+const hourMs = 3_600_000
+
 /**
- * Starts the Bulk Data Exchange Service, as its specification describes it, on an address of its own. A database that
- * an earlier start seeded keeps its state; tasks that were in process are taken up again.
+ * Starts the Bulk Data Exchange Service, as its specification describes it, on an address of its own and its result
+ * files on another. A database that an earlier start seeded keeps its state; tasks that were in process are taken up
+ * again.
+ * @throws {SandboxAlreadyRunning} when another sandbox serves from the database.
  * @throws {SeedMismatch} when the database holds the world of another seed.
  */
-export async function startSandbox(options: SandboxOptions): Promise<{ url: string; close(): Promise<void> }> {
-  const { seed, companies, workers = 4, host = '127.0.0.1', logger = silentLogger, clock = systemClock } = options
-  // Each worker holds two clients at most (a search reads one snapshot and writes files); the rest answer requests.
-  const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 2 * workers + 6 })
-  pool.on('error', (error) => logger.warn({ err: error }, 'sandbox_database_connection_lost'))
-  let dispatcher: Dispatcher | undefined
-  let origin = ''
-  try {
-    await createSchema(pool)
-    await seedWorld(pool, { seed, hotels: companies })
-    const counted = await pool.query<{ known: number }>('select count(*)::int as known from sandbox.company')
-    const sandbox: Sandbox = {
-      pool,
-      contract: options.contract,
-      clock,
-      logger,
-      seed,
-      chaos: createChaos(seed, options.chaos),
-      knownCompanies: counted.rows[0]?.known ?? 0,
-      pageSize: options.pageSize ?? 1000,
-      fileUrl: (token) => `${origin}/files/${token}`,
-    }
-    const server = buildServer(sandbox, { onQueued: () => dispatcher?.wake() })
-    await server.listen({ port: options.port, host })
-    origin = `http://${host.includes(':') ? `[${host}]` : host}:${(server.server.address() as AddressInfo).port}`
-    dispatcher = startDispatcher(sandbox, {
-      workers,
-      durations: durationsWith(options.durations),
-      process: (task, signal) => processTask(sandbox, task, signal),
-    })
-    logger.info({ url: origin, seed, companies: sandbox.knownCompanies }, 'sandbox_started')
-    return {
-      url: origin,
-      close: async () => {
-        await server.close()
-        await dispatcher?.stop()
-        await pool.end()
-      },
-    }
-  } catch (error) {
-    await pool.end()
-    throw error
+export async function startSandbox(options: SandboxOptions): Promise<RunningSandbox> {
+  const { logger = silentLogger, workers = 4, host = '127.0.0.1' } = options
+  await using opened = new AsyncDisposableStack()
+  const hold = await holdDatabase(options.databaseUrl, logger)
+  opened.defer(() => hold.release())
+  const pool = openPool(options.databaseUrl, workers, logger)
+  opened.defer(() => pool.end())
+
+  const clock = await prepareWorld(pool, options)
+  opened.defer(() => keepTime(pool, clock.now()).catch(() => undefined))
+  const world = await readWorld(pool)
+  const address = { api: '', files: '' }
+  const files = createFileAddresses({
+    secret: world.fileSecret,
+    baseUrl: () => address.files,
+    lifetimeMs: options.fileUrlLifetimeMs ?? hourMs,
+    now: () => clock.now(),
+  })
+  const sandbox: Sandbox = {
+    pool,
+    contract: options.contract,
+    clock,
+    logger,
+    seed: options.seed,
+    chaos: createChaos(options.seed, options.chaos),
+    webhooks: createOutlet({
+      allowInsecure: options.allowInsecureWebhooks ?? false,
+      ...(options.webhookLookup && { lookup: options.webhookLookup }),
+    }),
+    knownCompanies: world.knownCompanies,
+    pageSize: options.pageSize ?? 1000,
+    apiUrl: () => address.api,
+    fileUrl: (token) => files.sign(token),
+    files,
   }
+  const work = createWork(sandbox, {
+    workers,
+    durations: options.durations,
+    retentionDays: options.retentionDays ?? 30,
+    webhookDispatchMs: options.webhookDispatchMs ?? minuteMs,
+  })
+  opened.defer(() => work.pause())
+
+  const servers = { files: buildFileServer(sandbox), api: buildServer(sandbox, { onQueued: () => work.wake() }) }
+  for (const server of Object.values(servers)) {
+    opened.defer(() => server.close())
+    server.addHook('onRequest', async () => {
+      if (!work.isRunning()) throw new RequestRefused(503, 'database_lost', 'The service has lost its database.')
+    })
+  }
+  address.files = await listen(servers.files, { host, port: options.filesPort ?? 0, publicUrl: options.publicFilesUrl })
+  work.resume()
+  address.api = await listen(servers.api, { host, port: options.port, publicUrl: options.publicUrl })
+  logger.info({ url: address.api, files_url: address.files, seed: options.seed }, 'sandbox_started')
+
+  const everything = opened.move()
+  let closing: Promise<void> | undefined
+  const close = () => {
+    closing ??= everything.disposeAsync()
+    return closing
+  }
+  const lost = new AbortController()
+  hold.watch({
+    lost: () => work.pause(),
+    regained: () => work.resume(),
+    gone: (reason) => {
+      const tell = () => lost.abort(reason)
+      close().then(tell, tell)
+    },
+  })
+  return { url: address.api, filesUrl: address.files, lost: lost.signal, close }
+}
+
+function openPool(connectionString: string, workers: number, logger: SandboxLogger): pg.Pool {
+  // Each worker holds two clients at most (a search reads one snapshot and writes files); the rest answer requests.
+  const pool = new pg.Pool({ connectionString, max: 2 * workers + 6 })
+  pool.on('error', (error) => logger.warn({ err: error }, 'sandbox_database_connection_lost'))
+  return pool
+}
+
+/** Makes and fills the tables where that has not been done, and gives the time that the world has reached. */
+async function prepareWorld(pool: pg.Pool, options: SandboxOptions): Promise<SandboxClock> {
+  const { seed, companies, timeWarp = 1 } = options
+  await createSchema(pool)
+  const clock = options.clock ?? createWarpedClock({ timeWarp, notBefore: await readLatestTime(pool) })
+  await seedWorld(pool, { seed, hotels: companies })
+  if (options.calculators === true) {
+    const { signal, onSeeding: onProgress } = options
+    await seedCalculators(pool, { seed, at: clock.now() }, { signal, onProgress })
+  }
+  return clock
+}
+
+type Listening = { host: string; port: number; publicUrl: string | undefined }
+
+/** Where this machine reaches a server that listens on every address. */
+const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+/** The address under which others reach the server. */
+async function listen(server: FastifyInstance, { host, port, publicUrl }: Listening): Promise<string> {
+  await server.listen({ port, host })
+  if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '')
+  const reached = loopbackOf[host] ?? host
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${(server.server.address() as AddressInfo).port}`
 }

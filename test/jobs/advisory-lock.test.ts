@@ -29,9 +29,13 @@ function heldWork() {
 }
 
 const locks = async (granted: boolean) =>
-  (await pool.query(`select pid from pg_locks where locktype = 'advisory' and granted = $1`, [granted])).rows as {
-    pid: number
-  }[]
+  (
+    await pool.query(
+      `select pid from pg_locks join pg_database d on d.oid = database
+       where locktype = 'advisory' and granted = $1 and datname = current_database()`,
+      [granted],
+    )
+  ).rows as { pid: number }[]
 
 describe("a submission's lock", () => {
   it('passes a second look over while the first is at work, and lets the next one in', async () => {

@@ -206,6 +206,76 @@ it("fails rows that name the company by another profile's property, or are outsi
   expect(inside.status).toBe('Success')
 })
 
+it('takes every unit of a data point, and every option, whatever the letter case of its id', async () => {
+  const units = points.flatMap((point) =>
+    point.unitTypes.flatMap((type) =>
+      type.units.map((unit) => ({ ...periodFor(point), answers: [answerTo(point, undefined, unit.id.toUpperCase())] })),
+    ),
+  )
+  const options = points.flatMap((point) =>
+    point.options.map((option) => ({
+      ...periodFor(point),
+      answers: [answerTo(point, { list: [option.id.toUpperCase(), option.id] })],
+    })),
+  )
+  expect([units.length > 5, options.length > 5]).toEqual([true, true])
+  expect((await upsert([...units, ...options])).status).toBe('Success')
+  const { rows } = await sandbox.pool.query(
+    `select value from sandbox.answer where company_id = $1 and data_point_id = $2`,
+    [companyIdAt(seed, 1), pointOf('list').id],
+  )
+  expect(rows).toEqual([{ value: { list: [pointOf('list').options.at(-1)?.id] } }])
+})
+
+it('takes a member that is null for one that is absent, and does not keep it', async () => {
+  const point = pointOf('boolean', 'Yearly')
+  const answer = { boolean: true, text: null, number: null }
+  const period = { periodType: 'Yearly', year: 1999, month: null, answers: [answerTo(point, answer)], omissions: null }
+  expect((await upsert([period])).status).toBe('Success')
+  const { rows } = await sandbox.pool.query('select value, month from sandbox.answer where year = 1999')
+  expect(rows).toEqual([{ value: { boolean: true }, month: 1 }])
+})
+
+it('keeps apart a yearly and a monthly period that begin with the same month, and years that begin differently', async () => {
+  const point = points.find(
+    ({ reportingPeriodType, valueType }) => reportingPeriodType === 'Any' && valueType === 'text',
+  )
+  if (!point) throw new Error('the catalogue has no text for any period')
+  const periods = [
+    { periodType: 'Yearly', year: 1998 },
+    { periodType: 'Yearly', year: 1998, month: 'April' },
+    { periodType: 'Monthly', year: 1998, month: 'January' },
+    { periodType: 'Monthly', year: 1998, month: 'april' },
+  ]
+  const sent = periods.map((period, nth) => ({ ...period, answers: [answerTo(point, { text: `T${nth}` })] }))
+  expect((await upsert(sent)).status).toBe('Success')
+  const { rows } = await sandbox.pool.query(
+    `select period_type, month, value ->> 'text' as text from sandbox.answer where year = 1998 order by text`,
+  )
+  expect(rows.map(({ period_type, month, text }) => [period_type, month, text])).toEqual([
+    ['Yearly', 1, 'T0'],
+    ['Yearly', 4, 'T1'],
+    ['Monthly', 1, 'T2'],
+    ['Monthly', 4, 'T3'],
+  ])
+})
+
+it('records an omission whether or not a framework is named, and assigns none when none is', async () => {
+  const omission = { periodType: 'Monthly', year: 1997, month: 'June', omissions: [{ questionId: question?.id }] }
+  const frameworkId = catalogue.frameworks[0]?.id
+  expect((await upsert([omission], {}, identifiedBy(4))).status).toBe('Success')
+  expect((await upsert([omission], { frameworkId }, identifiedBy(5))).status).toBe('Success')
+  const { rows } = await sandbox.pool.query(
+    `select company_id, framework_id, assigned.period_type, assigned.month
+     from sandbox.omission left join sandbox.framework_assignment assigned using (company_id, year)
+     where year = 1997 order by framework_id nulls first`,
+  )
+  expect(rows).toEqual([
+    { company_id: companyIdAt(seed, 4), framework_id: null, period_type: null, month: null },
+    { company_id: companyIdAt(seed, 5), framework_id: frameworkId, period_type: 'Monthly', month: 6 },
+  ])
+})
+
 it('assigns the framework for the reported periods, and fails every row of an unknown one', async () => {
   const frameworkId = catalogue.frameworks[1]?.id
   const periods = [{ periodType: 'Yearly', year: 2019, omissions: [{ questionId: question?.id }] }]

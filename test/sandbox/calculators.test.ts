@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as world from '../../src/sandbox/catalogue/calculators.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
-import { companyIdAt } from '../../src/sandbox/hotels.ts'
-import { calculators, inputsOf, mapHotels, partnerId } from './bodies.ts'
+import { companyIdAt, hotelAt } from '../../src/sandbox/hotels.ts'
+import { calculators, inputsOf, mapHotels, mappingOf, mappings, partnerId } from './bodies.ts'
 import type { CalculatorFile, PageCalculator, Task } from './documents.ts'
 import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
@@ -13,6 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => sandbox.close())
 
+const { otherCustomIdentifierId } = catalogue
 const { electricity, naturalGas, mainsWater, roomNights } = world
 const carbon = world.carbonFootprint.id
 const outputId = (name: string) => catalogue.outputVariables.find((variable) => variable.name === name)?.id ?? name
@@ -123,6 +124,46 @@ it('tells per company what happened, and stores nothing of a company that failed
     },
   ])
   expect(await calculatorsOf(6)).toEqual([])
+})
+
+it('fails, one by one, companies that are in no group of the profile, and those that the group named does not hold', async () => {
+  const outside = { ...calculators([]), groupId: catalogue.otherGroupId, customIdentifierId: otherCustomIdentifierId }
+  const of = (identifier: string) => inputsOf(identifier, { year: 2020 }, { [electricity.id]: '1' })
+  await sandbox.run('companyMappings', mappings([mappingOf(hotelAt(seed, 28))], otherCustomIdentifierId), 'other-key')
+  await sandbox.run('companyMappings', mappings([mappingOf(hotelAt(seed, 29))], otherCustomIdentifierId), 'other-key')
+  await sandbox.pool.query('delete from sandbox.group_company where group_id = $1 and company_id = $2', [
+    catalogue.otherGroupId,
+    companyIdAt(seed, 29),
+  ])
+  const task = await sandbox.run(
+    'calculatorsUpsert',
+    { ...outside, companies: [of(partnerId(28)), of(partnerId(29)), of(partnerId(1))] },
+    'other-key',
+  )
+  expect(task.status).toBe('PartialSuccess')
+  const { companies } = await sandbox.file<CalculatorFile>(task)
+  expect(companies.map(({ status, errors }) => [status, errors])).toEqual([
+    ['Success', undefined],
+    ['Failed', [{ reason: 'company_not_accessible' }]],
+    ['Failed', [{ reason: 'company_not_found' }]],
+  ])
+  expect(await calculatorsOf(29)).toEqual([])
+})
+
+it('takes a monthly and a yearly calculator of the same year for two', async () => {
+  const input = (period: { year: number; month?: string }) => inputsOf(partnerId(27), period, { [electricity.id]: '1' })
+  await upsert(input({ year: 2019 }), input({ year: 2019, month: 'JANUARY' }))
+  const found = await calculatorsOf(27)
+  expect(found.map(({ period }) => period)).toEqual([{ year: 2019 }, { year: 2019, month: 'January' }])
+  expect(found[0]?.title).toBe('Carbon footprint, 2019')
+  expect(found[1]?.title).toBe('Carbon footprint, January 2019')
+  expect(found[0]?.id).not.toBe(found[1]?.id)
+})
+
+it('refuses the whole request when an input names no field type', async () => {
+  const nameless = { identifier: partnerId(1), calculators: [{ period: { year: 2025 }, inputs: [{ value: '1' }] }] }
+  const answer = await sandbox.call('POST', '/api/v1/bulk/calculators/upsert', { body: calculators([nameless]) })
+  expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('fieldTypeId')])
 })
 
 it('ends in Error when every company failed', async () => {

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'
 import { mapHotels, partnerId } from './bodies.ts'
-import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
+import { contract, type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
 const { customIdentifierId, brandPropertyId, roomsPropertyId, otherCustomIdentifierId } = catalogue
 
@@ -101,4 +101,92 @@ it('stores holders of standards and names the failed ones in error rows', async 
     { standard_id: lantern?.id, level: 'Gold', start_date: '2025-01-01', expiry_date: '2026-01-01' },
     { standard_id: horizon?.id, level: null, start_date: null, expiry_date: null },
   ])
+})
+
+it("fails the rows of companies that the key's profile cannot access, and stores nothing for them", async () => {
+  const outside = companyIdAt(seed, 2)
+  await sandbox.pool.query('delete from sandbox.group_company where company_id = $1', [outside])
+  const [lantern] = catalogue.standards
+  const values = await upsert(properties(partnerId(2), [brandPropertyId, 'Out']))
+  const holders = await sandbox.run('standardHoldersUpsert', {
+    customIdentifierId,
+    holders: [{ identifier: partnerId(2), standardId: lantern?.id }],
+  })
+  for (const { status, error } of [values, holders]) {
+    expect([status, error?.rowErrors.map(({ reason }) => reason)]).toEqual(['Error', ['company_not_accessible']])
+  }
+  const { rows } = await sandbox.pool.query(
+    `select value from sandbox.property_value where company_id = $1 and value = 'Out'
+     union all select level from sandbox.standard_holder where company_id = $1`,
+    [outside],
+  )
+  expect(rows).toEqual([])
+  await sandbox.pool.query('insert into sandbox.group_company values ($1, $2)', [catalogue.groupId, outside])
+})
+
+it('takes no property for the name of a company but one of type String', async () => {
+  await upsert(properties(partnerId(1), [roomsPropertyId, '77']))
+  const questionId = catalogue.frameworks[0]?.topics[0]?.subtopics[0]?.clusters[0]?.questions[0]?.id
+  const task = await sandbox.run('frameworkAnswersUpsert', {
+    companies: [
+      {
+        identifiedBy: { customProperty: { customPropertyId: roomsPropertyId, value: '77' } },
+        periods: [{ periodType: 'Yearly', year: 2025, omissions: [{ questionId }] }],
+      },
+    ],
+  })
+  expect(task.error?.rowErrors.map(({ reason }) => reason)).toEqual(['custom_property_not_usable'])
+})
+
+describe('the consolidated request', () => {
+  const { method, path } = contract.otherEndpoints.standardHoldersUpsertV1
+  const [lantern, horizon] = catalogue.standards
+  const submit = async (body: Record<string, unknown>) => {
+    const answer = await sandbox.call<{ correlationId: string }>(method, path, {
+      body: { customIdentifierId, ...body },
+    })
+    expect(answer.status).toBe(200)
+    return sandbox.finished(answer.body.correlationId)
+  }
+  const holdersOf = async (number: number) => {
+    const pages = await sandbox.pages(await sandbox.run('standardHoldersSearch', {}))
+    const holders = pages.flatMap(
+      (page) => (page as unknown as { holders: { companyId: string; level: string }[] }).holders,
+    )
+    return holders.filter(({ companyId }) => companyId === companyIdAt(seed, number)).map(({ level }) => level)
+  }
+
+  it('stores property values and standards in one task with one outcome', async () => {
+    const task = await submit({
+      companies: [properties(partnerId(3), [brandPropertyId, 'Both'])],
+      holders: [{ identifier: partnerId(3), standardId: lantern?.id, level: 'Silver' }],
+    })
+    expect([task.status, task.requestType]).toEqual(['Success', 'BulkUpsertStandardHolders'])
+    expect(await fieldsOf(3)).toEqual({ [brandPropertyId]: ['Both'] })
+    expect(await holdersOf(3)).toEqual(['Silver'])
+  })
+
+  it('names the failed rows of both lists, those of the companies first', async () => {
+    const task = await submit({
+      companies: [properties('nobody', [brandPropertyId, 'x']), properties(partnerId(3), [brandPropertyId, 'Again'])],
+      holders: [
+        { identifier: partnerId(3), standardId: horizon?.id },
+        { identifier: 'no one', standardId: horizon?.id },
+      ],
+    })
+    expect(task.status).toBe('PartialSuccess')
+    expect(task.error?.rowErrors.map((row) => row.identifiedByValue)).toEqual(['nobody', 'no one'])
+    expect(await fieldsOf(3)).toEqual({ [brandPropertyId]: ['Again'] })
+    const { body } = await sandbox.call<{ rows: { outcome: string }[] }>(
+      'GET',
+      `/sandbox/tasks/${task.correlationId}/report`,
+    )
+    expect(body.rows.map(({ outcome }) => outcome)).toEqual(['failed', 'accepted', 'accepted', 'failed'])
+  })
+
+  it('takes either list alone', async () => {
+    expect((await submit({ companies: [properties(partnerId(3), [brandPropertyId, 'Alone'])] })).status).toBe('Success')
+    expect((await submit({ holders: [{ identifier: partnerId(3), standardId: horizon?.id }] })).status).toBe('Success')
+    expect(await fieldsOf(3)).toEqual({ [brandPropertyId]: ['Alone'] })
+  })
 })

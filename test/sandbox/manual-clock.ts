@@ -8,6 +8,7 @@ export function manualClock(start = Date.UTC(2026, 10, 21, 2)): ManualClock {
   const waiting = new Set<{ until: number; done: () => void }>()
   return {
     now: () => now,
+    wallNow: () => Date.now(),
     wait: (ms, signal) =>
       new Promise((resolve) => {
         if (ms <= 0 || signal.aborted) return resolve()

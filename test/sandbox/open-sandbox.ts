@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import pg from 'pg'
 import { vi } from 'vitest'
-import { type BulkRequest, type Contract, loadContract } from '../../src/exchange/contract.ts'
+import { type BulkRequest, bulkRequests, type Contract, loadContract } from '../../src/exchange/contract.ts'
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/start-sandbox.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import type { ErrorBody, Page, Task } from './documents.ts'
+import { type Descriptions, readDescriptions } from './read-description.ts'
 
 export const contract: Contract = loadContract(join(import.meta.dirname, '../../config/contract.yaml'))
 
@@ -15,7 +16,7 @@ export type Answer<T> = { status: number; body: T }
 export type OpenSandbox = {
   readonly url: string
   readonly pool: pg.Pool
-  /** `T` is what the test expects; `key` null sends none. */
+  /** `T` is what the test expects; `key` null sends none. Fails when the answer is not as the service describes it. */
   call<T = ErrorBody>(
     method: string,
     path: string,
@@ -28,7 +29,9 @@ export type OpenSandbox = {
   finished(correlationId: string, key?: string): Promise<Task>
   /** Submits and waits for the end. */
   run(kind: BulkRequest, body: unknown, key?: string): Promise<Task>
-  /** The one result file of a task. */
+  /** What the sandbox describes of itself. */
+  descriptions(): Promise<Descriptions>
+  /** The one result file of a task. It is checked against the description, as pages are. */
   file<T>(task: Task): Promise<T>
   pages(task: Task): Promise<Page[]>
   stop(): Promise<void>
@@ -37,11 +40,29 @@ export type OpenSandbox = {
   close(): Promise<void>
 }
 
-async function download(url: string | undefined): Promise<unknown> {
+async function download(open: OpenSandbox, task: Task, url: string | undefined): Promise<unknown> {
   if (url === undefined) throw new Error('the task names no file')
   const response = await fetch(url)
   if (response.status !== 200) throw new Error(`${url} answered ${response.status}`)
-  return response.json()
+  const document: unknown = await response.json()
+  const descriptions = await open.descriptions()
+  descriptions.checkFile(contract.endpoints[kindOf(task)].path, url, document)
+  return document
+}
+
+function kindOf(task: Task): BulkRequest {
+  const kind = bulkRequests.find((request) => {
+    const names = contract.taskNames[request]
+    return names.kind === task.taskKind && names.requestType === (task.requestType ?? '')
+  })
+  if (!kind) throw new Error(`${task.taskKind} ${task.requestType} is no kind of request`)
+  return kind
+}
+
+/** An answer that has no body has none to parse. */
+async function bodyOf(response: Response): Promise<unknown> {
+  const text = await response.text()
+  return text === '' ? undefined : JSON.parse(text)
 }
 
 const quick = { pendingMs: 0, scheduledMs: 0, jitter: 0 }
@@ -68,6 +89,9 @@ export async function openSandbox(options: Partial<SandboxOptions> = {}): Promis
       ...extra,
     })
   let sandbox = await begin()
+  let described: Promise<Descriptions> | undefined
+  // Trouble that was asked for is not described.
+  let trouble = options.chaos !== undefined
   const open: OpenSandbox = {
     get url() {
       return sandbox.url
@@ -87,7 +111,14 @@ export async function openSandbox(options: Partial<SandboxOptions> = {}): Promis
         },
         ...(text !== undefined && { body: text }),
       })
-      return { status: response.status, body: (await response.json()) as T }
+      const answer = { status: response.status, body: await bodyOf(response) }
+      if (method === 'PUT' && path === '/sandbox/chaos') trouble = true
+      if (!trouble) {
+        const contentType = response.headers.get('content-type')
+        const descriptions = await open.descriptions()
+        descriptions.checkAnswer({ method, path, contentType, ...answer })
+      }
+      return { status: answer.status, body: answer.body as T }
     },
     submit: async (kind, body, key = 'demo-key') => {
       const { method, path } = contract.endpoints[kind]
@@ -107,11 +138,20 @@ export async function openSandbox(options: Partial<SandboxOptions> = {}): Promis
         { timeout: 20_000, interval: 10 },
       ),
     run: async (kind, body, key = 'demo-key') => open.finished(await open.submit(kind, body, key), key),
-    file: async <T>(task: Task) => (await download(task.file?.url)) as T,
-    pages: (task) => Promise.all((task.pageUrls ?? []).map(async (url) => (await download(url)) as Page)),
+    descriptions: () => {
+      described ??= readDescriptions(
+        `${sandbox.url}${contract.otherEndpoints.description.path}`,
+        `${sandbox.url}/sandbox/openapi.json`,
+      )
+      return described
+    },
+    file: async <T>(task: Task) => (await download(open, task, task.file?.url)) as T,
+    pages: (task) => Promise.all((task.pageUrls ?? []).map(async (url) => (await download(open, task, url)) as Page)),
     stop: () => sandbox.close(),
     start: async (extra) => {
       sandbox = await begin(extra)
+      described = undefined
+      trouble = (extra?.chaos ?? options.chaos) !== undefined
     },
     close: async () => {
       await sandbox.close()

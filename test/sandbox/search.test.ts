@@ -7,7 +7,7 @@ import type { Page } from './documents.ts'
 import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
 const { customIdentifierId, brandPropertyId, otherCustomIdentifierId } = catalogue
-const { electricity, mainsWater } = world
+const { electricity, mainsWater, residualWaste } = world
 
 let sandbox: OpenSandbox
 beforeAll(async () => {
@@ -88,6 +88,17 @@ it('selects calculators by type, and no type means every type', async () => {
   expect(await types()).toHaveLength(4)
 })
 
+it('leaves the list of variables out where no calculator carries a value, though there is one', async () => {
+  const input = (value: string) => calculators([inputsOf(partnerId(9), { year: 2018 }, { [residualWaste.id]: value })])
+  await sandbox.run('calculatorsUpsert', input('1'))
+  await sandbox.run('calculatorsUpsert', input(''))
+  const pages = await search({ calculatorTypeIds: [world.wasteFootprint.id] })
+  const [blank, ...others] = companiesOf(pages).flatMap((company) => company.calculators)
+  expect(others).toEqual([])
+  expect(Object.keys(blank ?? {})).toEqual(['id', 'typeId', 'title', 'period'])
+  for (const page of pages) expect(page).not.toHaveProperty('calculatorVariables')
+})
+
 describe('custom properties', () => {
   it('are absent when none were requested', async () => {
     for (const page of [...(await search()), ...(await search({ customPropertyIds: [] }))]) {
@@ -127,28 +138,4 @@ it('shows a profile only the companies of its own groups, and adds those that it
   const [first] = mapHotels(11).companies
   await sandbox.run('companyMappings', mappings([first], otherCustomIdentifierId), 'other-key')
   expect(await numbers()).toEqual([10, 11, 20, 30, 40, 60])
-})
-
-describe('result files', () => {
-  it('need no key, are gzip when that is asked for, and the same either way', async () => {
-    const task = await sandbox.run('calculatorsSearch', {})
-    const [url = ''] = task.pageUrls ?? []
-    const plain = await fetch(url, { headers: { 'accept-encoding': 'identity' } })
-    const zipped = await fetch(url, { headers: { 'accept-encoding': 'br;q=0, gzip' } })
-    expect(plain.headers.get('content-encoding')).toBeNull()
-    expect(zipped.headers.get('content-encoding')).toBe('gzip')
-    const text = await plain.text()
-    expect(plain.headers.get('content-length')).toBe(String(Buffer.byteLength(text)))
-    expect(await zipped.text()).toBe(text)
-    const refused = await fetch(url, { headers: { 'accept-encoding': 'gzip;q=0' } })
-    expect(refused.headers.get('content-encoding')).toBeNull()
-    await refused.body?.cancel()
-  })
-
-  it('answer 404 to any other token', async () => {
-    for (const token of ['x', 'A'.repeat(43)]) {
-      const answer = await sandbox.call('GET', `/files/${token}`, { key: null })
-      expect([answer.status, answer.body.errorCode]).toEqual([404, 'file_not_found'])
-    }
-  })
 })

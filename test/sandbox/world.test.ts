@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { add, divide, formatDecimal, multiply, parseDecimal, zero } from '../../src/sandbox/decimal.ts'
 import { durationsWith, processingMs } from '../../src/sandbox/durations.ts'
 import { companyIdAt, hotelAt } from '../../src/sandbox/hotels.ts'
-import { acceptsGzip } from '../../src/sandbox/server/file-routes.ts'
+import { parseDuration } from '../../src/sandbox/parse-duration.ts'
+import { acceptsGzip } from '../../src/sandbox/server/accepts-gzip.ts'
 import { uuidFrom } from '../../src/sandbox/uuid-from.ts'
 import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
@@ -69,6 +70,24 @@ describe('durations', () => {
     expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(100)
     expect(processingMs(durations, { request: 'companyMappings', items: 100, sequence: 3 }, seed)).toBe(times[3])
   })
+})
+
+describe('durations on the command line', () => {
+  it.each([
+    ['calculatorsSearch=500ms+20us', 'calculatorsSearch', 500, 20],
+    ['companyMappings=2s', 'companyMappings', 2000, 0],
+    ['companiesUpsert=0ms+1.5ms', 'companiesUpsert', 0, 1500],
+    ['standardsSearch=250us+0us', 'standardsSearch', 0.25, 0],
+  ])('read %s', (text, request, baseMs, perItemUs) => {
+    expect(parseDuration(text)).toEqual({ request, processing: { baseMs, perItemUs } })
+  })
+
+  it.each(['', 'calculatorsSearch', 'calculatorsSearch=', 'calculatorsSearch=5', 'calculatorsSearch=-5ms', 'x=5ms'])(
+    'do not read %j',
+    (text) => {
+      expect(() => parseDuration(text)).toThrow(expect.objectContaining({ code: 'duration_invalid' }))
+    },
+  )
 })
 
 it.each([

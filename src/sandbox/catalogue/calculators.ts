@@ -12,7 +12,7 @@ export type OutputVariable = {
   perFieldTypeId: string | null
 }
 
-function calculatorType(title: string): CalculatorType {
+export function calculatorType(title: string): CalculatorType {
   return { id: uuidFrom(`calculator type ${title}`), title }
 }
 
@@ -21,7 +21,7 @@ export const waterFootprint = calculatorType('Water footprint')
 export const wasteFootprint = calculatorType('Waste footprint')
 export const calculatorTypes: readonly CalculatorType[] = [carbonFootprint, waterFootprint, wasteFootprint]
 
-function fieldType(name: string, unit: string, ...types: CalculatorType[]): FieldType {
+export function fieldType(name: string, unit: string, ...types: CalculatorType[]): FieldType {
   return { id: uuidFrom(`field type ${name}`), name, unit, calculatorTypeIds: types.map((type) => type.id) }
 }
 
@@ -48,7 +48,7 @@ export const fieldTypes: readonly FieldType[] = [
   roomNights,
 ]
 
-function output(
+export function output(
   type: CalculatorType,
   name: string,
   terms: [FieldType, factor: string][],

@@ -14,7 +14,7 @@ const quotientScale = 6
  */
 export function computeOutputs(typeId: string, inputs: Values): Values {
   const outputs: Values = {}
-  for (const variable of catalogue.outputVariables) {
+  for (const variable of catalogue.everyOutputVariable) {
     if (variable.calculatorTypeId !== typeId) continue
     const value = compute(variable, inputs)
     if (value) outputs[variable.id] = formatDecimal(value)

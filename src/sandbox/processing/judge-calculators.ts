@@ -44,7 +44,7 @@ function judgeInput({
   fieldTypeId,
   value,
 }: CalculatorInput): { value: string | null; calculatorTypeIds: readonly string[] } | { reason: string } {
-  const fieldType = catalogue.fieldTypes.find(({ id }) => id === fieldTypeId)
+  const fieldType = catalogue.everyFieldType.find(({ id }) => id === fieldTypeId)
   if (!fieldType) return { reason: 'field_type_not_found' }
   const { calculatorTypeIds } = fieldType
   if (value === null || value === undefined) return { value: null, calculatorTypeIds }

@@ -1,21 +1,21 @@
 import { catalogue } from '../catalogue.ts'
 import type { AnswersRequest, PeriodEntry } from '../requests/read-answers.ts'
-import type { Outcome } from '../tasks/task.ts'
+import type { Row } from './describe-row.ts'
 import { judgeAnswer, judgeOmission, judgePeriod } from './judge-answer.ts'
+import type { RowRecorder } from './record-rows.ts'
 import { type Resolved, resolveCompanies } from './resolve-companies.ts'
-import { createRows, storeRows } from './store-answers.ts'
-import { emptyOutcome, type Failure, slices, type Work } from './work.ts'
+import { type AnswerRows, createRows, storeRows } from './store-answers.ts'
+import { type Failure, slices, type Work } from './work.ts'
 
 /** What one entry's rows have in common. */
-type Entry = { company: Resolved; identifiedByValue: string | null }
+type Entry = { company: Resolved; identifier: string | null }
 
 /**
  * Stores what can be stored and reports the rest row by row. An answer that is sent again replaces the earlier one.
  * An unknown framework fails every row: nothing of the request means what its sender meant.
  */
-export async function processAnswers(work: Work, request: AnswersRequest): Promise<Outcome> {
+export async function processAnswers(work: Work, request: AnswersRequest, recorder: RowRecorder): Promise<void> {
   const { pool } = work.sandbox
-  const outcome = emptyOutcome()
   const framework = judgeFramework(request.frameworkId)
   for (const slice of slices(request.companies, 500, work.signal)) {
     const resolved = await resolveCompanies(
@@ -28,13 +28,14 @@ export async function processAnswers(work: Work, request: AnswersRequest): Promi
       const found = resolved[index]
       if (!found) continue
       const company: Resolved = framework ? { companyId: null, failure: framework } : found
-      const identifiedByValue = 'value' in reference ? reference.value : null
-      if (periods.length === 0 && company.failure) fail(work, outcome, { company, identifiedByValue }, company.failure)
-      for (const period of periods) judgeRows(work, outcome, { company, identifiedByValue }, period, rows)
+      const identifier = 'value' in reference ? reference.value : null
+      if (periods.length === 0 && company.failure) {
+        recorder.fail({ companyId: company.companyId, identifier }, company.failure)
+      }
+      for (const period of periods) judgeRows(work, recorder, { company, identifier }, period, rows)
     }
-    await storeRows(pool, rows)
+    await Promise.all([storeRows(pool, rows), recorder.flush()])
   }
-  return outcome
 }
 
 function judgeFramework(frameworkId: string | null): Failure | null {
@@ -44,60 +45,38 @@ function judgeFramework(frameworkId: string | null): Failure | null {
 
 function judgeRows(
   work: Work,
-  outcome: Outcome,
-  entry: Entry,
+  recorder: RowRecorder,
+  { company, identifier }: Entry,
   sent: PeriodEntry,
-  rows: ReturnType<typeof createRows>,
+  rows: AnswerRows,
 ): void {
   const { contract } = work.sandbox
-  const { companyId } = entry.company
+  const { companyId } = company
+  const { periodType, year, month } = sent
+  const row: Row = { companyId, identifier, periodType, year, month }
   const period = judgePeriod(contract, sent)
-  const common: Failure | null = entry.company.failure ?? period.failure
-  if (common && sent.answers.length + sent.omissions.length === 0) fail(work, outcome, entry, common, { sent })
+  const common: Failure | null = company.failure ?? period.failure
+  if (common && sent.answers.length + sent.omissions.length === 0) recorder.fail(row, common)
   if (!common && companyId !== null && period.value) rows.assign(companyId, period.value)
-  for (const answer of sent.answers) {
-    const judged = period.value ? judgeAnswer(contract, answer, period.value) : null
+  for (const { dataPointId, ...answer } of sent.answers) {
+    const judged = period.value ? judgeAnswer(contract, { dataPointId, ...answer }, period.value) : null
     const failure = common ?? judged?.failure ?? null
     if (failure || companyId === null || !judged || !period.value) {
-      fail(work, outcome, entry, failure ?? unresolved, { sent, dataPointId: answer.dataPointId })
+      recorder.fail({ ...row, dataPointId }, failure ?? unresolved)
       continue
     }
-    outcome.accepted += 1
-    rows.answer(companyId, answer.dataPointId, period.value, judged.value, answer.unitId)
+    recorder.accept({ ...row, dataPointId })
+    rows.answer(companyId, dataPointId, period.value, judged.value, answer.unitId)
   }
   for (const { questionId } of sent.omissions) {
     const failure = common ?? judgeOmission(questionId)
     if (failure || companyId === null || !period.value) {
-      fail(work, outcome, entry, failure ?? unresolved, { sent, questionId })
+      recorder.fail({ ...row, questionId }, failure ?? unresolved)
       continue
     }
-    outcome.accepted += 1
+    recorder.accept({ ...row, questionId })
     rows.omit(companyId, questionId, period.value)
   }
 }
 
 const unresolved: Failure = { reason: 'company_not_found', message: 'The company was not found.' }
-
-function fail(
-  work: Work,
-  outcome: Outcome,
-  entry: Entry,
-  failure: Failure,
-  row: { sent?: PeriodEntry; dataPointId?: string; questionId?: string } = {},
-): void {
-  const names = work.sandbox.contract.names.rowError
-  outcome.failed += 1
-  outcome.rowErrors.push({
-    [names.companyId]: entry.company.companyId,
-    [names.identifiedByValue]: entry.identifiedByValue,
-    ...(row.dataPointId !== undefined && { [names.dataPointId]: row.dataPointId }),
-    ...(row.questionId !== undefined && { [names.questionId]: row.questionId }),
-    ...(row.sent && {
-      [names.periodType]: row.sent.periodType,
-      [names.year]: row.sent.year,
-      ...(row.sent.month !== null && { [names.month]: row.sent.month }),
-    }),
-    [names.reason]: failure.reason,
-    [names.message]: failure.message,
-  })
-}

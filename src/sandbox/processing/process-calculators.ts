@@ -5,6 +5,7 @@ import { inTransaction } from '../sandbox.ts'
 import type { Outcome } from '../tasks/task.ts'
 import { applyInput, recalculate } from './calculator-state.ts'
 import { type InputError, judgeCalculators } from './judge-calculators.ts'
+import { publishResults } from './publish-results.ts'
 import { resolveCompanies } from './resolve-companies.ts'
 import { loadCalculators, lockCompanies, storeCalculators, storeSettings } from './store-calculators.ts'
 import { emptyOutcome, slices, type Work } from './work.ts'
@@ -62,6 +63,7 @@ async function processSlice(
     })
     await storeEntries(
       client,
+      work.taskId,
       entries.flatMap(({ company, companyId, inputs, errors }) =>
         companyId === null || errors.length > 0 ? [] : [{ company, companyId, inputs }],
       ),
@@ -72,17 +74,20 @@ async function processSlice(
 
 type Entry = { company: CalculatorCompany; companyId: string; inputs: ReturnType<typeof judgeCalculators>['inputs'] }
 
-async function storeEntries(client: pg.PoolClient, entries: readonly Entry[]): Promise<void> {
+async function storeEntries(client: pg.PoolClient, taskId: string, entries: readonly Entry[]): Promise<void> {
   const companyIds = [...new Set(entries.map(({ companyId }) => companyId))]
   if (companyIds.length === 0) return
   await lockCompanies(client, companyIds)
-  const automatic = await storeSettings(client, entries)
+  const on = await storeSettings(client, entries)
   const companies = await loadCalculators(client, companyIds)
   for (const { companyId, inputs } of entries) {
     const company = companies.get(companyId)
     if (company) for (const input of inputs) applyInput(company, input)
   }
-  const gone = [...companies.values()].flatMap((company) => recalculate(company, automatic.has(company.companyId)))
+  const gone = [...companies.values()].flatMap((company) =>
+    recalculate(company, on.yearlyCalculation.has(company.companyId)),
+  )
   const stored = [...companies.values()].flatMap((company) => [...company.byKey.values()])
   await storeCalculators(client, stored, gone)
+  await publishResults(client, taskId, [...on.publishing])
 }

@@ -1,19 +1,21 @@
 import { parseDecimal } from '../decimal.ts'
 import { ownedProperty } from '../requests/check-access.ts'
-import type { CompaniesRequest } from '../requests/read-companies.ts'
+import type { CompaniesRequest, CompanyProperties } from '../requests/read-companies.ts'
 import { inTransaction } from '../sandbox.ts'
 import { isStorable } from '../storable.ts'
-import type { Outcome } from '../tasks/task.ts'
-import { resolveCompanies } from './resolve-companies.ts'
-import { emptyOutcome, type Failure, slices, type Work } from './work.ts'
+import type { RowRecorder } from './record-rows.ts'
+import { type Resolved, resolveCompanies } from './resolve-companies.ts'
+import { type Failure, slices, type Work } from './work.ts'
 
 /** Values of one property of one company, in the order sent; what is stored before goes. */
 type Replacement = { companyId: string; propertyId: string; values: string[] }
 
 /** Stores custom property values. What an entry sends of a property replaces the company's values; blank clears them. */
-export async function processCompanies(work: Work, request: CompaniesRequest): Promise<Outcome> {
-  const names = work.sandbox.contract.names
-  const outcome = emptyOutcome()
+export async function processCompanies(
+  work: Work,
+  request: Pick<CompaniesRequest, 'customIdentifierId' | 'companies'>,
+  recorder: RowRecorder,
+): Promise<void> {
   for (const slice of slices(request.companies, 500, work.signal)) {
     const resolved = await resolveCompanies(
       work.sandbox.pool,
@@ -21,35 +23,34 @@ export async function processCompanies(work: Work, request: CompaniesRequest): P
       slice.map(({ identifier }) => ({ propertyId: request.customIdentifierId, value: identifier })),
     )
     const replacements = new Map<string, Replacement>()
-    for (const [index, { identifier, properties }] of slice.entries()) {
+    for (const [index, entry] of slice.entries()) {
       const company = resolved[index]
-      const own = new Map<string, Replacement>()
-      for (const { propertyId, value } of properties) {
-        const failure = company?.failure ?? judgeValue(work.profileId, propertyId, value)
-        if (failure || !company?.companyId) {
-          outcome.failed += 1
-          outcome.rowErrors.push({
-            [names.rowError.companyId]: company?.companyId ?? null,
-            [names.rowError.identifiedByValue]: identifier,
-            [names.companies.propertyId]: propertyId,
-            [names.rowError.reason]: failure?.reason,
-            [names.rowError.message]: failure?.message,
-          })
-          continue
-        }
-        outcome.accepted += 1
-        const { companyId } = company
-        const replacement = own.get(propertyId) ?? { companyId, propertyId, values: [] }
-        own.set(propertyId, replacement)
-        if (value.trim() !== '') replacement.values.push(value)
-      }
-      for (const replacement of own.values()) {
+      if (!company) continue
+      for (const replacement of judgeEntry(work, recorder, entry, company)) {
         replacements.set(`${replacement.companyId} ${replacement.propertyId}`, replacement)
       }
     }
-    await storeValues(work, [...replacements.values()])
+    await Promise.all([storeValues(work, [...replacements.values()]), recorder.flush()])
   }
-  return outcome
+}
+
+/** What is to be stored of one entry, by property. */
+function judgeEntry(work: Work, recorder: RowRecorder, entry: CompanyProperties, company: Resolved): Replacement[] {
+  const { companyId } = company
+  const byProperty = new Map<string, Replacement>()
+  for (const { propertyId, value } of entry.properties) {
+    const row = { companyId, identifier: entry.identifier, propertyId }
+    const failure = company.failure ?? judgeValue(work.profileId, propertyId, value)
+    if (failure || companyId === null) {
+      if (failure) recorder.fail(row, failure)
+      continue
+    }
+    recorder.accept(row)
+    const replacement = byProperty.get(propertyId) ?? { companyId, propertyId, values: [] }
+    byProperty.set(propertyId, replacement)
+    if (value.trim() !== '') replacement.values.push(value)
+  }
+  return [...byProperty.values()]
 }
 
 function judgeValue(profileId: number, propertyId: string, value: string): Failure | null {

@@ -1,14 +1,16 @@
 import { catalogue } from '../catalogue.ts'
 import type { StandardHolder, StandardHoldersRequest } from '../requests/read-standard-holders.ts'
-import type { Outcome } from '../tasks/task.ts'
-import { isIsoDate } from './judge-answer.ts'
+import { isIsoDate } from './judge-value.ts'
+import type { RowRecorder } from './record-rows.ts'
 import { resolveCompanies } from './resolve-companies.ts'
-import { emptyOutcome, type Failure, slices, type Work } from './work.ts'
+import { type Failure, slices, type Work } from './work.ts'
 
 /** Stores which company holds which standard; a standard that is sent again replaces the earlier entry. */
-export async function processStandardHolders(work: Work, request: StandardHoldersRequest): Promise<Outcome> {
-  const names = work.sandbox.contract.names
-  const outcome = emptyOutcome()
+export async function processStandardHolders(
+  work: Work,
+  request: Pick<StandardHoldersRequest, 'customIdentifierId' | 'holders'>,
+  recorder: RowRecorder,
+): Promise<void> {
   for (const slice of slices(request.holders, 1000, work.signal)) {
     const resolved = await resolveCompanies(
       work.sandbox.pool,
@@ -18,24 +20,17 @@ export async function processStandardHolders(work: Work, request: StandardHolder
     const held = new Map<string, StandardHolder & { companyId: string }>()
     for (const [index, holder] of slice.entries()) {
       const company = resolved[index]
-      const failure = company?.failure ?? judgeHolder(holder)
-      if (!failure && company?.companyId) {
-        outcome.accepted += 1
-        held.set(`${company.companyId} ${holder.standardId}`, { ...holder, companyId: company.companyId })
-        continue
-      }
-      outcome.failed += 1
-      outcome.rowErrors.push({
-        [names.rowError.companyId]: company?.companyId ?? null,
-        [names.rowError.identifiedByValue]: holder.identifier,
-        [names.standardHolders.standardId]: holder.standardId,
-        [names.rowError.reason]: failure?.reason,
-        [names.rowError.message]: failure?.message,
-      })
+      if (!company) continue
+      const { companyId } = company
+      const row = { companyId, identifier: holder.identifier, standardId: holder.standardId }
+      const failure = company.failure ?? judgeHolder(holder)
+      if (failure) recorder.fail(row, failure)
+      if (failure || companyId === null) continue
+      recorder.accept(row)
+      held.set(`${companyId} ${holder.standardId}`, { ...holder, companyId })
     }
-    await storeHolders(work, [...held.values()])
+    await Promise.all([storeHolders(work, [...held.values()]), recorder.flush()])
   }
-  return outcome
 }
 
 function judgeHolder(holder: StandardHolder): Failure | null {

@@ -1,6 +1,5 @@
 import { discardFiles } from '../files/write-file.ts'
-import { readBulkRequest } from '../requests/read-bulk-request.ts'
-import { parseBody } from '../requests/read-json.ts'
+import { type ReadRequest, readStoredRequest } from '../requests/read-bulk-request.ts'
 import type { Sandbox } from '../sandbox.ts'
 import type { Outcome, StartedTask } from '../tasks/task.ts'
 import { processAnswers } from './process-answers.ts'
@@ -9,30 +8,57 @@ import { processCompanies } from './process-companies.ts'
 import { processMappings } from './process-mappings.ts'
 import { processSearch } from './process-search.ts'
 import { processStandardHolders } from './process-standard-holders.ts'
+import { type RowRecorder, recordRows } from './record-rows.ts'
 import type { Work } from './work.ts'
 
 /** Does what a queued request asks for. Repeatable: what it stores are upserts, and files of an earlier attempt go. */
 export async function processTask(sandbox: Sandbox, task: StartedTask, signal: AbortSignal): Promise<Outcome> {
   await discardFiles(sandbox.pool, task.id)
-  const { rows } = await sandbox.pool.query<{ body: Buffer }>('select body from sandbox.task_body where task_id = $1', [
-    task.id,
-  ])
+  const { rows } = await sandbox.pool.query<{ path: string; body: Buffer }>(
+    'select path, body from sandbox.task join sandbox.task_body on task_id = id where id = $1',
+    [task.id],
+  )
   const stored = rows[0]
   if (!stored) throw new TypeError(`the body of task ${task.id} is not in sandbox.task_body`)
-  const request = readBulkRequest(sandbox.contract, task.request, parseBody(stored.body))
+  const request = readStoredRequest(sandbox.contract, { request: task.request, path: stored.path }, stored.body)
   const work: Work = { sandbox, taskId: task.id, profileId: task.profileId, signal }
   switch (request.kind) {
     case 'companyMappings':
       return processMappings(work, request.body)
-    case 'frameworkAnswersUpsert':
-      return processAnswers(work, request.body)
     case 'calculatorsUpsert':
       return processCalculators(work, request.body)
+    case 'frameworkAnswersUpsert':
     case 'companiesUpsert':
-      return processCompanies(work, request.body)
     case 'standardHoldersUpsert':
-      return processStandardHolders(work, request.body)
-    case 'calculatorsSearch':
-      return processSearch(work, request.body)
+    case 'consolidatedUpsert':
+      return processRows(work, request)
+    default:
+      return processSearch(work, request)
+  }
+}
+
+type RowRequest = Extract<
+  ReadRequest,
+  { kind: 'frameworkAnswersUpsert' | 'companiesUpsert' | 'standardHoldersUpsert' | 'consolidatedUpsert' }
+>
+
+/** Imports without a result file, whose rows have an outcome each. */
+async function processRows(work: Work, request: RowRequest): Promise<Outcome> {
+  const recorder = await recordRows(work)
+  await storeRequest(work, request, recorder)
+  return recorder.end()
+}
+
+async function storeRequest(work: Work, request: RowRequest, recorder: RowRecorder): Promise<void> {
+  switch (request.kind) {
+    case 'frameworkAnswersUpsert':
+      return processAnswers(work, request.body, recorder)
+    case 'companiesUpsert':
+      return processCompanies(work, request.body, recorder)
+    case 'standardHoldersUpsert':
+      return processStandardHolders(work, request.body, recorder)
+    case 'consolidatedUpsert':
+      await processCompanies(work, request.body, recorder)
+      return processStandardHolders(work, request.body, recorder)
   }
 }

@@ -7,11 +7,14 @@ export async function lockCompanies(client: pg.PoolClient, companyIds: readonly 
   await client.query('select 1 from sandbox.company where id = any($1) order by id for no key update', [companyIds])
 }
 
-/** Stores the settings that were sent; returns the companies whose yearly calculation is automatic now. */
+/** The companies for which each setting is on. */
+export type Switched = { yearlyCalculation: Set<string>; publishing: Set<string> }
+
+/** Stores the settings that were sent; returns what is on now. */
 export async function storeSettings(
   client: pg.PoolClient,
   entries: readonly { companyId: string; company: CalculatorCompany }[],
-): Promise<Set<string>> {
+): Promise<Switched> {
   const settings = new Map<string, { yearly: boolean | null; publishing: boolean | null }>()
   for (const { companyId, company } of entries) {
     const before = settings.get(companyId)
@@ -20,7 +23,7 @@ export async function storeSettings(
       publishing: company.automaticPublishing ?? before?.publishing ?? null,
     })
   }
-  const { rows } = await client.query<{ company_id: string; automatic: boolean }>(
+  const { rows } = await client.query<{ company_id: string; yearly: boolean; publishing: boolean }>(
     `insert into sandbox.company_setting as kept
        (company_id, automatic_yearly_calculation, automatic_publishing)
      select company_id, coalesce(yearly, before.automatic_yearly_calculation, false),
@@ -31,14 +34,16 @@ export async function storeSettings(
      on conflict (company_id) do update set
        automatic_yearly_calculation = excluded.automatic_yearly_calculation,
        automatic_publishing = excluded.automatic_publishing
-     returning company_id, automatic_yearly_calculation as automatic`,
+     returning company_id, automatic_yearly_calculation as yearly, automatic_publishing as publishing`,
     [
       [...settings.keys()],
       [...settings.values()].map(({ yearly }) => yearly),
       [...settings.values()].map(({ publishing }) => publishing),
     ],
   )
-  return new Set(rows.filter(({ automatic }) => automatic).map((row) => row.company_id))
+  const on = (setting: 'yearly' | 'publishing') =>
+    new Set(rows.filter((row) => row[setting]).map((row) => row.company_id))
+  return { yearlyCalculation: on('yearly'), publishing: on('publishing') }
 }
 
 /** Every calculator of each of the companies. */

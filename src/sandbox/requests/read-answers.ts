@@ -1,16 +1,19 @@
+import { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
 import { RequestRefused } from '../request-refused.ts'
+import type { JsonObject } from './read-json.ts'
 import {
-  asObject,
-  type JsonObject,
-  objects,
+  idText,
+  list,
+  objectAsSent,
+  optionalIdText,
+  optionalList,
   optionalNumber,
-  optionalObject,
-  optionalObjects,
   optionalText,
   optionalUuid,
   text,
-} from './read-json.ts'
+  wire,
+} from './wire.ts'
 
 /** At most this many answers and omissions combined (specification, Limits). */
 export const maxAnswersAndOmissions = 50_000
@@ -31,29 +34,29 @@ export type AnswersRequest = {
   companies: { reference: CompanyReference; periods: PeriodEntry[] }[]
 }
 
-/**
- * Shapes only: what a value means is judged row by row when the task is processed.
- * @throws {RequestRefused} 400 when the body has another shape, or more rows than the limit.
- */
-export function readAnswers(contract: Contract, body: unknown): AnswersRequest {
+/** Framework answers upsert request (specification, Resources). What a value means is judged row by row, later. */
+export function answersRequest(contract: Contract): z.ZodType<AnswersRequest> {
   const names = contract.names.frameworkAnswers
-  const request = asObject(body, 'body')
-  const companies = objects(request, names.companies, 'body').map((company, index) => {
-    const at = `body.${names.companies}[${index}]`
-    return {
-      reference: readReference(contract, company, at),
-      periods: optionalObjects(company, names.periods, at).map((period, nth) =>
-        readPeriod(contract, period, `${at}.${names.periods}[${nth}]`),
-      ),
-    }
+  const company = wire(names, {
+    identifiedBy: companyReference(contract),
+    periods: optionalList(periodEntry(contract)),
   })
-  const read = { frameworkId: optionalUuid(request, names.frameworkId, 'body'), companies }
-  const rows = countAnswers(read)
-  if (rows > maxAnswersAndOmissions) {
-    const message = `The request holds ${rows} answers and omissions; at most ${maxAnswersAndOmissions} are accepted.`
-    throw new RequestRefused(400, 'too_many_answers', message)
-  }
-  return read
+    .transform(({ identifiedBy, periods }) => ({ reference: identifiedBy, periods }))
+    .meta({ id: 'CompanyAnswers' })
+  return wire(names, {
+    frameworkId: optionalUuid.meta({
+      description: 'When present, the framework is assigned to each company for the reported periods.',
+    }),
+    companies: list(company),
+  }).meta({ id: 'FrameworkAnswersUpsertRequest' })
+}
+
+/** @throws {RequestRefused} 400 when the request holds more rows than the limit. */
+export function checkAnswerCount(request: AnswersRequest): void {
+  const rows = countAnswers(request)
+  if (rows <= maxAnswersAndOmissions) return
+  const message = `The request holds ${rows} answers and omissions; at most ${maxAnswersAndOmissions} are accepted.`
+  throw new RequestRefused(400, 'too_many_answers', message)
 }
 
 /** Answers and omissions together. */
@@ -65,38 +68,61 @@ export function countAnswers(request: AnswersRequest): number {
   return rows
 }
 
-function readReference(contract: Contract, company: JsonObject, at: string): CompanyReference {
+function companyReference(contract: Contract): z.ZodType<CompanyReference> {
   const names = contract.names.frameworkAnswers
-  const identifiedBy = asObject(company[names.identifiedBy], `${at}.${names.identifiedBy}`)
-  const companyId = optionalText(identifiedBy, names.companyId, at)
-  const property = optionalObject(identifiedBy, names.customProperty, at)
-  if ((companyId === null) === (property === null)) {
-    const message = `${at}.${names.identifiedBy} must hold either ${names.companyId} or ${names.customProperty}.`
-    throw new RequestRefused(400, 'body_invalid', message)
-  }
-  if (property) {
-    const propertyId = text(property, names.customPropertyId, at).toLowerCase()
-    return { propertyId, value: text(property, names.value, at) }
-  }
-  return { companyId: (companyId ?? '').toLowerCase() }
+  const customProperty = wire(names, { customPropertyId: idText.meta({ format: 'uuid' }), value: text }).meta({
+    id: 'CustomPropertyReference',
+    description: "A value of one of the partner's own String custom properties.",
+  })
+  return wire(names, { companyId: optionalIdText, customProperty: customProperty.nullish() })
+    .transform(({ companyId, customProperty: property }, context): CompanyReference => {
+      if (companyId !== null && property === null) return { companyId }
+      if (companyId === null && property !== null)
+        return { propertyId: property.customPropertyId, value: property.value }
+      context.addIssue(`must hold either ${names.companyId} or ${names.customProperty}`)
+      return z.NEVER
+    })
+    .meta({ id: 'CompanyReference', description: `Either ${names.companyId} or ${names.customProperty}, not both.` })
 }
 
-function readPeriod(contract: Contract, period: JsonObject, at: string): PeriodEntry {
+function periodEntry(contract: Contract): z.ZodType<PeriodEntry> {
   const names = contract.names.frameworkAnswers
-  return {
-    periodType: text(period, names.periodType, at),
-    year: optionalNumber(period, names.year, at),
-    month: optionalText(period, names.month, at),
-    answers: optionalObjects(period, names.answers, at).map((entry, index) => {
-      const here = `${at}.${names.answers}[${index}]`
-      return {
-        dataPointId: text(entry, names.dataPointId, here).toLowerCase(),
-        answer: asObject(entry[names.answer], `${here}.${names.answer}`),
-        unitId: optionalText(entry, names.unitId, here)?.toLowerCase() ?? null,
-      }
+  const answer = wire(names, {
+    dataPointId: idText.meta({ format: 'uuid' }),
+    answer: answerValue(contract),
+    unitId: optionalIdText.meta({ description: 'The id of a unit, not of a unit type.' }),
+  }).meta({ id: 'AnswerToStore' })
+  const omission = wire(names, { questionId: idText.meta({ format: 'uuid' }) }).meta({
+    id: 'OmissionToStore',
+    description: 'The company deliberately declines to answer the question.',
+  })
+  return wire(names, {
+    periodType: text.meta({ examples: [names.yearly, names.monthly] }),
+    year: optionalNumber,
+    month: optionalText.meta({
+      description: "A month's name. Of a yearly period: its first month, January when absent.",
+      examples: ['January'],
     }),
-    omissions: optionalObjects(period, names.omissions, at).map((entry, index) => ({
-      questionId: text(entry, names.questionId, `${at}.${names.omissions}[${index}]`).toLowerCase(),
-    })),
-  }
+    answers: optionalList(answer),
+    omissions: optionalList(omission),
+  }).meta({ id: 'PeriodToStore' })
+}
+
+/** An answer as it is sent, under the wire's own names: it is judged, and stored, as it is. */
+function answerValue(contract: Contract): z.ZodType<JsonObject> {
+  const names = contract.names.frameworkAnswers
+  const date = z.iso.date().optional()
+  const published = z.looseObject({
+    [names.text]: z.string().optional(),
+    [names.number]: z.number().optional(),
+    [names.boolean]: z.boolean().optional(),
+    [names.dateIso]: date,
+    [names.dateRangeFrom]: date,
+    [names.dateRangeTo]: date,
+    [names.list]: z.array(z.string()).optional().meta({ description: 'Ids of options.' }),
+  })
+  return objectAsSent(published).meta({
+    id: 'AnswerValueToStore',
+    description: `Exactly one of the members, or ${names.dateRangeFrom} with ${names.dateRangeTo}. A wrong value fails its row, not the request.`,
+  })
 }

@@ -1,43 +1,99 @@
+import type { z } from 'zod'
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
-import { RequestRefused } from '../request-refused.ts'
+import { catalogue } from '../catalogue.ts'
 import { storable } from '../storable.ts'
 import { requireGroup, requireIdentifier } from './check-access.ts'
-import { type AnswersRequest, countAnswers, readAnswers } from './read-answers.ts'
-import { type CalculatorsRequest, countInputs, readCalculators } from './read-calculators.ts'
-import { type CompaniesRequest, readCompanies } from './read-companies.ts'
-import { type MappingRequest, readMappings } from './read-mappings.ts'
-import { readSearch, type SearchRequest } from './read-search.ts'
-import { readStandardHolders, type StandardHoldersRequest } from './read-standard-holders.ts'
+import { checkBody } from './check-body.ts'
+import { type AnswersRequest, answersRequest, checkAnswerCount, countAnswers } from './read-answers.ts'
+import { type CalculatorsRequest, calculatorsRequest, countInputs } from './read-calculators.ts'
+import { type CompaniesRequest, companiesRequest } from './read-companies.ts'
+import { type ConsolidatedRequest, consolidatedRequest } from './read-consolidated.ts'
+import { parseBody } from './read-json.ts'
+import { type MappingRequest, mappingRequest } from './read-mappings.ts'
+import { calculatorsSearchRequest, type SearchRequest } from './read-search.ts'
+import {
+  type CompaniesSearchRequest,
+  companiesSearchRequest,
+  type FrameworkAnswersSearchRequest,
+  frameworkAnswersSearchRequest,
+  type StandardHoldersSearchRequest,
+  type StandardsSearchRequest,
+  standardHoldersSearchRequest,
+  standardsSearchRequest,
+} from './read-searches.ts'
+import { type StandardHoldersRequest, standardHoldersRequest } from './read-standard-holders.ts'
 
-export type ReadRequest =
-  | { kind: 'companyMappings'; body: MappingRequest }
-  | { kind: 'frameworkAnswersUpsert'; body: AnswersRequest }
-  | { kind: 'calculatorsUpsert'; body: CalculatorsRequest }
-  | { kind: 'companiesUpsert'; body: CompaniesRequest }
-  | { kind: 'standardHoldersUpsert'; body: StandardHoldersRequest }
-  | { kind: 'calculatorsSearch'; body: SearchRequest }
+type Bodies = {
+  companyMappings: MappingRequest
+  frameworkAnswersUpsert: AnswersRequest
+  calculatorsUpsert: CalculatorsRequest
+  companiesUpsert: CompaniesRequest
+  standardHoldersUpsert: StandardHoldersRequest
+  calculatorsSearch: SearchRequest
+  companiesSearch: CompaniesSearchRequest
+  standardsSearch: StandardsSearchRequest
+  standardHoldersSearch: StandardHoldersSearchRequest
+  frameworkAnswersSearch: FrameworkAnswersSearchRequest
+  consolidatedUpsert: ConsolidatedRequest
+}
+
+/** The bulk requests, and the deprecated one whose body is no other's. */
+export type BodyKind = keyof Bodies
+
+/** A bulk request in our own names. */
+export type ReadRequest = { [Kind in BodyKind]: { kind: Kind; body: Bodies[Kind] } }[BodyKind]
+
+const known = new WeakMap<Contract, Record<BodyKind, z.ZodType<ReadRequest>>>()
+
+/** The schemas of all bodies: their input is what stands on the wire, their output what is read from it. */
+export function bulkBodies(contract: Contract): Record<BodyKind, z.ZodType<ReadRequest>> {
+  const bodies = known.get(contract) ?? {
+    companyMappings: of('companyMappings', mappingRequest(contract)),
+    frameworkAnswersUpsert: of('frameworkAnswersUpsert', answersRequest(contract)),
+    calculatorsUpsert: of('calculatorsUpsert', calculatorsRequest(contract)),
+    companiesUpsert: of('companiesUpsert', companiesRequest(contract)),
+    standardHoldersUpsert: of('standardHoldersUpsert', standardHoldersRequest(contract)),
+    calculatorsSearch: of('calculatorsSearch', calculatorsSearchRequest(contract)),
+    companiesSearch: of('companiesSearch', companiesSearchRequest(contract)),
+    standardsSearch: of('standardsSearch', standardsSearchRequest()),
+    standardHoldersSearch: of('standardHoldersSearch', standardHoldersSearchRequest(contract)),
+    frameworkAnswersSearch: of('frameworkAnswersSearch', frameworkAnswersSearchRequest(contract)),
+    consolidatedUpsert: of('consolidatedUpsert', consolidatedRequest(contract)),
+  }
+  known.set(contract, bodies)
+  return bodies
+}
+
+function of<Kind extends BodyKind>(kind: Kind, body: z.ZodType<Bodies[Kind]>) {
+  return body.transform((read) => ({ kind, body: read }))
+}
 
 /**
  * A bulk request's body in our own names.
- * @throws {RequestRefused} 400 when its shape is wrong or something required is missing.
+ * @throws {RequestRefused} 400 when its shape is wrong, something required is missing, or it holds too much.
  */
-export function readBulkRequest(contract: Contract, kind: BulkRequest, body: unknown): ReadRequest {
-  switch (kind) {
-    case 'companyMappings':
-      return { kind, body: readMappings(contract, body) }
-    case 'frameworkAnswersUpsert':
-      return { kind, body: readAnswers(contract, body) }
-    case 'calculatorsUpsert':
-      return { kind, body: readCalculators(contract, body) }
-    case 'companiesUpsert':
-      return { kind, body: readCompanies(contract, body) }
-    case 'standardHoldersUpsert':
-      return { kind, body: readStandardHolders(contract, body) }
-    case 'calculatorsSearch':
-      return { kind, body: readSearch(contract, body) }
-    default:
-      throw new RequestRefused(501, 'not_built', kind)
-  }
+export function readBulkRequest(contract: Contract, kind: BodyKind, body: unknown): ReadRequest {
+  const request = checkBody(bulkBodies(contract)[kind], body)
+  checkLimits(request)
+  return request
+}
+
+/**
+ * The body of a queued task, as it was read when it was queued. A consolidated request is a task of standard holders,
+ * told apart by the path to which it was sent.
+ */
+export function readStoredRequest(
+  contract: Contract,
+  task: { request: BulkRequest; path: string },
+  bytes: Uint8Array,
+): ReadRequest {
+  const consolidated = task.path === contract.otherEndpoints.standardHoldersUpsertV1.path
+  return readBulkRequest(contract, consolidated ? 'consolidatedUpsert' : task.request, parseBody(bytes))
+}
+
+/** @throws {RequestRefused} 400 when the request holds more than is accepted. */
+export function checkLimits(request: ReadRequest): void {
+  if (request.kind === 'frameworkAnswersUpsert') checkAnswerCount(request.body)
 }
 
 /** @throws {RequestRefused} 403 when the request names a group or an identifier that the profile cannot use. */
@@ -58,7 +114,14 @@ export function countItems(request: ReadRequest, knownCompanies: number): number
       return countInputs(request.body)
     case 'standardHoldersUpsert':
       return request.body.holders.length
+    case 'consolidatedUpsert':
+      return request.body.companies.length + request.body.holders.length
+    case 'standardsSearch':
+      return catalogue.standards.length
     case 'calculatorsSearch':
+    case 'companiesSearch':
+    case 'standardHoldersSearch':
+    case 'frameworkAnswersSearch':
       return knownCompanies
   }
 }
@@ -81,7 +144,13 @@ function namedIn(request: ReadRequest): string[] {
       return request.body.companies.map((company) => company.identifier)
     case 'standardHoldersUpsert':
       return request.body.holders.map((holder) => holder.identifier)
+    case 'consolidatedUpsert':
+      return [...request.body.companies, ...request.body.holders].map(({ identifier }) => identifier)
     case 'calculatorsSearch':
+    case 'companiesSearch':
+    case 'standardsSearch':
+    case 'standardHoldersSearch':
+    case 'frameworkAnswersSearch':
       return []
   }
 }

@@ -1,16 +1,17 @@
+import { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
 import {
-  asObject,
-  type JsonObject,
-  objects,
+  idText,
+  judgedLater,
+  list,
   optionalBoolean,
+  optionalList,
   optionalNumber,
-  optionalObject,
-  optionalObjects,
   optionalText,
-  requiredUuid,
   text,
-} from './read-json.ts'
+  uuid,
+  wire,
+} from './wire.ts'
 
 export type CalculatorInput = { fieldTypeId: string; value: unknown }
 export type CalculatorEntry = { year: number | null; month: string | null; inputs: CalculatorInput[] }
@@ -23,25 +24,31 @@ export type CalculatorCompany = {
 }
 export type CalculatorsRequest = { groupId: string; customIdentifierId: string; companies: CalculatorCompany[] }
 
-/** @throws {RequestRefused} 400 when the body has another shape, or names no group or no custom identifier. */
-export function readCalculators(contract: Contract, body: unknown): CalculatorsRequest {
+/** Calculator upsert request (specification, Resources). */
+export function calculatorsRequest(contract: Contract): z.ZodType<CalculatorsRequest> {
   const names = contract.names.calculators
-  const request = asObject(body, 'body')
-  return {
-    groupId: requiredUuid(request, names.groupId, 'body'),
-    customIdentifierId: requiredUuid(request, names.customIdentifierId, 'body'),
-    companies: objects(request, names.companies, 'body').map((company, index) => {
-      const at = `body.${names.companies}[${index}]`
-      return {
-        identifier: text(company, names.identifier, at),
-        automaticYearlyCalculation: optionalBoolean(company, names.automaticYearlyCalculation, at),
-        automaticPublishing: optionalBoolean(company, names.automaticPublishing, at),
-        calculators: optionalObjects(company, names.calculators, at).map((entry, nth) =>
-          readEntry(contract, entry, `${at}.${names.calculators}[${nth}]`),
-        ),
-      }
-    }),
-  }
+  const value = z.string().nullish().meta({ description: 'A decimal number as text. Blank: the input is taken back.' })
+  const input = wire(names, { fieldTypeId: idText.meta({ format: 'uuid' }), value: judgedLater(value) }).meta({
+    id: 'CalculatorInput',
+  })
+  const period = wire(names, {
+    year: optionalNumber,
+    month: optionalText.meta({ description: "A month's name; absent for a yearly calculator.", examples: ['March'] }),
+  }).meta({ id: 'CalculatorInputPeriod' })
+  const calculator = wire(names, { period: period.nullish(), inputs: list(input) })
+    .transform(({ period: when, inputs }) => ({ year: when?.year ?? null, month: when?.month ?? null, inputs }))
+    .meta({ id: 'CalculatorInputs', description: 'The inputs of one period.' })
+  const company = wire(names, {
+    identifier: text.meta({ description: "The company's value of the custom identifier." }),
+    automaticYearlyCalculation: optionalBoolean.meta({ description: 'Absent: stays as it is.' }),
+    automaticPublishing: optionalBoolean.meta({ description: 'Absent: stays as it is.' }),
+    calculators: optionalList(calculator),
+  }).meta({ id: 'CompanyCalculatorInputs' })
+  return wire(names, {
+    groupId: uuid.meta({ description: 'The group that holds the companies.' }),
+    customIdentifierId: uuid.meta({ description: 'The custom identifier whose values name the companies.' }),
+    companies: list(company),
+  }).meta({ id: 'CalculatorsUpsertRequest' })
 }
 
 /** Input values of all companies together. */
@@ -51,17 +58,4 @@ export function countInputs(request: CalculatorsRequest): number {
     for (const calculator of company.calculators) inputs += calculator.inputs.length
   }
   return inputs
-}
-
-function readEntry(contract: Contract, entry: JsonObject, at: string): CalculatorEntry {
-  const names = contract.names.calculators
-  const period = optionalObject(entry, names.period, at) ?? {}
-  return {
-    year: optionalNumber(period, names.year, at),
-    month: optionalText(period, names.month, at),
-    inputs: objects(entry, names.inputs, at).map((input, index) => ({
-      fieldTypeId: text(input, names.fieldTypeId, `${at}.${names.inputs}[${index}]`).toLowerCase(),
-      value: input[names.value],
-    })),
-  }
 }

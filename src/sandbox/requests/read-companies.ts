@@ -1,27 +1,31 @@
+import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { asObject, objects, optionalText, requiredUuid, text } from './read-json.ts'
+import { idText, list, optionalText, text, uuid, wire } from './wire.ts'
 
 export type CompanyProperties = { identifier: string; properties: { propertyId: string; value: string }[] }
 export type CompaniesRequest = { customIdentifierId: string; companies: CompanyProperties[] }
 
-/** @throws {RequestRefused} 400 when the body has another shape, or names no custom identifier. */
-export function readCompanies(contract: Contract, body: unknown): CompaniesRequest {
+/** Custom property values of one company. */
+export function companyProperties(contract: Contract): z.ZodType<CompanyProperties> {
   const names = contract.names.companies
-  const request = asObject(body, 'body')
-  return {
-    customIdentifierId: requiredUuid(request, names.customIdentifierId, 'body'),
-    companies: objects(request, names.companies, 'body').map((company, index) => {
-      const at = `body.${names.companies}[${index}]`
-      return {
-        identifier: text(company, names.identifier, at),
-        properties: objects(company, names.customProperties, at).map((property, nth) => {
-          const here = `${at}.${names.customProperties}[${nth}]`
-          return {
-            propertyId: text(property, names.propertyId, here).toLowerCase(),
-            value: optionalText(property, names.value, here) ?? '',
-          }
-        }),
-      }
-    }),
-  }
+  const property = wire(names, {
+    propertyId: idText.meta({ format: 'uuid' }),
+    value: optionalText.meta({ description: 'Blank or absent: the value is taken away.' }),
+  })
+    .transform(({ propertyId, value }) => ({ propertyId, value: value ?? '' }))
+    .meta({ id: 'CustomPropertyValue' })
+  return wire(names, { identifier: text, customProperties: list(property) })
+    .transform(({ identifier, customProperties }) => ({ identifier, properties: customProperties }))
+    .meta({
+      id: 'CompanyPropertyValues',
+      description: 'What is sent of a property replaces what the company has of it.',
+    })
+}
+
+/** Custom property values of companies that are named by an identifier. */
+export function companiesRequest(contract: Contract): z.ZodType<CompaniesRequest> {
+  return wire(contract.names.companies, {
+    customIdentifierId: uuid.meta({ description: 'The custom identifier whose values name the companies.' }),
+    companies: list(companyProperties(contract)),
+  }).meta({ id: 'CompaniesUpsertRequest' })
 }

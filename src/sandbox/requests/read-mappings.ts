@@ -1,5 +1,6 @@
+import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { asObject, objects, optionalNumber, optionalObject, optionalText, requiredUuid, text } from './read-json.ts'
+import { list, optionalNumber, optionalText, text, uuid, wire } from './wire.ts'
 
 /** One property to map: the partner's own id, and the public details that are held of it. */
 export type MappingCompany = {
@@ -14,28 +15,24 @@ export type MappingCompany = {
 }
 export type MappingRequest = { customIdentifierId: string; companies: MappingCompany[] }
 
-/** @throws {RequestRefused} 400 when the body has another shape, or names no custom identifier. */
-export function readMappings(contract: Contract, body: unknown): MappingRequest {
+/** Company mapping request (specification, Resources). */
+export function mappingRequest(contract: Contract): z.ZodType<MappingRequest> {
   const names = contract.names.companyMappings
-  const request = asObject(body, 'body')
-  return {
-    customIdentifierId: requiredUuid(request, names.customIdentifierId, 'body'),
-    companies: objects(request, names.companies, 'body').map((company, index) => {
-      const at = `body.${names.companies}[${index}]`
-      const detail = (name: string) => optionalText(company, name, at)
-      const coordinates = optionalObject(company, names.coordinates, at)
-      const latitude = coordinates && optionalNumber(coordinates, names.latitude, at)
-      const longitude = coordinates && optionalNumber(coordinates, names.longitude, at)
-      return {
-        id: text(company, names.id, at),
-        name: detail(names.name),
-        street: detail(names.street),
-        coordinates: latitude === null || longitude === null ? null : { latitude, longitude },
-        countryCode: detail(names.countryCode),
-        airportCode: detail(names.airportCode),
-        hotelCode: detail(names.hotelCode),
-        bookingId: detail(names.bookingId),
-      }
-    }),
-  }
+  const coordinates = wire(names, { latitude: optionalNumber, longitude: optionalNumber })
+    .transform(({ latitude, longitude }) => (latitude === null || longitude === null ? null : { latitude, longitude }))
+    .meta({ id: 'Coordinates', description: 'In degrees. Used only when both are given.' })
+  const company = wire(names, {
+    id: text.meta({ description: "The partner's own id. It is stored under the custom identifier." }),
+    name: optionalText,
+    street: optionalText,
+    coordinates: coordinates.nullish(),
+    countryCode: optionalText.meta({ description: 'ISO 3166-1 alpha-2.', examples: ['DK'] }),
+    airportCode: optionalText.meta({ description: 'IATA.', examples: ['CPH'] }),
+    hotelCode: optionalText,
+    bookingId: optionalText,
+  }).meta({ id: 'CompanyToMap', description: 'A property of the partner, with the public detail that is held of it.' })
+  return wire(names, {
+    customIdentifierId: uuid.meta({ description: 'A custom property that is an identifier.' }),
+    companies: list(company),
+  }).meta({ id: 'CompanyMappingsRequest' })
 }

@@ -1,5 +1,6 @@
+import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { asObject, optionalStrings } from './read-json.ts'
+import { selection, wire } from './wire.ts'
 
 export type SearchRequest = {
   /** In the order asked for, without repetitions; null: none were asked for. */
@@ -8,14 +9,15 @@ export type SearchRequest = {
   calculatorTypeIds: string[]
 }
 
-/** @throws {RequestRefused} 400 when the body has another shape. */
-export function readSearch(contract: Contract, body: unknown): SearchRequest {
-  const names = contract.names.calculatorsSearch
-  const request = asObject(body, 'body')
-  const ids = (name: string) => [...new Set(optionalStrings(request, name, 'body').map((id) => id.toLowerCase()))]
-  const customPropertyIds = ids(names.customPropertyIds)
-  return {
-    customPropertyIds: customPropertyIds.length === 0 ? null : customPropertyIds,
-    calculatorTypeIds: ids(names.calculatorTypeIds),
-  }
+/** The custom properties that a search is to give with each company. */
+export const customPropertyIds = selection
+  .transform((ids) => (ids.length === 0 ? null : ids))
+  .meta({ description: 'Custom properties to give with each company. One that the profile does not own is left out.' })
+
+/** Calculator search request. */
+export function calculatorsSearchRequest(contract: Contract): z.ZodType<SearchRequest> {
+  const calculatorTypeIds = selection.meta({ description: 'Calculator types to select; none: every type.' })
+  return wire(contract.names.calculatorsSearch, { customPropertyIds, calculatorTypeIds }).meta({
+    id: 'CalculatorsSearchRequest',
+  })
 }

@@ -1,5 +1,6 @@
+import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { asObject, objects, optionalText, requiredUuid, text } from './read-json.ts'
+import { idText, list, optionalText, text, uuid, wire } from './wire.ts'
 
 export type StandardHolder = {
   identifier: string
@@ -10,21 +11,22 @@ export type StandardHolder = {
 }
 export type StandardHoldersRequest = { customIdentifierId: string; holders: StandardHolder[] }
 
-/** @throws {RequestRefused} 400 when the body has another shape, or names no custom identifier. */
-export function readStandardHolders(contract: Contract, body: unknown): StandardHoldersRequest {
-  const names = contract.names.standardHolders
-  const request = asObject(body, 'body')
-  return {
-    customIdentifierId: requiredUuid(request, names.customIdentifierId, 'body'),
-    holders: objects(request, names.holders, 'body').map((holder, index) => {
-      const at = `body.${names.holders}[${index}]`
-      return {
-        identifier: text(holder, names.identifier, at),
-        standardId: text(holder, names.standardId, at).toLowerCase(),
-        level: optionalText(holder, names.level, at),
-        startDate: optionalText(holder, names.startDate, at),
-        expiryDate: optionalText(holder, names.expiryDate, at),
-      }
-    }),
-  }
+/** One standard, a certification or a commitment, that one company holds. */
+export function standardHolder(contract: Contract): z.ZodType<StandardHolder> {
+  const date = optionalText.meta({ format: 'date' })
+  return wire(contract.names.standardHolders, {
+    identifier: text,
+    standardId: idText.meta({ format: 'uuid' }),
+    level: optionalText,
+    startDate: date,
+    expiryDate: date,
+  }).meta({ id: 'StandardHolderToStore' })
+}
+
+/** Standards held by companies that are named by an identifier. */
+export function standardHoldersRequest(contract: Contract): z.ZodType<StandardHoldersRequest> {
+  return wire(contract.names.standardHolders, {
+    customIdentifierId: uuid.meta({ description: 'The custom identifier whose values name the companies.' }),
+    holders: list(standardHolder(contract)),
+  }).meta({ id: 'StandardHoldersUpsertRequest' })
 }

@@ -1,10 +1,16 @@
 /** The companies and what is known of them, tasks, result files, and the request log. */
 export const serviceSchema = `
--- One row: what the tables below were seeded with.
+-- One row: what the tables below were seeded with. file_secret signs the addresses of result files.
+-- calculators_until: the companies up to this number have the calculators of calculators_year; null: none were asked for.
+-- clock_at: the sandbox's time when it last stopped.
 create table if not exists sandbox.world (
   only_row boolean primary key default true check (only_row),
   seed bigint not null,
-  hotels integer not null
+  hotels integer not null,
+  file_secret bytea not null,
+  calculators_year integer,
+  calculators_until integer not null default 0,
+  clock_at timestamptz
 );
 
 create table if not exists sandbox.company (
@@ -126,6 +132,7 @@ create table if not exists sandbox.task (
   row_errors json
 );
 create index if not exists task_waiting on sandbox.task (sequence) where status in ('pending', 'scheduled');
+create index if not exists task_ended on sandbox.task (finished_at) where finished_at is not null;
 create index if not exists task_of_profile on sandbox.task (profile_id, sequence desc);
 
 -- The request, kept until it is processed.
@@ -135,19 +142,24 @@ create table if not exists sandbox.task_body (
 );
 alter table sandbox.task_body alter column body set storage external;
 
+-- bytes, crc32: of the whole file as it is read, once it is complete.
 create table if not exists sandbox.file (
   token text primary key,
   task_id uuid not null references sandbox.task,
   ordinal integer not null,
+  bytes bigint,
+  crc32 bigint,
   unique (task_id, ordinal)
 );
 
+-- deflated: raw deflate without a final block, so that pieces make a gzip file when they are put one after the other.
 create table if not exists sandbox.file_chunk (
   token text not null references sandbox.file on delete cascade,
   ordinal integer not null,
-  bytes bytea not null,
+  deflated bytea not null,
   primary key (token, ordinal)
 );
+alter table sandbox.file_chunk alter column deflated set storage external;
 
 -- Append-only. phase: received, picked_up (again after a re-queue), terminal. status: the task's, as on the wire.
 create table if not exists sandbox.request_log (
@@ -161,8 +173,11 @@ create table if not exists sandbox.request_log (
   phase text not null,
   status text,
   identifiers text[],
+  -- Whether an Authorization header came, known key or not. The addresses of result files need none and read none.
+  key_sent boolean,
   -- What chaos did to this request or task; null: nothing.
   chaos text[]
 );
+create index if not exists request_log_at on sandbox.request_log (at);
 create index if not exists request_log_correlation on sandbox.request_log (correlation_id);
 `

@@ -1,12 +1,18 @@
 import fastify, { type FastifyInstance } from 'fastify'
-import { RequestRefused } from '../request-refused.ts'
+import { administrationOperations } from '../administration/administration-operations.ts'
+import { applicationOperations } from '../applications/application-operations.ts'
+import { addAnswerChaos } from '../chaos/answer-chaos.ts'
+import { addRequestChaos } from '../chaos/request-chaos.ts'
+import { administrationDescription, describeAdministration } from '../description/administration-description.ts'
+import { serveDescription } from '../description/serve-description.ts'
+import { describeService } from '../description/service-description.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { addOperations } from './add-operations.ts'
+import { answerErrors } from './answer-errors.ts'
 import { bulkOperations } from './bulk-operations.ts'
-import { addFileRoutes } from './file-routes.ts'
+import { latestFileOperations } from './latest-file-operations.ts'
 import { referenceOperations } from './reference-operations.ts'
 import { logRequests } from './request-log.ts'
-import { pathOf } from './route-path.ts'
 import { taskOperations } from './task-operations.ts'
 
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
@@ -17,41 +23,25 @@ export type ServerOptions = {
   onQueued: () => void
 }
 
-/** The service over HTTP: every answer but a file's is JSON, every error carries an errorCode and a message. */
+/** The service over HTTP: every answer is JSON, every error carries an errorCode and a message. */
 export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyInstance {
   const server = fastify({ bodyLimit: maxBodyBytes, forceCloseConnections: true, exposeHeadRoutes: false })
-  const names = sandbox.contract.names.error
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
-    const refusal = asRefusal(error)
-    if (refusal.status >= 500) sandbox.logger.error({ err: error, url: request.url }, 'sandbox_request_failed')
-    void reply.code(refusal.status).send({ [names.errorCode]: refusal.code, [names.message]: refusal.message })
-  })
-  server.setNotFoundHandler((request, reply) => {
-    const message = `There is no ${request.method} ${pathOf(request.url)}.`
-    void reply.code(404).send({ [names.errorCode]: 'endpoint_not_found', [names.message]: message })
-  })
+  answerErrors(server, sandbox, maxBodyBytes)
+  addRequestChaos(server, sandbox)
   logRequests(server, sandbox)
-  addOperations(server, [
-    ...referenceOperations(sandbox),
+  addAnswerChaos(server, sandbox)
+  const service = [
     ...bulkOperations(sandbox, options.onQueued),
     ...taskOperations(sandbox),
-  ])
-  addFileRoutes(server, sandbox)
+    ...latestFileOperations(sandbox),
+    ...referenceOperations(sandbox),
+    ...applicationOperations(sandbox),
+  ]
+  const administration = administrationOperations(sandbox)
+  addOperations(server, [...service, ...administration])
+  serveDescription(server, sandbox.contract.otherEndpoints.description, () => describeService(sandbox, service))
+  serveDescription(server, administrationDescription, () => describeAdministration(sandbox, administration))
   return server
-}
-
-function asRefusal(error: Error & { statusCode?: number }): { status: number; code: string; message: string } {
-  if (error instanceof RequestRefused) return error
-  switch (error.statusCode) {
-    case 413:
-      return { status: 413, code: 'body_too_large', message: `The body is larger than ${maxBodyBytes} bytes.` }
-    case 415:
-      return { status: 415, code: 'content_type_unsupported', message: 'The body must be application/json.' }
-    case 400:
-      return { status: 400, code: 'request_malformed', message: 'The request is malformed.' }
-    default:
-      return { status: 500, code: 'internal_error', message: 'The request could not be handled.' }
-  }
 }

@@ -1,9 +1,19 @@
-import { type BulkRequest, bulkRequests } from '../../exchange/contract.ts'
-import { RequestRefused } from '../request-refused.ts'
-import { checkAccess, countItems, identifiersOf, readBulkRequest } from '../requests/read-bulk-request.ts'
-import { parseBody } from '../requests/read-json.ts'
+import { strikesOn } from '../chaos/struck.ts'
+import { taskAnswers } from '../description/task-answers.ts'
+import {
+  type BodyKind,
+  bulkBodies,
+  checkAccess,
+  checkLimits,
+  countItems,
+  identifiersOf,
+  type ReadRequest,
+} from '../requests/read-bulk-request.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { createAcceptance } from '../tasks/accept-task.ts'
+import { isSearch } from '../tasks/task.ts'
+import { awaitEarlyDelivery } from '../webhooks/await-early-delivery.ts'
+import { bulkEndpoints } from './bulk-endpoints.ts'
 import { type Operation, operation } from './operation.ts'
 import { isLogged } from './request-log.ts'
 import { pathOf } from './route-path.ts'
@@ -15,23 +25,26 @@ const manyMappings = 100_000
 export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operation[] {
   const { contract, logger } = sandbox
   const accept = createAcceptance(sandbox)
-  return bulkRequests.map((kind: BulkRequest) => {
-    const endpoint = contract.endpoints[kind]
-    return operation({
-      id: kind,
-      method: endpoint.method,
-      path: endpoint.path,
+  const bodies = bulkBodies(contract)
+  const { submitted } = taskAnswers(contract)
+  return bulkEndpoints(contract).map(({ task, body, ...endpoint }) =>
+    operation<ReadRequest>({
+      ...endpoint,
       tag: 'Bulk requests',
-      summary: kind,
-      answers: { 200: { description: 'Queued.' } },
-      handle: async ({ apiKey, bytes, request }) => {
-        if (bytes.length === 0) throw new RequestRefused(400, 'body_malformed', 'The request has no body.')
-        const read = readBulkRequest(contract, kind, parseBody(bytes))
+      body: bodies[body],
+      answers: {
+        200: { description: 'Queued.', schema: submitted },
+        ...(namesIdentifier(body) && {
+          403: { description: "The group or the custom identifier is none that the key's profile can use." },
+        }),
+      },
+      handle: async ({ apiKey, body: read, bytes, request }) => {
+        checkLimits(read)
         checkAccess(apiKey.profileId, read)
         const items = countItems(read, sandbox.knownCompanies)
         if (read.kind === 'companyMappings' && items >= manyMappings) logger.warn({ items }, 'sandbox_many_mappings')
         const correlationId = await accept({
-          request: kind,
+          request: task,
           profileId: apiKey.profileId,
           apiKeyId: apiKey.id,
           method: request.method,
@@ -39,11 +52,18 @@ export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operatio
           items,
           identifiers: identifiersOf(read),
           body: bytes,
+          chaos: strikesOn(request),
         })
         isLogged(request)
         onQueued()
+        await awaitEarlyDelivery(sandbox, correlationId)
         return { [contract.names.submitted.correlationId]: correlationId }
       },
-    })
-  })
+    }),
+  )
+}
+
+/** Answers name a property entry by entry; one that is not accessible fails its rows, not the request. */
+function namesIdentifier(body: BodyKind): boolean {
+  return body === 'consolidatedUpsert' || (body !== 'frameworkAnswersUpsert' && !isSearch(body))
 }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { ApiKey } from '../catalogue/accounts.ts'
 import { RequestRefused } from '../request-refused.ts'
+import { checkBody } from '../requests/check-body.ts'
 import { parseBody } from '../requests/read-json.ts'
 
 /** What an operation is told of the request it handles. `bytes` is the body as it came, empty where there is none. */
@@ -15,7 +16,7 @@ export type Call<Body> = {
   reply: FastifyReply
 }
 
-/** One answer of an operation, as the description shows it. Without a schema it has no body. */
+/** One answer of an operation, as the description shows it. Without a schema: an error as everywhere, or no body. */
 export type Answer = { description: string; schema?: z.ZodType }
 
 /**
@@ -33,15 +34,19 @@ export type OperationOf<Body> = {
   description?: string
   deprecated?: boolean
   body?: z.ZodType<Body>
-  /** By HTTP status. What every operation may answer (400 with a body, 401, 500) is added by the description. */
+  /** Parameters of the query, by name; for the description only. */
+  query?: Readonly<Record<string, z.ZodType>>
+  /** The document behind the addresses that a finished task gives. */
+  resultFile?: z.ZodType
+  /** By HTTP status. What every operation may answer (400, 413 and 415 with a body, 401, 500) is added by the description. */
   answers: Readonly<Record<number, Answer>>
-  handle(call: Call<Body>): unknown
+  handle: (call: Call<Body>) => unknown
 }
 
 /** An operation whose body's type is its own matter. */
 export type Operation = Omit<OperationOf<unknown>, 'body' | 'handle'> & {
   body?: z.ZodType
-  handle(call: Omit<Call<unknown>, 'body'>): unknown
+  handle: (call: Omit<Call<unknown>, 'body'>) => unknown
 }
 
 /** Closes an operation over its body: what `handle` gets has passed the schema. */
@@ -55,21 +60,4 @@ export function operation<Body = undefined>(described: OperationOf<Body>): Opera
 function readBody<Body>(schema: z.ZodType<Body>, bytes: Buffer): Body {
   if (bytes.length === 0) throw new RequestRefused(400, 'body_malformed', 'The request has no body.')
   return checkBody(schema, parseBody(bytes))
-}
-
-/** How many faults a refusal names. */
-const namedFaults = 5
-
-/** A body in our own names. @throws {RequestRefused} 400 body_invalid, which says where and what. */
-export function checkBody<Body>(schema: z.ZodType<Body>, value: unknown): Body {
-  const checked = schema.safeParse(value)
-  if (checked.success) return checked.data
-  const { issues } = checked.error
-  const faults = issues.slice(0, namedFaults).map((issue) => `${placeOf(issue.path)}: ${issue.message}`)
-  const more = issues.length > namedFaults ? [`and ${issues.length - namedFaults} more`] : []
-  throw new RequestRefused(400, 'body_invalid', [...faults, ...more].join('; '))
-}
-
-function placeOf(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((at, key) => (typeof key === 'number' ? `${at}[${key}]` : `${at}.${String(key)}`), 'body')
 }

@@ -1,4 +1,5 @@
 import type { Contract } from '../../exchange/contract.ts'
+import type { CustomProperty } from '../catalogue/accounts.ts'
 import type { DataPoint, Framework } from '../catalogue/frameworks.ts'
 import type { UnitType } from '../catalogue/unit-types.ts'
 import { catalogue } from '../catalogue.ts'
@@ -15,10 +16,14 @@ export function describeGroups(contract: Contract, profileId: number): unknown {
     .map(({ id, name }) => ({ [names.id]: id, [names.name]: name }))
 }
 
-/** Every custom property, marked as owned or not. */
-export function describeCustomProperties(contract: Contract, profileId: number): unknown {
+/** Custom properties, by default every one, marked as owned or not. */
+export function describeCustomProperties(
+  contract: Contract,
+  profileId: number,
+  properties: readonly CustomProperty[] = catalogue.customProperties,
+): unknown {
   const names = contract.names.customProperties
-  return catalogue.customProperties.map((property) => ({
+  return properties.map((property) => ({
     [names.id]: property.id,
     [names.name]: property.name,
     [names.type]: property.type,

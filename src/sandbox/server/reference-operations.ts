@@ -1,4 +1,5 @@
 import { catalogue } from '../catalogue.ts'
+import { referenceAnswers } from '../description/reference-answers.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { type Operation, operation } from './operation.ts'
@@ -12,7 +13,9 @@ import {
 
 /** Unit types, frameworks, groups and custom properties: answered at once. */
 export function referenceOperations({ contract }: Sandbox): Operation[] {
-  const { endpoints } = contract
+  const { endpoints, otherEndpoints } = contract
+  const schemas = referenceAnswers(contract)
+  const names = contract.names.customProperties
   const tag = 'Reference data'
   return [
     operation({
@@ -20,7 +23,9 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       ...endpoints.unitTypes,
       tag,
       summary: 'Unit types and their units',
-      answers: { 200: { description: 'All unit types.' } },
+      description:
+        'The cheapest way to check credentials and connectivity.\n\nSpecification: Endpoints, Authentication.',
+      answers: { 200: { description: 'All unit types.', schema: schemas.unitTypes } },
       handle: () => describeUnitTypes(contract),
     }),
     operation({
@@ -28,7 +33,8 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       ...endpoints.groups,
       tag,
       summary: 'Groups',
-      answers: { 200: { description: 'The groups that the profile can use.' } },
+      description: 'A group id is needed by the calculator upsert.\n\nSpecification: Endpoints.',
+      answers: { 200: { description: 'The groups that the profile can use.', schema: schemas.groups } },
       handle: ({ apiKey }) => describeGroups(contract, apiKey.profileId),
     }),
     operation({
@@ -36,15 +42,33 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       ...endpoints.customProperties,
       tag,
       summary: 'Custom properties',
-      answers: { 200: { description: 'Every custom property, marked as owned or not.' } },
+      description: `Those with ${names.isIdentifier} true can serve as custom identifiers.\n\nSpecification: Reference records.`,
+      answers: {
+        200: { description: 'Every custom property, marked as owned or not.', schema: schemas.customProperties },
+      },
       handle: ({ apiKey }) => describeCustomProperties(contract, apiKey.profileId),
+    }),
+    operation({
+      id: 'customIdentifiersV1',
+      ...otherEndpoints.customIdentifiersV1,
+      tag,
+      summary: 'Custom identifiers (deprecated)',
+      description: `Those of ${endpoints.customProperties.path} that can serve as custom identifiers.\n\nSpecification: Versioning.`,
+      deprecated: true,
+      answers: { 200: { description: 'The custom identifiers.', schema: schemas.customProperties } },
+      handle: ({ apiKey }) =>
+        describeCustomProperties(
+          contract,
+          apiKey.profileId,
+          catalogue.customProperties.filter(({ isIdentifier }) => isIdentifier),
+        ),
     }),
     operation({
       id: 'listFrameworks',
       ...endpoints.frameworks,
       tag,
       summary: 'Frameworks',
-      answers: { 200: { description: 'All frameworks.' } },
+      answers: { 200: { description: 'All frameworks.', schema: schemas.frameworks } },
       handle: () => describeFrameworks(contract),
     }),
     operation({
@@ -52,7 +76,12 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       ...endpoints.framework,
       tag,
       summary: 'A framework with its questions, data points and options',
-      answers: { 200: { description: 'The framework.' } },
+      description:
+        'Answers carry ids of its data points, options and units.\n\nSpecification: Framework answers upsert request.',
+      answers: {
+        200: { description: 'The framework.', schema: schemas.framework },
+        404: { description: 'There is no such framework.' },
+      },
       handle: ({ params: { frameworkId = '' } }) => {
         const wanted = frameworkId.toLowerCase()
         const framework = catalogue.frameworks.find(({ id }) => id === wanted)

@@ -1,7 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { strikesOn } from '../chaos/struck.ts'
+import { isUuid } from '../requests/read-json.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { storable } from '../storable.ts'
 import { profileOf } from './authenticate.ts'
+import { pathOf } from './route-path.ts'
 
 const queued = new WeakSet<FastifyRequest>()
 
@@ -10,37 +13,45 @@ export function isLogged(request: FastifyRequest): void {
   queued.add(request)
 }
 
-/** Writes a line for every answered request that did not become a task. Losing one is a warning, not a failed request. */
+/**
+ * Writes a line for every answered request that did not become a task: what the service answered, even where chaos lets
+ * something else arrive. Reading the administration API leaves no line, or the log would grow with each look at it.
+ */
 export function logRequests(server: FastifyInstance, sandbox: Sandbox): void {
   server.addHook('onSend', async (request, reply, payload: unknown) => {
-    if (!queued.has(request)) await writeLine(sandbox, request, reply)
+    const isLook = request.method === 'GET' && request.url.startsWith('/sandbox/')
+    if (!queued.has(request) && !isLook) await logRequest(sandbox, request, reply.statusCode)
     return payload
   })
 }
 
-async function writeLine({ pool, clock, logger }: Sandbox, request: FastifyRequest, reply: FastifyReply) {
-  const params = request.params as { correlationId?: string } | undefined
-  const correlationId = params?.correlationId ?? null
+/** Writes a request's line; `httpStatus` null: it got no answer. Losing a line is a warning, not a failed request. */
+export async function logRequest(
+  { pool, clock, logger }: Sandbox,
+  request: FastifyRequest,
+  httpStatus: number | null,
+): Promise<void> {
+  const { correlationId, token } = (request.params ?? {}) as { correlationId?: string; token?: string }
   try {
     await pool.query(
-      `insert into sandbox.request_log (at, profile_id, method, path, http_status, correlation_id, phase)
-       values ($1, $2, $3, $4, $5, (select id from sandbox.task where id::text = $6), 'received')`,
+      `insert into sandbox.request_log
+         (at, profile_id, method, path, http_status, correlation_id, phase, key_sent, chaos)
+       values ($1, $2, $3, $4, $5,
+         coalesce((select id from sandbox.task where id = $6::uuid), (select task_id from sandbox.file where token = $7)),
+         'received', $8, $9)`,
       [
         new Date(clock.now()),
         profileOf(request),
         request.method,
-        storable(loggedPath(request)),
-        reply.statusCode,
-        correlationId === null ? null : storable(correlationId),
+        storable(pathOf(request.url)),
+        httpStatus,
+        isUuid(correlationId) ? correlationId : null,
+        token === undefined ? null : storable(token),
+        request.headers.authorization !== undefined,
+        strikesOn(request),
       ],
     )
   } catch (error) {
     logger.warn({ err: error }, 'sandbox_request_not_logged')
   }
-}
-
-/** Without the query, and without the token of a file: the log must not open what the token protects. */
-function loggedPath(request: FastifyRequest): string {
-  const path = request.url.split('?', 1)[0] ?? request.url
-  return path.startsWith('/files/') ? '/files/…' : path
 }

@@ -12,6 +12,8 @@ export type NewTask = {
   items: number
   identifiers: string[]
   body: Uint8Array
+  /** The profiles of chaos that struck the request, or null. */
+  chaos: string[] | null
 }
 
 /**
@@ -40,8 +42,8 @@ async function insertTask({ pool, contract, clock }: Sandbox, task: NewTask): Pr
        insert into sandbox.task_body (task_id, body) values ($1, $10)
      )
      insert into sandbox.request_log
-       (at, profile_id, method, path, http_status, correlation_id, phase, status, identifiers)
-     select created_at, profile_id, method, path, 200, id, 'received', $11, identifiers from accepted`,
+       (at, profile_id, method, path, http_status, correlation_id, phase, status, identifiers, key_sent, chaos)
+     select created_at, profile_id, method, path, 200, id, 'received', $11, identifiers, true, $12 from accepted`,
     [
       id,
       task.profileId,
@@ -54,6 +56,7 @@ async function insertTask({ pool, contract, clock }: Sandbox, task: NewTask): Pr
       new Date(clock.now()),
       Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength),
       contract.taskStatuses.pending,
+      task.chaos,
     ],
   )
   return id

@@ -1,8 +1,12 @@
-import { type Durations, processingMs } from '../durations.ts'
+import { repeatPending } from '../chaos/pending-repeated.ts'
+import { createHoldBack } from '../chaos/small-first.ts'
+import { cancelStruckTasks, isStruck, logTaskChaos, repetitionsOf } from '../chaos/task-chaos.ts'
+import { taskProfile } from '../chaos/task-profiles.ts'
+import type { Durations } from '../durations.ts'
 import type { Sandbox } from '../sandbox.ts'
-import { finishTask, resumeTasks, scheduleTasks, startNextTask, waitingSince } from './move-task.ts'
-import type { Outcome, StartedTask } from './task.ts'
-import { isTransient } from './transient-failure.ts'
+import { resumeTasks, scheduleTasks, startNextTask, waitingSince } from './move-task.ts'
+import { type ProcessTask, processOnce } from './process-once.ts'
+import type { StartedTask } from './task.ts'
 
 export type Dispatcher = {
   /** Look for work now: a request was queued. */
@@ -10,9 +14,6 @@ export type Dispatcher = {
   /** Stops picking up, breaks off what is in process, and resolves when nothing runs. Broken-off tasks stay InProgress. */
   stop(): Promise<void>
 }
-
-/** Does the work of one task. Must be repeatable: after trouble or a restart it is called again from the start. */
-export type ProcessTask = (task: StartedTask, signal: AbortSignal) => Promise<Outcome>
 
 /** Pause after the database failed: short enough for tests that restart it, long enough not to flood its log. */
 const retryPauseMs = 250
@@ -37,11 +38,17 @@ export function startDispatcher(
     interrupt.abort()
   }
 
+  const holdBack = createHoldBack(sandbox, wake)
+  /** Tasks that chaos keeps InProgress; they occupy no worker. */
+  let stuck: StartedTask[] = []
+  const stopListening = sandbox.chaos.onReplace(wake)
+
   const work = async (task: StartedTask) => {
     let resumed: StartedTask | undefined = task
+    const repeat = { left: repetitionsOf(sandbox, task) }
     while (resumed && !stopping.signal.aborted) {
       try {
-        if (await processOnce(sandbox, resumed, options, stopping.signal)) return
+        if (await processOnce(sandbox, resumed, { ...options, holdBack, repeat }, stopping.signal)) return
       } catch (error) {
         logger.error({ err: error, correlation_id: task.id }, 'sandbox_task_failed_to_run')
       }
@@ -62,19 +69,43 @@ export function startDispatcher(
     running.add(worker)
   }
 
+  const runUnlessStuck = async (task: StartedTask) => {
+    if (!isStruck(sandbox, taskProfile.tasksStuck, task)) return run(task)
+    stuck.push(task)
+    await logTaskChaos(sandbox, taskProfile.tasksStuck, task.id).catch((error: unknown) =>
+      logger.warn({ err: error, correlation_id: task.id }, 'sandbox_chaos_not_logged'),
+    )
+  }
+
+  /** The oldest task that chaos keeps no longer. */
+  const takeReleased = (): StartedTask | undefined => {
+    const released = stuck.find((task) => !isStruck(sandbox, taskProfile.tasksStuck, task))
+    stuck = stuck.filter((task) => task !== released)
+    return released
+  }
+
+  const hasWorker = () => running.size - holdBack.size() < workers && !stopping.signal.aborted
+
   /** One look at the tasks; returns when, on the sandbox's clock, the next one is worth while without a wake-up. */
   const dispatch = async (): Promise<number> => {
     const now = clock.now()
-    await scheduleTasks(pool, new Date(now - durations.pendingMs), new Date(now))
-    while (running.size < workers && !stopping.signal.aborted) {
-      const moment = clock.now()
-      const task = await startNextTask(sandbox, new Date(moment - durations.scheduledMs), new Date(moment))
+    await repeatPending(sandbox, new Date(now - durations.pendingMs))
+    await scheduleTasks(sandbox, new Date(now - durations.pendingMs), new Date(now))
+    await cancelStruckTasks(sandbox)
+    while (hasWorker()) {
+      const task = takeReleased()
       if (!task) break
       run(task)
     }
+    while (hasWorker()) {
+      const moment = clock.now()
+      const task = await startNextTask(sandbox, new Date(moment - durations.scheduledMs), new Date(moment))
+      if (!task) break
+      await runUnlessStuck(task)
+    }
     const since = await waitingSince(pool)
     const pendingDue = since.pending === null ? Number.POSITIVE_INFINITY : since.pending + durations.pendingMs
-    const mayStart = since.scheduled !== null && running.size < workers
+    const mayStart = since.scheduled !== null && hasWorker()
     const scheduledDue = mayStart ? (since.scheduled ?? 0) + durations.scheduledMs : Number.POSITIVE_INFINITY
     return Math.min(pendingDue, scheduledDue, clock.now() + idleMs)
   }
@@ -86,7 +117,7 @@ export function startDispatcher(
       let lookAgainAt = clock.now() + retryPauseMs
       try {
         if (!resumedAll) {
-          for (const task of await resumeTasks(sandbox, null)) run(task)
+          for (const task of await resumeTasks(sandbox, null)) await runUnlessStuck(task)
           resumedAll = true
         }
         lookAgainAt = await dispatch()
@@ -103,6 +134,7 @@ export function startDispatcher(
   return {
     wake,
     stop: async () => {
+      stopListening()
       stopping.abort()
       wake()
       await looping
@@ -113,29 +145,3 @@ export function startDispatcher(
 
 /** Only a safeguard: whatever adds work or frees a worker also wakes the dispatcher. */
 const idleMs = 60_000
-
-/** True when the task is done for good, false when it is to be re-queued or was broken off. */
-async function processOnce(
-  sandbox: Sandbox,
-  task: StartedTask,
-  options: { durations: Durations; process: ProcessTask },
-  signal: AbortSignal,
-): Promise<boolean> {
-  let outcome: Outcome
-  try {
-    outcome = await options.process(task, signal)
-  } catch (error) {
-    if (signal.aborted) return false
-    if (isTransient(error)) {
-      sandbox.logger.warn({ err: error, correlation_id: task.id }, 'sandbox_task_requeued')
-      return false
-    }
-    sandbox.logger.error({ err: error, correlation_id: task.id }, 'sandbox_task_crashed')
-    outcome = { accepted: 0, failed: 1, rowErrors: [], generalErrors: ['The request could not be processed.'] }
-  }
-  const endsAt = task.startedAt + processingMs(options.durations, task, sandbox.seed)
-  await sandbox.clock.wait(Math.max(0, endsAt - sandbox.clock.now()), signal)
-  if (signal.aborted) return false
-  await finishTask(sandbox, task.id, outcome)
-  return true
-}

@@ -1,21 +1,29 @@
-import type { Contract } from '../../exchange/contract.ts'
-import type { Queryable, Sandbox } from '../sandbox.ts'
+import { inTransaction, type Queryable, type Sandbox } from '../sandbox.ts'
+import type { TaskEvent } from '../webhooks/event-body.ts'
+import { recordTaskEvents } from '../webhooks/record-event.ts'
 import { asBulkRequest, type Outcome, type StartedTask, type TaskStatus, terminalStatus } from './task.ts'
 
 type TaskRow = {
   id: string
   sequence: string
   profile_id: number
+  api_key_id: string
   request: string
+  status: TaskStatus
   items: number
   started_at: Date
 }
-const startedColumns = 'id, sequence, profile_id, request, items, started_at'
+const columns = 'id, sequence, profile_id, api_key_id, request, status, items, started_at'
 
 /** Moves every task that was Pending since `before` or longer to Scheduled. */
-export async function scheduleTasks(db: Queryable, before: Date, now: Date): Promise<void> {
-  await db.query(
-    "update sandbox.task set status = 'scheduled', scheduled_at = $2 where status = 'pending' and created_at <= $1",
+export async function scheduleTasks(sandbox: Sandbox, before: Date, now: Date): Promise<void> {
+  await moveTasks(
+    sandbox,
+    `with scheduled as (
+       update sandbox.task set status = 'scheduled', scheduled_at = $2 where status = 'pending' and created_at <= $1
+       returning *
+     )
+     select ${columns} from scheduled order by sequence`,
     [before, now],
   )
 }
@@ -25,7 +33,8 @@ export async function scheduleTasks(db: Queryable, before: Date, now: Date): Pro
  * requests of one key are picked up in the order sent.
  */
 export async function startNextTask(sandbox: Sandbox, before: Date, now: Date): Promise<StartedTask | null> {
-  const { rows } = await sandbox.pool.query<TaskRow>(
+  const [started] = await moveTasks(
+    sandbox,
     `with next as (
        select sequence from sandbox.task where status in ('pending', 'scheduled') order by sequence limit 1
      ), started as (
@@ -36,15 +45,16 @@ export async function startNextTask(sandbox: Sandbox, before: Date, now: Date): 
        insert into sandbox.request_log (at, profile_id, method, path, correlation_id, phase, status, identifiers)
        select $2, profile_id, method, path, id, 'picked_up', $3, identifiers from started
      )
-     select ${startedColumns} from started`,
+     select ${columns} from started`,
     [before, now, sandbox.contract.taskStatuses.inProgress],
   )
-  return rows[0] ? asStarted(rows[0]) : null
+  return started ? asStarted(started) : null
 }
 
 /** Re-queues what was InProgress when the sandbox stopped, or one task: it enters the same status once more. */
 export async function resumeTasks(sandbox: Sandbox, only: string | null): Promise<StartedTask[]> {
-  const { rows } = await sandbox.pool.query<TaskRow>(
+  const resumed = await moveTasks(
+    sandbox,
     `with resumed as (
        update sandbox.task set status = 'inProgress', attempts = attempts + 1
        where status = 'inProgress' and ($1::uuid is null or id = $1)
@@ -53,10 +63,10 @@ export async function resumeTasks(sandbox: Sandbox, only: string | null): Promis
        insert into sandbox.request_log (at, profile_id, method, path, correlation_id, phase, status, identifiers)
        select $2, profile_id, method, path, id, 'picked_up', $3, identifiers from resumed order by sequence
      )
-     select ${startedColumns} from resumed order by sequence`,
+     select ${columns} from resumed order by sequence`,
     [only, new Date(sandbox.clock.now()), sandbox.contract.taskStatuses.inProgress],
   )
-  return rows.map(asStarted)
+  return resumed.map(asStarted)
 }
 
 /** Since when the oldest Pending task is that, and the head of the line is Scheduled; null where there is none. */
@@ -72,7 +82,7 @@ export async function waitingSince(db: Queryable): Promise<{ pending: number | n
 /** Writes the terminal status with what failed, and forgets the body, at once. */
 export async function finishTask(sandbox: Sandbox, id: string, outcome: Outcome): Promise<void> {
   const { rowErrors, generalErrors } = outcome
-  await endTask(sandbox.pool, sandbox.contract, {
+  await endTask(sandbox, {
     id,
     from: ['inProgress'],
     status: terminalStatus(outcome),
@@ -84,7 +94,7 @@ export async function finishTask(sandbox: Sandbox, id: string, outcome: Outcome)
 
 /** Cancels a task of the profile that has not started processing; false when it has, or has ended. */
 export async function cancelTask(sandbox: Sandbox, id: string): Promise<boolean> {
-  return endTask(sandbox.pool, sandbox.contract, {
+  return endTask(sandbox, {
     id,
     from: ['pending', 'scheduled'],
     status: 'cancelled',
@@ -103,8 +113,9 @@ type End = {
   rowErrors: string | null
 }
 
-async function endTask(db: Queryable, contract: Contract, end: End): Promise<boolean> {
-  const { rows } = await db.query(
+async function endTask(sandbox: Sandbox, end: End): Promise<boolean> {
+  const ended = await moveTasks(
+    sandbox,
     `with ended as (
        update sandbox.task set status = $2, finished_at = $3, general_errors = $4, row_errors = $5
        where id = $1 and status = any($6)
@@ -115,10 +126,33 @@ async function endTask(db: Queryable, contract: Contract, end: End): Promise<boo
        insert into sandbox.request_log (at, profile_id, method, path, correlation_id, phase, status, identifiers)
        select $3, profile_id, method, path, id, 'terminal', $7, identifiers from ended
      )
-     select id from ended`,
-    [end.id, end.status, end.at, end.generalErrors, end.rowErrors, end.from, contract.taskStatuses[end.status]],
+     select ${columns} from ended`,
+    [end.id, end.status, end.at, end.generalErrors, end.rowErrors, end.from, sandbox.contract.taskStatuses[end.status]],
   )
-  return rows.length === 1
+  return ended.length === 1
+}
+
+/**
+ * Runs a statement that moves tasks and gives the moved ones, and records an event for each, in one transaction.
+ * Every task was submitted with an API key, so each may fire; the initial Pending is no move.
+ */
+async function moveTasks(sandbox: Sandbox, statement: string, values: unknown[]): Promise<TaskRow[]> {
+  const { moved, urgent } = await inTransaction(sandbox.pool, async (client) => {
+    const { rows } = await client.query<TaskRow>(statement, values)
+    return { moved: rows, ...(await recordTaskEvents(client, sandbox, rows.map(asEvent))) }
+  })
+  if (urgent) sandbox.webhooks.wake()
+  return moved
+}
+
+function asEvent(row: TaskRow): TaskEvent {
+  return {
+    correlationId: row.id,
+    request: asBulkRequest(row.request),
+    status: row.status,
+    profileId: row.profile_id,
+    apiKeyId: row.api_key_id,
+  }
 }
 
 function asStarted(row: TaskRow): StartedTask {

@@ -1,6 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { Queryable } from '../sandbox.ts'
-import { asBulkRequest, type TaskStatus } from './task.ts'
+import { asBulkRequest, isSearch, type TaskStatus } from './task.ts'
 
 /** How many tasks the list shows. Spec gap: the number is not shown, docs/spec-gaps.md; a hundred spans some minutes of a busy partner. */
 const listedTasks = 100
@@ -33,7 +33,7 @@ export async function readTask(
 ): Promise<unknown> {
   const { rows } = await db.query<Row>(
     `select id, request, status, created_at, general_errors, row_errors,
-       (select array_agg(token order by ordinal) from sandbox.file where task_id = task.id) as tokens
+       (select array_agg(token order by ordinal) from sandbox.file where task_id = task.id and ordinal >= 0) as tokens
      from sandbox.task where id = $1 and profile_id = $2`,
     [wanted.id, wanted.profileId],
   )
@@ -59,7 +59,7 @@ function describeResult(contract: Contract, row: Row, fileUrl: (token: string) =
   const result: Record<string, unknown> = {}
   const finished = row.status === 'success' || row.status === 'partialSuccess' || row.status === 'error'
   const urls = (row.tokens ?? []).map(fileUrl)
-  if (finished && row.request === 'calculatorsSearch') result[names.pageUrls] = urls
+  if (finished && isSearch(asBulkRequest(row.request))) result[names.pageUrls] = urls
   else if (finished && urls[0] !== undefined) result[names.file] = { [names.fileUrl]: urls[0] }
   if (row.general_errors || row.row_errors) {
     result[names.error] = {

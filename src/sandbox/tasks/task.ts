@@ -13,6 +13,9 @@ export type StartedTask = {
   startedAt: number
 }
 
+/** The place of a task's report among its files; its result files are numbered from 0. */
+export const reportOrdinal = -1
+
 /** What became of a request. Failed items are told by `rowErrors` or, for requests with a result file, in the file. */
 export type Outcome = {
   accepted: number
@@ -31,4 +34,22 @@ export function asBulkRequest(text: string): BulkRequest {
   const known = bulkRequests.find((request) => request === text)
   if (!known) throw new Error(`a task of the unknown kind "${text}" is in sandbox.task`)
   return known
+}
+
+/** Whether the request's result is a list of pages. */
+export function isSearch(request: BulkRequest): boolean {
+  switch (request) {
+    case 'calculatorsSearch':
+    case 'companiesSearch':
+    case 'standardsSearch':
+    case 'standardHoldersSearch':
+    case 'frameworkAnswersSearch':
+      return true
+    case 'companyMappings':
+    case 'frameworkAnswersUpsert':
+    case 'calculatorsUpsert':
+    case 'companiesUpsert':
+    case 'standardHoldersUpsert':
+      return false
+  }
 }

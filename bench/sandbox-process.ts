@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+
+export type SandboxProcess = { pid: number; url: string; stop(): Promise<void> }
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+
+/** Starts `nightferry sandbox` in a process of its own, with its state in `folder`; resolves when it answers. */
+export async function startSandboxProcess(folder: string, options: readonly string[]): Promise<SandboxProcess> {
+  const fixed = ['sandbox', '--json', '--port', '0', '--set', `database.folder=${folder}`]
+  const child = spawn(process.execPath, [main, ...fixed, ...options], {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+    // The channel ends the sandbox with this process, however that goes.
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  let said = ''
+  for await (const line of createInterface({ input: child.stdout as Readable })) {
+    said += line
+    if (line === '}') break
+  }
+  if (said === '' || child.pid === undefined) throw new Error('the sandbox ended before it answered')
+  const { url } = JSON.parse(said) as { url: string }
+  return {
+    pid: child.pid,
+    url,
+    stop: async () => {
+      if (child.exitCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}

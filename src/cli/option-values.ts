@@ -1,0 +1,17 @@
+import { InvalidArgumentError } from 'commander'
+
+/** A reader of whole numbers from `min` to `max` for an option. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new InvalidArgumentError(`A whole number from ${min} to ${max} is wanted.`)
+  }
+}
+
+/** Reads a number from 0 to 1 for an option. */
+export function fraction(text: string): number {
+  const value = Number(text)
+  if (/^\d+(\.\d+)?$/.test(text) && value <= 1) return value
+  throw new InvalidArgumentError('A number from 0 to 1 is wanted.')
+}

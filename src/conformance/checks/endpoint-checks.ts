@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto'
+import type { Checks } from '../check.ts'
+import { applicationsOf } from '../evidence/applications.ts'
+import { cancelling, wasCancelled } from '../evidence/cancelling.ts'
+import { deprecated } from '../evidence/deprecated.ts'
+import { listTasks } from '../evidence/listed-tasks.ts'
+import { type OtherSearch, otherPages, otherSearches } from '../evidence/other-pages.ts'
+import {
+  customProperties,
+  frameworks,
+  frameworkTrees,
+  groups,
+  properties,
+  questionTrees,
+  unitTypes,
+} from '../evidence/reference.ts'
+import { searches, searchNames } from '../evidence/searches.ts'
+import { isTerminal } from '../evidence/task-run.ts'
+import { writeAnswers } from '../evidence/written-answers.ts'
+import { writeCalculators } from '../evidence/written-calculators.ts'
+import {
+  refusedUpserts,
+  tooManyAnswers,
+  writeHolders,
+  writeMapping,
+  writeProperties,
+} from '../evidence/written-rest.ts'
+import { faultless, holds, judged, notObserved, together } from '../observation.ts'
+import type { endpointSections } from '../outline/endpoint-sections.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { Answer } from '../wire.ts'
+import { at, isObject, kindOf, objectsOf, textOf } from '../wire-json.ts'
+import { failedRows } from './failed-rows.ts'
+import { judgeImport, judgeSearch } from './judge-task.ts'
+import { withEvidence, withHotel } from './with-hotel.ts'
+
+/** Specification, Endpoints. */
+export const endpointChecks: Checks<Extract<IdOf<typeof endpointSections>, `endpoints/${string}`>> = {
+  'endpoints/conventions': async (bench) => {
+    const { submitted } = (await searches(bench)).runs.standards
+    const read = await unitTypes(bench)
+    return judged(
+      read.status === 200 && submitted.status === 200,
+      `key accepted (${read.status}), JSON body accepted (${submitted.status})`,
+    )
+  },
+  'endpoints/company-mappings': withHotel(async (bench, hotel) => {
+    const { run, file } = await writeMapping(bench, hotel)
+    const end = judgeImport(bench, run, { statuses: ['partialSuccess', 'success'], file: true })
+    return together(end, judged(isObject(file), `the file is ${kindOf(file)}`))
+  }),
+  'endpoints/framework-answers-upsert': withEvidence(writeAnswers, async (bench, { mixed, badRows }, hotel) => {
+    const refused = await tooManyAnswers(bench, hotel)
+    return together(
+      judgeImport(bench, mixed, { statuses: ['partialSuccess'], file: false }),
+      judged(
+        failedRows(bench, mixed.task).length === badRows,
+        `${failedRows(bench, mixed.task).length} failed rows of ${badRows}`,
+      ),
+      judged(refused.status === 400 || refused.status === 413, `50,001 rows answered ${refused.status}`),
+    )
+  }),
+  'endpoints/calculators-upsert': withEvidence(writeCalculators, async (bench, { run, file }, hotel) => {
+    const { noGroup, noIdentifier, foreignGroup, foreignIdentifier } = await refusedUpserts(bench, hotel)
+    const refused = [noGroup, noIdentifier, foreignGroup, foreignIdentifier].map(({ status }) => status)
+    const entries = objectsOf(at(file, bench.contract.names.calculatorsResult.companies))
+    return together(
+      judgeImport(bench, run, { statuses: ['partialSuccess'], file: true }),
+      judged(entries.length === 2, `${entries.length} companies in the file`),
+      judged(refused.join() === '400,400,403,403', `refused with ${refused.join(', ')}`),
+    )
+  }),
+  'endpoints/calculators-search': async (bench) => judgeSearch(bench, (await searches(bench)).runs.calculators),
+  'endpoints/open-calculators-search': async (bench) => {
+    const { calculators } = (await searches(bench)).runs
+    return judged(calculators.submitted.status === 200, 'a body with these two fields alone is enough')
+  },
+  'endpoints/task': async (bench) => {
+    const { last, task } = (await searches(bench)).runs.calculators
+    const names = bench.contract.names.task
+    const missing = [names.status, names.requestType].filter((name) => at(task, name) === undefined)
+    const found = faultless(
+      missing.map((name) => `without ${name}`),
+      `${last?.status ?? 'no answer'} with ${kindOf(last?.json)}`,
+    )
+    const unknown = await bench.wire.call(bench.contract.endpoints.task, { id: randomUUID() })
+    bench.note('error', unknown.json)
+    return together(found, judged(unknown.status === 404, `an unknown task answered ${unknown.status}`))
+  },
+  'endpoints/open-task': async (bench) => {
+    const { task } = (await searches(bench)).runs.calculators
+    return task === null ? notObserved('no task ended') : holds(Object.keys(task).join(', '))
+  },
+  'endpoints/tasks': async (bench) => {
+    const { runs } = await searches(bench)
+    const names = bench.contract.names.task
+    const { status, json } = await listTasks(bench)
+    const listed = objectsOf(json)
+    const ours = new Set(searchNames.map((name) => runs[name].correlationId))
+    const found = listed.filter((task) => ours.has(textOf(task[names.correlationId])))
+    const withStatus = found.filter((task) => textOf(task[names.status]) !== null)
+    return judged(
+      found.length === ours.size && withStatus.length === found.length,
+      `${status}: ${found.length} of our ${ours.size} searches among ${listed.length}`,
+    )
+  },
+  'endpoints/open-tasks': async (bench) => {
+    const { json } = await listTasks(bench)
+    const [first] = objectsOf(json)
+    return Array.isArray(json)
+      ? holds(`${json.length} listed; each: ${Object.keys(first ?? {}).join(', ')}`)
+      : judged(false, `the list is ${kindOf(json)}`)
+  },
+  'endpoints/cancel': async (bench) => {
+    const seen = await cancelling(bench)
+    const text = `${seen.answer.call} answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
+    if (wasCancelled(bench, seen)) return holds(text)
+    return isTerminal(bench, seen.run.statuses.at(-1)) && seen.answer.status >= 400 && seen.answer.status !== 404
+      ? notObserved(`${text}: perhaps it had started`)
+      : judged(false, text)
+  },
+  'endpoints/open-cancel': async (bench) => {
+    const { answer } = await cancelling(bench)
+    return judged(![404, 405, 501].includes(answer.status), `${answer.call} answered ${answer.status}`)
+  },
+  'endpoints/unit-types': async (bench) => {
+    const answer = await unitTypes(bench)
+    return judged(answer.status === 200 && Array.isArray(answer.json), `${answer.status}: ${kindOf(answer.json)}`)
+  },
+  'endpoints/framework': async (bench) => {
+    const trees = await frameworkTrees(bench)
+    if (trees.length === 0) return notObserved('no framework is known to ask for')
+    const points = (await questionTrees(bench)).flatMap(({ questions }) =>
+      questions.flatMap(({ dataPoints }) => dataPoints),
+    )
+    const options = points.reduce((sum, { optionIds }) => sum + optionIds.length, 0)
+    const status = trees.map((tree) => tree.status)
+    return judged(
+      status.every((one) => one === 200) && options > 0,
+      `${status.join(', ')}: ${points.length} data points, ${options} option ids`,
+    )
+  },
+  'endpoints/groups': async (bench) => judgeList(await groups(bench)),
+  'endpoints/custom-properties': async (bench) => {
+    const list = await properties(bench)
+    const identifiers = list.filter(({ isIdentifier }) => isIdentifier).length
+    return together(
+      judgeList(await customProperties(bench)),
+      judged(identifiers > 0, `${identifiers} can be identifiers`),
+    )
+  },
+  'endpoints/open-frameworks': async (bench) => judgeList(await frameworks(bench)),
+  'endpoints/open-named-later': async (bench) => {
+    const bodies: string[] = []
+    for (const search of Object.keys(otherSearches) as OtherSearch[]) {
+      const { documents } = await otherPages(bench, search)
+      bodies.push(`${search}: ${documents.length === 0 ? 'no page' : kindOf(documents[0])}`)
+    }
+    const upserts = await withHotel(async (_bench, hotel) => {
+      const written = await writeProperties(bench, hotel)
+      const holders = await writeHolders(bench, hotel)
+      const statuses = [holders, ...(typeof written === 'string' ? [] : [written])].map(
+        ({ submitted }) => submitted.status,
+      )
+      return judged(
+        statuses.every((status) => status === 200),
+        `upserts with our names answered ${statuses.join(', ')}`,
+      )
+    })(bench)
+    return together(holds(bodies.join('; ')), upserts)
+  },
+  'endpoints/open-applications': async (bench) => {
+    const answer = await bench.wire.call(bench.contract.otherEndpoints.applications)
+    bench.note(answer.status === 200 ? 'application' : 'error', answer.json)
+    await applicationsOf(bench)
+    return judged(
+      answer.status === 200 && Array.isArray(answer.json),
+      `${answer.call} answered ${answer.status}: ${kindOf(answer.json)}`,
+    )
+  },
+  'endpoints/open-submitted': async (bench) => {
+    const { submitted } = (await searches(bench)).runs.calculators
+    const { correlationId } = bench.contract.names.submitted
+    return judged(textOf(at(submitted.json, correlationId)) !== null, `the answer is ${kindOf(submitted.json)}`)
+  },
+  'endpoints/open-requests': withHotel(async (bench, hotel) => {
+    const mapping = await writeMapping(bench, hotel)
+    const answers = await writeAnswers(bench, hotel)
+    const runs = [mapping.run, ...(typeof answers === 'string' ? [] : [answers.mixed])]
+    const faults = runs
+      .filter(({ submitted }) => submitted.status !== 200)
+      .map(({ label, submitted }) => `${label}: ${submitted.status}`)
+    return faultless(faults, 'bodies with our names are accepted, and what they said came back')
+  }),
+  'endpoints/deprecated': async (bench) => {
+    const { latest, status, customIdentifiers } = await deprecated(bench)
+    const answers = [...Object.values(latest), status, customIdentifiers]
+    const faults = answers.filter((answer) => answer.status !== 200).map(({ call, status }) => `${call}: ${status}`)
+    return faultless(faults, `${answers.length} deprecated reads answer`)
+  },
+}
+
+function judgeList(answer: Answer) {
+  return judged(answer.status === 200 && Array.isArray(answer.json), `${answer.status}: ${kindOf(answer.json)}`)
+}

@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto'
+import type { Bench } from '../bench.ts'
+import type { Checks } from '../check.ts'
+import { endOf } from '../evidence/task-run.ts'
+import { webhookRules } from '../evidence/webhook-rules.ts'
+import { trials } from '../evidence/webhook-trials.ts'
+import { writeAnswers } from '../evidence/written-answers.ts'
+import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
+import { faultless, holds, judged, notObserved, together } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { ruleSections } from '../outline/rule-sections.ts'
+import type { Answer } from '../wire.ts'
+import { at, kindOf, objectsOf, said, textOf } from '../wire-json.ts'
+import { failedRows } from './failed-rows.ts'
+import { errorBody, ourSide, refusalOf } from './our-side.ts'
+import { notRefused } from './webhook-checks.ts'
+import { withEvents } from './with-administration.ts'
+import { withEvidence, withHotel } from './with-hotel.ts'
+/** Specification, Errors. */
+export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${string}`>> = {
+  'errors/missing-ids': withHotel(async (bench, hotel) => {
+    const { noGroup, noIdentifier } = await refusedUpserts(bench, hotel)
+    return judged(
+      noGroup.status === 400 && noIdentifier.status === 400,
+      `${shown(bench, noGroup)}; ${shown(bench, noIdentifier)}`,
+    )
+  }),
+  'errors/foreign-ids': withHotel(async (bench, hotel) => {
+    const { foreignGroup, foreignIdentifier } = await refusedUpserts(bench, hotel)
+    const kept = foreignGroup.status === 403 && foreignIdentifier.status === 403
+    return judged(kept, `${shown(bench, foreignGroup)}; ${shown(bench, foreignIdentifier)}`)
+  }),
+  'errors/items': withEvidence(writeAnswers, async (bench, { failing }, hotel) => {
+    const names = bench.contract.names.companyMappingsResult
+    const { file } = await writeMapping(bench, hotel)
+    const unmatched = objectsOf(at(file, names.companies)).filter((entry) => entry[names.status] !== names.mapped)
+    const rows = failedRows(bench, failing.task).length
+    return judged(
+      unmatched.length === 1 && rows > 0 && failing.task !== null,
+      `${endOf(failing)} with ${rows} rows; ${unmatched.length} in the mapping's file`,
+    )
+  }),
+  'errors/rows': withEvidence(writeAnswers, (bench, { mixed, badRows }) => {
+    const { reason, message } = bench.contract.names.rowError
+    const rows = failedRows(bench, mixed.task)
+    const reasons = rows.map((row) => textOf(row[reason]) ?? textOf(row[message]))
+    return judged(
+      rows.length === badRows && reasons.every((one) => one !== null),
+      `${rows.length} rows: ${[...new Set(reasons)].join(', ')}`,
+    )
+  }),
+  'errors/webhook-answers': withEvents(async (bench) => {
+    const { failed, redirected, silent } = await trials(bench)
+    const trial = [failed, redirected, silent]
+    const codes = trial
+      .map((one) => objectsOf(one?.attempts)[0])
+      .map((attempt) => said(attempt?.httpStatus ?? 'no answer'))
+    return judged(
+      trial.every((one) => one?.status === 'queued' && one.nextAttemptAt !== null),
+      `${codes.join(', ')}: each queued for another attempt`,
+    )
+  }),
+  'errors/webhook-urls': withEvents(async (bench) => {
+    const { always, addresses } = await webhookRules(bench)
+    const asked = Object.values(addresses).every(({ status }) => status !== 404)
+    const refused = faultless(
+      notRefused({ ...always, ...(asked && addresses) }),
+      `${Object.keys({ ...always, ...(asked && addresses) }).length} kinds refused`,
+    )
+    return asked ? refused : together(refused, notObserved('HTTPS and public addresses are not judged'))
+  }),
+  'errors/fields': async (bench) => {
+    const answers = await refusals(bench)
+    const names = bench.contract.names.error
+    const faults = answers.filter(
+      ({ json }) => textOf(at(json, names.errorCode)) === null || textOf(at(json, names.message)) === null,
+    )
+    return faultless(
+      faults.map(({ call, status, json }) => `${call} ${status}: ${kindOf(json)}`),
+      `${answers.length} refusals with both`,
+    )
+  },
+  'errors/message': ourSide((bench) => {
+    const told = [{ message: 'now in other words' }, {}].map((more) =>
+      refusalOf(bench, 403, { ...errorBody(bench, 'some_code'), ...more }),
+    )
+    const codes = new Set(told.map(({ code }) => code))
+    return judged(codes.size === 1, `other words, same class: ${[...codes].join(', ')}`)
+  }),
+  'errors/unknown-code': ourSide((bench) => {
+    const seen = [400, 401, 403, 404, 429, 500].map(
+      (status) => refusalOf(bench, status, errorBody(bench, 'never_heard_of')).code,
+    )
+    return judged(new Set(seen).size === 6, seen.join(', '))
+  }),
+  'errors/stable': async (bench) => {
+    const ask = () => bench.wire.call(bench.contract.endpoints.task, { id: randomUUID() })
+    const codes = [await ask(), await ask()].map(({ json }) => textOf(at(json, bench.contract.names.error.errorCode)))
+    return judged(
+      codes[0] !== null && codes[0] === codes[1],
+      `two unknown tasks: ${codes.map((code) => code ?? 'no code').join(', ')}`,
+    )
+  },
+  'errors/open-codes': async (bench) => {
+    const codes = (await refusals(bench)).map(({ json }) => textOf(at(json, bench.contract.names.error.errorCode)))
+    return holds([...new Set(codes)].map((code) => code ?? 'none').join(', '))
+  },
+  'errors/open-layout': async (bench) => {
+    const shapes = new Set((await refusals(bench)).map(({ json }) => kindOf(json)))
+    return holds([...shapes].join('; '))
+  },
+  'errors/open-others': async (bench) =>
+    holds((await refusals(bench)).map((answer) => shown(bench, answer)).join('; ')),
+}
+
+/** Refusals that every run provokes: no key, an unknown key, an unknown task, an unknown path. */
+function refusals(bench: Bench): Promise<Answer[]> {
+  return bench.once('refusals', async () => {
+    const { endpoints } = bench.contract
+    const answers = [
+      await bench.wire.call(endpoints.unitTypes, { key: null }),
+      await bench.wire.call(endpoints.unitTypes, { key: randomUUID() }),
+      await bench.wire.call(endpoints.task, { id: randomUUID() }),
+      await bench.wire.call(endpoints.framework, { id: randomUUID() }),
+      await bench.wire.call(endpoints.calculatorsSearch, { body: '{ this is no JSON' }),
+    ]
+    for (const { json } of answers) bench.note('error', json)
+    return answers
+  })
+}
+
+function shown({ contract }: Pick<Bench, 'contract'>, { call, status, json }: Answer): string {
+  return `${call.split('/').at(-1)} ${status} ${textOf(at(json, contract.names.error.errorCode)) ?? 'without a code'}`
+}

@@ -1,0 +1,175 @@
+import type { Bench } from '../bench.ts'
+import type { Checks } from '../check.ts'
+import { nobody } from '../evidence/hotel.ts'
+import { properties } from '../evidence/reference.ts'
+import { writeAnswers } from '../evidence/written-answers.ts'
+import { inputValues, writeCalculators } from '../evidence/written-calculators.ts'
+import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
+import { judged, notObserved, together } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { resourceSections } from '../outline/resource-sections.ts'
+import { at, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
+import { failedRows } from './failed-rows.ts'
+import { judgeImport } from './judge-task.ts'
+import { withEvidence, withHotel } from './with-hotel.ts'
+
+type RequestId = Extract<IdOf<typeof resourceSections>, `${'mapping' | 'answers' | 'calculator-upsert'}/${string}`>
+
+/** Specification, Resources: what the imports are sent. */
+export const importChecks: Checks<RequestId> = {
+  'mapping/identifier': async (bench) => {
+    const own = (await properties(bench)).filter(({ isIdentifier, owned }) => isIdentifier && owned)
+    return judged(own.length > 0, `${own.length} custom properties of the profile are identifiers`)
+  },
+  'mapping/details': withHotel(async (bench, hotel) => {
+    const { run, file } = await writeMapping(bench, hotel)
+    const entry = mappedEntry(bench, file, hotel.writing.identifier)
+    const names = bench.contract.names.companyMappingsResult
+    const found = textOf(entry?.[names.companyId])
+    return judged(
+      run.task !== null && found === hotel.companyId,
+      `by its public details: ${textOf(entry?.[names.status]) ?? 'not named'}`,
+    )
+  }),
+  'mapping/stored': withHotel(async (bench, hotel) => {
+    const names = bench.contract.names.companyMappingsResult
+    const { file, values } = await writeMapping(bench, hotel)
+    const unmatched = textOf(mappedEntry(bench, file, nobody)?.[names.status])
+    const stored = Array.isArray(values) && values.includes(hotel.writing.identifier)
+    const found = judged(
+      stored && unmatched === names.notFound,
+      `stored with its company: ${kindOf(values)}; what matches nothing: ${unmatched}`,
+    )
+    const answers = await writeAnswers(bench, hotel)
+    if (typeof answers === 'string') return together(found, notObserved(answers))
+    const { identifiedByValue, dataPointId } = bench.contract.names.rowError
+    const failed = failedRows(bench, answers.mixed.task).filter(
+      (row) =>
+        row[identifiedByValue] === hotel.writing.identifier && answers.dataPointIds.includes(said(row[dataPointId])),
+    )
+    return together(found, judged(failed.length === 0, 'answers were taken under the id alone'))
+  }),
+  'mapping/open-fields': withHotel(async (bench, hotel) => {
+    const { run } = await writeMapping(bench, hotel)
+    return judged(run.submitted.status === 200, `a body with our names answered ${run.submitted.status}`)
+  }),
+
+  'answers/framework': withEvidence(writeAnswers, (bench, { stored, framework }) => {
+    const { frameworkIds } = bench.contract.names.frameworkAnswersPage
+    const assigned = stored.filter((period) => {
+      const ids = period[frameworkIds]
+      return Array.isArray(ids) && ids.includes(framework.id)
+    })
+    return judged(assigned.length > 0, `assigned to ${assigned.length} of ${stored.length} periods that came back`)
+  }),
+  'answers/entry': withEvidence(writeAnswers, (bench, { mixed, stored }, hotel) => {
+    const byBoth = stored.length >= 2
+    const rows = failedRows(bench, mixed.task).filter(
+      (row) => row[bench.contract.names.rowError.companyId] === hotel.companyId,
+    )
+    return judged(
+      byBoth,
+      `${stored.length} periods came back, named by value and by id; ${rows.length} failed rows name the company`,
+    )
+  }),
+  'answers/periods': withEvidence(writeAnswers, (bench, { stored }) => {
+    const { periodType, month } = bench.contract.names.frameworkAnswersPage
+    const seen = stored.map((period) => `${textOf(period[periodType])} ${textOf(period[month]) ?? ''}`.trim())
+    return judged(new Set(seen).size === stored.length && stored.length > 1, seen.join(', ') || 'no period came back')
+  }),
+  'answers/yearly': withEvidence(writeAnswers, (bench, { stored }) => {
+    const { yearly } = bench.contract.names.frameworkAnswers
+    const months = monthsOf(bench, stored, yearly)
+    return judged(months.includes('January') && months.includes('July'), `start months: ${months.join(', ') || 'none'}`)
+  }),
+  'answers/monthly': withEvidence(writeAnswers, (bench, { stored }) => {
+    const months = monthsOf(bench, stored, bench.contract.names.frameworkAnswers.monthly)
+    return judged(months.includes('March'), `months: ${months.join(', ') || 'none'}`)
+  }),
+  'answers/both': withEvidence(writeAnswers, (bench, { stored }) => {
+    const { answers, omissions } = bench.contract.names.frameworkAnswersPage
+    const has = (name: string) => (period: WireObject) => objectsOf(period[name]).length > 0
+    const kinds = stored.map((period) =>
+      `${has(answers)(period) ? 'answers' : ''} ${has(omissions)(period) ? 'omissions' : ''}`.trim(),
+    )
+    const kept = kinds.includes('answers omissions') && kinds.includes('answers') && kinds.includes('omissions')
+    return judged(kept, `periods with ${kinds.join(', with ')}`)
+  }),
+  'answers/typed': withEvidence(writeAnswers, (bench, { stored, valueTypes, dataPointIds }) => {
+    const names = bench.contract.names.frameworkAnswersPage
+    const back = new Set(
+      stored.flatMap((period) => objectsOf(period[names.answers]).map((one) => one[names.dataPointId])),
+    )
+    const missing = dataPointIds.filter((id) => !back.has(id))
+    return judged(
+      missing.length === 0,
+      `${valueTypes.join(', ')}: ${dataPointIds.length - missing.length} of ${dataPointIds.length} came back`,
+    )
+  }),
+  'answers/omission': withEvidence(writeAnswers, (bench, { stored, questionId, withoutFramework }) => {
+    const names = bench.contract.names.frameworkAnswersPage
+    const kept = stored.some((period) =>
+      objectsOf(period[names.omissions]).some((one) => one[names.questionId] === questionId),
+    )
+    return together(
+      judgeImport(bench, withoutFramework, { statuses: ['success'], file: false }),
+      judged(kept, kept ? 'the omission came back by its question' : 'the omission did not come back'),
+    )
+  }),
+  'answers/open-fields': withEvidence(writeAnswers, (_bench, { mixed }) =>
+    judged(mixed.submitted.status === 200, `a body with our names answered ${mixed.submitted.status}`),
+  ),
+
+  'calculator-upsert/group': withEvidence(refusedUpserts, (_bench, { noGroup }) =>
+    judged(noGroup.status === 400, `without it: ${noGroup.status}`),
+  ),
+  'calculator-upsert/identifier': withEvidence(refusedUpserts, (_bench, { noIdentifier }) =>
+    judged(noIdentifier.status === 400, `without it: ${noIdentifier.status}`),
+  ),
+  'calculator-upsert/field-type': withEvidence(writeCalculators, (bench, { stored, fieldTypeId }) => {
+    const { inputs } = bench.contract.names.calculatorsPage
+    const values = stored.map((calculator) => at(calculator, inputs, fieldTypeId))
+    return judged(
+      values.includes(inputValues.march),
+      `stored under its field type: ${values.filter(Boolean).join(', ') || 'nothing'}`,
+    )
+  }),
+  'calculator-upsert/switches': withEvidence(
+    writeCalculators,
+    async (bench, { stored, storedAfter, fieldTypeId, takenBack }) => {
+      const { inputs } = bench.contract.names.calculatorsPage
+      const sums = (list: WireObject[]) =>
+        yearlyOf(bench, list).map((calculator) => at(calculator, inputs, fieldTypeId))
+      const on = sums(stored).includes(inputValues.sum)
+      const off = !sums(storedAfter).includes(inputValues.sum)
+      const switched = judged(
+        on && off,
+        `yearly sum ${sums(stored).join(', ') || 'absent'} when on, ${off ? 'gone' : 'still there'} when off`,
+      )
+      return together(
+        switched,
+        judged(takenBack.submitted.status === 200, `publishing switch answered ${takenBack.submitted.status}`),
+      )
+    },
+  ),
+  'calculator-upsert/open-fields': withEvidence(writeCalculators, (_bench, { run }) =>
+    judged(run.submitted.status === 200, `a body with our names answered ${run.submitted.status}`),
+  ),
+}
+
+function mappedEntry({ contract }: Pick<Bench, 'contract'>, file: unknown, id: string): WireObject | undefined {
+  const names = contract.names.companyMappingsResult
+  return objectsOf(at(file, names.companies)).find((entry) => entry[names.id] === id)
+}
+
+function monthsOf({ contract }: Pick<Bench, 'contract'>, periods: readonly WireObject[], type: string): string[] {
+  const names = contract.names.frameworkAnswersPage
+  return periods
+    .filter((period) => period[names.periodType] === type)
+    .flatMap((period) => textOf(period[names.month]) ?? [])
+}
+
+function yearlyOf({ contract }: Pick<Bench, 'contract'>, calculators: readonly WireObject[]): WireObject[] {
+  const names = contract.names.calculatorsPage
+  return calculators.filter((calculator) => at(calculator, names.period, names.month) === undefined)
+}

@@ -1,0 +1,48 @@
+import type { Bench } from '../bench.ts'
+import { addressesIn, fileAddressIn } from '../evidence/result-addresses.ts'
+import { endOf, type TaskRun } from '../evidence/task-run.ts'
+import { differs, holds, judged, type Observation } from '../observation.ts'
+import { isUuid, textOf } from '../wire-json.ts'
+
+/** A search must have been queued, end in a status that means work was done, and list its pages. */
+export function judgeSearch(bench: Bench, run: TaskRun): Observation {
+  const { success, partialSuccess } = bench.contract.taskStatuses
+  const status = run.statuses.at(-1)
+  if (run.task === null || (status !== success && status !== partialSuccess)) return differs(endOf(run))
+  const pages = addressesIn(bench, run.task).length
+  return judged(pages > 0, `${endOf(run)}, page addresses: ${pages}`)
+}
+
+/** An import must have been queued and have ended in one of these statuses, by the contract's keys, with or without a file. */
+export function judgeImport(
+  bench: Bench,
+  run: TaskRun,
+  expected: { statuses: readonly (keyof Bench['contract']['taskStatuses'])[]; file: boolean },
+): Observation {
+  if (run.task === null) return differs(endOf(run))
+  const wanted = expected.statuses.map((status) => bench.contract.taskStatuses[status])
+  const hasFile = fileAddressIn(bench, run.task) !== null
+  const seen = `${endOf(run)}, ${hasFile ? 'with a file' : 'without a file'}`
+  return judged(wanted.includes(run.statuses.at(-1) ?? '') && hasFile === expected.file, seen)
+}
+
+/** An answer to a submission: 200, at once, with a correlation id. */
+export function judgeQueued(run: TaskRun): Observation {
+  const { status, ms } = run.submitted
+  if (status !== 200) return differs(`${run.label} answered ${status}`)
+  return judged(isUuid(run.correlationId), `200 after ${Math.round(ms)} ms with a correlation id`)
+}
+
+/** What a task says of itself: its kind and request type as the contract spells them. */
+export function namesOf(
+  { contract }: Pick<Bench, 'contract'>,
+  run: TaskRun,
+): { kind: string | null; type: string | null } {
+  const names = contract.names.task
+  return { kind: textOf(run.task?.[names.taskKind]), type: textOf(run.task?.[names.requestType]) }
+}
+
+export function holdsAll(parts: readonly Observation[], seen: string): Observation {
+  const wrong = parts.filter(({ verdict }) => verdict !== 'holds')
+  return wrong.length === 0 ? holds(seen) : differs(wrong.map((part) => part.seen).join('; '))
+}

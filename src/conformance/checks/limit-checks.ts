@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import { settings } from '../../config/schema.ts'
+import { createWebhookVerifier } from '../../exchange/webhook-signature.ts'
+import type { Checks } from '../check.ts'
+import { listTasks } from '../evidence/listed-tasks.ts'
+import { searches } from '../evidence/searches.ts'
+import { endOf } from '../evidence/task-run.ts'
+import { webhookRules } from '../evidence/webhook-rules.ts'
+import { ladder, logAfterAMonth, trials } from '../evidence/webhook-trials.ts'
+import { largeMapping, tooManyAnswers } from '../evidence/written-rest.ts'
+import { holds, judged, notObserved } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { ruleSections } from '../outline/rule-sections.ts'
+import { at, objectsOf, said, textOf } from '../wire-json.ts'
+import { ourSide } from './our-side.ts'
+import { withEvents } from './with-administration.ts'
+import { withHotel } from './with-hotel.ts'
+/** Specification, Limits. */
+export const limitChecks: Checks<Extract<IdOf<typeof ruleSections>, `limits/${string}`>> = {
+  'limits/companies-per-mapping': ourSide(() => {
+    const most = (companies: number) => settings.safeParse({ push: { maxCompaniesPerMapping: companies } }).success
+    return judged(most(99_999) && !most(100_000), 'the configuration takes 99,999 and refuses 100,000')
+  }),
+  'limits/answers': withHotel(async (bench, hotel) => {
+    const { status, json } = await tooManyAnswers(bench, hotel)
+    const most = (rows: number) => settings.safeParse({ push: { maxAnswersPerUpsert: rows } }).success
+    const code = textOf(at(json, bench.contract.names.error.errorCode))
+    return judged(
+      status >= 400 && status < 500 && !most(50_001),
+      `50,001 rows: ${status} ${code ?? ''}; our side sends no more than 50,000`,
+    )
+  }),
+  'limits/payload': withHotel(async (bench, hotel) => {
+    const run = await largeMapping(bench, hotel)
+    return judged(
+      run.submitted.status === 200 && run.task !== null,
+      `${endOf(run)}: 30,000 entries; our side splits what is more`,
+    )
+  }),
+  'limits/webhooks-per-profile': withEvents(async (bench) => {
+    const { count, refused } = await trials(bench)
+    return judged(count === 5, `${count} were taken, then ${refused ?? 'no refusal'}`)
+  }),
+  'limits/webhook-url': withEvents(async (bench) => {
+    const { longest, always } = await webhookRules(bench)
+    const over = always['2049 characters']?.status
+    return judged(
+      longest.status === 200 && over === 400,
+      `2048 answered ${longest.status}, 2049 answered ${said(over)}`,
+    )
+  }),
+  'limits/topics': withEvents(async (bench) => {
+    const { noTopics } = await webhookRules(bench)
+    return judged(noTopics.status === 400, `an empty list answered ${noTopics.status}`)
+  }),
+  'limits/webhook-deadline': withEvents(async (bench) => {
+    const [attempt] = objectsOf((await trials(bench)).silent?.attempts)
+    const latency = Number(attempt?.latencyMs)
+    return judged(
+      attempt?.httpStatus === null && latency >= 9_500 && latency < 15_000,
+      `given up after ${latency} ms: ${said(attempt?.error)}`,
+    )
+  }),
+  'limits/attempts': withEvents(async (bench) => {
+    const { delivery } = await ladder(bench)
+    return judged(objectsOf(delivery?.attempts).length === 6, `${objectsOf(delivery?.attempts).length} attempts`)
+  }),
+  'limits/tolerance': ourSide((bench) => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+    const verdict = (aheadMs: number) => {
+      const verified = createWebhookVerifier([secret], () => bench.now() + aheadMs)
+      const timestamp = String(Math.floor(bench.now() / 1000))
+      const seen = verified({ id: randomUUID(), timestamp, signature: 'v1,wrong', body: Buffer.from('{}') })
+      return seen.verified ? 'verified' : seen.reason
+    }
+    const kept =
+      verdict(302_000) === 'timestamp_too_old' &&
+      verdict(-302_000) === 'timestamp_too_new' &&
+      verdict(298_000) === 'signature_mismatch'
+    return judged(kept, 'beyond 300 s either way a delivery is refused, whatever its signature')
+  }),
+  'limits/log-retention': withEvents(async (bench) => {
+    await ladder(bench)
+    const { before, kept, after } = await logAfterAMonth(bench)
+    return judged(
+      before.length > 0 && kept >= before.length && after === 0,
+      `${kept} of ${before.length} lines after 28 days, ${after} after thirty`,
+    )
+  }),
+  'limits/open-rates': async (bench) => {
+    await searches(bench)
+    const calls = [...bench.wire.statuses.values()].reduce((sum, count) => sum + count, 0)
+    return holds(`${bench.wire.statuses.get(429) ?? 0} of ${calls} calls so far were answered 429`)
+  },
+  'limits/open-retention': async (bench) => {
+    const { createdAt } = bench.contract.names.task
+    const times = objectsOf((await listTasks(bench)).json).flatMap((task) => textOf(task[createdAt]) ?? [])
+    const oldest = times.toSorted()[0]
+    return oldest === undefined
+      ? notObserved('the list names no times')
+      : holds(`the oldest of ${times.length} listed tasks is of ${oldest.slice(0, 19)}`)
+  },
+}

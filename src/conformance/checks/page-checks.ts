@@ -1,0 +1,262 @@
+import type { Bench } from '../bench.ts'
+import type { Checks } from '../check.ts'
+import { customProperties, properties } from '../evidence/reference.ts'
+import {
+  calculatorPages,
+  calculatorsSeen,
+  companiesSeen,
+  narrowSearches,
+  pagesOf,
+  searches,
+} from '../evidence/searches.ts'
+import { writeCalculators } from '../evidence/written-calculators.ts'
+import { anyOf, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { resourceSections } from '../outline/resource-sections.ts'
+import { at, isObject, isUuid, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
+import { judgeSearch, namesOf } from './judge-task.ts'
+import { faultsOf, isFilledText, isListOfTexts, mapFault, periodFault, variableFaults } from './page-faults.ts'
+import { withEvidence } from './with-hotel.ts'
+
+type PageId = Extract<IdOf<typeof resourceSections>, `${'reference' | 'page' | 'company' | 'calculator'}/${string}`>
+
+/** Specification, Resources: reference records and the calculator search result page. */
+export const pageChecks: Checks<PageId> = {
+  'reference/records': async (bench) => {
+    const { json } = await customProperties(bench)
+    const names = bench.contract.names.customProperties
+    const faults = faultsOf(objectsOf(json), (record) => {
+      if (textOf(record[names.id]) === null || textOf(record[names.name]) === null) return `one has ${kindOf(record)}`
+      return typeof record[names.isIdentifier] === 'boolean'
+        ? null
+        : `isIdentifier is ${kindOf(record[names.isIdentifier])}`
+    })
+    return objectsOf(json).length === 0
+      ? notObserved('there are no custom properties')
+      : faultless(faults, `${objectsOf(json).length} custom properties with id, name and the boolean`)
+  },
+  'reference/open-fields': async (bench) => {
+    const [record] = objectsOf((await customProperties(bench)).json)
+    return record === undefined
+      ? notObserved('there are no custom properties')
+      : holds(`a custom property: ${Object.keys(record).join(', ')}`)
+  },
+
+  'page/request-type': async (bench) => {
+    const { type } = namesOf(bench, (await searches(bench)).runs.calculators)
+    return judged(type === bench.contract.taskNames.calculatorsSearch.requestType, type ?? 'no request type')
+  },
+  'page/documents': async (bench) => {
+    const { addresses, documents } = await calculatorPages(bench)
+    const { companies } = bench.contract.names.calculatorsPage
+    const whole = documents.filter((page) => Array.isArray(at(page, companies)))
+    const ids = (await companiesSeen(bench)).map((company) => company[bench.contract.names.calculatorsPage.id])
+    const once = judged(new Set(ids).size === ids.length, `${ids.length} companies, none of them twice`)
+    return together(
+      judged(whole.length === documents.length && whole.length > 0, `${addresses.length} pages, ${whole.length} read`),
+      once,
+    )
+  },
+  'page/calculator': async (bench) => {
+    const { id } = bench.contract.names.calculatorsPage
+    const ids = (await calculatorsSeen(bench)).map((calculator) => calculator[id])
+    const periods = await overCalculators(bench, 'each of one period', (calculator) => periodFault(bench, calculator))
+    return together(periods, judged(new Set(ids).size === ids.length, 'each of one company'))
+  },
+  'page/values': async (bench) =>
+    overCalculators(bench, 'values are strings, none of them blank', (calculator) => valuesFault(bench, calculator)),
+  'page/custom-properties': async (bench) => {
+    const { customProperties: list, id, name } = bench.contract.names.calculatorsPage
+    const { requestedPropertyIds } = await searches(bench)
+    const { documents } = await calculatorPages(bench)
+    const owned = (await properties(bench)).filter((property) => property.owned).map((property) => property.id)
+    const pages = documents.map((page) => objectsOf(at(page, list)))
+    const named = (pages[0] ?? []).map((property) => said(property[id]))
+    const faults = [
+      ...(new Set(pages.map((page) => JSON.stringify(page))).size > 1 ? ['pages differ'] : []),
+      ...owned.filter((wanted) => !named.includes(wanted)).map((wanted) => `${wanted} is owned and missing`),
+      ...named.filter((given) => !owned.includes(given)).map((given) => `${given} is not owned and listed`),
+      ...(pages[0] ?? []).flatMap((property) => (textOf(property[name]) === null ? ['one without a name'] : [])),
+    ]
+    const left = requestedPropertyIds.length - named.length
+    const seen = faultless(
+      faults,
+      `${named.length} owned ones on each of ${pages.length} pages, ${left} left out in silence`,
+    )
+    return together(seen, await absentEverywhere(bench, list, 'absent when none were asked for'))
+  },
+  'page/calculator-variables': async (bench) => {
+    const { documents } = await calculatorPages(bench)
+    const { calculatorVariables } = bench.contract.names.calculatorsPage
+    const count = documents.reduce<number>((sum, page) => sum + objectsOf(at(page, calculatorVariables)).length, 0)
+    const found = faultless(
+      documents.flatMap((page) => variableFaults(bench, page)),
+      `${count} variables, every one that is used`,
+    )
+    return together(found, await absentEverywhere(bench, calculatorVariables, 'absent when there is no value'))
+  },
+  'page/companies': async (bench) => {
+    const { companies } = bench.contract.names.calculatorsPage
+    const { documents } = await calculatorPages(bench)
+    const faults = faultsOf(documents, (page) => {
+      const list = at(page, companies)
+      return Array.isArray(list) && list.every(isObject) ? null : kindOf(list)
+    })
+    return faultless(faults, `${(await companiesSeen(bench)).length} companies on ${documents.length} pages`)
+  },
+  'company/id': async (bench) =>
+    overCompanies(bench, 'UUIDs', (company, { id }) => (isUuid(company[id]) ? null : kindOf(company[id]))),
+  'company/name': async (bench) =>
+    overCompanies(bench, 'strings', (company, { name }) =>
+      typeof company[name] === 'string' ? null : kindOf(company[name]),
+    ),
+  'company/fields': async (bench) => {
+    const { requestedPropertyIds } = await searches(bench)
+    const shaped = await overCompanies(bench, 'property id to strings', (company, { fields }) => {
+      const strange = Object.keys(at(company, fields) ?? {}).find((id) => !requestedPropertyIds.includes(id))
+      return strange === undefined ? mapFault('fields', company[fields], isListOfTexts) : `${strange} was not asked for`
+    })
+    return together(shaped, await absentInCompanies(bench))
+  },
+  'company/calculators': async (bench) => {
+    const { calculators } = bench.contract.names.calculatorsPage
+    const { nowhere } = await narrowSearches(bench)
+    const none = (await companiesOn(bench, nowhere)).map((company) => company[calculators])
+    const empty = judged(
+      none.length > 0 && none.every((list) => Array.isArray(list) && list.length === 0),
+      'empty lists when nothing matches',
+    )
+    return together(
+      await overCompanies(bench, 'arrays', (company) =>
+        Array.isArray(company[calculators]) ? null : kindOf(company[calculators]),
+      ),
+      empty,
+    )
+  },
+  'calculator/id': async (bench) =>
+    overCalculators(bench, 'UUIDs', (calculator, { id }) => (isUuid(calculator[id]) ? null : kindOf(calculator[id]))),
+  'calculator/type-id': async (bench) => {
+    const { typeId } = bench.contract.names.calculatorsPage
+    const shaped = await overCalculators(bench, 'UUIDs', (calculator) =>
+      isUuid(calculator[typeId]) ? null : kindOf(calculator[typeId]),
+    )
+    const { oneType, typeId: wanted } = await narrowSearches(bench)
+    if (oneType === null) return shaped
+    const { calculators } = bench.contract.names.calculatorsPage
+    const found = (await companiesOn(bench, oneType)).flatMap((company) => objectsOf(company[calculators]))
+    const others = found.filter((calculator) => calculator[typeId] !== wanted)
+    const end = judgeSearch(bench, oneType)
+    return together(
+      shaped,
+      judged(
+        end.verdict === 'holds' && found.length > 0 && others.length === 0,
+        `selecting one type gave ${found.length} of it, ${others.length} of others`,
+      ),
+    )
+  },
+  'calculator/title': async (bench) =>
+    overCalculators(bench, 'strings', (calculator, { title }) =>
+      typeof calculator[title] === 'string' ? null : kindOf(calculator[title]),
+    ),
+  'calculator/period': async (bench) => {
+    const names = bench.contract.names.calculatorsPage
+    const all = await allCalculators(bench)
+    const monthly = all.filter((calculator) => at(calculator, names.period, names.month) !== undefined).length
+    const seen = `${monthly} with the name of a month, ${all.length - monthly} without`
+    const kinds = monthly > 0 && monthly < all.length ? [] : [notObserved('needs a monthly and a yearly calculator')]
+    return together(await overCalculators(bench, seen, (calculator) => periodFault(bench, calculator)), ...kinds)
+  },
+  'calculator/inputs': async (bench) => {
+    const { inputs } = bench.contract.names.calculatorsPage
+    const shaped = await overCalculators(bench, 'variable ids to strings', (calculator) =>
+      mapFault('inputs', calculator[inputs], isFilledText),
+    )
+    return anyOf(shaped, await storedAsSent(bench))
+  },
+  'calculator/outputs': async (bench) => {
+    const { outputs } = bench.contract.names.calculatorsPage
+    return overCalculators(bench, 'variable ids to strings', (calculator) =>
+      mapFault('outputs', calculator[outputs], isFilledText),
+    )
+  },
+}
+
+type PageNames = Bench['contract']['names']['calculatorsPage']
+
+async function overCompanies(
+  bench: Bench,
+  seen: string,
+  fault: (company: WireObject, names: PageNames) => string | null,
+): Promise<Observation> {
+  const companies = await companiesSeen(bench)
+  if (companies.length === 0) return notObserved('no company came back')
+  return faultless(
+    faultsOf(companies, (company) => fault(company, bench.contract.names.calculatorsPage)),
+    `${companies.length} ${seen}`,
+  )
+}
+
+/** Those of the search, and where writing is allowed those of the hotel that was written to. */
+async function allCalculators(bench: Bench): Promise<WireObject[]> {
+  const written: WireObject[] = []
+  await withEvidence(writeCalculators, (_bench, { stored }) => {
+    written.push(...stored)
+    return holds('')
+  })(bench)
+  return [...(await calculatorsSeen(bench)), ...written]
+}
+
+async function overCalculators(
+  bench: Bench,
+  seen: string,
+  fault: (calculator: WireObject, names: PageNames) => string | null,
+): Promise<Observation> {
+  const calculators = await allCalculators(bench)
+  if (calculators.length === 0) return notObserved('no company has a calculator')
+  const faults = faultsOf(calculators, (calculator) => fault(calculator, bench.contract.names.calculatorsPage))
+  return faultless(faults, `${calculators.length} calculators: ${seen}`)
+}
+
+function valuesFault(bench: Bench, calculator: WireObject): string | null {
+  const { inputs, outputs } = bench.contract.names.calculatorsPage
+  return mapFault('inputs', calculator[inputs], isFilledText) ?? mapFault('outputs', calculator[outputs], isFilledText)
+}
+
+async function storedAsSent(bench: Bench): Promise<Observation> {
+  return withEvidence(writeCalculators, (_bench, { stored, fieldTypeId }) => {
+    const { inputs } = bench.contract.names.calculatorsPage
+    const values = stored.map((calculator) => at(calculator, inputs, fieldTypeId))
+    return judged(
+      values.includes('12.50'),
+      `12.50 came back as ${
+        values
+          .filter((value) => value !== undefined)
+          .map(said)
+          .join(', ') || 'nothing'
+      }`,
+    )
+  })(bench)
+}
+
+async function companiesOn(bench: Bench, run: Parameters<typeof pagesOf>[1]): Promise<WireObject[]> {
+  const { documents } = await pagesOf(bench, run)
+  return documents.flatMap((page) => objectsOf(at(page, bench.contract.names.calculatorsPage.companies)))
+}
+
+async function absentEverywhere(bench: Bench, name: string, seen: string): Promise<Observation> {
+  const { documents } = await pagesOf(bench, (await narrowSearches(bench)).nowhere)
+  if (documents.length === 0) return notObserved('the narrow search has no page')
+  return faultless(
+    faultsOf(documents, (page) => (isObject(page) && !(name in page) ? null : `${name} is there all the same`)),
+    seen,
+  )
+}
+
+async function absentInCompanies(bench: Bench): Promise<Observation> {
+  const { fields } = bench.contract.names.calculatorsPage
+  const companies = await companiesOn(bench, (await narrowSearches(bench)).nowhere)
+  return faultless(
+    faultsOf(companies, (company) => (fields in company ? `fields is ${kindOf(company[fields])}` : null)),
+    'absent when none apply',
+  )
+}

@@ -1,0 +1,57 @@
+import { monthNumber } from '../../exchange/month-names.ts'
+import type { Bench } from '../bench.ts'
+import { at, isObject, isUuid, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+
+type PageBench = Pick<Bench, 'contract'>
+
+/** What is wrong with each element, as `what: seen`. Pure. */
+export function faultsOf<T>(elements: readonly T[], fault: (element: T) => string | null): string[] {
+  return elements.flatMap((element) => fault(element) ?? [])
+}
+
+/** Values of a map must be strings that are not blank; an empty map should have been left out. */
+export function mapFault(what: string, value: unknown, isValue: (value: unknown) => boolean): string | null {
+  if (value === undefined) return null
+  if (!isObject(value)) return `${what} is ${kindOf(value)}`
+  const entries = Object.entries(value)
+  if (entries.length === 0) return `${what} is empty rather than absent`
+  const bad = entries.find(([id, one]) => !isUuid(id) || !isValue(one))
+  return bad === undefined ? null : `${what} holds ${bad[0]}: ${kindOf(bad[1])}`
+}
+
+export function isFilledText(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== ''
+}
+
+export function isListOfTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isFilledText)
+}
+
+/** A calculator's period: a year, and the name of a month or none. */
+export function periodFault({ contract }: PageBench, calculator: WireObject): string | null {
+  const names = contract.names.calculatorsPage
+  const period = calculator[names.period]
+  if (!isObject(period)) return `period is ${kindOf(period)}`
+  const month = period[names.month]
+  if (!Number.isInteger(period[names.year])) return `year is ${kindOf(period[names.year])}`
+  if (month !== undefined && (typeof month !== 'string' || monthNumber(month) === undefined))
+    return `month is ${kindOf(month)}`
+  return null
+}
+
+/** Variables that a page's calculators use and its list does not name, or names without a text. */
+export function variableFaults({ contract }: PageBench, page: unknown): string[] {
+  const names = contract.names.calculatorsPage
+  const listed = at(page, names.calculatorVariables)
+  const known = new Map(objectsOf(listed).map((variable) => [textOf(variable[names.id]), variable[names.name]]))
+  const used = new Set<string>()
+  for (const company of objectsOf(at(page, names.companies))) {
+    for (const calculator of objectsOf(company[names.calculators])) {
+      for (const field of [names.inputs, names.outputs]) {
+        for (const id of Object.keys(at(calculator, field) ?? {})) used.add(id)
+      }
+    }
+  }
+  if (used.size === 0) return listed === undefined ? [] : ['the list is there though no calculator carries a value']
+  return [...used].filter((id) => typeof known.get(id) !== 'string').map((id) => `${id} is used and not listed`)
+}

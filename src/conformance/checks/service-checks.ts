@@ -1,0 +1,141 @@
+import type { Checks } from '../check.ts'
+import { applicationsOf } from '../evidence/applications.ts'
+import { otherPages } from '../evidence/other-pages.ts'
+import { customProperties, frameworks, frameworkTrees, groups, unitTypes } from '../evidence/reference.ts'
+import { calculatorPages, pagesOf, searches, searchNames } from '../evidence/searches.ts'
+import { endOf } from '../evidence/task-run.ts'
+import { eventsOfTasks } from '../evidence/webhook-evidence.ts'
+import { writeAnswers } from '../evidence/written-answers.ts'
+import { writeCalculators } from '../evidence/written-calculators.ts'
+import { writeHolders, writeMapping, writeProperties } from '../evidence/written-rest.ts'
+import { faultless, judged, together } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { serviceSections } from '../outline/service-sections.ts'
+import { at, isObject, objectsOf } from '../wire-json.ts'
+import { failedRows } from './failed-rows.ts'
+import { holdsAll, judgeImport, judgeQueued, judgeSearch } from './judge-task.ts'
+import { withEvents } from './with-administration.ts'
+import { withEvidence, withHotel } from './with-hotel.ts'
+
+const partly = ['success', 'partialSuccess'] as const
+
+/** Specification, introduction and What the service does. */
+export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `processing-rules/${string}`>> = {
+  'introduction/paths': async (bench) => {
+    const { status } = await unitTypes(bench)
+    const { path } = bench.contract.endpoints.unitTypes
+    return judged(status === 200 && /^\/api\/v\d+\//.test(path), `${path} below the base address answered ${status}`)
+  },
+  'service/queued': async (bench) => {
+    const { runs } = await searches(bench)
+    const all = searchNames.map((name) => runs[name])
+    const slowest = Math.max(...all.map(({ submitted }) => submitted.ms))
+    return holdsAll(
+      all.map(judgeQueued),
+      `${all.length} searches queued, the slowest answer after ${Math.round(slowest)} ms`,
+    )
+  },
+  'service/immediate': async (bench) => {
+    const answers = [
+      await unitTypes(bench),
+      await groups(bench),
+      await customProperties(bench),
+      await frameworks(bench),
+    ]
+    const { submitted } = bench.contract.names
+    const wrong = answers.filter(
+      ({ status, json }) => status !== 200 || at(json, submitted.correlationId) !== undefined,
+    )
+    const faults = wrong.map(({ call, status }) => `${call} answered ${status}`)
+    return faultless(faults, `${answers.map(({ ms }) => `${Math.round(ms)} ms`).join(', ')}, each with its content`)
+  },
+  'service/workflow': async (bench) => {
+    const { runs } = await searches(bench)
+    const { documents } = await calculatorPages(bench)
+    const submitted = together(judgeQueued(runs.calculators), judgeSearch(bench, runs.calculators))
+    return together(submitted, judged(documents.length > 0, `downloaded: ${documents.length}`))
+  },
+  'service/submit': async (bench) => judgeQueued((await searches(bench)).runs.companies),
+  'service/poll': async (bench) => {
+    const { runs } = await searches(bench)
+    const pair = [runs.calculators, runs.calculatorsV1]
+    const faults = pair.filter((run) => run.task === null).map(endOf)
+    return faultless(faults, 'tasks of v1 and v2 requests read at one endpoint until terminal')
+  },
+  'service/result': async (bench) => {
+    const { runs } = await searches(bench)
+    const read = await Promise.all(
+      [runs.companies, runs.standards].map(async (run) => (await pagesOf(bench, run)).documents.every(isObject)),
+    )
+    return judged(read.every(Boolean), 'result files named by finished tasks are JSON documents')
+  },
+  'service/result-search': async (bench) => judgeSearch(bench, (await searches(bench)).runs.calculators),
+  'service/result-file': withHotel(async (bench, hotel) => {
+    const mapping = await writeMapping(bench, hotel)
+    const calculators = await writeCalculators(bench, hotel)
+    const parts = [judgeImport(bench, mapping.run, { statuses: ['partialSuccess'], file: true })]
+    if (typeof calculators !== 'string') {
+      parts.push(judgeImport(bench, calculators.run, { statuses: ['partialSuccess'], file: true }))
+    }
+    return together(...parts)
+  }),
+  'service/result-none': withEvidence(writeAnswers, (bench, { mixed, badRows }) => {
+    const rows = failedRows(bench, mixed.task)
+    const end = judgeImport(bench, mixed, { statuses: ['partialSuccess'], file: false })
+    return together(end, judged(rows.length === badRows, `${rows.length} of ${badRows} failed rows listed`))
+  }),
+  'service/push': withEvents(async (bench) => {
+    const events = await eventsOfTasks(bench)
+    return judged(events.length > 0, `${events.length} events of status changes delivered`)
+  }),
+  'service/areas': async (bench) => {
+    const { runs } = await searches(bench)
+    const lookup = await unitTypes(bench)
+    const applications = await bench.wire.call(bench.contract.otherEndpoints.applications)
+    const found = judged(applications.status === 200, `applications answered ${applications.status}`)
+    return together(judgeSearch(bench, runs.companies), judged(lookup.status === 200, 'lookups answer'), found)
+  },
+  'service/area-mapping': withHotel(async (bench, hotel) => {
+    const { run } = await writeMapping(bench, hotel)
+    return judgeImport(bench, run, { statuses: partly, file: true })
+  }),
+  'service/area-imports': withHotel(async (bench, hotel) => {
+    const answers = await writeAnswers(bench, hotel)
+    const properties = await writeProperties(bench, hotel)
+    const holders = await writeHolders(bench, hotel)
+    const runs = [answers, properties].flatMap((one) =>
+      typeof one === 'string' ? [] : ['mixed' in one ? one.mixed : one],
+    )
+    const imports = runs.map((run) => judgeImport(bench, run, { statuses: partly, file: false }))
+    return together(...imports, judgeImport(bench, holders, { statuses: ['error', 'partialSuccess'], file: false }))
+  }),
+  'service/area-searches': async (bench) => {
+    const { runs } = await searches(bench)
+    const wanted = [runs.companies, runs.standards, runs.standardHolders, runs.frameworkAnswers, runs.calculators]
+    for (const search of ['companies', 'standards', 'standardHolders', 'frameworkAnswers'] as const) {
+      await otherPages(bench, search)
+    }
+    return holdsAll(
+      wanted.map((run) => judgeSearch(bench, run)),
+      `${wanted.length} searches ended with pages that download`,
+    )
+  },
+  'service/area-lookups': async (bench) => {
+    const answers = [
+      await frameworks(bench),
+      await groups(bench),
+      await unitTypes(bench),
+      await customProperties(bench),
+    ]
+    const trees = await frameworkTrees(bench)
+    const faults = [...answers, ...trees]
+      .filter(({ status }) => status !== 200)
+      .map(({ call, status }) => `${call}: ${status}`)
+    const counts = answers.map(({ call, json }) => `${objectsOf(json).length} from ${call.split('/').at(-1)}`)
+    return faultless(faults, counts.join(', '))
+  },
+  'service/area-certifiers': async (bench) => {
+    const { answer, seen } = await applicationsOf(bench)
+    return answer === null ? seen : judged(answer.status === 200, `applications answered ${answer.status}`)
+  },
+}

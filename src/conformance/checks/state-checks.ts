@@ -1,0 +1,198 @@
+import type { Bench } from '../bench.ts'
+import type { Check, Checks } from '../check.ts'
+import { readLog } from '../evidence/administration.ts'
+import { applicationsOf, changeApplication } from '../evidence/applications.ts'
+import { cancelling, wasCancelled } from '../evidence/cancelling.ts'
+import { listTasks } from '../evidence/listed-tasks.ts'
+import { searches, searchNames } from '../evidence/searches.ts'
+import { isTerminal, type TaskRun } from '../evidence/task-run.ts'
+import { eventsOf, eventsOfTasks, requeued } from '../evidence/webhook-evidence.ts'
+import { writeAnswers } from '../evidence/written-answers.ts'
+import { anyOf, holds, judged, notObserved, type Observation, together } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { stateSections } from '../outline/state-sections.ts'
+import { at, objectsOf, said, textOf } from '../wire-json.ts'
+import { failedRows } from './failed-rows.ts'
+import { withEvents } from './with-administration.ts'
+import { withEvidence, withHotel } from './with-hotel.ts'
+
+type StatusKey = keyof Bench['contract']['taskStatuses']
+
+/** Specification, States and transitions. */
+export const stateChecks: Checks<IdOf<typeof stateSections>> = {
+  'states/pending': inFlight('pending'),
+  'states/scheduled': inFlight('scheduled'),
+  'states/in-progress': inFlight('inProgress'),
+  'states/success': terminal('success', async (bench) => {
+    const { runs } = await searches(bench)
+    return searchNames.map((name) => runs[name])
+  }),
+  'states/partial-success': terminal('partialSuccess', async (bench) => await written(bench, 'mixed')),
+  'states/error': terminal('error', async (bench) => await written(bench, 'failing')),
+  'states/cancelled': terminal('cancelled', async (bench) => [(await cancelling(bench)).run]),
+  'moves/creation': async (bench) => {
+    const { runs } = await searches(bench)
+    const first = searchNames.map((name) => runs[name].statuses[0])
+    const { pending } = bench.contract.taskStatuses
+    const began = first.filter((status) => status === pending).length
+    const others = [...new Set(first.filter((status) => status !== pending))]
+    const seen = `${began} of ${first.length} were seen ${pending} right after their submission`
+    const polled = began > 0 ? holds(seen) : notObserved(`first seen as ${others.join(', ')}: too quick for a poll`)
+    const silent = await withEvents(async () => noInitialEvent(bench))(bench)
+    return together(polled, silent)
+  },
+  'moves/cancel': async (bench) => {
+    const seen = await cancelling(bench)
+    const status = `cancel answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
+    const later = judged(seen.again.status >= 400, `cancelling what had ended answered ${seen.again.status}`)
+    if (!wasCancelled(bench, seen)) {
+      return seen.answer.status >= 400
+        ? notObserved(`${status}: perhaps it had started`)
+        : together(judged(false, status))
+    }
+    const told = await withEvents(async () => {
+      const topics = (await eventsOf(bench, seen.run)).map(({ type }) => type)
+      return judged(topics.includes(bench.contract.webhookTopics.cancelled), `events: ${topics.join(', ') || 'none'}`)
+    })(bench)
+    return together(holds(status), later, told)
+  },
+  'moves/re-queue': withEvents(async (bench) => {
+    const runs = await requeued(bench)
+    await eventsOfTasks(bench)
+    const repeated: string[] = []
+    for (const run of runs) {
+      const topics = (await eventsOf(bench, run)).map(({ type }) => type)
+      repeated.push(...topics.filter((topic, index) => topics.indexOf(topic) !== index).map(String))
+    }
+    const ended = runs.every((run) => run.task !== null)
+    return judged(
+      repeated.length > 0 && ended,
+      `${runs.length} re-queued searches: ${[...new Set(repeated)].join(', ') || 'nothing'} again, all ended`,
+    )
+  }),
+  'moves/open-others': async (bench) => {
+    const { runs } = await searches(bench)
+    const courses = new Set(searchNames.map((name) => runs[name].statuses.join(' → ')))
+    const logged = bench.administration ? await loggedCourse(bench) : ''
+    return holds(`polled: ${[...courses].join(', ')}${logged}`)
+  },
+  'states/terminal': withEvidence(writeAnswers, (bench, { mixed }) => {
+    const rows = failedRows(bench, mixed.task).length
+    return judged(
+      isTerminal(bench, mixed.statuses.at(-1)) && rows > 0,
+      `${mixed.statuses.at(-1)} with ${rows} failed rows`,
+    )
+  }),
+
+  'application/open-statuses': async (bench) => {
+    const { answer, records, seen } = await applicationsOf(bench)
+    if (answer === null) return seen
+    const statuses = new Set(records.map((record) => textOf(record[bench.contract.names.application.status])))
+    return statuses.size === 0 ? notObserved('there are no applications') : holds([...statuses].join(', '))
+  },
+  'application/open-moves': withChanges(async (_bench, { set, answers }) =>
+    judged(
+      answers.slice(0, 2).every(({ status }) => status === 200),
+      `set to ${set.map(({ status, by }) => `${status} (${by})`).join(', then ')}`,
+    ),
+  ),
+  'application/events': withChanges(async (_bench, { set, statusEvents, answersEvents }) =>
+    judged(
+      statusEvents.length === set.length && answersEvents.length > 0,
+      `${statusEvents.length} events for ${set.length} changes of status, by the API and in the web application; ${answersEvents.length} for answers`,
+    ),
+  ),
+}
+
+/** An in-flight status must have been seen, and left again: by polling, or in an event. */
+function inFlight(key: StatusKey): Check {
+  return async (bench) => {
+    const status = bench.contract.taskStatuses[key]
+    const { runs } = await searches(bench)
+    const polled = searchNames.map((name) => runs[name]).filter(({ statuses }) => statuses.includes(status))
+    const ended = polled.filter((run) => run.task !== null && run.statuses.at(-1) !== status)
+    const byPoll =
+      polled.length === 0
+        ? notObserved(`no poll saw ${status}`)
+        : judged(
+            ended.length === polled.length,
+            `polled ${polled.length} times as ${status}, left ${ended.length} times`,
+          )
+    return anyOf(byPoll, await withEvents(async () => inEvents(bench, key))(bench))
+  }
+}
+
+async function inEvents(bench: Bench, key: StatusKey): Promise<Observation> {
+  const topic = bench.contract.webhookTopics[key]
+  const events = (await eventsOfTasks(bench)).filter(({ type }) => type === topic).length
+  return events > 0 ? holds(`${events} events ${topic}`) : notObserved(`no event ${topic}`)
+}
+
+/** A terminal status must have been reached, and must stay. */
+function terminal(key: StatusKey, gather: (bench: Bench) => Promise<TaskRun[] | Observation>): Check {
+  return async (bench) => {
+    const status = bench.contract.taskStatuses[key]
+    const runs = await gather(bench)
+    if (!Array.isArray(runs)) return anyOf(await fromList(bench, status), runs)
+    const [reached] = runs.filter((run) => run.statuses.at(-1) === status)
+    if (reached?.correlationId == null) return await fromList(bench, status)
+    return stays(bench, reached.correlationId, status)
+  }
+}
+
+async function stays(bench: Bench, id: string, status: string): Promise<Observation> {
+  const { json } = await bench.wire.call(bench.contract.endpoints.task, { id })
+  const now = textOf(at(json, bench.contract.names.task.status))
+  return judged(now === status, `reached, and ${now === status ? 'still the same' : `now ${now}`} when read again`)
+}
+
+/** A task of an earlier day that the list shows. */
+async function fromList(bench: Bench, status: string): Promise<Observation> {
+  const names = bench.contract.names.task
+  const listed = objectsOf((await listTasks(bench)).json).find((task) => task[names.status] === status)
+  const id = textOf(listed?.[names.correlationId])
+  return id === null ? notObserved(`no task ended ${status}`) : stays(bench, id, status)
+}
+
+async function written(bench: Bench, which: 'mixed' | 'failing'): Promise<TaskRun[] | Observation> {
+  const runs: TaskRun[] = []
+  const seen = await withHotel(async (_bench, hotel) => {
+    const answers = await writeAnswers(bench, hotel)
+    if (typeof answers === 'string') return notObserved(answers)
+    runs.push(answers[which])
+    return holds('')
+  })(bench)
+  return seen.verdict === 'holds' ? runs : seen
+}
+
+async function noInitialEvent(bench: Bench): Promise<Observation> {
+  const { runs } = await searches(bench)
+  await eventsOfTasks(bench)
+  const ofSearches = new Set(searchNames.map((name) => runs[name].correlationId))
+  const { correlationId } = bench.contract.names.bulkEvent
+  const { pending } = bench.contract.webhookTopics
+  const fired = (await eventsOfTasks(bench)).filter(
+    ({ type, data }) => type === pending && ofSearches.has(textOf(data[correlationId])),
+  )
+  return judged(fired.length === 0, `${fired.length} events of the initial status of ${ofSearches.size} searches`)
+}
+
+async function loggedCourse(bench: Bench): Promise<string> {
+  const { correlationId } = (await searches(bench)).runs.calculators
+  const lines = (await readLog(bench, 0)).filter((line) => line.correlationId === correlationId)
+  const phases = lines.filter(({ phase, path }) => phase !== 'received' || !said(path).includes('/tasks/'))
+  return `; logged: ${phases.map(({ phase, status }) => [phase, status].flatMap((word) => textOf(word) ?? []).join(' ')).join(', ')}`
+}
+
+/** A check of what changing an application brought about, where it may be changed. */
+export function withChanges(
+  check: (
+    bench: Bench,
+    changes: Exclude<Awaited<ReturnType<typeof changeApplication>>, string>,
+  ) => Promise<Observation>,
+): Check {
+  return withEvents(async (bench) => {
+    const changes = await changeApplication(bench)
+    return typeof changes === 'string' ? notObserved(changes) : await check(bench, changes)
+  })
+}

@@ -1,0 +1,95 @@
+import type { Check, Checks } from '../check.ts'
+import { finish, isTerminal, submit } from '../evidence/task-run.ts'
+import { eventsAt, eventsOf, setUp } from '../evidence/webhook-evidence.ts'
+import { webhookRules } from '../evidence/webhook-rules.ts'
+import { testButton } from '../evidence/webhook-trials.ts'
+import { judged, notObserved, together } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { eventSections } from '../outline/event-sections.ts'
+import { textOf } from '../wire-json.ts'
+import { memberFault, overEvents, unless } from './event-faults.ts'
+import { everyBulkEvent } from './every-event.ts'
+import { withChanges } from './state-checks.ts'
+import { withEvents } from './with-administration.ts'
+
+type BulkTopic = 'pending' | 'scheduled' | 'inProgress' | 'success' | 'partialSuccess' | 'error' | 'cancelled'
+
+/** Specification, Events: which there are, by topic. */
+export const topicChecks: Checks<Extract<IdOf<typeof eventSections>, `${'events' | 'topics'}/${string}`>> = {
+  'events/source': withEvents(async (bench) => {
+    const events = await everyBulkEvent(bench)
+    const { taskKind, requestType } = bench.contract.names.bulkEvent
+    const kinds = new Set(events.map(({ data }) => textOf(data[requestType]) ?? textOf(data[taskKind])))
+    return judged(
+      kinds.size > 0,
+      `events of ${[...kinds].join(', ')}; a sandbox has no web application to send requests from`,
+    )
+  }),
+
+  'topics/pending': topic('pending'),
+  'topics/scheduled': topic('scheduled'),
+  'topics/in-progress': topic('inProgress'),
+  'topics/succeeded': topic('success'),
+  'topics/partially-succeeded': topic('partialSuccess'),
+  'topics/failed': topic('error'),
+  'topics/cancelled': topic('cancelled'),
+  'topics/application-status': withChanges(async (bench, { statusEvents, set }) => {
+    const { status } = bench.contract.names.applicationEvent
+    const seen = statusEvents.map(({ data }) => textOf(data[status]))
+    const wanted = set.map((one) => one.status)
+    return judged(
+      wanted.every((one) => seen.includes(one)) && seen.length === wanted.length,
+      `statuses ${seen.join(', ') || 'none'}`,
+    )
+  }),
+  'topics/application-answers': withChanges(async (bench, { answersEvents }) => {
+    const { status } = bench.contract.names.applicationEvent
+    return overEvents(answersEvents, 'status null', ({ data }) => unless(data[status] === null, status, data[status]))
+  }),
+  'topics/terminal': withEvents(async (bench) => {
+    const { success, partialSuccess, error, cancelled } = bench.contract.webhookTopics
+    const { status } = bench.contract.names.bulkEvent
+    const terminal = new Set<string | null>([success, partialSuccess, error, cancelled])
+    return overEvents(await everyBulkEvent(bench), 'terminal topics with terminal statuses only', ({ type, data }) =>
+      unless(terminal.has(type) === isTerminal(bench, data[status]), `the status of ${type}`, data[status]),
+    )
+  }),
+  'topics/certifiers': withChanges(async (bench, { statusEvents }) => {
+    const opened = await setUp(bench)
+    const { applicationStatusChanged, applicationAnswersChanged } = bench.contract.webhookTopics
+    const others = eventsAt(bench, opened, opened.main.path).filter(
+      ({ type }) => type === applicationStatusChanged || type === applicationAnswersChanged,
+    )
+    return judged(
+      others.length === 0 && statusEvents.length > 0,
+      `${statusEvents.length} to the owner, ${others.length} to another profile that subscribed too`,
+    )
+  }),
+  'topics/test': withEvents(async (bench) => {
+    const { event, eventId } = await testButton(bench)
+    const { testTopic } = await webhookRules(bench)
+    const sent = judged(
+      event?.type === bench.contract.webhookTopics.test && eventId !== null,
+      `while disabled: ${event?.type ?? 'nothing came'}`,
+    )
+    return together(sent, judged(testTopic.status === 400, `subscribing to it answered ${testTopic.status}`))
+  }),
+  'topics/no-initial': withEvents(async (bench) => {
+    const run = await submit(bench, 'standardsSearch', bench.contract.endpoints.standardsSearch, {})
+    await finish(bench, [run])
+    const topics = (await eventsOf(bench, run)).map(({ type }) => type)
+    return judged(topics.length > 0 && !topics.includes(bench.contract.webhookTopics.pending), topics.join(', '))
+  }),
+}
+
+/** A topic must carry its status, and come at least once. */
+function topic(key: BulkTopic): Check {
+  return withEvents(async (bench) => {
+    const name = bench.contract.webhookTopics[key]
+    const { status } = bench.contract.names.bulkEvent
+    const expected = bench.contract.taskStatuses[key]
+    const events = (await everyBulkEvent(bench)).filter(({ type }) => type === name)
+    if (events.length === 0) return notObserved(`no ${name} came: no task went there`)
+    return overEvents(events, expected, ({ data }) => memberFault(data, status, (value) => value === expected))
+  })
+}

@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto'
+import { decodeTask } from '../../exchange/task.ts'
+import type { Bench } from '../bench.ts'
+import type { Check, Checks } from '../check.ts'
+import { type Deprecated, deprecated } from '../evidence/deprecated.ts'
+import { describedOperation, description, openApiVersion } from '../evidence/description.ts'
+import { listTasks } from '../evidence/listed-tasks.ts'
+import { frameworks, groups, properties, unitTypes } from '../evidence/reference.ts'
+import { narrowSearches, searches, searchNames } from '../evidence/searches.ts'
+import { type DeprecatedUpserts, writeDeprecated } from '../evidence/written-rest.ts'
+import { faultless, holds, judged, together } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { ruleSections } from '../outline/rule-sections.ts'
+import type { Answer } from '../wire.ts'
+import { at, kindOf, objectsOf, textOf } from '../wire-json.ts'
+import { judgeImport, judgeSearch } from './judge-task.ts'
+import { errorBody, ourSide, refusalOf } from './our-side.ts'
+import { withHotel } from './with-hotel.ts'
+/** Specification, Versioning. */
+export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versioning/${string}`>> = {
+  'versioning/path': async (bench) => {
+    const bare = await unitTypes(bench)
+    const headed = await bench.wire.call(bench.contract.endpoints.unitTypes, {
+      headers: { 'api-version': '2', 'x-api-version': '99' },
+    })
+    const same = JSON.stringify(bare.json) === JSON.stringify(headed.json)
+    return judged(same && headed.status === 200, `version headers change nothing (${headed.status})`)
+  },
+  'versioning/per-endpoint': async (bench) => {
+    const { runs } = await searches(bench)
+    const both = [runs.companies, runs.companiesV1, runs.calculators, runs.calculatorsV1]
+    const faults = both
+      .filter(({ submitted }) => submitted.status !== 200)
+      .map(({ label, submitted }) => `${label}: ${submitted.status}`)
+    return faultless(faults, 'the same searches answer under v1 and v2, reference data under v1')
+  },
+  'versioning/new-fields': ourSide(async (bench) => {
+    const { task } = (await searches(bench)).runs.calculators
+    const plain = decodeTask(bench.contract, task)
+    const more = decodeTask(bench.contract, { ...task, aNewField: { of: ['any', 'shape'] } })
+    return judged(
+      JSON.stringify({ ...plain, raw: 0 }) === JSON.stringify({ ...more, raw: 0 }),
+      'a task with an unknown field reads the same',
+    )
+  }),
+  'versioning/new-request-fields': async (bench) => {
+    const { oneType, nowhere } = await narrowSearches(bench)
+    return judged((oneType ?? nowhere).submitted.status === 200, 'a search with stated fields alone is accepted')
+  },
+  'versioning/new-endpoints': ourSide((bench) => {
+    const known = Object.keys({ ...bench.contract.endpoints, ...bench.contract.otherEndpoints }).length
+    return holds(`${known} endpoints are asked by name; others are never looked for`)
+  }),
+  'versioning/new-codes': ourSide((bench) => {
+    const { code } = refusalOf(bench, 409, errorBody(bench, `code_${randomUUID()}`))
+    return judged(code === 'exchange_refused', `an unknown code with 409 counts as ${code}`)
+  }),
+  'versioning/new-wording': ourSide((bench) => {
+    const [first, second] = ['one', 'another'].map(
+      (message) => refusalOf(bench, 404, { ...errorBody(bench, 'gone'), message }).code,
+    )
+    return judged(first === second, `other wording counts as ${second}`)
+  }),
+  'versioning/keeps-endpoints': async (bench) => {
+    const reads = [await unitTypes(bench), await groups(bench), await frameworks(bench), await listTasks(bench)]
+    const { runs } = await searches(bench)
+    const answers = [...reads, ...searchNames.map((name) => runs[name].submitted)]
+    const faults = answers.filter(({ status }) => status !== 200).map(({ call, status }) => `${call}: ${status}`)
+    return faultless(faults, `${answers.length} endpoints answer at their stated paths`)
+  },
+  'versioning/keeps-fields': async (bench) => {
+    const { last } = (await searches(bench)).runs.calculators
+    const names = bench.contract.names.task
+    const missing = [names.status, names.requestType, names.pageUrls].filter(
+      (name) => at(last?.json, name) === undefined,
+    )
+    return faultless(
+      missing.map((name) => `a finished search has no ${name}`),
+      'the stated fields of a task and of the pages are there',
+    )
+  },
+  'versioning/keeps-optional': async (bench) => {
+    const { standards, standardHolders } = (await searches(bench)).runs
+    const statuses = [standards, standardHolders].map(({ submitted }) => submitted.status)
+    return judged(
+      statuses.every((status) => status === 200),
+      `searches without any field answered ${statuses.join(', ')}`,
+    )
+  },
+  'versioning/keeps-codes': async (bench) => {
+    const ask = async () =>
+      textOf(
+        at(
+          (await bench.wire.call(bench.contract.endpoints.unitTypes, { key: null })).json,
+          bench.contract.names.error.errorCode,
+        ),
+      )
+    const codes = [await ask(), await ask()]
+    return judged(
+      codes[0] !== null && codes[0] === codes[1],
+      `a call without a key, twice: ${codes.map((code) => code ?? 'no code').join(', ')}`,
+    )
+  },
+  'versioning/deprecation': async (bench) => {
+    const { json } = await description(bench)
+    const { calculatorsV1 } = (await searches(bench)).runs
+    const { otherEndpoints } = bench.contract
+    const old = Object.entries(otherEndpoints)
+      .filter(([name]) => name.endsWith('V1'))
+      .map(([, endpoint]) => endpoint)
+    const documented = old.filter((endpoint) => {
+      const operation = describedOperation(json, endpoint)
+      return operation !== undefined && at(operation, 'deprecated') !== true
+    })
+    return together(
+      judgeSearch(bench, calculatorsV1),
+      faultless(
+        documented.map(({ path }) => `${path} is documented as current`),
+        'none is documented as current',
+      ),
+    )
+  },
+  'versioning/deprecated/companies-search': oldSearch('companiesV1'),
+  'versioning/deprecated/companies-latest-file': oldRead(
+    ({ latest }) => latest.companies,
+    (bench, { json }) => pages(bench, json),
+  ),
+  'versioning/deprecated/standards-search': oldSearch('standardsV1'),
+  'versioning/deprecated/standards-latest-file': oldRead(
+    ({ latest }) => latest.standards,
+    (bench, { json }) => pages(bench, json),
+  ),
+  'versioning/deprecated/framework-answers-search': oldSearch('frameworkAnswersV1'),
+  'versioning/deprecated/calculators-search': oldSearch('calculatorsV1'),
+  'versioning/deprecated/performance-answers-upsert': oldUpsert('performanceAnswers', false),
+  'versioning/deprecated/consolidated-upsert': oldUpsert('consolidated', false),
+  'versioning/deprecated/companies-upsert': oldUpsert('companies', true),
+  'versioning/deprecated/status': oldRead(
+    ({ status }) => status,
+    (bench, { json }) => textOf(at(json, bench.contract.names.task.status)),
+  ),
+  'versioning/deprecated/custom-identifiers': async (bench) => {
+    const { customIdentifiers } = await deprecated(bench)
+    const { id } = bench.contract.names.customProperties
+    const given = objectsOf(customIdentifiers.json).map((record) => record[id])
+    const wanted = (await properties(bench)).filter(({ isIdentifier }) => isIdentifier).map((property) => property.id)
+    const same = wanted.every((one) => given.includes(one)) && given.length === wanted.length
+    return judged(
+      customIdentifiers.status === 200 && same,
+      `${customIdentifiers.status}: ${given.length} of ${wanted.length} identifiers`,
+    )
+  },
+  'versioning/description': async (bench) => {
+    const { status, json } = await description(bench)
+    const version = openApiVersion(json)
+    const { endpoints } = bench.contract
+    const missing = Object.values(endpoints).filter((endpoint) => describedOperation(json, endpoint) === undefined)
+    if (version === null)
+      return judged(false, `${bench.contract.otherEndpoints.description.path} answered ${status}: ${kindOf(json)}`)
+    return faultless(
+      missing.map(({ method, path }) => `${method} ${path} is not in it`),
+      `OpenAPI ${version}, with all ${Object.keys(endpoints).length} endpoints in use`,
+    )
+  },
+}
+
+function oldSearch(name: 'companiesV1' | 'standardsV1' | 'frameworkAnswersV1' | 'calculatorsV1'): Check {
+  return async (bench) => judgeSearch(bench, (await searches(bench)).runs[name])
+}
+
+function oldRead(which: (all: Deprecated) => Answer, found: (bench: Bench, answer: Answer) => string | null): Check {
+  return async (bench) => {
+    const answer = which(await deprecated(bench))
+    const seen = found(bench, answer)
+    return judged(answer.status === 200 && seen !== null, `${answer.status}: ${seen ?? kindOf(answer.json)}`)
+  }
+}
+
+function pages({ contract }: Pick<Bench, 'contract'>, json: unknown): string | null {
+  const list = at(json, contract.names.latestFile.pageUrls)
+  return Array.isArray(list) ? `${list.length} page addresses` : null
+}
+
+function oldUpsert(name: keyof DeprecatedUpserts, file: boolean): Check {
+  return withHotel(async (bench, hotel) => {
+    const run = (await writeDeprecated(bench, hotel))[name]
+    return judgeImport(bench, run, { statuses: ['success', 'partialSuccess'], file })
+  })
+}

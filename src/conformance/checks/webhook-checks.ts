@@ -1,0 +1,197 @@
+import type { Checks } from '../check.ts'
+import { administer } from '../evidence/administration.ts'
+import { changeApplication } from '../evidence/applications.ts'
+import { finish, submit } from '../evidence/task-run.ts'
+import { eventsAt, eventsOf, eventsOfTasks, setUp } from '../evidence/webhook-evidence.ts'
+import { webhookRules } from '../evidence/webhook-rules.ts'
+import { customHeader, deliveriesOf } from '../evidence/webhook-set-up.ts'
+import {
+  cadence,
+  ladder,
+  ladderMinutes,
+  logAfterAMonth,
+  rotation,
+  testButton,
+  trials,
+} from '../evidence/webhook-trials.ts'
+import { faultless, judged, notObserved, together } from '../observation.ts'
+import type { IdOf } from '../outline/entry.ts'
+import type { eventSections } from '../outline/event-sections.ts'
+import type { resourceSections } from '../outline/resource-sections.ts'
+import type { Answer } from '../wire.ts'
+import { at, isObject, isUuid, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
+import { withEvents } from './with-administration.ts'
+
+type WebhookId = Extract<IdOf<typeof resourceSections>, `webhook/${string}`>
+type DeliveryId = Extract<IdOf<typeof eventSections>, `delivery/${string}`>
+
+/** Specification, Webhook, and Delivery and retries. */
+export const webhookChecks: Checks<WebhookId | DeliveryId> = {
+  'webhook/url': withEvents(async (bench) => {
+    const { addresses, publicAddress, always, longest } = await webhookRules(bench)
+    const silent = Object.values(addresses).some(({ status }) => status === 404)
+    const judgedAddresses = silent
+      ? notObserved('HTTPS and public addresses are not judged: the sandbox runs with --allow-insecure-webhooks')
+      : faultless(notRefused(addresses), `refused: ${Object.keys(addresses).join(', ')}`)
+    const refused = faultless(notRefused(always), `refused: ${Object.keys(always).join(', ')}`)
+    const taken = judged(silent || at(publicAddress.json, 'refused') === null, 'a public one is taken')
+    return together(
+      judgedAddresses,
+      taken,
+      refused,
+      judged(longest.status === 200, `2048 characters answered ${longest.status}`),
+    )
+  }),
+  'webhook/topics': withEvents(async (bench) => {
+    const { noTopics } = await webhookRules(bench)
+    return judged(noTopics.status === 400, `none answered ${noTopics.status}`)
+  }),
+  'webhook/custom-header': withEvents(async (bench) => {
+    const opened = await setUp(bench)
+    const { reservedHeaders } = await webhookRules(bench)
+    const { json } = await administer(bench, 'GET', `webhooks/${opened.main.id}`)
+    await eventsOfTasks(bench)
+    const events = eventsAt(bench, opened, opened.main.path)
+    const carried = events.filter(({ received }) => received.headers[customHeader.name] === customHeader.value)
+    const hidden = !JSON.stringify([json, opened.main.created]).includes(customHeader.value)
+    return together(
+      judged(
+        events.length > 0 && carried.length === events.length,
+        `on ${carried.length} of ${events.length} deliveries`,
+      ),
+      judged(hidden, hidden ? 'its value is not shown again' : 'its value can be read back'),
+      faultless(notRefused(reservedHeaders), 'reserved names refused'),
+    )
+  }),
+  'webhook/secret': withEvents(async (bench) => {
+    const { main } = await setUp(bench)
+    const { secret } = await rotation(bench)
+    const { json } = await administer(bench, 'GET', `webhooks/${main.id}`)
+    const shown = main.secrets.some((one) => JSON.stringify(json).includes(one))
+    const prefixed = main.secrets.every((one) => one.startsWith('whsec_'))
+    return judged(
+      prefixed && !shown && secret !== null,
+      `${main.secrets.length} with the prefix: at creation, at rotation, and not when read`,
+    )
+  }),
+  'webhook/enabled': withEvents(async (bench) => {
+    const { before, after, whileDisabled } = await testButton(bench)
+    const same = JSON.stringify(before) === JSON.stringify(after)
+    return judged(
+      same && whileDisabled === 0,
+      `${whileDisabled} events while disabled; enabled again, its configuration ${same ? 'as before' : 'differs'}`,
+    )
+  }),
+  'webhook/ownership': withEvents(async (bench) => {
+    const opened = await setUp(bench)
+    const changes = await changeApplication(bench)
+    if (typeof changes === 'string') return notObserved(changes)
+    const run = await submit(bench, 'standardsSearch', bench.contract.endpoints.standardsSearch, {})
+    await finish(bench, [run])
+    const own = await eventsOf(bench, run)
+    const { correlationId } = bench.contract.names.bulkEvent
+    const others = eventsAt(bench, opened, '/certifier').filter(({ data }) => data[correlationId] !== undefined)
+    return judged(
+      own.length > 0 && others.length === 0,
+      `${own.length} events of a search to its own profile, ${others.length} to another`,
+    )
+  }),
+  'webhook/count': withEvents(async (bench) => {
+    const { count, refused } = await trials(bench)
+    return judged(count === 5 && refused !== null, `${count}, then: ${refused ?? 'no refusal'}`)
+  }),
+
+  'delivery/success': withEvents(async (bench) => {
+    const { main } = await setUp(bench)
+    await eventsOfTasks(bench)
+    const log = await deliveriesOf(bench, main)
+    const delivered = log.filter(({ status }) => status === 'delivered')
+    const excerpt = textOf(objectsOf(delivered[0]?.attempts)[0]?.responseExcerpt)
+    return judged(
+      delivered.length > 0 && excerpt !== null,
+      `200 with HTML: ${delivered.length} delivered, logged as ${excerpt ?? 'nothing'}`,
+    )
+  }),
+  'delivery/redirects': withEvents(async (bench) => {
+    const { redirected, followed } = await trials(bench)
+    const status = firstAttempt(redirected)?.httpStatus
+    return judged(
+      status === 307 && followed === 0 && redirected?.status === 'queued',
+      `${said(status)}: followed ${followed} times, ${said(redirected?.status)} for another attempt`,
+    )
+  }),
+  'delivery/ladder': withEvents(async (bench) => {
+    const { gaps, delivery } = await ladder(bench)
+    const kept =
+      gaps.length === ladderMinutes.length &&
+      gaps.every((gap, at) => gap >= (ladderMinutes[at] ?? 0) && gap < (ladderMinutes[at] ?? 0) + 3)
+    return judged(
+      kept,
+      `${objectsOf(delivery?.attempts).length} attempts, after ${gaps.map((gap) => gap.toFixed(1)).join(', ')} minutes`,
+    )
+  }),
+  'delivery/after-sixth': withEvents(async (bench) => {
+    const { delivery, attemptsLater, enabled } = await ladder(bench)
+    return judged(
+      delivery?.status === 'failed' && attemptsLater === 6 && enabled === true,
+      `${said(delivery?.status)}, ${attemptsLater} attempts a day later, webhook ${enabled === true ? 'enabled' : 'disabled'}`,
+    )
+  }),
+  'delivery/guarantee': withEvents(async (bench) => {
+    const { received } = await ladder(bench)
+    const { id } = bench.contract.names.webhookEvent
+    const ids = new Set(received.map(({ envelope }) => envelope[id]))
+    return judged(
+      received.length > 1 && ids.size === 1 && [...ids].every(isUuid),
+      `one event came ${received.length} times under ${ids.size} id`,
+    )
+  }),
+  'delivery/cadence': withEvents(async (bench) => {
+    const waits = await cadence(bench)
+    if (waits.length === 0) return notObserved('no event was delivered while the clock ran fast')
+    const longest = Math.max(...waits.map(({ recorded, sent }) => sent - recorded)) / 1000
+    const times = waits.map(({ sent }) => sent).toSorted((a, b) => a - b)
+    const gaps = times
+      .slice(1)
+      .map((time, at) => (time - (times[at] ?? time)) / 1000)
+      .filter((gap) => gap > 25)
+    const kept = longest <= 90 && gaps.length > 0 && Math.min(...gaps) >= 45
+    return judged(
+      kept,
+      `${waits.length} events waited ${Math.round(longest)} s at most; dispatches with events were ${Math.round(Math.min(...gaps))} s or more apart`,
+    )
+  }),
+  'delivery/log': withEvents(async (bench) => {
+    const { delivery, resent, attemptsLater } = await ladder(bench)
+    const attempt = firstAttempt(delivery)
+    const told =
+      typeof attempt?.httpStatus === 'number' && typeof attempt.latencyMs === 'number' && isObject(delivery?.payload)
+    const { before, kept, after } = await logAfterAMonth(bench)
+    return together(
+      judged(told, `attempts with code ${said(attempt?.httpStatus)}, latency ${said(attempt?.latencyMs)} ms, payload`),
+      judged(resent.status === 202 && resent.attempts > attemptsLater, `re-sent: ${resent.attempts} attempts`),
+      judged(
+        kept >= before.length && after === 0,
+        `${kept} of ${before.length} lines after 28 days, ${after} after thirty`,
+      ),
+    )
+  }),
+  'delivery/disabling': withEvents(async (bench) => {
+    const { redirected, stopped } = await trials(bench)
+    return judged(
+      redirected?.status === 'queued' && stopped?.status === 'stopped',
+      `${said(redirected?.status)}, then ${said(stopped?.status)}`,
+    )
+  }),
+}
+
+function firstAttempt(delivery: WireObject | undefined): WireObject | undefined {
+  return objectsOf(delivery?.attempts)[0]
+}
+
+/** Which of these were not refused with 400, or judged so. */
+export function notRefused(answers: Readonly<Record<string, Answer>>): string[] {
+  return Object.entries(answers).flatMap(([what, { status, json }]) =>
+    status === 400 || (status === 200 && isObject(at(json, 'refused'))) ? [] : [`${what} answered ${status}`],
+  )
+}

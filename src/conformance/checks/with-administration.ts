@@ -1,0 +1,17 @@
+import { type Bench, needsAdministration } from '../bench.ts'
+import type { Check } from '../check.ts'
+import { webhooks } from '../evidence/webhook-set-up.ts'
+import { notObserved, type Observation } from '../observation.ts'
+
+/** A check that reads deliveries at our own receiver, where one could be subscribed. */
+export function withEvents(check: (bench: Bench) => Promise<Observation>): Check {
+  return async (bench) => {
+    const opened = await webhooks(bench)
+    return typeof opened === 'string' ? notObserved(opened) : await check(bench)
+  }
+}
+
+/** A check by the administration API alone. */
+export function withAdministration(check: (bench: Bench) => Promise<Observation>): Check {
+  return async (bench) => (bench.administration ? await check(bench) : notObserved(needsAdministration))
+}

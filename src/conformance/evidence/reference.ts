@@ -1,0 +1,109 @@
+import type { Bench } from '../bench.ts'
+import type { Answer } from '../wire.ts'
+import { at, isObject, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+
+/** The synchronous endpoints, each asked once. */
+export function unitTypes(bench: Bench): Promise<Answer> {
+  return read(bench, 'unitTypes', 'unitTypes')
+}
+
+export function groups(bench: Bench): Promise<Answer> {
+  return read(bench, 'groups', 'groups')
+}
+
+export function customProperties(bench: Bench): Promise<Answer> {
+  return read(bench, 'customProperties', 'customProperties')
+}
+
+export function frameworks(bench: Bench): Promise<Answer> {
+  return read(bench, 'frameworks', 'frameworks')
+}
+
+function read(
+  bench: Bench,
+  endpoint: 'unitTypes' | 'groups' | 'customProperties' | 'frameworks',
+  shape: 'unitTypes' | 'groups' | 'customProperties' | 'frameworks',
+): Promise<Answer> {
+  return bench.once(`read ${endpoint}`, async () => {
+    const answer = await bench.wire.call(bench.contract.endpoints[endpoint])
+    bench.note(answer.status === 200 ? shape : 'error', answer.json)
+    return answer
+  })
+}
+
+/** Every framework of the list, whole, up to a few; empty where there is no list. */
+export function frameworkTrees(bench: Bench): Promise<Answer[]> {
+  return bench.once('framework trees', async () => {
+    const list = objectsOf((await frameworks(bench)).json)
+    const trees: Answer[] = []
+    for (const framework of list.slice(0, 3)) {
+      const id = textOf(framework[bench.contract.names.frameworks.id])
+      if (id === null) continue
+      const answer = await bench.wire.call(bench.contract.endpoints.framework, { id })
+      bench.note(answer.status === 200 ? 'framework' : 'error', answer.json)
+      trees.push(answer)
+    }
+    return trees
+  })
+}
+
+export type Property = { id: string; name: string | null; type: string | null; isIdentifier: boolean; owned: boolean }
+
+/** The custom properties as far as they can be read; one that does not say whose it is counts as the profile's. */
+export async function properties(bench: Bench): Promise<Property[]> {
+  const names = bench.contract.names.customProperties
+  return objectsOf((await customProperties(bench)).json).flatMap((record) => {
+    const id = textOf(record[names.id])
+    if (id === null) return []
+    return [
+      {
+        id,
+        name: textOf(record[names.name]),
+        type: textOf(record[names.type]),
+        isIdentifier: record[names.isIdentifier] === true,
+        owned: record[names.isOwnedByInvokingCompany] !== false,
+      },
+    ]
+  })
+}
+
+export type DataPoint = { id: string; valueType: string; periodType: string; unitIds: string[]; optionIds: string[] }
+export type Question = { id: string; dataPoints: DataPoint[] }
+export type FrameworkTree = { id: string; questions: Question[] }
+
+/** Questions and data points of the frameworks that were read, found wherever they stand in the tree. */
+export async function questionTrees(bench: Bench): Promise<FrameworkTree[]> {
+  const names = bench.contract.names.frameworks
+  return (await frameworkTrees(bench)).flatMap(({ status, json }) => {
+    const id = textOf(at(json, names.id))
+    return status === 200 && id !== null ? [{ id, questions: questionsIn(bench, json) }] : []
+  })
+}
+
+function questionsIn(bench: Bench, value: unknown): Question[] {
+  const names = bench.contract.names.frameworks
+  if (Array.isArray(value)) return value.flatMap((element) => questionsIn(bench, element))
+  if (!isObject(value)) return []
+  const points = objectsOf(value[names.dataPoints])
+  const id = textOf(value[names.id])
+  if (points.length > 0 && id !== null) {
+    return [{ id, dataPoints: points.flatMap((point) => dataPointOf(bench, point)) }]
+  }
+  return Object.values(value).flatMap((member) => questionsIn(bench, member))
+}
+
+function dataPointOf(bench: Bench, point: WireObject): DataPoint[] {
+  const names = bench.contract.names.frameworks
+  const idsIn = (list: unknown) => objectsOf(list).flatMap((element) => textOf(element[names.id]) ?? [])
+  const id = textOf(point[names.id])
+  if (id === null) return []
+  return [
+    {
+      id,
+      valueType: textOf(point[names.valueType]) ?? '',
+      periodType: textOf(point[names.reportingPeriodType]) ?? '',
+      unitIds: objectsOf(point[names.unitTypes]).flatMap((unitType) => idsIn(unitType[names.units])),
+      optionIds: idsIn(point[names.options]),
+    },
+  ]
+}

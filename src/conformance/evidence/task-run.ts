@@ -1,0 +1,121 @@
+import type { Endpoint } from '../../exchange/contract.ts'
+import type { Bench } from '../bench.ts'
+import { type Answer, NoAnswer } from '../wire.ts'
+import { at, isObject, isUuid, said, textOf, type WireObject } from '../wire-json.ts'
+
+/** A submitted request and what its task has shown. */
+export type TaskRun = {
+  label: string
+  submitted: Answer
+  correlationId: string | null
+  /** Each status when it was first seen, in order; a status that came back stands twice. */
+  statuses: string[]
+  /** The answer to the last look at the task. */
+  last: Answer | null
+  /** The task once terminal; null when it did not get there in time. */
+  task: WireObject | null
+  startedAt: number
+  endedAt: number | null
+  /** Times of the looks. */
+  looks: number[]
+}
+
+/** Sends a bulk request and looks at its task once, at once: how it begins is gone soon. */
+export async function submit(
+  bench: Bench,
+  label: string,
+  endpoint: Endpoint,
+  body: unknown,
+  options: { key?: string; look?: boolean } = {},
+): Promise<TaskRun> {
+  const { contract, wire, now } = bench
+  const startedAt = now()
+  const key = options.key === undefined ? {} : { key: options.key }
+  const submitted = await wire.call(endpoint, { body, ...key }).catch((error: unknown) => unanswered(error, endpoint))
+  if (submitted.status !== 0) bench.note(submitted.status < 300 ? 'submitted' : 'error', submitted.json)
+  bench.sentBody({ request: label, body, status: submitted.status })
+  const id = textOf(at(submitted.json, contract.names.submitted.correlationId))
+  const run: TaskRun = {
+    label,
+    submitted,
+    correlationId: submitted.status === 200 && isUuid(id) ? id : null,
+    statuses: [],
+    last: null,
+    task: null,
+    startedAt,
+    endedAt: null,
+    looks: [],
+  }
+  if (options.look !== false) await look(bench, run, key)
+  return run
+}
+
+/** Looks at every unfinished task at an interval, until all are terminal or the time for tasks is over. */
+export async function finish(bench: Bench, runs: readonly TaskRun[], key?: string): Promise<void> {
+  const until = bench.now() + bench.limits.taskMs
+  const open = () => runs.filter((run) => run.correlationId !== null && run.task === null)
+  while (open().length > 0 && bench.now() < until) {
+    await bench.wait(bench.limits.pollMs)
+    for (const run of open()) await look(bench, run, key === undefined ? {} : { key })
+  }
+}
+
+/** Sends a request and waits for its end. */
+export async function runTask(
+  bench: Bench,
+  label: string,
+  endpoint: Endpoint,
+  body: unknown,
+  options: { key?: string } = {},
+): Promise<TaskRun> {
+  const run = await submit(bench, label, endpoint, body, options)
+  await finish(bench, [run], options.key)
+  return run
+}
+
+export function isTerminal({ contract }: Pick<Bench, 'contract'>, status: unknown): boolean {
+  const { success, partialSuccess, error, cancelled } = contract.taskStatuses
+  return [success, partialSuccess, error, cancelled].some((terminal) => terminal === status)
+}
+
+async function look(bench: Bench, run: TaskRun, key: { key?: string }): Promise<void> {
+  if (run.correlationId === null) return
+  const { contract, wire } = bench
+  run.looks.push(bench.now())
+  const { task } = contract.endpoints
+  const answer = await wire
+    .call(task, { id: run.correlationId, ...key })
+    .catch((error: unknown) => unanswered(error, task))
+  run.last = answer
+  if (answer.status !== 200 || !isObject(answer.json)) return
+  bench.note('task', answer.json)
+  const status = textOf(answer.json[contract.names.task.status])
+  if (status !== null && run.statuses.at(-1) !== status) run.statuses.push(status)
+  if (isTerminal(bench, status)) {
+    bench.sawTask(run.label, {
+      kind: textOf(answer.json[contract.names.task.taskKind]),
+      requestType: textOf(answer.json[contract.names.task.requestType]),
+    })
+    run.task = answer.json
+    run.endedAt = bench.now()
+  }
+}
+
+/** One call without an answer must not hide what the others show: it stands in the run with the status 0. */
+function unanswered(error: unknown, { method, path }: Pick<Endpoint, 'method' | 'path'>): Answer {
+  if (!(error instanceof NoAnswer)) throw error
+  return { call: `${method} ${path}`, status: 0, headers: {}, json: { noAnswer: error.message }, bytes: 0, ms: 0 }
+}
+
+/** How a run ended, in a few words. */
+export function endOf(run: TaskRun): string {
+  if (run.submitted.status === 0) return `${run.label} got no answer (${said(at(run.submitted.json, 'noAnswer'))})`
+  if (run.submitted.status >= 300) return `${run.label} answered ${run.submitted.status}`
+  if (run.correlationId === null) return `${run.label} answered without a correlation id`
+  if (run.task === null) {
+    const last =
+      run.last?.status === 200 ? (run.statuses.at(-1) ?? 'no status') : `task ${run.last?.status ?? 'unread'}`
+    return `${run.label} did not end (${last})`
+  }
+  return `${run.label} ended ${run.statuses.at(-1)}`
+}

@@ -1,0 +1,226 @@
+import type { Bench } from '../bench.ts'
+import type { Answer } from '../wire.ts'
+import { at, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
+import { administer, advance, eventually } from './administration.ts'
+import { runTask, type TaskRun } from './task-run.ts'
+import { eventsAt, type SeenEvent, setUp } from './webhook-evidence.ts'
+import { createWebhook, deliveriesOf, dispatchMs, flush, type OwnWebhook } from './webhook-set-up.ts'
+
+const minuteMs = 60_000
+const dayMs = 24 * 60 * minuteMs
+
+function search(bench: Bench): Promise<TaskRun> {
+  return runTask(bench, 'standardsSearch', bench.contract.endpoints.standardsSearch, {})
+}
+
+export type Trials = {
+  failing: OwnWebhook
+  /** The first delivery at receivers that answer 500, redirect, or never answer, after one attempt. */
+  failed: WireObject | undefined
+  redirected: WireObject | undefined
+  silent: WireObject | undefined
+  /** The redirecting one's delivery after it was disabled. */
+  stopped: WireObject | undefined
+  followed: number
+  /** How many webhooks the profile had when one more was refused, and how. */
+  count: number
+  refused: string | null
+}
+
+/** Three receivers with bad manners, and as many webhooks as the profile may have. */
+export function trials(bench: Bench): Promise<Trials> {
+  return bench.once('webhook trials', async () => {
+    const opened = await setUp(bench)
+    const { receiver } = opened
+    const topics = [bench.contract.webhookTopics.success]
+    const create = async (path: string) => {
+      const created = await createWebhook(bench, receiver, path, topics)
+      if (typeof created === 'string') throw new TypeError(created)
+      return created
+    }
+    const failing = await create('/failing')
+    const redirecting = await create('/redirecting')
+    const silent = await create('/silent')
+    await search(bench)
+    await advance(bench, dispatchMs)
+    const tried = async (webhook: OwnWebhook) =>
+      (await eventually(bench, async () => {
+        const [first] = await deliveriesOf(bench, webhook)
+        return first && objectsOf(first.attempts).length > 0 ? first : null
+      })) ?? undefined
+    const found = { failed: await tried(failing), redirected: await tried(redirecting), silent: await tried(silent) }
+    await administer(bench, 'PATCH', `webhooks/${redirecting.id}`, { body: { enabled: false } })
+    await administer(bench, 'PATCH', `webhooks/${silent.id}`, { body: { enabled: false } })
+    const [stopped] = await deliveriesOf(bench, redirecting)
+    const refused = await fillUp(bench, topics)
+    const count = objectsOf((await administer(bench, 'GET', 'webhooks')).json).length
+    const followed = receiver.received.filter(({ path }) => path === '/redirected').length
+    return { failing, ...found, stopped, followed, count, refused }
+  })
+}
+
+/** Creates webhooks until one is refused. */
+async function fillUp(bench: Bench, topics: readonly string[]): Promise<string | null> {
+  const { receiver } = await setUp(bench)
+  for (let nth = 0; nth < 10; nth += 1) {
+    const created = await createWebhook(bench, receiver, `/spare-${nth}`, topics)
+    if (typeof created === 'string') return created
+    await administer(bench, 'PATCH', `webhooks/${created.id}`, { body: { enabled: false } })
+  }
+  return null
+}
+
+export type TestButton = {
+  event: SeenEvent | null
+  eventId: string | null
+  /** Events of a search that ran while the webhook was disabled. */
+  whileDisabled: number
+  /** The webhook before and after it was disabled. */
+  before: unknown
+  after: unknown
+}
+
+/** Disables the main webhook, searches, presses the button, and enables it again. */
+export function testButton(bench: Bench): Promise<TestButton> {
+  return bench.once('test button', async () => {
+    const opened = await setUp(bench)
+    const { main } = opened
+    const read = async () => (await administer(bench, 'GET', `webhooks/${main.id}`)).json
+    const before = await read()
+    await administer(bench, 'PATCH', `webhooks/${main.id}`, { body: { enabled: false } })
+    const run = await search(bench)
+    const eventId = textOf(at((await administer(bench, 'POST', `webhooks/${main.id}/test`)).json, 'eventId'))
+    const names = bench.contract.names
+    const event = await eventually(bench, async () => {
+      const events = eventsAt(bench, opened, main.path)
+      return events.find(({ envelope }) => envelope[names.webhookEvent.id] === eventId) ?? null
+    })
+    await administer(bench, 'PATCH', `webhooks/${main.id}`, { body: { enabled: true } })
+    const after = await read()
+    await flush(bench, main)
+    const ofSearch = eventsAt(bench, opened, main.path).filter(
+      ({ data }) => data[names.bulkEvent.correlationId] === run.correlationId,
+    )
+    return { event, eventId, whileDisabled: ofSearch.length, before, after }
+  })
+}
+
+export type Rotation = { answer: Answer; secret: string | null; event: SeenEvent | null }
+
+/** Gives the main webhook a new secret, and has a test event signed after that. */
+export function rotation(bench: Bench): Promise<Rotation> {
+  return bench.once('rotation', async () => {
+    const opened = await setUp(bench)
+    const { main } = opened
+    const answer = await administer(bench, 'POST', `webhooks/${main.id}/rotate-secret`)
+    const secret = textOf(at(answer.json, 'secret'))
+    if (secret !== null) main.secrets.push(secret)
+    const eventId = textOf(at((await administer(bench, 'POST', `webhooks/${main.id}/test`)).json, 'eventId'))
+    const event = await eventually(bench, async () => {
+      const events = eventsAt(bench, opened, main.path)
+      return events.find(({ received }) => received.headers[bench.contract.names.webhookHeaders.id] === eventId) ?? null
+    })
+    return { answer, secret, event }
+  })
+}
+
+/** Minutes from each failed attempt to the next (specification, Delivery and retries). */
+export const ladderMinutes = [1, 5, 30, 120, 360]
+
+export type Ladder = {
+  /** The failing delivery at its end. */
+  delivery: WireObject | undefined
+  /** Minutes of the sandbox's clock between its attempts. */
+  gaps: number[]
+  /** Attempts a day later. */
+  attemptsLater: number
+  enabled: unknown
+  /** What reached the receiver of it: one event, again and again. */
+  received: SeenEvent[]
+  /** Attempts after it was re-sent from the log. */
+  resent: { status: number; attempts: number }
+}
+
+/** Takes a failing delivery down the ladder with the clock set forward: some nine hours, and a day more. */
+export function ladder(bench: Bench): Promise<Ladder> {
+  return bench.once('ladder', async () => {
+    const { failing } = await trials(bench)
+    const opened = await setUp(bench)
+    const earlier = new Set((await deliveriesOf(bench, failing)).map(({ id }) => id))
+    await search(bench)
+    const current = async () => (await deliveriesOf(bench, failing)).find(({ id }) => !earlier.has(id))
+    const attemptsOf = (delivery: WireObject | undefined) => objectsOf(delivery?.attempts)
+    for (const [index, minutes] of [0, ...ladderMinutes].entries()) {
+      await advance(bench, minutes * minuteMs + dispatchMs)
+      await eventually(bench, async () => (attemptsOf(await current()).length > index ? true : null))
+    }
+    const delivery = await current()
+    const times = attemptsOf(delivery).map((attempt) => Date.parse(said(attempt.at)))
+    await advance(bench, dayMs)
+    await flush(bench, opened.main)
+    const attemptsLater = attemptsOf(await current()).length
+    const { json } = await administer(bench, 'GET', `webhooks/${failing.id}`)
+    const resend = await administer(bench, 'POST', `webhooks/${failing.id}/deliveries/${said(delivery?.id)}/resend`)
+    await eventually(bench, async () => (attemptsOf(await current()).length > attemptsLater ? true : null))
+    const { id } = bench.contract.names.webhookEvent
+    return {
+      delivery,
+      gaps: times.slice(1).map((time, index) => (time - (times[index] ?? 0)) / minuteMs),
+      attemptsLater,
+      enabled: at(json, 'enabled'),
+      received: eventsAt(bench, opened, failing.path).filter(({ envelope }) => envelope[id] === delivery?.eventId),
+      resent: { status: resend.status, attempts: attemptsOf(await current()).length },
+    }
+  })
+}
+
+/** Lines of the delivery log now, two days before they are thirty days old, and a day after. */
+export function logAfterAMonth(bench: Bench): Promise<{ before: WireObject[]; kept: number; after: number }> {
+  return bench.once('log after a month', async () => {
+    const { main } = await setUp(bench)
+    const before = await deliveriesOf(bench, main)
+    const oldest = before.reduce(
+      (time, { createdAt }) => Math.min(time, Date.parse(said(createdAt))),
+      Number.POSITIVE_INFINITY,
+    )
+    const now = Date.parse(said(at((await administer(bench, 'GET', 'clock')).json, 'now')))
+    await advance(bench, Math.max(0, oldest + 28 * dayMs - now))
+    await flush(bench, main)
+    const kept = (await deliveriesOf(bench, main)).length
+    await advance(bench, 33 * dayMs)
+    const after = await eventually(bench, async () => ((await deliveriesOf(bench, main)).length === 0 ? 0 : null))
+    return { before, kept, after: after ?? (await deliveriesOf(bench, main)).length }
+  })
+}
+
+/** Events while the sandbox's clock runs sixty times as fast: when they were recorded, and when first sent. */
+export function cadence(bench: Bench): Promise<{ recorded: number; sent: number }[]> {
+  return bench.once('cadence', async () => {
+    const { main } = await setUp(bench)
+    await flush(bench, main)
+    const known = new Set((await deliveriesOf(bench, main)).map(({ id }) => id))
+    const usual = at((await administer(bench, 'GET', 'clock')).json, 'timeWarp')
+    const timeWarp = typeof usual === 'number' ? usual : 1
+    const restore = () => administer(bench, 'PUT', 'clock', { body: { timeWarp } })
+    bench.atEnd(restore)
+    await administer(bench, 'PUT', 'clock', { body: { timeWarp: 60 } })
+    try {
+      for (let nth = 0; nth < 6; nth += 1) {
+        await search(bench)
+        await bench.wait(500)
+      }
+      await eventually(bench, async () => {
+        const log = (await deliveriesOf(bench, main)).filter(({ id }) => !known.has(id))
+        return log.some(({ status }) => status === 'queued') ? null : true
+      })
+    } finally {
+      await restore()
+    }
+    return (await deliveriesOf(bench, main))
+      .filter(({ id }) => !known.has(id))
+      .flatMap((delivery) => {
+        const [first] = objectsOf(delivery.attempts)
+        return first ? [{ recorded: Date.parse(said(delivery.createdAt)), sent: Date.parse(said(first.at)) }] : []
+      })
+  })
+}

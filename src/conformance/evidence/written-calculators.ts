@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import { monthName } from '../../exchange/month-names.ts'
+import type { Bench } from '../bench.ts'
+import { at, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { findRecord, type Hotel, nobody } from './hotel.ts'
+import { fileAddressIn } from './result-addresses.ts'
+import { calculatorsSeen } from './searches.ts'
+import { runTask, type TaskRun } from './task-run.ts'
+
+export type WrittenCalculators = {
+  fieldTypeId: string
+  run: TaskRun
+  /** The result file; null when the task named none. */
+  file: unknown
+  /** The hotel's calculators of that year, with yearly calculation on, and after it was switched off and the inputs blanked. */
+  stored: WireObject[]
+  storedAfter: WireObject[]
+  takenBack: TaskRun
+}
+
+/** The two values that are sent for March and April, and their sum. */
+export const inputValues = { march: '12.50', april: '7.5', sum: '20' }
+
+/** Feeds the hotel's calculators and takes it back; a sentence instead when no field type is known. */
+export function writeCalculators(bench: Bench, hotel: Hotel): Promise<WrittenCalculators | string> {
+  return bench.once('written calculators', async () => {
+    const { names, endpoints } = bench.contract
+    const fieldTypeId = hotel.writing.fieldTypeId ?? (await fieldTypeSeen(bench))
+    if (fieldTypeId === null) return 'no calculator was seen whose inputs name a field type: name one with --field-type'
+    const send = (companies: WireObject[]) =>
+      runTask(bench, 'calculatorsUpsert', endpoints.calculatorsUpsert, calculatorsBody(bench, hotel, companies))
+    const input = (id: string, value: string) => ({
+      [names.calculators.fieldTypeId]: id,
+      [names.calculators.value]: value,
+    })
+    const month = (number: number, ...inputs: WireObject[]) => ({
+      [names.calculators.period]: {
+        [names.calculators.year]: hotel.writing.year,
+        [names.calculators.month]: monthName(number),
+      },
+      [names.calculators.inputs]: inputs,
+    })
+    const company = (identifier: string, calculators: WireObject[], automatic: boolean) => ({
+      [names.calculators.identifier]: identifier,
+      [names.calculators.automaticYearlyCalculation]: automatic,
+      [names.calculators.automaticPublishing]: false,
+      [names.calculators.calculators]: calculators,
+    })
+    const { identifier } = hotel.writing
+    const run = await send([
+      company(
+        identifier,
+        [month(3, input(fieldTypeId, inputValues.march)), month(4, input(fieldTypeId, inputValues.april))],
+        true,
+      ),
+      company(nobody, [month(3, input(randomUUID(), '1'))], false),
+    ])
+    const address = fileAddressIn(bench, run.task)
+    const file = address === null ? null : await bench.wire.download(address)
+    bench.note('calculatorsResult', file)
+    const stored = await calculatorsOf(bench, hotel)
+    const takenBack = await send([
+      company(identifier, [month(3, input(fieldTypeId, '')), month(4, input(fieldTypeId, ''))], false),
+    ])
+    return { fieldTypeId, run, file, stored, takenBack, storedAfter: await calculatorsOf(bench, hotel) }
+  })
+}
+
+/** A calculator upsert of these companies, or of none. */
+export function calculatorsBody(
+  { contract }: Pick<Bench, 'contract'>,
+  { writing }: Hotel,
+  companies: WireObject[],
+): WireObject {
+  const names = contract.names.calculators
+  return {
+    [names.groupId]: writing.groupId,
+    [names.customIdentifierId]: writing.customIdentifierId,
+    [names.companies]: companies,
+  }
+}
+
+/** An input variable of a calculator that came by, preferring monthly ones; it has the id of its field type. */
+async function fieldTypeSeen(bench: Bench): Promise<string | null> {
+  const names = bench.contract.names.calculatorsPage
+  const fed = (await calculatorsSeen(bench)).filter(
+    (calculator) => Object.keys(at(calculator, names.inputs) ?? {}).length > 0,
+  )
+  const monthly = fed.find((calculator) => textOf(at(calculator, names.period, names.month)) !== null) ?? fed[0]
+  return Object.keys(at(monthly, names.inputs) ?? {})[0] ?? null
+}
+
+async function calculatorsOf(bench: Bench, { companyId, writing }: Hotel): Promise<WireObject[]> {
+  const names = bench.contract.names.calculatorsPage
+  const search = await runTask(bench, 'calculatorsSearch', bench.contract.endpoints.calculatorsSearch, {})
+  const found = await findRecord(bench, search.task, names.companies, (company) => company[names.id] === companyId)
+  bench.note('calculatorsPage', { [names.companies]: [found] })
+  return objectsOf(found?.[names.calculators]).filter((one) => at(one, names.period, names.year) === writing.year)
+}

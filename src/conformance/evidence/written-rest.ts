@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto'
+import type { Endpoint } from '../../exchange/contract.ts'
+import type { Bench } from '../bench.ts'
+import type { Answer } from '../wire.ts'
+import { at, type WireObject } from '../wire-json.ts'
+import { findRecord, type Hotel, mappingEntry, nobody } from './hotel.ts'
+import { recordsOf } from './other-pages.ts'
+import { properties, questionTrees } from './reference.ts'
+import { fileAddressIn } from './result-addresses.ts'
+import { pagesOf } from './searches.ts'
+import { runTask, type TaskRun } from './task-run.ts'
+import { omissionBody, tooManyOmissions } from './written-answers.ts'
+import { calculatorsBody } from './written-calculators.ts'
+
+export type WrittenMapping = {
+  run: TaskRun
+  file: unknown
+  /** The hotel's values of the identifier, as the companies search shows them afterwards. */
+  values: unknown
+}
+
+/** Maps the hotel with the details that the service shows of it, and one id without details, which matches nothing. */
+export function writeMapping(bench: Bench, hotel: Hotel): Promise<WrittenMapping> {
+  return bench.once('written mapping', async () => {
+    const run = await runTask(
+      bench,
+      'companyMappings',
+      bench.contract.endpoints.companyMappings,
+      mappingBody(bench, hotel),
+    )
+    const address = fileAddressIn(bench, run.task)
+    const file = address === null ? null : await bench.wire.download(address)
+    bench.note('companyMappingsResult', file)
+    return { run, file, values: await valuesAfter(bench, hotel) }
+  })
+}
+
+async function valuesAfter(bench: Bench, { companyId, writing }: Hotel): Promise<unknown> {
+  const { names, endpoints } = bench.contract
+  const body = { [names.companiesSearch.customPropertyIds]: [writing.customIdentifierId] }
+  const search = await runTask(bench, 'companiesSearch', endpoints.companiesSearch, body)
+  const record = await findRecord(
+    bench,
+    search.task,
+    names.companiesPage.companies,
+    (one) => one[names.companiesPage.id] === companyId,
+  )
+  bench.note('companiesPage', { [names.companiesPage.companies]: [record] })
+  return at(record, names.companiesPage.fields, writing.customIdentifierId)
+}
+
+function mappingBody(bench: Bench, hotel: Hotel): WireObject {
+  const names = bench.contract.names.companyMappings
+  return {
+    [names.customIdentifierId]: hotel.writing.customIdentifierId,
+    [names.companies]: [mappingEntry(bench, hotel), { [names.id]: nobody }],
+  }
+}
+
+/** Stores the value that one property of the hotel has already, or a new one that is blanked again; and one bad row. */
+export function writeProperties(bench: Bench, hotel: Hotel): Promise<TaskRun | string> {
+  return bench.once('written properties', async () => {
+    const { names, endpoints } = bench.contract
+    const own = (await properties(bench)).filter(({ owned, isIdentifier }) => owned && !isIdentifier)
+    const property = own.find(({ type }) => type === 'String') ?? own[0]
+    if (!property) return 'the profile owns no custom property that is no identifier'
+    const held = at(hotel.record, names.companiesPage.fields, property.id)
+    const values = Array.isArray(held) && held.length > 0 ? held.map(String) : null
+    const row = (propertyId: string, value: string) => ({
+      [names.companies.propertyId]: propertyId,
+      [names.companies.value]: value,
+    })
+    const send = (rows: WireObject[]) =>
+      runTask(bench, 'companiesUpsert', endpoints.companiesUpsert, {
+        [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
+        [names.companies.companies]: [
+          { [names.companies.identifier]: hotel.writing.identifier, [names.companies.customProperties]: rows },
+        ],
+      })
+    const written = (values ?? ['1']).map((value) => row(property.id, value))
+    const run = await send([...written, row(randomUUID(), 'nowhere')])
+    if (values === null) await send([row(property.id, '')])
+    return run
+  })
+}
+
+/**
+ * One standard for an identifier that nobody has: the row fails and nothing is stored. In the sandbox, which may be
+ * written to freely, the hotel itself is given the standard too.
+ */
+export function writeHolders(bench: Bench, hotel: Hotel): Promise<TaskRun> {
+  return bench.once('written holders', async () => {
+    const { names, endpoints } = bench.contract
+    const [standard] = await recordsOf(bench, 'standards')
+    const levels = standard?.[names.standardsPage.levels]
+    const holder = (identifier: string) => ({
+      [names.standardHolders.identifier]: identifier,
+      [names.standardHolders.standardId]: standard?.[names.standardsPage.id] ?? randomUUID(),
+      ...(Array.isArray(levels) && levels.length > 0 && { [names.standardHolders.level]: levels[0] }),
+      [names.standardHolders.startDate]: `${hotel.writing.year}-01-01`,
+      [names.standardHolders.expiryDate]: `${hotel.writing.year}-12-31`,
+    })
+    const run = await runTask(bench, 'standardHoldersUpsert', endpoints.standardHoldersUpsert, {
+      [names.standardHolders.customIdentifierId]: hotel.writing.customIdentifierId,
+      [names.standardHolders.holders]: [nobody, ...(bench.administration ? [hotel.writing.identifier] : [])].map(
+        holder,
+      ),
+    })
+    if (bench.administration) {
+      const search = await runTask(bench, 'standardHoldersSearch', endpoints.standardHoldersSearch, {})
+      for (const page of (await pagesOf(bench, search)).documents) bench.note('standardHoldersPage', page)
+    }
+    return run
+  })
+}
+
+export type DeprecatedUpserts = { performanceAnswers: TaskRun; consolidated: TaskRun; companies: TaskRun }
+
+/** The deprecated upserts with what their successors were sent; the consolidated one with empty lists. */
+export function writeDeprecated(bench: Bench, hotel: Hotel): Promise<DeprecatedUpserts> {
+  return bench.once('deprecated upserts', async () => {
+    const { names, otherEndpoints } = bench.contract
+    const questionId = (await questionTrees(bench))[0]?.questions[0]?.id ?? randomUUID()
+    const send = (label: string, endpoint: Endpoint, body: WireObject) => runTask(bench, label, endpoint, body)
+    return {
+      performanceAnswers: await send(
+        'performanceAnswersUpsertV1',
+        otherEndpoints.performanceAnswersUpsertV1,
+        omissionBody(bench, hotel, questionId),
+      ),
+      consolidated: await send('standardHoldersUpsertV1', otherEndpoints.standardHoldersUpsertV1, {
+        [names.companies.customIdentifierId]: hotel.writing.customIdentifierId,
+        [names.companies.companies]: [],
+        [names.standardHolders.holders]: [],
+      }),
+      companies: await send('companiesUpsertV1', otherEndpoints.companiesUpsertV1, mappingBody(bench, hotel)),
+    }
+  })
+}
+
+export type Refusals = Record<'noGroup' | 'noIdentifier' | 'foreignGroup' | 'foreignIdentifier' | 'again', Answer>
+
+/** Calculator upserts of no company that must be refused: an id that is missing, or belongs to nobody; one of them twice. */
+export function refusedUpserts(bench: Bench, hotel: Hotel): Promise<Refusals> {
+  return bench.once('refused upserts', async () => {
+    const { names, endpoints } = bench.contract
+    const whole = calculatorsBody(bench, hotel, [])
+    const without = (name: string) => Object.fromEntries(Object.entries(whole).filter(([key]) => key !== name))
+    const send = async (body: WireObject) => {
+      const answer = await bench.wire.call(endpoints.calculatorsUpsert, { body })
+      bench.note(answer.status < 300 ? 'submitted' : 'error', answer.json)
+      return answer
+    }
+    const { groupId, customIdentifierId } = names.calculators
+    return {
+      noGroup: await send(without(groupId)),
+      noIdentifier: await send(without(customIdentifierId)),
+      foreignGroup: await send({ ...whole, [groupId]: randomUUID() }),
+      foreignIdentifier: await send({ ...whole, [customIdentifierId]: randomUUID() }),
+      again: await send(without(groupId)),
+    }
+  })
+}
+
+/** The limit of the specification, and one row more: all rows name a company and a question that exist nowhere. */
+export const maxAnswers = 50_000
+
+export function tooManyAnswers(bench: Bench, hotel: Hotel): Promise<Answer> {
+  return bench.once('too many answers', async () => {
+    const body = tooManyOmissions(bench, maxAnswers + 1, hotel.writing.year)
+    const answer = await bench.wire.call(bench.contract.endpoints.frameworkAnswersUpsert, { body })
+    bench.note(answer.status < 300 ? 'submitted' : 'error', answer.json)
+    return answer
+  })
+}
+
+/** Ids without details in one request of some megabytes: nothing can match, nothing is stored. */
+export function largeMapping(bench: Bench, hotel: Hotel): Promise<TaskRun> {
+  return bench.once('large mapping', () => {
+    const names = bench.contract.names.companyMappings
+    const companies = Array.from({ length: 30_000 }, (_, index) => ({ [names.id]: `${nobody}-${index}` }))
+    return runTask(bench, 'companyMappings', bench.contract.endpoints.companyMappings, {
+      [names.customIdentifierId]: hotel.writing.customIdentifierId,
+      [names.companies]: companies,
+    })
+  })
+}

@@ -1,0 +1,72 @@
+import { bullet, open, row, section, text } from './entry.ts'
+
+/** Specification: Resources and their fields. */
+export const resourceSections = [
+  section('Task (bulk request)', [
+    bullet('task/correlation-id', 'a task is identified by its correlation id'),
+    bullet('task/status-and-type', 'a task has a status and a request type'),
+    bullet('task/kind', 'a task has a kind: bulk processing, or company mapping'),
+    bullet('task/error', 'a failed task lists failed rows with their reasons'),
+    bullet('task/result', 'a finished task has page addresses, or one file, or neither'),
+    open('task/open-shape', 'open: the full shape of a task'),
+  ]),
+  section('Company mapping request (input)', [
+    bullet('mapping/identifier', 'needs a custom property that is an identifier'),
+    bullet('mapping/details', "each property has the partner's id and public details"),
+    bullet('mapping/stored', 'the id is stored with the company that was found, and addresses it from then on'),
+    open('mapping/open-fields', 'open: field names of the request'),
+  ]),
+  section('Framework answers upsert request (input)', [
+    bullet('answers/framework', 'a framework id, when given, is assigned for the reported periods'),
+    bullet('answers/entry', 'an entry names a company by id or by a value of an own String property'),
+    bullet('answers/periods', 'answers are grouped into reporting periods'),
+    bullet('answers/yearly', 'a yearly period is twelve months from its start month, January if none is given'),
+    bullet('answers/monthly', 'a monthly period is one month'),
+    bullet('answers/both', 'a period carries answers, omissions, or both'),
+    bullet('answers/typed', 'answers are typed; options, units and data points come from the reference data'),
+    bullet('answers/omission', 'an omission is keyed by question and needs no framework'),
+    open('answers/open-fields', 'open: field names of the request but the framework id'),
+  ]),
+  section('Calculator upsert request (input)', [
+    bullet('calculator-upsert/group', 'needs the group that holds the companies'),
+    bullet('calculator-upsert/identifier', 'needs the identifier whose values name the companies'),
+    bullet('calculator-upsert/field-type', 'every input value names its field type'),
+    bullet('calculator-upsert/switches', 'yearly calculation and publishing can be switched per company'),
+    open('calculator-upsert/open-fields', 'open: field names of the request'),
+  ]),
+  section('Reference records', [
+    text('reference/records', 'custom properties have id, name and the boolean isIdentifier'),
+    open('reference/open-fields', 'open: field lists of the reference records'),
+  ]),
+  section('Calculator search result page', [
+    text('page/request-type', 'the calculator search names its request type as stated'),
+    text('page/documents', 'one file per page of companies, each a complete document'),
+    text('page/calculator', 'a calculator is one company and one period, with inputs and outputs'),
+    text('page/values', 'values are strings as stored; blank ones are left out'),
+    row(
+      'page/custom-properties',
+      'requested properties that the profile owns, the same on every page; others left out',
+    ),
+    row('page/calculator-variables', 'every variable referenced on the page; absent when no value is there'),
+    row('page/companies', "the page's companies"),
+    row('company/id', 'a UUID used across the API'),
+    row('company/name', 'a string'),
+    row('company/fields', 'property id to an array of strings, requested ids only; absent when none'),
+    row('company/calculators', 'those that match; an empty list when none'),
+    row('calculator/id', 'a UUID'),
+    row('calculator/type-id', 'a UUID, the one that the request selects by'),
+    row('calculator/title', 'a string'),
+    row('calculator/period', 'year, and a month name on monthly calculators only'),
+    row('calculator/inputs', 'variable id to string; absent when there are none'),
+    row('calculator/outputs', 'variable id to string; absent when there are none'),
+  ]),
+  section('Webhook', [
+    row('webhook/url', 'HTTPS, public, without credentials, at most 2048 characters'),
+    row('webhook/topics', 'at least one topic'),
+    row('webhook/custom-header', 'one optional header; its value cannot be read back; three names are reserved'),
+    row('webhook/secret', 'begins with whsec_; shown at creation and at rotation only'),
+    row('webhook/enabled', 'can be disabled and enabled again with its configuration kept'),
+    row('webhook/ownership', "belongs to a profile and fires for that profile's requests"),
+    row('webhook/count', 'at most five per profile'),
+  ]),
+] as const

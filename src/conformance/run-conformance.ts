@@ -1,0 +1,205 @@
+import type { BulkRequest, Contract } from '../exchange/contract.ts'
+import type { Bench, Limits, TaskNames, Writing } from './bench.ts'
+import { checksInOrder } from './checks/all-checks.ts'
+import { administer } from './evidence/administration.ts'
+import { description } from './evidence/description.ts'
+import { chooseHotel } from './evidence/hotel.ts'
+import { unitTypes } from './evidence/reference.ts'
+import { webhooks } from './evidence/webhook-set-up.ts'
+import { answerShapes } from './names/answer-shapes.ts'
+import { judgeNames, type NameResult } from './names/judge-names.ts'
+import type { OpenName } from './names/open-names.ts'
+import { requestShapes } from './names/request-shapes.ts'
+import { createSightings } from './names/sightings.ts'
+import { differs, notObserved, type Observation, type Verdict } from './observation.ts'
+import type { Form } from './outline/entry.ts'
+import { type EntryId, outline, outlineEntries } from './outline/outline.ts'
+import { NoAnswer, openWire, type Wire } from './wire.ts'
+import { at, textOf } from './wire-json.ts'
+
+export type ConformanceOptions = {
+  baseUrl: string
+  apiKey: string
+  contract: Contract
+  openNames: readonly OpenName[]
+  /** Null: nothing is written, unless it is the sandbox, where a hotel is chosen. */
+  writing: Writing | null
+  /** The sandbox's own administration API may be used. */
+  administration: boolean
+  /** The reporting year that is written to where a hotel is chosen, and a field type to send, if one is known. */
+  year: number
+  fieldTypeId: string | null
+  certifierKey: string | null
+  siblingKey: string | null
+  limits: Limits
+  /** Stops the run. */
+  signal: AbortSignal
+  /** Milliseconds since 1970. */
+  now: () => number
+  wait: (ms: number, signal: AbortSignal) => Promise<unknown>
+  /** Told before each check. */
+  onCheck?: (id: EntryId, nth: number, of: number) => void
+}
+
+export type EntryResult = Observation & { id: EntryId; section: string; form: Form; rule: string }
+
+export type ConformanceResult = {
+  entries: EntryResult[]
+  names: NameResult[]
+  /** Entries by verdict, and names by verdict. */
+  counts: Record<Verdict, number>
+  nameCounts: Record<Verdict, number>
+  /** Method and path of what was sent, with how often. */
+  sent: Record<string, number>
+  ms: number
+}
+
+/** The service cannot be reached or refuses the key, or is not the sandbox that it was said to be: nothing was judged. */
+export class NothingToJudge extends Error {
+  readonly code: 'conformance_unreachable' | 'conformance_key_refused' | 'conformance_no_sandbox'
+
+  constructor(code: NothingToJudge['code'], message: string) {
+    super(message)
+    this.name = 'NothingToJudge'
+    this.code = code
+  }
+}
+
+/**
+ * Walks the specification section by section against a deployment and tells of each statement what was seen. It reads,
+ * and starts searches, unless it is told which hotel it may write to.
+ * @throws {NothingToJudge} when the service cannot be reached, refuses the key, or is no sandbox though it was said to be.
+ */
+export async function runConformance(options: ConformanceOptions): Promise<ConformanceResult> {
+  const { contract, now, limits } = options
+  const startedAt = now()
+  const over = AbortSignal.timeout(limits.totalMs)
+  const stop = AbortSignal.any([options.signal, over])
+  const wire = openWire({ ...options, callMs: limits.callMs, signal: stop })
+  const seen = { answered: createSightings(contract), accepted: createSightings(contract) }
+  const taskNames = new Map<string, TaskNames>()
+  const undoing: (() => Promise<unknown>)[] = []
+  const bench = createBench(options, { wire, stop, seen, taskNames, undoing })
+  try {
+    await reach(bench)
+    if (bench.administration) await requireSandbox(bench)
+    const entries = await walk(bench, options, over)
+    const document = await description(bench).catch(() => null)
+    const evidence = {
+      contract,
+      answered: seen.answered.places(),
+      accepted: seen.accepted.places(),
+      taskNames,
+      statusesOf: wire.statusesOf,
+      description: document?.json,
+    }
+    const names = judgeNames(options.openNames, evidence)
+    return {
+      entries,
+      names,
+      counts: countOf(entries),
+      nameCounts: countOf(names),
+      sent: Object.fromEntries(wire.sent),
+      ms: now() - startedAt,
+    }
+  } finally {
+    wire.beginCleanUp()
+    for (const undo of undoing.toReversed()) await undo().catch(() => undefined)
+    await wire.close()
+  }
+}
+
+function createBench(
+  options: ConformanceOptions,
+  inner: {
+    wire: Wire
+    stop: AbortSignal
+    seen: Record<'answered' | 'accepted', ReturnType<typeof createSightings>>
+    taskNames: Map<string, TaskNames>
+    undoing: (() => Promise<unknown>)[]
+  },
+): Bench {
+  const gathered = new Map<string, Promise<unknown>>()
+  const { contract, limits, now, writing, administration, certifierKey, siblingKey } = options
+  return {
+    ...{ contract, limits, now, writing, administration, certifierKey, siblingKey },
+    wire: inner.wire,
+    wait: (ms) => options.wait(ms, inner.stop),
+    atEnd: (undo) => inner.undoing.push(undo),
+    once: <T>(name: string, gather: () => Promise<T>) => {
+      const known = gathered.get(name) ?? gather()
+      gathered.set(name, known)
+      return known as Promise<T>
+    },
+    note: (shape, document) => inner.seen.answered.note(answerShapes[shape], document),
+    sawTask: (label, names) => inner.taskNames.set(label, names),
+    sentBody: ({ request, body, status }) => {
+      const shape = requestShapes[request as BulkRequest]
+      if (shape !== undefined && status === 200) inner.seen.accepted.note(shape, body)
+    },
+  }
+}
+
+/** The cheapest question first: without an answer to it there is nothing to judge. */
+async function reach(bench: Bench): Promise<void> {
+  try {
+    const { status } = await unitTypes(bench)
+    if (status !== 401 && status !== 403) return
+    throw new NothingToJudge(
+      'conformance_key_refused',
+      `${bench.wire.baseUrl} answered ${status} to the unit types. Is the key sent as it was created, and for this service?`,
+    )
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error
+    throw new NothingToJudge('conformance_unreachable', `${bench.wire.baseUrl} cannot be reached: ${error.message}`)
+  }
+}
+
+/** Administration writes freely: it must never meet anything but the sandbox. */
+async function requireSandbox(bench: Bench): Promise<void> {
+  const { status, json } = await administer(bench, 'GET', 'clock')
+  if (status === 200 && textOf(at(json, 'now')) !== null) return
+  throw new NothingToJudge(
+    'conformance_no_sandbox',
+    `${bench.wire.baseUrl} is not our sandbox: its clock answered ${status}. Leave --administration away.`,
+  )
+}
+
+async function walk(bench: Bench, options: ConformanceOptions, over: AbortSignal): Promise<EntryResult[]> {
+  // Subscribed before anything else is sent, so that deliveries tell of all of it.
+  if (bench.administration) await webhooks(bench).catch(() => undefined)
+  const writing = bench.writing ?? (bench.administration ? await choose(bench, options) : null)
+  const granted: Bench = { ...bench, writing }
+  const checks = checksInOrder(outlineEntries.map(({ id }) => id))
+  const observed = new Map<EntryId, Observation>()
+  for (const [nth, [id, check]] of checks.entries()) {
+    options.onCheck?.(id, nth + 1, checks.length)
+    observed.set(id, over.aborted ? timeIsUp : await observe(() => check(granted), over))
+    options.signal.throwIfAborted()
+  }
+  return outline.flatMap(({ heading, entries }) =>
+    entries.map((entry) => ({ ...entry, section: heading, ...(observed.get(entry.id) ?? timeIsUp) })),
+  )
+}
+
+async function choose(bench: Bench, { year, fieldTypeId }: ConformanceOptions): Promise<Writing | null> {
+  const chosen = await chooseHotel(bench, year).catch(() => null)
+  return chosen && { ...chosen, fieldTypeId }
+}
+
+const timeIsUp = notObserved('the time for the whole run was over')
+
+async function observe(check: () => Observation | Promise<Observation>, over: AbortSignal): Promise<Observation> {
+  try {
+    return await check()
+  } catch (error) {
+    if (over.aborted) return timeIsUp
+    return differs(error instanceof NoAnswer ? `no answer: ${error.message}` : String(error))
+  }
+}
+
+function countOf(results: readonly Observation[]): Record<Verdict, number> {
+  const counts: Record<Verdict, number> = { holds: 0, differs: 0, 'not observed': 0 }
+  for (const { verdict } of results) counts[verdict] += 1
+  return counts
+}

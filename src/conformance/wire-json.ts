@@ -1,0 +1,41 @@
+/** A JSON object of any shape. */
+export type WireObject = Record<string, unknown>
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+export function isUuid(value: unknown): value is string {
+  return typeof value === 'string' && uuid.test(value)
+}
+
+export function isObject(value: unknown): value is WireObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A member of what may be an object; undefined otherwise. */
+export function at(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>((found, key) => (isObject(found) ? found[key] : undefined), value)
+}
+
+/** The elements that are objects of what may be an array. */
+export function objectsOf(value: unknown): WireObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** What a value is, for a person: its type, or the keys of an object. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (isObject(value)) return `an object with ${Object.keys(value).slice(0, 12).join(', ') || 'no members'}`
+  return typeof value === 'string' ? `"${value.slice(0, 60)}"` : said(value)
+}
+
+/** A single value as it reads in a sentence: a text without quotes. */
+export function said(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? typeof value)
+}

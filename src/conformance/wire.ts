@@ -1,0 +1,165 @@
+import { Agent, type Dispatcher } from 'undici'
+import type { Endpoint } from '../exchange/contract.ts'
+import { openDownload } from '../exchange/download.ts'
+import { DownloadFailed, DownloadRefused } from '../exchange/download-errors.ts'
+import { endpointUrl, serviceAddress } from '../exchange/service-address.ts'
+
+/** One answer as it came; `json` is undefined where the body is none. */
+export type Answer = {
+  call: string
+  status: number
+  headers: Readonly<Record<string, string>>
+  json: unknown
+  bytes: number
+  ms: number
+}
+
+export type CallOptions = {
+  id?: string
+  body?: unknown
+  /** null: without a key. */
+  key?: string | null
+  headers?: Readonly<Record<string, string>>
+}
+
+/** Plain HTTP to one service: nothing is retried, redirected, corrected or hidden. */
+export type Wire = {
+  readonly baseUrl: string
+  readonly apiKey: string
+  /** @throws {NoAnswer} when nothing whole came back in time. */
+  call(endpoint: Pick<Endpoint, 'method' | 'path'>, options?: CallOptions): Promise<Answer>
+  /** A result file, with the guards that Nightferry itself has. @throws {NoAnswer} when it does not come whole. */
+  download(url: string): Promise<unknown>
+  /** What was sent, for the summary: method and path, with how often. */
+  readonly sent: ReadonlyMap<string, number>
+  /** How often each status came back, over all and by call. */
+  readonly statuses: ReadonlyMap<number, number>
+  readonly statusesOf: ReadonlyMap<string, ReadonlySet<number>>
+  /** From now on calls go through though the run was stopped: what it set up is to be taken down. */
+  beginCleanUp(): void
+  close(): Promise<void>
+}
+
+/** No whole answer: refused, reset, too late, too long, or no JSON where a file was promised. */
+export class NoAnswer extends Error {
+  readonly code = 'no_answer'
+}
+
+export type WireOptions = {
+  baseUrl: string
+  apiKey: string
+  /** For one call, from its start to its last byte. */
+  callMs: number
+  signal: AbortSignal
+  now: () => number
+}
+
+/** Answers and files are held whole; a page beyond this is looked at by other means than this suite. */
+const maxBytes = 512 * 1024 * 1024
+
+export function openWire(options: WireOptions): Wire {
+  const { apiKey, callMs, now } = options
+  const address = serviceAddress(options.baseUrl)
+  const agent = new Agent({ connectTimeout: callMs, headersTimeout: callMs, bodyTimeout: callMs, pipelining: 1 })
+  const sent = new Map<string, number>()
+  const statuses = new Map<number, number>()
+  const statusesOf = new Map<string, Set<number>>()
+  let stop = options.signal
+  const conceal = (text: string) => text.replaceAll(apiKey, '[API key]')
+  const within = <T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    work(AbortSignal.any([stop, AbortSignal.timeout(callMs)])).catch((error: unknown) => {
+      throw error instanceof NoAnswer ? error : new NoAnswer(conceal(`${what}: ${describe(error)}`), { cause: error })
+    })
+  return {
+    baseUrl: options.baseUrl,
+    apiKey,
+    sent,
+    statuses,
+    statusesOf,
+    call: (endpoint, { id, body, key = apiKey, headers } = {}) => {
+      const url = endpointUrl(address, { ...endpoint, source: 'stated' }, id)
+      const what = `${endpoint.method} ${endpoint.path.replace(uuidInPath, '/{id}').replace(/\?.*$/, '')}`
+      sent.set(what, (sent.get(what) ?? 0) + 1)
+      const startedAt = now()
+      return within(what, async (signal) => {
+        const answer = await agent.request({
+          origin: url.origin,
+          path: url.pathname + url.search,
+          method: endpoint.method,
+          signal,
+          headers: {
+            accept: 'application/json',
+            'user-agent': 'nightferry-conformance',
+            ...(key !== null && { authorization: key }),
+            ...(body !== undefined && { 'content-type': 'application/json' }),
+            ...headers,
+          },
+          ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        })
+        statuses.set(answer.statusCode, (statuses.get(answer.statusCode) ?? 0) + 1)
+        statusesOf.set(what, (statusesOf.get(what) ?? new Set()).add(answer.statusCode))
+        const bytes = await collect(answer.body)
+        return {
+          call: what,
+          status: answer.statusCode,
+          headers: plain(answer.headers),
+          json: parsed(bytes),
+          bytes: bytes.length,
+          ms: now() - startedAt,
+        }
+      })
+    },
+    download: (url) => {
+      sent.set('GET (result files)', (sent.get('GET (result files)') ?? 0) + 1)
+      return within('GET (a result file)', async (signal) => {
+        const limits = { maxBytes, maxInflatedBytes: maxBytes }
+        const timeouts = { connectTimeoutMs: callMs, headersTimeoutMs: callMs, bodyTimeoutMs: callMs }
+        const { baseUrl } = options
+        const { body } = await openDownload({ url, baseUrl, apiKey, allowedHosts: [], signal, ...limits, ...timeouts })
+        const bytes = await collect(body)
+        const json = parsed(bytes)
+        if (json === undefined) throw new NoAnswer(`a result file is no JSON (${bytes.length} bytes)`)
+        return json
+      })
+    },
+    beginCleanUp: () => {
+      stop = new AbortController().signal
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+async function collect(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body) {
+    length += chunk.length
+    if (length > maxBytes) throw new NoAnswer(`the answer is longer than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const uuidInPath = /\/[0-9a-f]{8}-[0-9a-f-]{27}/gi
+
+/** The bytes as JSON in UTF-8; undefined when they are something else. */
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+function plain(headers: Dispatcher.ResponseData['headers']): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value ?? '')]))
+}
+
+function describe(error: unknown): string {
+  if (error instanceof DownloadFailed || error instanceof DownloadRefused) return `${error.code}: ${error.message}`
+  if (!(error instanceof Error)) return String(error)
+  if (error.name === 'TimeoutError') return 'no whole answer in time'
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
+  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : ''
+  return `${code}${error.message || error.name}${cause}`
+}

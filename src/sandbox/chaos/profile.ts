@@ -1,0 +1,49 @@
+import type { Chaos } from './chaos.ts'
+
+/** One kind of trouble that can be asked for. */
+export type Profile = {
+  name: string
+  /** One sentence for people: what happens to what is struck. */
+  what: string
+  /** The share of occasions that it strikes when none is given. */
+  share: number
+}
+
+/** Trouble that comes in several cases: one profile for any of them, and one for each. */
+export type Choice<Case extends string> = { any: Profile; cases: ReadonlyMap<Case, Profile> }
+
+/** The profile `any` picks a case by measure; the profile `<prefix>:<case>` asks for one, with the same default share. */
+export function choiceOf<Case extends string>(
+  any: Profile,
+  prefix: string,
+  cases: Readonly<Record<Case, string>>,
+): Choice<Case> {
+  const entries = Object.entries<string>(cases) as [Case, string][]
+  return {
+    any,
+    cases: new Map(entries.map(([name, what]) => [name, { name: `${prefix}:${name}`, what, share: any.share }])),
+  }
+}
+
+export function profilesOf<Case extends string>({ any, cases }: Choice<Case>): Profile[] {
+  return [any, ...cases.values()]
+}
+
+/**
+ * The case that strikes, and the name under which the log has it, which is always the case's own. Cases that were asked
+ * for by name come first, in the order in which they are listed; `allowed` says which can happen on this occasion.
+ */
+export function pickCase<Case extends string>(
+  chaos: Chaos,
+  { any, cases }: Choice<Case>,
+  occasion: string,
+  allowed: (name: Case) => boolean = () => true,
+): { case: Case; name: string } | null {
+  const possible = [...cases].filter(([name]) => allowed(name))
+  for (const [name, profile] of possible) {
+    if (chaos.strikes(profile.name, occasion)) return { case: name, name: profile.name }
+  }
+  if (possible.length === 0 || !chaos.strikes(any.name, occasion)) return null
+  const picked = possible[Math.floor(chaos.measure(any.name, occasion) * possible.length)]
+  return picked ? { case: picked[0], name: picked[1].name } : null
+}

@@ -1,0 +1,53 @@
+import { type DurationSettings, durationsWith } from './durations.ts'
+import { processTask } from './processing/process-task.ts'
+import { startRetention } from './retention.ts'
+import type { Sandbox } from './sandbox.ts'
+import { startDispatcher } from './tasks/dispatcher.ts'
+import { startWebhookDispatcher } from './webhooks/webhook-dispatcher.ts'
+
+export type WorkOptions = {
+  durations?: DurationSettings | undefined
+  /** Tasks processed at once. */
+  workers: number
+  retentionDays: number
+  /** Between two dispatches of webhooks, in milliseconds of the sandbox's clock. */
+  webhookDispatchMs: number
+}
+
+/** What the service does beside answering. */
+export type Work = {
+  /** A request was queued. */
+  wake(): void
+  /** Whether work is done now. */
+  isRunning(): boolean
+  /** Resolves when nothing runs any more; what was broken off is taken up again by `resume`, or by the next start. */
+  pause(): Promise<void>
+  resume(): void
+}
+
+/** Everything that works by itself: the processing of tasks, the delivery of webhooks, the removal of what is old. Rests until `resume`. */
+export function createWork(sandbox: Sandbox, options: WorkOptions): Work {
+  let running: { wake(): void; stops: readonly { stop(): Promise<void> }[] } | undefined
+  const start = () => {
+    const dispatcher = startDispatcher(sandbox, {
+      workers: options.workers,
+      durations: durationsWith(options.durations),
+      process: (task, signal) => processTask(sandbox, task, signal),
+    })
+    const webhooks = startWebhookDispatcher(sandbox, { dispatchMs: options.webhookDispatchMs })
+    const retention = startRetention(sandbox, { retentionDays: options.retentionDays })
+    return { wake: () => dispatcher.wake(), stops: [dispatcher, webhooks, retention] }
+  }
+  return {
+    wake: () => running?.wake(),
+    isRunning: () => running !== undefined,
+    pause: async () => {
+      const stops = running?.stops ?? []
+      running = undefined
+      await Promise.all(stops.map((each) => each.stop()))
+    },
+    resume: () => {
+      running ??= start()
+    },
+  }
+}

@@ -1,0 +1,58 @@
+import { Readable } from 'node:stream'
+import fastify, { type FastifyInstance } from 'fastify'
+import { addFileChaos } from '../chaos/file-chaos.ts'
+import { findFile, readFile, readGzipped } from '../files/read-file.ts'
+import { RequestRefused } from '../request-refused.ts'
+import type { Sandbox } from '../sandbox.ts'
+import { answerErrors } from './answer-errors.ts'
+import { compressFiles, offerGzipped } from './file-compression.ts'
+import { logRequests } from './request-log.ts'
+
+/** Nobody sends a body here. */
+const maxBodyBytes = 1024
+
+/**
+ * Result files, on an origin of their own. The signed address is the permission: no key is needed and none is judged,
+ * but the request log keeps whether one came, because a key has no business here.
+ */
+export function buildFileServer(sandbox: Sandbox): FastifyInstance {
+  const { pool, logger, files } = sandbox
+  const server = fastify({ bodyLimit: maxBodyBytes, forceCloseConnections: true, exposeHeadRoutes: false })
+  answerErrors(server, sandbox, maxBodyBytes)
+  logRequests(server, sandbox)
+  addFileChaos(server, sandbox)
+  compressFiles(server)
+  server.get<{ Params: { token: string }; Querystring: Record<string, unknown> }>(
+    '/files/:token',
+    async (request, reply) => {
+      const { token } = request.params
+      refuse(files.judge(token, request.query))
+      const file = await findFile(pool, token)
+      if (!file) throw new RequestRefused(404, 'file_not_found', 'There is no such file, or not any more.')
+      const streamed = (bytes: AsyncGenerator<Buffer>) =>
+        Readable.from(bytes, { objectMode: false }).on('error', (error) =>
+          logger.warn({ err: error }, 'sandbox_file_cut_short'),
+        )
+      const body = streamed(readFile(pool, token))
+      offerGzipped(request, body, () => streamed(readGzipped(pool, file)))
+      return reply
+        .header('content-type', 'application/json; charset=utf-8')
+        .header('vary', 'accept-encoding')
+        .header('content-length', file.bytes)
+        .send(body)
+    },
+  )
+  return server
+}
+
+/** Spec gap: the answers to an address that is no longer, or was never, valid are not shown, docs/spec-gaps.md. */
+function refuse(judged: ReturnType<Sandbox['files']['judge']>): void {
+  switch (judged) {
+    case 'valid':
+      return
+    case 'expired':
+      throw new RequestRefused(403, 'file_address_expired', 'The address has expired; the task has a fresh one.')
+    case 'forged':
+      throw new RequestRefused(403, 'file_address_invalid', 'The address does not bear a valid signature.')
+  }
+}

@@ -1,0 +1,54 @@
+import type { HoldBack } from '../chaos/small-first.ts'
+import { changeOutcome, failInstead, logTaskChaos } from '../chaos/task-chaos.ts'
+import { taskProfile } from '../chaos/task-profiles.ts'
+import { type Durations, processingMs } from '../durations.ts'
+import type { Sandbox } from '../sandbox.ts'
+import { finishTask } from './move-task.ts'
+import type { Outcome, StartedTask } from './task.ts'
+import { isTransient } from './transient-failure.ts'
+
+/** Does the work of one task. Must be repeatable: after trouble or a restart it is called again from the start. */
+export type ProcessTask = (task: StartedTask, signal: AbortSignal) => Promise<Outcome>
+
+export type ProcessOptions = {
+  durations: Durations
+  process: ProcessTask
+  holdBack: HoldBack
+  /** How often chaos has the task re-queued yet; counted down here. */
+  repeat: { left: number }
+}
+
+/** True when the task is done for good, false when it is to be re-queued or was broken off. */
+export async function processOnce(
+  sandbox: Sandbox,
+  task: StartedTask,
+  { durations, process, holdBack, repeat }: ProcessOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let outcome: Outcome
+  try {
+    outcome = (await failInstead(sandbox, task)) ?? (await process(task, signal))
+  } catch (error) {
+    if (signal.aborted) return false
+    if (isTransient(error)) {
+      sandbox.logger.warn({ err: error, correlation_id: task.id }, 'sandbox_task_requeued')
+      return false
+    }
+    sandbox.logger.error({ err: error, correlation_id: task.id }, 'sandbox_task_crashed')
+    outcome = { accepted: 0, failed: 1, rowErrors: [], generalErrors: ['The request could not be processed.'] }
+  }
+  const endsAt = task.startedAt + processingMs(durations, task, sandbox.seed)
+  await sandbox.clock.wait(Math.max(0, endsAt - sandbox.clock.now()), signal)
+  if (signal.aborted) return false
+  if (repeat.left > 0) {
+    await logTaskChaos(sandbox, taskProfile.statusesRepeated, task.id)
+    repeat.left -= 1
+    return false
+  }
+  const told = await changeOutcome(sandbox, task, outcome)
+  await holdBack.hold(task, signal)
+  if (signal.aborted) return false
+  await finishTask(sandbox, task.id, told)
+  holdBack.ended(task)
+  return true
+}

@@ -1,0 +1,145 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Contract } from '../../src/exchange/contract.ts'
+import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { type OpenApi, readDocument } from './read-description.ts'
+
+let sandbox: OpenSandbox
+let service: OpenApi
+let administration: OpenApi
+beforeAll(async () => {
+  sandbox = await openSandbox()
+  service = await readDocument(`${sandbox.url}${contract.otherEndpoints.description.path}`)
+  administration = await readDocument(`${sandbox.url}/sandbox/openapi.json`)
+})
+afterAll(() => sandbox.close())
+
+/** `POST /path` of every operation that a document has. */
+function operationsOf({ paths }: OpenApi): string[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+}
+
+const endpoints = { ...contract.endpoints, ...contract.otherEndpoints }
+
+it('has every endpoint of the contract, the result files, and nothing else', () => {
+  const expected = Object.values(endpoints).map(({ method, path }) => `${method} ${path}`)
+  expect(operationsOf(service).sort()).toEqual([...expected, 'GET /files/{fileId}'].sort())
+})
+
+it('marks as deprecated what the specification lists as deprecated, and no more', () => {
+  const marked = Object.entries(service.paths).flatMap(([path, item]) =>
+    Object.values(item).some(({ deprecated }) => deprecated) ? [path] : [],
+  )
+  const deprecated = Object.entries(contract.otherEndpoints).filter(([key]) => key.endsWith('V1'))
+  expect(deprecated).toHaveLength(11)
+  expect(marked.sort()).toEqual(deprecated.map(([, { path }]) => path).sort())
+})
+
+it('has an operation for every kind of event', () => {
+  expect(Object.keys(service.webhooks ?? {})).toEqual(['bulkEvent', 'applicationEvent', 'testEvent'])
+})
+
+it('describes only what is served', async () => {
+  const files = new URL(service.paths['/files/{fileId}']?.get?.servers?.[0]?.url ?? '')
+  expect(files.origin).not.toBe(new URL(sandbox.url).origin)
+  for (const document of [service, administration]) {
+    for (const described of operationsOf(document)) {
+      const [method = '', path = ''] = described.split(' ')
+      const origin = path.startsWith('/files/') ? files : sandbox.url
+      const response = await fetch(new URL(path.replaceAll(/[{}]/g, ''), origin), { method })
+      const body = (await response.json()) as { errorCode?: string }
+      expect(body.errorCode, described).not.toBe('endpoint_not_found')
+    }
+  }
+})
+
+it('needs a key for everything but the descriptions and the files', async () => {
+  for (const document of [service, administration]) {
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const [method, { security }] of Object.entries(item)) {
+        if (path.startsWith('/files/')) continue
+        const answer = await sandbox.call(method.toUpperCase(), path, { key: null })
+        expect([path, answer.status]).toEqual([path, security?.length === 0 ? 200 : 401])
+      }
+    }
+  }
+})
+
+it('gives every operation an id of its own', () => {
+  for (const { paths } of [service, administration]) {
+    const ids = Object.values(paths).flatMap((item) => Object.values(item).map(({ operationId }) => operationId))
+    expect(new Set(ids).size).toBe(ids.length)
+  }
+})
+
+it('says everything in the names of the contract', async () => {
+  const renamed: Contract = {
+    ...contract,
+    endpoints: { ...contract.endpoints, task: { ...contract.endpoints.task, path: '/api/v2/jobs/{correlationId}' } },
+    names: {
+      ...contract.names,
+      task: { ...contract.names.task, status: 'state' },
+      companies: { ...contract.names.companies, identifier: 'hotel' },
+    },
+  }
+  const other = await openSandbox({ contract: renamed, companies: 1 })
+  try {
+    const { paths, components } = await readDocument(`${other.url}${contract.otherEndpoints.description.path}`)
+    expect([paths['/api/v2/jobs/{correlationId}']?.get?.operationId, paths[contract.endpoints.task.path]]).toEqual([
+      'readTask',
+      undefined,
+    ])
+    const membersOf = (schema: string) => Object.keys(components.schemas[schema]?.properties ?? {})
+    expect(membersOf('Task')).toContain('state')
+    expect(membersOf('Task')).not.toContain('status')
+    expect(membersOf('CompanyPropertyValues')).toEqual(['hotel', 'customProperties'])
+  } finally {
+    await other.close()
+  }
+})
+
+describe('the linter finds nothing', () => {
+  it.each([
+    ['the service', () => service],
+    ['the administration API', () => administration],
+  ])('in the description of %s', async (_what, document) => {
+    const config = await createConfig({
+      extends: ['recommended'],
+      // The one operation that has no 4xx answer is the description itself: it needs no key and takes no parameter.
+      rules: { 'operation-4xx-response': 'off' },
+    })
+    const source = JSON.stringify(document())
+    const problems = await lintFromString({ source, config, absoluteRef: 'openapi.json' })
+    expect(problems.map(({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer} ${message}`)).toEqual([])
+  })
+
+  it('and does find what is wrong', async () => {
+    const config = await createConfig({ extends: ['recommended'] })
+    const broken = { ...service, paths: { '/nothing': { get: { responses: {} } } } }
+    const problems = await lintFromString({ source: JSON.stringify(broken), config, absoluteRef: 'openapi.json' })
+    expect(problems.map(({ severity }) => severity)).toContain('error')
+  })
+})
+
+describe('the check of every answer', () => {
+  const answer = { method: 'GET', path: '/api/v1/groups', contentType: 'application/json', status: 200 }
+  const id = '5c1f2a3b-0000-4000-8000-000000000000'
+
+  it('takes members that the description does not have', async () => {
+    const { checkAnswer } = await sandbox.descriptions()
+    checkAnswer({ ...answer, body: [{ id, name: 'All', more: true }] })
+  })
+
+  it.each([
+    ['a member that is missing', { body: [{ id }] }, "/0 must have required property 'name'"],
+    ['a member of another type', { body: [{ id, name: 4 }] }, '/0/name must be string'],
+    ['a status that is not described', { status: 404, body: {} }, 'has no such status'],
+    ['a path that is not described', { path: '/api/v1/group', body: [] }, 'no description has this operation'],
+    ['another content type', { contentType: 'text/html', body: [] }, 'the content type is text/html'],
+  ])('refuses %s', async (_what, wrong, reason) => {
+    const { checkAnswer } = await sandbox.descriptions()
+    expect(() => checkAnswer({ ...answer, ...wrong })).toThrow(reason)
+  })
+})

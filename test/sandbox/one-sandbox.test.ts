@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import pg from 'pg'
+import { expect, it, vi } from 'vitest'
+import { type RunningSandbox, startSandbox } from '../../src/sandbox/start-sandbox.ts'
+import { testDatabase } from '../helpers/postgres.ts'
+import { contract, seed } from './open-sandbox.ts'
+
+const lockedBy = `select pid from pg_locks join pg_database d on d.oid = database
+                  where locktype = 'advisory' and granted and datname = current_database()`
+
+async function open(databaseUrl: string): Promise<RunningSandbox & AsyncDisposable> {
+  const sandbox = await startSandbox({ databaseUrl, contract, port: 0, seed, companies: 3 })
+  return { ...sandbox, [Symbol.asyncDispose]: () => sandbox.close() }
+}
+
+async function connect(url: string): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
+}
+
+/** What the service says of itself: 200, or the errorCode of its refusal, or nothing when nobody listens. */
+async function answerOf({ url }: RunningSandbox): Promise<unknown> {
+  const response = await fetch(`${url}/api/v1/unit-types`, { headers: { authorization: 'demo-key' } }).catch(() => null)
+  if (response === null) return null
+  const body = (await response.json()) as { errorCode?: string }
+  return response.status === 200 ? 200 : body.errorCode
+}
+
+it('a second sandbox on one database is refused at once, and may begin when the first has closed', async () => {
+  await using database = await testDatabase({ template: 'empty' })
+  {
+    await using first = await open(database.url)
+    await expect(open(database.url)).rejects.toMatchObject({ code: 'sandbox_already_running' })
+    expect(await answerOf(first)).toBe(200)
+  }
+  await using second = await open(database.url)
+  expect(await answerOf(second)).toBe(200)
+})
+
+it('stops serving when it loses its hold on the database, and goes on when it has it back', async () => {
+  await using database = await testDatabase({ template: 'empty' })
+  await using sandbox = await open(database.url)
+  await using admin = await connect(database.url)
+  // A superuser passes any limit; only a database without connections keeps it out.
+  await using elsewhere = await connect(new URL('/postgres', database.url).href)
+  const allow = (allowed: boolean) =>
+    elsewhere.query(`alter database ${elsewhere.escapeIdentifier(database.name)} with allow_connections ${allowed}`)
+  await allow(false)
+  try {
+    await admin.query(`select pg_terminate_backend(pid) from (${lockedBy}) as holder`)
+    await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe('database_lost'))
+  } finally {
+    await allow(true)
+  }
+  await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe(200), { timeout: 10_000 })
+  expect(sandbox.lost.aborted).toBe(false)
+})
+
+it('closes for good when another holds the database before it is had back', async () => {
+  await using database = await testDatabase({ template: 'empty' })
+  await using sandbox = await open(database.url)
+  await using successor = await connect(database.url)
+  await using admin = await connect(database.url)
+  // Waits in line, so that nobody is faster.
+  const inherited = successor.query('select pg_advisory_lock(4711020, 1)')
+  await vi.waitFor(async () => {
+    const { rows } = await admin.query(`select from pg_locks join pg_database d on d.oid = database
+       where locktype = 'advisory' and not granted and datname = current_database()`)
+    expect(rows).toHaveLength(1)
+  })
+  const lost = once(sandbox.lost, 'abort')
+  await admin.query(`select pg_terminate_backend(pid) from (${lockedBy}) as holder`)
+  await inherited
+  await lost
+  expect(sandbox.lost.reason).toMatchObject({ code: 'sandbox_already_running' })
+  expect(await answerOf(sandbox)).toBeNull()
+})

@@ -1,0 +1,531 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
+import { recordApplicationEvent } from '../../src/sandbox/webhooks/record-event.ts'
+import { mapHotels } from './bodies.ts'
+import { contract } from './open-sandbox.ts'
+import { hourMs, minuteMs, openWebhookWorld, type WebhookWorld } from './webhook-world.ts'
+
+let world: WebhookWorld
+afterEach(() => world.close())
+
+const succeeded = { topics: ['bulk.task.succeeded'] }
+const dayMs = 24 * hourMs
+
+/** One event, from a mapping request that succeeds. */
+async function oneEvent(): Promise<void> {
+  await world.sandbox.run('companyMappings', mapHotels(1))
+}
+
+/** `count` events, each about an application of its own of the demo profile. */
+async function events(count: number): Promise<void> {
+  const recorder = { contract, clock: world.clock, chaos: createChaos(1) }
+  for (let i = 1; i <= count; i += 1) {
+    const applicationId = `a0000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+    await recordApplicationEvent(world.sandbox.pool, recorder, {
+      applicationId,
+      profileId: 4711,
+      change: 'status',
+      status: 'x',
+    })
+  }
+}
+
+describe('a delivery', () => {
+  it('is a POST of JSON with id, timestamp and signature, and the custom header', async () => {
+    world = await openWebhookWorld()
+    await world.subscribe({ ...succeeded, header: { name: 'X-Hotel', value: 'Bearer a b' } })
+    await oneEvent()
+    const before = Math.floor(Date.now() / 1000)
+    world.dispatch()
+    const [got] = await world.receiver.gets(1)
+    expect([got?.method, got?.path]).toEqual(['POST', '/hook'])
+    expect(got?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'webhook-id': got?.event.id,
+      'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
+      'x-hotel': 'Bearer a b',
+    })
+    const timestamp = String(got?.headers['webhook-timestamp'])
+    expect(timestamp).toMatch(/^\d+$/)
+    expect(Number(timestamp)).toBeGreaterThanOrEqual(before)
+    expect(Number(timestamp)).toBeLessThanOrEqual(Math.floor(Date.now() / 1000))
+  })
+
+  it('is stamped with real time, although the clock of the sandbox shows another', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    world.clock.advance(400 * dayMs)
+    await oneEvent()
+    world.dispatch()
+    const [got] = await world.receiver.gets(1)
+    expect(Math.abs(Number(got?.headers['webhook-timestamp']) - Date.now() / 1000)).toBeLessThan(60)
+    const [logged] = await world.logged(id, ([first]) => expect(first?.status).toBe('delivered'))
+    expect(logged?.attempts[0]?.at).toBe(new Date(world.clock.now()).toISOString())
+    expect(String(logged?.attempts[0]?.webhookTimestamp)).toBe(got?.headers['webhook-timestamp'])
+  })
+
+  it('waits for the next dispatch, about a minute apart', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    await oneEvent()
+    world.clock.advance(minuteMs - 1)
+    const { deliveryId } = await world.test(id)
+    await world.logged(id, ([test]) => expect(test?.status).toBe('delivered'))
+    expect((await world.log(id)).map(({ id: one, status }) => [one === deliveryId, status])).toEqual([
+      [true, 'delivered'],
+      [false, 'queued'],
+    ])
+    world.clock.advance(1)
+    await world.receiver.gets(2)
+  })
+
+  it('comes as often as the setting says', async () => {
+    world = await openWebhookWorld({ webhookDispatchMs: 500 })
+    await world.subscribe(succeeded)
+    await oneEvent()
+    world.clock.advance(500)
+    await world.receiver.gets(1)
+  })
+
+  it('has succeeded with any 2xx, and failed with every other status, redirects among them', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe()
+    const pressed = async (status: number) => {
+      world.receiver.answer((response) => {
+        response.writeHead(status, { location: `${world.receiver.url}/elsewhere` }).end()
+      })
+      const { deliveryId } = await world.test(id)
+      const made = await world.logged(id, ([first]) => {
+        expect(first?.id).toBe(deliveryId)
+        expect(first?.status).not.toBe('queued')
+      })
+      expect(made[0]?.attempts).toEqual([expect.objectContaining({ httpStatus: status })])
+      return made[0]?.status
+    }
+    for (const status of [200, 201, 202, 204, 206, 299])
+      expect([status, await pressed(status)]).toEqual([status, 'delivered'])
+    for (const status of [300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 410, 418, 429, 500, 503]) {
+      expect([status, await pressed(status)]).toEqual([status, 'failed'])
+    }
+    expect(new Set(world.receiver.received.map(({ path }) => path))).toEqual(new Set(['/hook']))
+  })
+
+  it('has failed when nobody listens, and when the connection breaks before an answer', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe()
+    world.receiver.answer((response) => response.destroy())
+    await world.test(id)
+    const [broken] = await world.logged(id, ([first]) => expect(first?.status).toBe('failed'))
+    expect(broken?.attempts).toEqual([
+      expect.objectContaining({ httpStatus: null, error: expect.any(String), responseExcerpt: null }),
+    ])
+    await world.change(id, { url: 'http://127.0.0.1:9/' })
+    await world.test(id)
+    const [refused] = await world.logged(id, ([first]) => expect(first?.status).toBe('failed'))
+    expect(refused?.attempts[0]?.error).toContain('ECONNREFUSED')
+  })
+
+  it('has failed when there is no answer within ten seconds, but not when only its body is late', async () => {
+    world = await openWebhookWorld()
+    const silent = await world.subscribe({ path: '/silent' })
+    const stalling = await world.subscribe({ path: '/stalling' })
+    world.receiver.answer((response, { path }) => {
+      if (path === '/stalling') response.writeHead(200, { 'content-length': 100 }).write('begun')
+    })
+    await world.test(silent.id)
+    await world.test(stalling.id)
+    const [late] = await world.logged(stalling.id, ([first]) => expect(first?.status).toBe('delivered'))
+    expect(late?.attempts).toEqual([expect.objectContaining({ httpStatus: 200, responseExcerpt: 'begun' })])
+    const [none] = await world.logged(silent.id, ([first]) => expect(first?.status).toBe('failed'))
+    expect(none?.attempts).toEqual([
+      expect.objectContaining({ httpStatus: null, error: expect.stringContaining('10 seconds') }),
+    ])
+    expect(none?.attempts[0]?.latencyMs).toBeGreaterThanOrEqual(9_950)
+    expect(none?.attempts[0]?.latencyMs).toBeLessThan(14_000)
+  })
+
+  it('shows an excerpt of an endless answer in the log, and does not read on', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe()
+    const closed = Promise.withResolvers<void>()
+    world.receiver.answer((response) => {
+      response.on('close', closed.resolve)
+      response.writeHead(200)
+      const more = () => {
+        while (!response.destroyed && response.write('a\0é'.repeat(4096)));
+      }
+      response.on('drain', more)
+      more()
+    })
+    await world.test(id)
+    await closed.promise
+    const [logged] = await world.logged(id, ([first]) => expect(first?.status).toBe('delivered'))
+    const excerpt = logged?.attempts[0]?.responseExcerpt ?? ''
+    expect(excerpt.startsWith('a\uFFFDé')).toBe(true)
+    expect(Buffer.byteLength(excerpt)).toBeLessThan(4096)
+  })
+
+  it('does not make others wait: a silent receiver delays only what is for it', async () => {
+    world = await openWebhookWorld()
+    await world.subscribe({ path: '/silent', topics: ['application.status_changed'] })
+    await world.subscribe({ path: '/quick', topics: ['application.status_changed'] })
+    world.receiver.answer((response, { path }) => {
+      if (path === '/quick') response.writeHead(200).end()
+    })
+    await events(40)
+    world.dispatch()
+    await world.receiver.gets(40, '/quick')
+    expect(await world.receiver.gets(1, '/silent')).toHaveLength(1)
+  })
+
+  it('is made at the same time as others, but only so many', async () => {
+    world = await openWebhookWorld()
+    await world.subscribe({ topics: ['application.status_changed'] })
+    let open = 0
+    let most = 0
+    const waiting: (() => void)[] = []
+    world.receiver.answer((response) => {
+      open += 1
+      most = Math.max(most, open)
+      waiting.push(() => {
+        open -= 1
+        response.writeHead(200).end()
+      })
+      if (waiting.length === 8) for (const answer of waiting.splice(0)) answer()
+    })
+    await events(40)
+    world.dispatch()
+    await world.receiver.gets(40)
+    expect(most).toBe(8)
+  })
+})
+
+describe('the retry ladder', () => {
+  it('is 1, 5 and 30 minutes, 2 and 6 hours, with the same bytes and id; the sixth failure is the last', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    world.receiver.answer((response) => void response.writeHead(500).end())
+    await oneEvent()
+    world.dispatch()
+    const waits = [1, 5, 30, 120, 360].map((minutes) => minutes * minuteMs)
+    for (const [failures, wait] of waits.entries()) {
+      const log = await world.logged(id, (lines) => expect(lines.at(-1)?.attempts).toHaveLength(failures + 1))
+      const logged = log.at(-1)
+      expect(logged?.status).toBe('queued')
+      expect(logged?.nextAttemptAt).toBe(new Date(world.clock.now() + wait).toISOString())
+      if (wait > minuteMs) {
+        world.clock.advance(wait - minuteMs)
+        await world.test(id)
+        await world.logged(id, ([test]) => expect(test?.status).toBe('failed'))
+        expect((await world.log(id)).at(-1)?.attempts).toHaveLength(failures + 1)
+      }
+      world.clock.advance(minuteMs)
+    }
+    const log = await world.logged(id, (lines) => expect(lines.at(-1)?.attempts).toHaveLength(6))
+    expect(log.at(-1)).toMatchObject({ status: 'failed', nextAttemptAt: null })
+    const attempts = world.receiver.received.filter(({ event }) => event.type === 'bulk.task.succeeded')
+    expect(attempts).toHaveLength(6)
+    expect(new Set(attempts.map(({ body }) => body.toString('latin1'))).size).toBe(1)
+    expect(new Set(attempts.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+    world.clock.advance(dayMs)
+    await world.test(id)
+    await world.logged(id, ([test]) => expect(test?.status).toBe('failed'))
+    expect((await world.log(id)).at(-1)?.attempts).toHaveLength(6)
+    expect((await world.sandbox.call<{ enabled: boolean }>('GET', `/sandbox/webhooks/${id}`)).body.enabled).toBe(true)
+  })
+
+  it('ends with the first success', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    world.receiver.answer((response) => void response.writeHead(500).end())
+    await oneEvent()
+    world.dispatch()
+    await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
+    world.receiver.answer((response) => void response.writeHead(200).end())
+    world.dispatch()
+    const [logged] = await world.logged(id, ([first]) => expect(first?.status).toBe('delivered'))
+    expect(logged?.attempts.map(({ httpStatus }) => httpStatus)).toEqual([500, 200])
+  })
+
+  it('is not climbed by a test: it is attempted once', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe()
+    world.receiver.answer((response) => void response.writeHead(500).end())
+    await world.test(id)
+    const [logged] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
+    expect(logged).toMatchObject({ status: 'failed', nextAttemptAt: null })
+  })
+})
+
+describe('disabling', () => {
+  it('stops what is queued, for good, and leaves the test button working', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe({ topics: ['bulk.task.scheduled', 'bulk.task.succeeded'] })
+    await oneEvent()
+    await world.change(id, { enabled: false })
+    expect((await world.log(id)).map(({ status, nextAttemptAt }) => [status, nextAttemptAt])).toEqual([
+      ['stopped', null],
+      ['stopped', null],
+    ])
+    world.dispatch()
+    await world.test(id)
+    await world.logged(id, ([test]) => expect(test?.status).toBe('delivered'))
+    await world.change(id, { enabled: true })
+    world.dispatch()
+    await oneEvent()
+    world.dispatch()
+    await world.logged(id, (log) =>
+      expect(log.map(({ status }) => status)).toEqual(['delivered', 'delivered', 'delivered', 'stopped', 'stopped']),
+    )
+    expect(world.receiver.received).toHaveLength(3)
+  })
+
+  it('stops the retries of an attempt that is under way, and still shows its failure', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    const asked = Promise.withResolvers<() => void>()
+    world.receiver.answer((response) => asked.resolve(() => response.writeHead(500).end()))
+    await oneEvent()
+    world.dispatch()
+    const answer = await asked.promise
+    await world.change(id, { enabled: false })
+    answer()
+    const [logged] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
+    expect(logged).toMatchObject({ status: 'stopped', nextAttemptAt: null })
+  })
+})
+
+describe('re-sending', () => {
+  it('sends a failed delivery at once, the same bytes under the same id, and begins the ladder anew', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    await oneEvent()
+    await world.sandbox.pool.query(
+      "update sandbox.webhook_delivery set status = 'failed', attempted = 6, next_attempt_at = null",
+    )
+    const [failed] = await world.log(id)
+    world.receiver.answer((response) => void response.writeHead(500).end())
+    expect(await world.resend(id, failed?.id ?? '')).toBe(202)
+    const [again] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
+    expect(again).toMatchObject({
+      status: 'queued',
+      nextAttemptAt: new Date(world.clock.now() + minuteMs).toISOString(),
+    })
+    const [got] = await world.receiver.gets(1)
+    expect(got?.event).toEqual(failed?.payload)
+  })
+
+  it('tries a stuck delivery at once and goes on with its ladder', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    world.receiver.answer((response) => void response.writeHead(500).end())
+    await oneEvent()
+    world.dispatch()
+    const [stuck] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
+    expect(await world.resend(id, stuck?.id ?? '')).toBe(202)
+    const [again] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(2))
+    expect(again?.nextAttemptAt).toBe(new Date(world.clock.now() + 5 * minuteMs).toISOString())
+  })
+
+  it('is refused with 409 for what has arrived, and while the webhook is disabled; unknown ones are 404', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    await oneEvent()
+    const [queued] = await world.log(id)
+    await world.change(id, { enabled: false })
+    expect(await world.resend(id, queued?.id ?? '')).toBe(409)
+    await world.change(id, { enabled: true })
+    expect(await world.resend(id, queued?.id ?? '')).toBe(202)
+    await world.logged(id, ([first]) => expect(first?.status).toBe('delivered'))
+    expect(await world.resend(id, queued?.id ?? '')).toBe(409)
+    expect(await world.resend(id, id)).toBe(404)
+    expect(await world.resend(id, 'nonsense')).toBe(404)
+    const other = await world.subscribe({ path: '/other' })
+    expect(await world.resend(other.id, queued?.id ?? '')).toBe(404)
+  })
+})
+
+describe('a rotated secret', () => {
+  it('signs beside the old one for a day, and alone after it', async () => {
+    world = await openWebhookWorld()
+    const webhook = await world.subscribe()
+    const rotate = async (): Promise<string> => {
+      const path = `/sandbox/webhooks/${webhook.id}/rotate-secret`
+      const { body } = await world.sandbox.call<{ secret: string }>('POST', path)
+      world.receiver.trust('/hook', body.secret)
+      return body.secret
+    }
+    await rotate()
+    const entries = async (count: number) => {
+      await world.test(webhook.id)
+      return String((await world.receiver.gets(count)).at(-1)?.headers['webhook-signature']).split(' ')
+    }
+    const both = await entries(1)
+    expect(both).toHaveLength(2)
+    for (const entry of both) expect(entry).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/)
+    world.clock.advance(dayMs - 1)
+    expect(await entries(2)).toHaveLength(2)
+    world.clock.advance(1)
+    expect(await entries(3)).toHaveLength(1)
+  })
+
+  it('verifies with the old secret alone and with the new one alone while both sign', async () => {
+    world = await openWebhookWorld()
+    const webhook = await world.subscribe({ path: '/old' })
+    const { body } = await world.sandbox.call<{ secret: string }>(
+      'POST',
+      `/sandbox/webhooks/${webhook.id}/rotate-secret`,
+    )
+    await world.test(webhook.id)
+    await world.receiver.gets(1, '/old')
+    await world.change(webhook.id, { url: `${world.receiver.url}/new` })
+    world.receiver.trust('/new', body.secret)
+    await world.test(webhook.id)
+    await world.receiver.gets(1, '/new')
+  })
+
+  it('ends the one before the last when it is rotated again', async () => {
+    world = await openWebhookWorld()
+    const webhook = await world.subscribe({ path: '/first' })
+    const path = `/sandbox/webhooks/${webhook.id}/rotate-secret`
+    const second = await world.sandbox.call<{ secret: string }>('POST', path)
+    await world.sandbox.call('POST', path)
+    await world.change(webhook.id, { url: `${world.receiver.url}/second` })
+    world.receiver.trust('/second', second.body.secret)
+    await world.test(webhook.id)
+    const [got] = await world.receiver.gets(1)
+    expect(String(got?.headers['webhook-signature']).split(' ')).toHaveLength(2)
+  })
+})
+
+describe('a sandbox that ends', () => {
+  it('delivers after the restart what was queued, and a test that had not been sent', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    await oneEvent()
+    await world.sandbox.stop()
+    world.clock.advance(1)
+    await world.sandbox.start()
+    await world.receiver.gets(1)
+    await world.logged(id, ([first]) => expect(first?.status).toBe('delivered'))
+  })
+
+  it('sends again what it had sent and not noted: at least once, under the same id', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    const asked = Promise.withResolvers<void>()
+    world.receiver.answer(() => asked.resolve())
+    await oneEvent()
+    world.dispatch()
+    await asked.promise
+    await world.sandbox.stop()
+    world.receiver.answer((response) => void response.writeHead(200).end())
+    await world.sandbox.start()
+    const [first, second] = await world.receiver.gets(2)
+    expect(second?.body).toEqual(first?.body)
+    const [logged] = await world.logged(id, ([one]) => expect(one?.status).toBe('delivered'))
+    expect(logged?.attempts).toHaveLength(1)
+  })
+
+  it('stops promptly while receivers are silent', async () => {
+    world = await openWebhookWorld()
+    await world.subscribe({ topics: ['application.status_changed'] })
+    world.receiver.answer(() => undefined)
+    await events(20)
+    world.dispatch()
+    await world.receiver.gets(8)
+    const began = performance.now()
+    await world.sandbox.stop()
+    expect(performance.now() - began).toBeLessThan(3000)
+    world.receiver.answer((response) => void response.writeHead(200).end())
+    await world.sandbox.start()
+    await world.receiver.gets(28)
+  })
+
+  it('sends again at the next dispatch what could not be noted, because the database failed just then', async () => {
+    world = await openWebhookWorld()
+    const { pool } = world.sandbox
+    const { id } = await world.subscribe(succeeded)
+    await oneEvent()
+    await pool.query(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+       create trigger refuse before insert on sandbox.webhook_attempt execute function refuse()`,
+    )
+    world.dispatch()
+    await world.receiver.gets(1)
+    await pool.query('drop trigger refuse on sandbox.webhook_attempt')
+    await vi.waitFor(async () => {
+      world.dispatch()
+      expect((await world.log(id))[0]?.status).toBe('delivered')
+    })
+    expect(world.receiver.received.length).toBeGreaterThanOrEqual(2)
+  })
+})
+
+describe('the delivery log', () => {
+  it('has the payload, the moments, and each attempt with its answer and latency', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe(succeeded)
+    world.receiver.answer((response) => void response.writeHead(418).end('I am a teapot'))
+    const createdAt = new Date(world.clock.now()).toISOString()
+    await oneEvent()
+    world.dispatch()
+    const log = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
+    const [got] = await world.receiver.gets(1)
+    expect(log).toEqual([
+      {
+        id: expect.any(String),
+        eventId: got?.event.id,
+        type: 'bulk.task.succeeded',
+        status: 'queued',
+        payload: got?.event,
+        createdAt,
+        nextAttemptAt: new Date(world.clock.now() + minuteMs).toISOString(),
+        attempts: [
+          {
+            at: new Date(world.clock.now()).toISOString(),
+            webhookTimestamp: Number(got?.headers['webhook-timestamp']),
+            httpStatus: 418,
+            error: null,
+            latencyMs: expect.any(Number),
+            responseExcerpt: 'I am a teapot',
+          },
+        ],
+        chaos: null,
+      },
+    ])
+  })
+
+  it('is read newest first, in pieces', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe({ topics: ['application.status_changed'] })
+    await events(5)
+    const all = (await world.log(id)).map((delivery) => delivery.id)
+    const read = async (query: string) => {
+      const path = `/sandbox/webhooks/${id}/deliveries?${query}`
+      return (await world.sandbox.call<{ id: string }[]>('GET', path)).body.map((delivery) => delivery.id)
+    }
+    expect(await read('limit=2')).toEqual(all.slice(0, 2))
+    expect(await read(`limit=2&before=${all[1]}`)).toEqual(all.slice(2, 4))
+    expect(await read(`before=${all[3]}`)).toEqual(all.slice(4))
+    expect(await read(`before=${all[4]}`)).toEqual([])
+  })
+
+  it('is kept for thirty days', async () => {
+    world = await openWebhookWorld()
+    const { id } = await world.subscribe({ topics: ['application.status_changed'] })
+    await events(3)
+    world.dispatch()
+    await world.logged(id, (log) => expect(log.map(({ status }) => status)).toEqual(Array(3).fill('delivered')))
+    world.clock.advance(30 * dayMs - minuteMs)
+    await world.test(id)
+    await world.logged(id, ([test]) => expect(test?.status).toBe('delivered'))
+    expect(await world.log(id)).toHaveLength(4)
+    world.clock.advance(1)
+    await world.sandbox.stop()
+    await world.sandbox.start()
+    await world.logged(id, (log) => expect(log).toHaveLength(1))
+    const { rows } = await world.sandbox.pool.query('select 1 from sandbox.webhook_attempt')
+    expect(rows).toHaveLength(1)
+  })
+})
