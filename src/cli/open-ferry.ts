@@ -3,7 +3,7 @@ import { requireSettings } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
 import { createExchangeClient } from '../exchange/client.ts'
-import { startEngine } from '../jobs/engine.ts'
+import { type Engine, startEngine } from '../jobs/engine.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import type { Cli } from './cli.ts'
@@ -15,6 +15,18 @@ export type Ferry = { deps: Deps; database: OpenDatabase; logger: Logger; close(
 
 /** Everything that a process needs to carry rows: configuration checked, databases open, engine at work. */
 export async function openFerry(cli: Cli, config: Config): Promise<Ferry> {
+  const { engine, ...ferry } = await openIdleFerry(cli, config)
+  try {
+    await engine.work(ferry.deps, [nightlySync])
+    return ferry
+  } catch (error) {
+    await ferry.close()
+    throw error
+  }
+}
+
+/** The same, but the process works nothing off: it only asks others, or a later one, to look. */
+export async function openIdleFerry(cli: Cli, config: Config): Promise<Ferry & { engine: Engine }> {
   const required = requireSettings(config)
   const contract = readContract(cli, config)
   const logger = createLogger(cli.stderr, config.log.level, secretValues(config))
@@ -52,8 +64,7 @@ export async function openFerry(cli: Cli, config: Config): Promise<Ferry> {
       logger,
       now: cli.now,
     }
-    await engine.work(deps, [nightlySync])
-    return { deps, database, logger, close }
+    return { deps, database, logger, close, engine }
   } catch (error) {
     // An embedded server that nobody releases would outlive this process.
     await close()
