@@ -7,6 +7,7 @@ import { configPrint } from './config-print.ts'
 import { type DemoOptions, demo } from './demo.ts'
 import { type ListOptions, listRows } from './list-rows.ts'
 import { migrate } from './migrate.ts'
+import { type PlanVerbOptions, plan } from './plan/plan.ts'
 import { type RetryOptions, retry } from './retry.ts'
 import { withFilterOptions } from './row-filter-options.ts'
 import { run } from './run.ts'
@@ -49,6 +50,12 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
   verb('run', 'start a job, or go on with an interrupted run of it, and follow it')
     .argument('<job>', 'nightly-sync')
     .action(async (job: string, options: CommonOptions) => done(await run(cli, job, options)))
+  verb('plan', 'what a run would send, and why; sends nothing')
+    .option('--diff', 'what differs from what the service has accepted, row by row')
+    .option('--bodies [count]', 'the first bodies of each kind of request', wholeNumber(1, 100))
+    .option('--cached', 'judge by the reference data of the last run, without asking the service')
+    .option('--limit <count>', 'rows of each list', wholeNumber(1, 1_000_000), 20)
+    .action(async (options: PlanVerbOptions) => done(await plan(cli, options)))
   verb('status', 'the last run and the ledger at a glance').action(async (options: CommonOptions) =>
     done(await status(cli, options)),
   )
