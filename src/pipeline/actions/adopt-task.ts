@@ -72,8 +72,9 @@ export async function adoptTask(
 export function whyNotItsTask(contract: Contract, submission: Submission, task: Task): string | null {
   const names = contract.taskNames[requestOf(submission.kind)]
   const of = `Submission ${submission.submission_id} is of the kind ${submission.kind}`
-  if (task.requestType !== null && names.requestType !== '' && task.requestType !== names.requestType) {
-    return `${of}, whose tasks have the request type ${names.requestType}; task ${task.correlationId} has ${task.requestType}`
+  if (task.requestType !== null && task.requestType !== names.requestType) {
+    const wanted = names.requestType === '' ? 'none' : names.requestType
+    return `${of}, whose tasks have the request type ${wanted}; task ${task.correlationId} has ${task.requestType}`
   }
   if (task.taskKind !== null && task.taskKind !== names.kind) {
     return `${of}, whose tasks have the kind ${names.kind}; task ${task.correlationId} has ${task.taskKind}`

@@ -7,7 +7,7 @@ import { ActionRefused } from './action-refused.ts'
  * Milliseconds that a person waits for the look at work, which may be waiting for the service. A call ends within
  * `exchange.headersTimeoutMs`, a minute unless configured; a download may take longer, and then the person is told.
  */
-export const patienceMs = 75_000
+const patienceMs = 75_000
 
 /**
  * Runs a person's action under the lock that every look at the submission takes: no daemon sends, polls or settles it
