@@ -25,7 +25,7 @@ function flat(content: Content, prefix = ''): Map<string, string> {
     Object.entries(content).flatMap(([name, value]): [string, string][] => {
       if (value === null || value === undefined) return []
       if (typeof value === 'object') return [...flat(value as Content, `${prefix}${name}.`)]
-      return [[`${prefix}${name}`, String(value)]]
+      return [[`${prefix}${name}`, typeof value === 'string' ? value : JSON.stringify(value)]]
     }),
   )
 }

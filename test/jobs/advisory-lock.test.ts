@@ -1,7 +1,12 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
-import { withPageLock, withRunLock, withSubmissionLock, withSubmissionLockWaiting } from '../../src/db/locks/advisory-lock.ts'
+import {
+  withPageLock,
+  withRunLock,
+  withSubmissionLock,
+  withSubmissionLockWaiting,
+} from '../../src/db/locks/advisory-lock.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let pool: pg.Pool

@@ -17,7 +17,7 @@ export type CancelAnswer = {
   said: string | null
 }
 
-/** What the service answers about a task whose processing has begun. Spec gap: docs/spec-gaps.md. */
+/** What the service answers about a task whose processing has begun: an assumption, docs/spec-gaps.md, `cancelTask`. */
 const conflict = 409
 
 /**
