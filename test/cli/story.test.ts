@@ -125,7 +125,7 @@ describe('trace', () => {
     ])
     expect(rows[1]?.reason).toMatch(/^its properties row was rejected by the service \(NotFound: /)
     const text = await said('trace', stranger)
-    expect(text).toMatch(/Its mapping\n {2}none: rejected by the service since .* 1 row wait/)
+    expect(text).toMatch(/Its mapping\n {2}none, and 1 row waits for it: rejected by the service since /)
     expect(text).toMatch(/Nothing: it is not mapped\./)
   })
 

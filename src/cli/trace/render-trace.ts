@@ -83,7 +83,8 @@ function atTheService({ company }: PartnerTrace, groups: readonly RowGroup[]): s
   const waits = groups.filter(({ state }) => state === 'parked').reduce((sum, { rows }) => sum + rows.length, 0)
   const why =
     property === undefined ? "the partner's database has delivered no properties row of it" : stateWords(property)
-  return `${head}\n${readable(`  none: ${why}${waits > 0 ? `. ${counted(waits, 'row')} wait for it` : ''}`)}`
+  const waiting = waits === 0 ? '' : `, and ${counted(waits, 'row')} ${waits === 1 ? 'waits' : 'wait'} for it`
+  return `${head}\n${readable(`  none${waiting}: ${why}`)}`
 }
 
 function whatBecameOfIt(groups: readonly RowGroup[]): string {
