@@ -134,8 +134,8 @@ function whereToLook(cli: Cli, startedAt: Date): void {
     '    group by 1, 2, 3, 4 order by 1, 2, 3, 4 limit 20"',
     '',
     'To connect with a client of your own: npm run -s nightferry -- sql --config config/demo.yaml',
-    'prints the psql command and keeps the server up. Then status, runs, submissions and rejected,',
-    'each with --config config/demo.yaml, say what happened.',
+    'prints the psql command and keeps the server up. Then status, runs, submissions, rejected, invalid,',
+    'parked and trace H-0001, each with --config config/demo.yaml, say what happened.',
   ]
   for (const line of lines) printLine(cli.stderr, line)
 }

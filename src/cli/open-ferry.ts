@@ -3,7 +3,7 @@ import { requireSettings } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
 import { createExchangeClient } from '../exchange/client.ts'
-import { startEngine } from '../jobs/engine.ts'
+import { type Engine, startEngine } from '../jobs/engine.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import type { Cli } from './cli.ts'
@@ -15,14 +15,49 @@ export type Ferry = { deps: Deps; database: OpenDatabase; logger: Logger; close(
 
 /** Everything that a process needs to carry rows: configuration checked, databases open, engine at work. */
 export async function openFerry(cli: Cli, config: Config): Promise<Ferry> {
+  const { engine, ...ferry } = await openIdleFerry(cli, config)
+  try {
+    await engine.work(ferry.deps, [nightlySync])
+    return ferry
+  } catch (error) {
+    await ferry.close()
+    throw error
+  }
+}
+
+/** The same, but the process works nothing off: it only asks others, or a later one, to look. */
+export async function openIdleFerry(cli: Cli, config: Config): Promise<Ferry & { engine: Engine }> {
+  const { deps, database, logger, close } = await openStages(cli, config)
+  try {
+    const engine = await startEngine(database.url, config, (error) =>
+      logger.error({ error: error.message }, 'queue_error'),
+    )
+    return {
+      deps: { ...deps, looks: engine.looks },
+      database,
+      logger,
+      engine,
+      close: async () => {
+        await engine.stop()
+        await close()
+      },
+    }
+  } catch (error) {
+    // An embedded server that nobody releases would outlive this process.
+    await close()
+    throw error
+  }
+}
+
+/** What the stages of a run need, and no queue: for who only wants to know what they would do. */
+export async function openStages(
+  cli: Cli,
+  config: Config,
+): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'> }> {
   const required = requireSettings(config)
   const contract = readContract(cli, config)
   const logger = createLogger(cli.stderr, config.log.level, secretValues(config))
   const database = await openDatabase(cli, config)
-  const opened: (() => Promise<void>)[] = [() => database.close()]
-  const close = async () => {
-    for (const end of opened.reverse()) await end()
-  }
   try {
     const exchange = createExchangeClient({
       baseUrl: required.baseUrl,
@@ -36,27 +71,27 @@ export async function openFerry(cli: Cli, config: Config): Promise<Ferry> {
       maxAnswerBytes: config.exchange.maxAnswerBytes,
       logger,
     })
-    opened.push(() => exchange.close())
-    const engine = await startEngine(database.url, config, (error) =>
-      logger.error({ error: error.message }, 'queue_error'),
-    )
-    opened.push(() => engine.stop())
-    const deps: Deps = {
-      config,
-      required: { ...required, partnerUrl: await database.resolveUrl(required.partnerUrl) },
-      contract,
-      pool: database.pool,
-      db: database.db,
-      exchange,
-      looks: engine.looks,
+    const partnerUrl = await database.resolveUrl(required.partnerUrl)
+    return {
+      deps: {
+        config,
+        required: { ...required, partnerUrl },
+        contract,
+        pool: database.pool,
+        db: database.db,
+        exchange,
+        logger,
+        now: cli.now,
+      },
+      database,
       logger,
-      now: cli.now,
+      close: async () => {
+        await exchange.close()
+        await database.close()
+      },
     }
-    await engine.work(deps, [nightlySync])
-    return { deps, database, logger, close }
   } catch (error) {
-    // An embedded server that nobody releases would outlive this process.
-    await close()
+    await database.close()
     throw error
   }
 }

@@ -1,12 +1,18 @@
 import { Command } from 'commander'
+import { abandon } from './abandon.ts'
+import { adopt } from './adopt.ts'
+import { cancel } from './cancel.ts'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import { configPrint } from './config-print.ts'
 import { type ConformanceOptions, conformance } from './conformance.ts'
 import { addConformanceOptions } from './conformance-options.ts'
 import { type DemoOptions, demo } from './demo.ts'
+import { type ListOptions, listRows } from './list-rows.ts'
 import { migrate } from './migrate.ts'
 import { wholeNumber } from './option-values.ts'
-import { type RejectedOptions, rejected } from './rejected.ts'
+import { type PlanVerbOptions, plan } from './plan/plan.ts'
+import { type RetryOptions, retry } from './retry.ts'
+import { withFilterOptions } from './row-filter-options.ts'
 import { run } from './run.ts'
 import { type RunsOptions, runs } from './runs.ts'
 import { type SandboxOptions, sandbox } from './sandbox.ts'
@@ -15,6 +21,7 @@ import { serve } from './serve.ts'
 import { sql } from './sql.ts'
 import { status } from './status.ts'
 import { type SubmissionsOptions, submissions } from './submissions.ts'
+import { trace } from './trace/trace.ts'
 
 /** The command line: one verb per file; each ends with an exit code, which `done` is told. */
 export function createProgram(cli: Cli, version: string, done: (code: ExitCode) => void): Command {
@@ -47,6 +54,12 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
   verb('run', 'start a job, or go on with an interrupted run of it, and follow it')
     .argument('<job>', 'nightly-sync')
     .action(async (job: string, options: CommonOptions) => done(await run(cli, job, options)))
+  verb('plan', 'what a run would send, and why; sends nothing')
+    .option('--diff', 'what differs from what the service has accepted, row by row')
+    .option('--bodies [count]', 'the first bodies of each kind of request', wholeNumber(1, 100))
+    .option('--cached', 'judge by the reference data of the last run, without asking the service')
+    .option('--limit <count>', 'rows of each list', wholeNumber(1, 1_000_000), 20)
+    .action(async (options: PlanVerbOptions) => done(await plan(cli, options)))
   verb('status', 'the last run and the ledger at a glance').action(async (options: CommonOptions) =>
     done(await status(cli, options)),
   )
@@ -56,9 +69,37 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
   verb('submissions', 'the requests of a run')
     .option('--run <id>', 'which run (default: the last)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .action(async (options: SubmissionsOptions) => done(await submissions(cli, options)))
-  verb('rejected', 'rows that were refused, are invalid, or whose fate is unknown, with the reasons')
-    .option('--limit <count>', 'how many', wholeNumber(1, 1_000_000), 100)
-    .action(async (options: RejectedOptions) => done(await rejected(cli, options)))
+  const listed = {
+    rejected: 'rows that the service rejected, in its own words',
+    invalid: 'rows that cannot be right, and were not sent, with the reasons',
+    parked: 'rows that wait for another to be accepted, and why it is not',
+    unknown: 'rows whose fate nobody can tell; the next run sends them again',
+  } as const
+  for (const state of ['rejected', 'invalid', 'parked', 'unknown'] as const) {
+    withFilterOptions(verb(state, listed[state]), cli)
+      .option('--limit <count>', 'how many', wholeNumber(1, 10_000_000), 100)
+      .option('--csv', 'print CSV instead of text')
+      .action(async (options: ListOptions) => done(await listRows(cli, state, options)))
+  }
+  verb('trace', 'one hotel: what the partner has, how it travelled, what became of it, what came back')
+    .argument('<partner id>', "the hotel's id in the partner's database")
+    .action(async (partnerId: string, options: CommonOptions) => done(await trace(cli, partnerId, options)))
+  withFilterOptions(verb('retry', 'send rows again that the service rejected, once, with the next run'), cli)
+    .option('--all', 'every rejected row')
+    .option('--dry-run', 'say which and how many, and change nothing')
+    .option('--run', 'start a run at once, and follow it')
+    .action(async (options: RetryOptions) => done(await retry(cli, options)))
+  const submissionId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+  verb('abandon', 'give a submission up that waits for ever; its rows go out again with the next run')
+    .argument('<submission>', 'number of the submission', submissionId)
+    .action(async (id: number, options: CommonOptions) => done(await abandon(cli, id, options)))
+  verb('adopt', 'say which task an uncertain submission became')
+    .argument('<submission>', 'number of the submission', submissionId)
+    .argument('<correlation id>', 'of the task')
+    .action(async (id: number, task: string, options: CommonOptions) => done(await adopt(cli, id, task, options)))
+  verb('cancel', 'have the service cancel the task of a submission, if it has not begun')
+    .argument('<submission>', 'number of the submission', submissionId)
+    .action(async (id: number, options: CommonOptions) => done(await cancel(cli, id, options)))
   verb('sql', 'run a read-only query on the tables, or say how to connect')
     .argument('[query]', 'one statement; the views are found without their schema')
     .action(async (query: string | undefined, options: CommonOptions) => done(await sql(cli, query, options)))

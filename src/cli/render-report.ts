@@ -86,7 +86,7 @@ function took(from: Date | string | null, to: Date | string | null): string {
 function refused({ refused: rows }: RunReport): string {
   if (rows.length === 0) return ''
   const shown = rows.slice(0, refusedShown)
-  const more = rows.length > shown.length ? '\n… nightferry rejected shows all of them' : ''
+  const more = rows.length > shown.length ? '\n… nightferry rejected, invalid and unknown show all of them' : ''
   return `What was refused, and why\n${table(
     ['hotel', 'stream', 'by', 'reason'],
     shown.map((row) => [

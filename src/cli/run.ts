@@ -1,3 +1,4 @@
+import type { Config } from '../config/schema.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import { triggerRun } from '../jobs/trigger-run.ts'
 import type { RunReport } from '../pipeline/report/report.ts'
@@ -12,10 +13,7 @@ import { UsageError } from './usage-error.ts'
 /** `nightferry run <job>`: starts a job, or goes on with the run that was interrupted, and follows it to its end. */
 export async function run(cli: Cli, jobName: string, options: CommonOptions): Promise<ExitCode> {
   if (jobName !== nightlySync.name) throw new UsageError(`There is no job ${jobName}; there is ${nightlySync.name}`)
-  const config = readConfig(cli, options)
-  // Whoever follows a run reads how it gets on and why it failed; the same again as log lines would bury that.
-  const quiet = { ...config, log: { level: config.log.level === 'info' ? ('silent' as const) : config.log.level } }
-  const ferry = await openFerry(cli, quiet)
+  const ferry = await openFerry(cli, quietConfig(readConfig(cli, options)))
   try {
     const { code, document } = await runToEnd(cli, ferry, options.json === true)
     if (options.json) printJson(cli.stdout, document)
@@ -23,6 +21,11 @@ export async function run(cli: Cli, jobName: string, options: CommonOptions): Pr
   } finally {
     await ferry.close()
   }
+}
+
+/** Whoever follows a run reads how it gets on and why it failed; the same again as log lines would bury that. */
+export function quietConfig(config: Config): Config {
+  return { ...config, log: { level: config.log.level === 'info' ? 'silent' : config.log.level } }
 }
 
 /** How a run ended, and what is printed of it with `--json`. */

@@ -18,15 +18,17 @@ const spellings = [
 ]
 
 /** Types that list codes as a union of literals. */
-const unions = /(?:readonly code:|type HttpErrorCode =)((?:\s*\|?\s*'\w+')+)/g
+const unions =
+  /(?:readonly code:|type HttpErrorCode =|type ActionRefusedCode =)((?:\s*(?:\/\*\*[^\n]*\*\/\s*)?\|?\s*'\w+')+)/g
 
 describe('docs/errors.md', () => {
   const sandboxAnswers = section(page, 'What the sandbox answers')
   const reasonsToWithhold = section(page, 'Why nothing was removed')
   const reasonsToLeaveOut = section(page, 'Why a part of a page was left out')
+  const reasonsToWait = section(page, 'What parked rows wait for')
 
   test('lists exactly the error and outcome codes that the program writes', () => {
-    const listed = firstCells(without(page.text, sandboxAnswers, reasonsToWithhold, reasonsToLeaveOut))
+    const listed = firstCells(without(page.text, sandboxAnswers, reasonsToWithhold, reasonsToLeaveOut, reasonsToWait))
     const found = ours.filter(({ path }) => !path.startsWith('src/sandbox/')).flatMap(codesOf)
     const ofSandbox = ours
       .filter(({ path }) => path.startsWith('src/sandbox/'))
@@ -39,6 +41,12 @@ describe('docs/errors.md', () => {
     const found = literals(/type WithheldReason =((?:\s*\|?\s*'\w+')+)/.exec(text)?.[1] ?? '')
     expect(found).not.toEqual([])
     expect(sorted(firstCells(reasonsToWithhold))).toEqual(sorted(found))
+  })
+
+  test('lists exactly what parked rows can wait for', () => {
+    const states = union(the('src/db/ledger/parked-reason.ts').text, 'RequirementState')
+    expect(states).not.toEqual([])
+    expect(sorted(firstCells(reasonsToWait))).toEqual(sorted(states.map((state) => `requires_${state}`)))
   })
 
   test('lists exactly the reasons for which a part of a page is left out', () => {

@@ -1,7 +1,12 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
-import { withPageLock, withRunLock, withSubmissionLock } from '../../src/db/locks/advisory-lock.ts'
+import {
+  withPageLock,
+  withRunLock,
+  withSubmissionLock,
+  withSubmissionLockWaiting,
+} from '../../src/db/locks/advisory-lock.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let pool: pg.Pool
@@ -50,6 +55,37 @@ describe("a submission's lock", () => {
     await held
     await withSubmissionLock(otherProcess, 1, second)
     expect(second).toHaveBeenCalledOnce()
+  })
+
+  it('makes a person wait for the look at work, and passes over looks that come meanwhile', async () => {
+    const first = heldWork()
+    const second = heldWork()
+    const late = vi.fn(async () => {})
+    const held = withSubmissionLock(pool, 1, first.work)
+    await first.begun
+    const waiting = withSubmissionLockWaiting(otherProcess, 1, 60_000, second.work)
+    await vi.waitFor(async () => expect(await locks(false)).toHaveLength(1))
+    first.end()
+    await second.begun
+    expect(await withSubmissionLock(pool, 1, late)).toBe(false)
+    second.end()
+    expect(await waiting).toBe(true)
+    await held
+    expect(late).not.toHaveBeenCalled()
+    expect(await locks(true)).toEqual([])
+  })
+
+  it('is not waited for longer than said, and leaves the connection as it was', async () => {
+    const first = heldWork()
+    const second = vi.fn(async () => {})
+    const held = withSubmissionLock(pool, 1, first.work)
+    await first.begun
+    expect(await withSubmissionLockWaiting(otherProcess, 1, 50, second)).toBe(false)
+    expect(second).not.toHaveBeenCalled()
+    const { rows } = await otherProcess.query('show lock_timeout')
+    expect(rows).toEqual([{ lock_timeout: '0' }])
+    first.end()
+    await held
   })
 
   it('keeps nobody from another submission, page or run', async () => {

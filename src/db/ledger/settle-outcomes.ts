@@ -147,6 +147,11 @@ export async function applyOutcomes(trx: Transaction<Schema>, submissionId: numb
       and source_row.held_by = ${submissionId}`.execute(trx)
 }
 
+/** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
+export async function releaseUnsent(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await trx.updateTable('source_row').set({ held_by: null }).where('held_by', '=', submissionId).execute()
+}
+
 /** Stores which company each confirmed property stands for. */
 export async function storeMappings(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`

@@ -17,6 +17,19 @@ export function withSubmissionLock(
   return withLock(pool, lockClass.submission, submissionId, 'try', work)
 }
 
+/**
+ * The same for a person, who waits until the look at work is done.
+ * @returns false when it was not done within `waitMs`.
+ */
+export function withSubmissionLockWaiting(
+  pool: pg.Pool,
+  submissionId: number,
+  waitMs: number,
+  work: () => Promise<void>,
+): Promise<boolean> {
+  return withLock(pool, lockClass.submission, submissionId, { waitMs }, work)
+}
+
 /** The same for a page. */
 export function withPageLock(pool: pg.Pool, pageId: number, work: () => Promise<void>): Promise<boolean> {
   return withLock(pool, lockClass.page, pageId, 'try', work)
@@ -27,11 +40,13 @@ export async function withRunLock(pool: pg.Pool, runId: number, work: () => Prom
   await withLock(pool, lockClass.run, runId, 'wait', work)
 }
 
+type Patience = 'try' | 'wait' | { waitMs: number }
+
 async function withLock(
   pool: pg.Pool,
   group: number,
   id: number,
-  patience: 'try' | 'wait',
+  patience: Patience,
   work: (held: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
   const client = await pool.connect()
@@ -40,17 +55,9 @@ async function withLock(
   client.once('error', lose).once('end', lose)
   let broken = true
   try {
-    if (patience === 'wait') {
-      await client.query('select pg_advisory_lock($1, $2)', [group, id])
-    } else {
-      const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
-        group,
-        id,
-      ])
-      if (rows[0]?.locked !== true) {
-        broken = false
-        return false
-      }
+    if (!(await obtained(client, group, id, patience))) {
+      broken = false
+      return false
     }
     try {
       await work(lost.signal)
@@ -64,3 +71,31 @@ async function withLock(
     client.release(broken)
   }
 }
+
+async function obtained(client: pg.PoolClient, group: number, id: number, patience: Patience): Promise<boolean> {
+  if (patience === 'try') {
+    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
+      group,
+      id,
+    ])
+    return rows[0]?.locked === true
+  }
+  if (patience === 'wait') {
+    await client.query('select pg_advisory_lock($1, $2)', [group, id])
+    return true
+  }
+  // The limit belongs to the transaction, the lock to the connection: it stays when the transaction ends.
+  await client.query('begin')
+  try {
+    await client.query(`select set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.trunc(patience.waitMs))}ms`])
+    await client.query('select pg_advisory_lock($1, $2)', [group, id])
+    await client.query('commit')
+    return true
+  } catch (error) {
+    await client.query('rollback')
+    if ((error as { code?: unknown }).code === lockNotAvailable) return false
+    throw error
+  }
+}
+
+const lockNotAvailable = '55P03'

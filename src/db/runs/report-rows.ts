@@ -33,7 +33,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
       select distinct on (row_id) row_id, submission_row.outcome, submission_row.sent_hash
       from submission
       join submission_row using (submission_id)
-      where submission.run_id = ${runId} and submission.state <> 'abandoned'
+      -- What a person gave up was sent, and has its outcome; what a later run gave up was not.
+      where submission.run_id = ${runId} and (submission.state <> 'abandoned' or submission_row.outcome is not null)
       order by row_id, submission_id desc
     ),
     -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.

@@ -1,3 +1,4 @@
+import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
 import type { ReferenceDataTable } from './reference-data.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
@@ -17,4 +18,6 @@ export type Schema = CalculatorsSchema & {
   mapping: MappingTable
   reference_data: ReferenceDataTable
   search_page: SearchPageTable
+  action: ActionTable
+  row_change: RowChangeTable
 }

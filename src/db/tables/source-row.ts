@@ -29,6 +29,8 @@ export type SourceRowTable = {
   outcome_submission: number | null
   outcome_at: Date | null
   accepted_at: Date | null
+  /** The retry that asks for a row which was rejected to be sent again; cleared as the next run begins. */
+  retry_action: number | null
   first_seen_at: Generated<Date>
   changed_at: Generated<Date>
 }

@@ -9,7 +9,7 @@ import { moveSubmission } from './move-submission.ts'
 import { loadReferenceIndex } from './reference-index.ts'
 
 const compress = promisify(gzip)
-const decompress = promisify(gunzip)
+export const decompress = promisify(gunzip)
 
 /**
  * Stores the exact payload and the intent to send it, before a byte leaves. A second attempt sends the same payload.
@@ -43,7 +43,8 @@ export async function beginSending(deps: Deps, submission: Submission): Promise<
     })
 }
 
-async function writeBody(deps: Deps, submission: Submission): Promise<string> {
+/** What a submission says, as it would be sent now. */
+export async function writeBody(deps: Deps, submission: Submission): Promise<string> {
   const { contract, config, required } = deps
   if (submission.kind === searchKind) {
     const names = contract.names.calculatorsSearch

@@ -11,7 +11,7 @@ import { moveSubmission } from './move-submission.ts'
 import { unauthorized } from './send.ts'
 
 /** How far the service's clock may lag behind ours, in milliseconds. Too little could overlook our own task. */
-const clockSkewMs = 300_000
+export const clockSkewMs = 300_000
 
 /**
  * Decides what becomes of a POST whose answer was lost. While a task that may be ours is unfinished, nothing is

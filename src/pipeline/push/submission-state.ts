@@ -20,6 +20,8 @@ export type SubmissionEvent =
   | 'task_unknown'
   /** Outcomes are stored. */
   | 'settled'
+  /** A person says which task the lost answer belongs to. */
+  | 'adopted'
   /** A person, or the run that replaced the submission's own, gave it up. */
   | 'abandoned'
 
@@ -29,10 +31,14 @@ export type SubmissionEvent =
  *
  * - `planned`: its rows are held and nothing was sent. Left by `send_begun`.
  * - `sending`: the POST is or was under way. Whoever finds it here without its sender knows that the answer is lost.
- * - `uncertain`: the service may or may not have a task. Left by a late answer, or once sending again is safe.
+ * - `uncertain`: the service may or may not have a task. Left by a late answer, once a person says which task it is, or
+ *   once sending again is safe.
  * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown.
  * - `terminal`: the task is stored as it came; outcomes are still to be read.
  * - `settled`, `refused`, `lost`, `abandoned`: the end; rows are released.
+ *
+ * A person can end every state that waits. Not `sending`: whoever holds the submission's lock and finds it there knows
+ * that the answer is lost, and says so first.
  */
 export function nextState(state: SubmissionState, event: SubmissionEvent): SubmissionState {
   switch (state) {
@@ -44,7 +50,7 @@ export function nextState(state: SubmissionState, event: SubmissionEvent): Submi
       if (event === 'refused') return 'refused'
       return event === 'answer_lost' ? 'uncertain' : state
     case 'uncertain':
-      if (event === 'accepted') return 'accepted'
+      if (event === 'accepted' || event === 'adopted') return 'accepted'
       if (event === 'cleared') return 'planned'
       return event === 'abandoned' ? 'abandoned' : state
     case 'accepted':

@@ -6,7 +6,7 @@ import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
 import { judge, type RunReport } from './report.ts'
 
-/** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`. */
+/** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
 const refusedListed = 50
 
 /** Draws up the report of a run, checks that its counts add up, and ends the run with it. */

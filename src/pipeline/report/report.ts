@@ -15,7 +15,7 @@ export type RunReport = {
   streams: StreamReport[]
   submissions: SubmissionReport[]
   searches: SearchReport[]
-  /** The first of the rows that something is wrong with; `nightferry rejected` shows all. */
+  /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */
   refused: RefusedRow[]
 }
 

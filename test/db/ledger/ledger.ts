@@ -124,7 +124,9 @@ export async function openLedger(): Promise<Ledger> {
         .where('row_key', '=', rowKey)
         .executeTakeFirstOrThrow(),
     clear: async () => {
-      await sql`truncate run, submission, source_row, mapping, reference_data, stream_watermark cascade`.execute(db)
+      await sql`truncate run, submission, source_row, row_change, mapping, reference_data, stream_watermark cascade`.execute(
+        db,
+      )
     },
     close: () => pool.end(),
   }

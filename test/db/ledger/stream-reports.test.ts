@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { countPending } from '../../../src/db/ledger/pending-rows.ts'
+import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
 import { refusedRows, streamReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
+import { retryRejected } from '../../../src/pipeline/actions/retry-rejected.ts'
 import { imbalances } from '../../../src/pipeline/report/report.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
@@ -52,6 +54,42 @@ async function report(stream: string, runId = run) {
 }
 
 describe('the report of a stream', () => {
+  it('counts what a person gave up as sent, and what a later run gave up as not sent', async () => {
+    await ledger.landChecked('properties', [property('given up'), property('never sent')])
+    await noteExtracted('properties')
+    await countPending(ledger.db, run)
+    const [first, second] = await ledger.plan(run, { ...mappingKind, maxRows: 1 })
+    await ledger.settleAll(first ?? 0, 'unknown', 'abandoned', false)
+    await ledger.inTransaction((trx) => releaseUnsent(trx, second ?? 0))
+    await ledger.db
+      .updateTable('submission')
+      .set({ state: 'abandoned' })
+      .where('submission_id', '=', second ?? 0)
+      .execute()
+    const [again] = await ledger.plan(run, { ...mappingKind, maxRows: 1 })
+    expect(await ledger.keysOf(again ?? 0), 'the run plans again what never left, and nothing else').toEqual([
+      'never sent',
+    ])
+    await ledger.settleAll(again ?? 0, 'confirmed')
+    expect(await report('properties')).toMatchObject({ pending: 2, sent: 2, unknown: 1, confirmed: 1 })
+  })
+
+  it('keeps its sums when a person asks for a retry while the run is under way', async () => {
+    await ledger.landChecked('properties', [property('withheld')])
+    await ledger.db
+      .updateTable('source_row')
+      .set((eb) => ({ refused_hash: eb.ref('desired_hash'), outcome: 'rejected' }))
+      .execute()
+    await noteExtracted('properties')
+    await countPending(ledger.db, run)
+    const actor = { user: 'anna', host: 'ferry1' }
+    expect(await retryRejected({ db: ledger.db, now: () => new Date() }, {}, actor)).toEqual([
+      { stream: 'properties', rows: 1 },
+    ])
+    expect(await ledger.plan(run, mappingKind), 'the run under way does not send it').toEqual([])
+    expect(await report('properties')).toMatchObject({ pending: 1, withheld: 1, sent: 0 })
+  })
+
   it('finds a place for every row that was pending', async () => {
     await ledger.landChecked('properties', [property('accepted'), property('accepted too')], true)
     await ledger.landChecked(

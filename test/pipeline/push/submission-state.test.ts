@@ -12,6 +12,7 @@ const events: SubmissionEvent[] = [
   'task_terminal',
   'task_unknown',
   'settled',
+  'adopted',
   'abandoned',
 ]
 
@@ -19,7 +20,7 @@ const events: SubmissionEvent[] = [
 const moves: Record<SubmissionState, Partial<Record<SubmissionEvent, SubmissionState>>> = {
   planned: { send_begun: 'sending', abandoned: 'abandoned' },
   sending: { accepted: 'accepted', not_sent: 'planned', refused: 'refused', answer_lost: 'uncertain' },
-  uncertain: { accepted: 'accepted', cleared: 'planned', abandoned: 'abandoned' },
+  uncertain: { accepted: 'accepted', adopted: 'accepted', cleared: 'planned', abandoned: 'abandoned' },
   accepted: { task_terminal: 'terminal', task_unknown: 'lost', abandoned: 'abandoned' },
   terminal: { settled: 'settled', abandoned: 'abandoned' },
   settled: {},
@@ -28,6 +29,7 @@ const moves: Record<SubmissionState, Partial<Record<SubmissionEvent, SubmissionS
   abandoned: {},
 }
 const states = Object.keys(moves) as SubmissionState[]
+const byOrder = (a: SubmissionState, b: SubmissionState) => states.indexOf(a) - states.indexOf(b)
 
 describe.each(states)('a submission that is %s', (state) => {
   it.each(events.map((event) => [event, moves[state][event] ?? state] as const))('at %s is %s', (event, next) => {
@@ -50,5 +52,14 @@ describe('the states', () => {
         ),
       )
     expect(towardsSending).toEqual(['not_sent', 'cleared'])
+  })
+
+  it('can be ended by a person wherever something is waited for, and nowhere else', () => {
+    const ended = states.filter((state) => nextState(state, 'abandoned') !== state)
+    expect(ended).toEqual(unfinishedStates.filter((state) => state !== 'sending').toSorted(byOrder))
+  })
+
+  it('take a task from a person only while the answer is lost', () => {
+    expect(states.filter((state) => nextState(state, 'adopted') !== state)).toEqual(['uncertain'])
   })
 })

@@ -1,0 +1,37 @@
+import { requirementsOf } from '../../config/requirements.ts'
+import type { Database } from '../../db/database.ts'
+import { tracePartner } from '../../db/trace/trace-partner.ts'
+import { likePartnerIds } from '../../db/trace/trace-service.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from '../cli.ts'
+import { UsageError } from '../usage-error.ts'
+import { withDatabase } from '../with-database.ts'
+import { renderTrace } from './render-trace.ts'
+import { rowGroups } from './row-groups.ts'
+import { headlines } from './trace-headlines.ts'
+
+/**
+ * `nightferry trace <partner id>`: one hotel, from the partner's database to the calculators that came back.
+ * @throws {UsageError} when nothing was ever read of such a hotel; exit code 2, as with everything misnamed.
+ */
+export async function trace(cli: Cli, partnerId: string, options: CommonOptions): Promise<ExitCode> {
+  return await withDatabase(cli, options, async ({ db }, config) => {
+    const found = await tracePartner(db, partnerId, requirementsOf(config))
+    if (found === null) throw await nobodyLike(db, partnerId)
+    const groups = rowGroups(found.rows)
+    if (options.json) {
+      const { partner_id, streams, company, submissions, actions } = found
+      const in_short = headlines(found, groups)
+      printJson(cli.stdout, { partner_id, in_short, streams, company, rows: groups, submissions, actions })
+    } else cli.stdout.write(renderTrace(found, groups))
+    return exitCodes.well
+  })
+}
+
+async function nobodyLike(db: Database, partnerId: string): Promise<UsageError> {
+  const { near, examples } = await likePartnerIds(db, partnerId)
+  const head = `Nothing was ever read of a hotel '${partnerId}'.`
+  if (near.length > 0) return new UsageError(`${head} Was ${near.join(' or ')} meant?`)
+  if (examples.length === 0)
+    return new UsageError(`${head} Nothing was read of any: nightferry run nightly-sync begins.`)
+  return new UsageError(`${head} Ids are those of the partner's database, such as ${examples.join(', ')}`)
+}

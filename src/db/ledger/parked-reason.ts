@@ -1,0 +1,34 @@
+/** Where what a parked row waits for stands; `missing`: the partner has no such row. */
+export type RequirementState = 'missing' | 'in_flight' | 'invalid' | 'rejected' | 'unknown' | 'pending'
+
+/** What a parked row waits for. */
+export type WaitsFor = {
+  /** The stream that is required. */
+  required: string
+  requirement_state: RequirementState
+  requirement_code: string | null
+  requirement_reason: string | null
+  requirement_held_by: number | null
+}
+
+/** Why a row is parked, and what would release it, in words. Pure. */
+export function parkedReason(waits: WaitsFor, partnerId: string): string {
+  const { required, requirement_state: state, requirement_code: code, requirement_reason: reason } = waits
+  const said = [code, reason].filter((part) => part !== null).join(': ')
+  switch (state) {
+    case 'missing':
+      return `it requires ${required} of ${partnerId}, and the partner's database has delivered none`
+    case 'in_flight':
+      return `its ${required} row is in submission ${waits.requirement_held_by}; it is released when that is accepted`
+    case 'invalid':
+      return `its ${required} row is invalid (${said}): mend that one`
+    case 'rejected':
+      return `its ${required} row was rejected by the service (${said}): mend that one, or retry it`
+    case 'unknown':
+      return `nobody knows what became of its ${required} row (${said}); the next run sends that one again`
+    case 'pending':
+      return `its ${required} row is pending; the next run sends that one first`
+    default:
+      return state satisfies never
+  }
+}

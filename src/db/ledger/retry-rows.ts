@@ -1,0 +1,76 @@
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { Schema } from '../tables/schema.ts'
+import { passes, type RowFilter } from './row-filter.ts'
+
+export type RetryCounts = { stream: string; rows: number }
+
+/** Rejected as they are, and not asked about again yet: what a retry can mark. The query must call the row `row`. */
+function retryable(filter: RowFilter): RawBuilder<boolean> {
+  const told = { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` }
+  return sql<boolean>`(
+    row.accepted_hash is distinct from row.desired_hash
+    and row.refused_hash = row.desired_hash
+    and row.invalid_reason is null
+    and row.held_by is null
+    and row.retry_action is null
+    and ${passes(filter, told)})`
+}
+
+/** How many rows of each stream a retry would mark. */
+export async function countRetryable(db: Database, filter: RowFilter): Promise<RetryCounts[]> {
+  const { rows } = await sql<RetryCounts>`
+    select stream, count(*) as rows from source_row row where ${retryable(filter)} group by stream order by stream`.execute(
+    db,
+  )
+  return rows
+}
+
+/** Some of the rows that a retry would mark, oldest verdict first. */
+export async function retryableRows(
+  db: Database,
+  filter: RowFilter,
+  limit: number,
+): Promise<{ stream: string; partner_id: string; row_key: string; code: string | null; reason: string | null }[]> {
+  const { rows } = await sql<{
+    stream: string
+    partner_id: string
+    row_key: string
+    code: string | null
+    reason: string | null
+  }>`
+    select stream, partner_id, row_key, outcome_code as code, outcome_reason as reason
+    from source_row row
+    where ${retryable(filter)}
+    order by outcome_at, row_id
+    limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Marks rows that were rejected, to be sent again by the next run. */
+export async function markForRetry(
+  trx: Transaction<Schema>,
+  actionId: number,
+  filter: RowFilter,
+): Promise<RetryCounts[]> {
+  const { rows } = await sql<RetryCounts>`
+    with marked as (
+      update source_row row set retry_action = ${actionId} where ${retryable(filter)} returning stream
+    )
+    select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
+  return rows
+}
+
+/**
+ * Makes ready what people asked to have sent again, once: a row that is rejected again stays so. At the beginning of a
+ * run, because one that is under way has counted its rows already.
+ * @returns how many rows.
+ */
+export async function releaseRetries(db: Database): Promise<number> {
+  const { rows } = await sql<{ rows: number }>`
+    with released as (
+      update source_row set refused_hash = null, retry_action = null where retry_action is not null returning 1
+    )
+    select count(*) as rows from released`.execute(db)
+  return rows[0]?.rows ?? 0
+}

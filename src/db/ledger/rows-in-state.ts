@@ -1,0 +1,71 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Database } from '../database.ts'
+import { parkedReason } from './parked-reason.ts'
+import type { Requires } from './requirement.ts'
+import { passes, type RowFilter } from './row-filter.ts'
+import { type RowState, rowState } from './row-state.ts'
+import { type MaybeWaits, waitingOn, waitsFor } from './waits-for.ts'
+
+/** The states that need a person, each with a verb of its own. */
+export type ListedState = Extract<RowState, 'rejected' | 'invalid' | 'parked' | 'unknown'>
+
+export type ListedRow = {
+  stream: string
+  partner_id: string
+  row_key: string
+  content: Record<string, unknown>
+  code: string | null
+  reason: string
+  /** Since when the row is in this state. */
+  at: Date
+  submission_id: number | null
+  correlation_id: string | null
+  task_status: string | null
+  /** A retry was asked for: the next run sends the row again. */
+  retry_asked: boolean
+  /** Rejected with its request as a whole, so that the next run sends it again by itself. */
+  sent_again: boolean
+}
+
+type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits }
+
+/** Rows in one state, newest first, with the reason in words that a person can act on. */
+export async function rowsInState(
+  db: Database,
+  state: ListedState,
+  requires: Requires,
+  filter: RowFilter,
+  limit: number,
+): Promise<ListedRow[]> {
+  const { code, reason, at } = told[state]
+  const { rows } = await sql<FoundRow>`
+    select row.stream, row.partner_id, row.row_key, row.content, ${code} as code, ${reason} as reason, ${at} as at,
+           submission.submission_id, submission.correlation_id, submission.task_status,
+           row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
+           to_jsonb(waits) as waits
+    from source_row row
+    left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')
+    left join lateral ${waitsFor(requires)} waits on ${state} = 'parked'
+    where row.accepted_hash is distinct from row.desired_hash
+      and ${rowState(requires)} = ${state}
+      and ${passes(filter, told[state])}
+    order by at desc, row.row_id
+    limit ${limit}`.execute(db)
+  return rows.map(({ waits, ...row }) => {
+    const requirement = waitingOn(waits)
+    if (requirement !== null) return { ...row, reason: parkedReason(requirement, row.partner_id) }
+    return { ...row, reason: row.reason ?? 'the service gives no reason' }
+  })
+}
+
+/** Where each state's code, words and moment stand. */
+const told: Record<ListedState, { code: RawBuilder<unknown>; reason: RawBuilder<unknown>; at: RawBuilder<unknown> }> = {
+  rejected: { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` },
+  unknown: { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` },
+  invalid: { code: sql`null::text`, reason: sql`row.invalid_reason`, at: sql`row.changed_at` },
+  parked: {
+    code: sql`'requires_' || waits.requirement_state`,
+    reason: sql`concat_ws(' ', waits.required, waits.requirement_code, waits.requirement_reason)`,
+    at: sql`row.changed_at`,
+  },
+}

@@ -1,0 +1,35 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { RequirementState, WaitsFor } from './parked-reason.ts'
+import type { Requires } from './requirement.ts'
+
+/** The fragment's columns as JSON; all null, or null as a whole, where a row waits for nothing. */
+export type MaybeWaits = { [K in keyof WaitsFor]: WaitsFor[K] | null } | null
+
+/** The first requirement of a row, which the query must call `row`, that is not met, and where it stands. */
+export function waitsFor(requires: Requires): RawBuilder<unknown> {
+  const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
+  const state: RawBuilder<RequirementState> = sql`case
+    when needed.row_id is null then 'missing'
+    when needed.held_by is not null then 'in_flight'
+    when needed.invalid_reason is not null then 'invalid'
+    when needed.refused_hash = needed.desired_hash then 'rejected'
+    when needed.outcome = 'unknown' then 'unknown'
+    else 'pending' end`
+  return sql`(
+    select requirement.required, ${state} as requirement_state, needed.outcome_code as requirement_code,
+           coalesce(needed.invalid_reason, needed.outcome_reason) as requirement_reason,
+           needed.held_by as requirement_held_by
+    from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
+    left join source_row needed
+      on needed.stream = requirement.required and needed.partner_id = row.partner_id
+    where requirement.stream = row.stream
+      and (needed.row_id is null or needed.accepted_hash is distinct from needed.desired_hash)
+    order by needed.row_id nulls first
+    limit 1)`
+}
+
+/** What a row waits for, read from the fragment's columns. */
+export function waitingOn(waits: MaybeWaits): WaitsFor | null {
+  if (waits === null || waits.required === null || waits.requirement_state === null) return null
+  return { ...waits, required: waits.required, requirement_state: waits.requirement_state }
+}

@@ -1,0 +1,70 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { Schema } from '../tables/schema.ts'
+
+/** Why a row would be sent. */
+export type WhySent =
+  | 'new'
+  | 'changed'
+  | 'changed since it was rejected'
+  | 'its fate was unknown'
+  | 'its request was refused as a whole'
+  | 'retried'
+  | 'asked about again'
+  | 'sent again, for the answer was lost'
+
+export type PlannedStream = { stream: string; why: WhySent; rows: number }
+
+export type PlannedRequest = {
+  submission_id: number
+  kind: string
+  partition: string
+  rows: number
+  streams: PlannedStream[]
+}
+
+/** Remembers which rows people want sent again, before the beginning of the run forgets it. */
+export async function rememberRetries(db: Database): Promise<void> {
+  await sql`create temp table planned_retry as select row_id from source_row where retry_action is not null`.execute(db)
+}
+
+/** The requests that are planned in a shadow, with what they carry and why. */
+export async function plannedRequests(db: Database, runId: number): Promise<PlannedRequest[]> {
+  const { rows } = await sql<PlannedRequest>`
+    with carried as (
+      select submission_id, row.stream, count(*) as rows,
+             case when submission.payload is not null then 'sent again, for the answer was lost'
+                  when exists (select from planned_retry where planned_retry.row_id = row.row_id) then 'retried'
+                  when row.refused_hash = row.desired_hash then 'asked about again'
+                  when row.refused_hash is not null then 'changed since it was rejected'
+                  when row.outcome = 'unknown' then 'its fate was unknown'
+                  when row.outcome = 'rejected' then 'its request was refused as a whole'
+                  when row.accepted_hash is not null then 'changed'
+                  else 'new' end as why
+      from submission
+      join submission_row using (submission_id)
+      join source_row row using (row_id)
+      where submission.run_id = ${runId} and submission.state = 'planned'
+      group by 1, 2, 4
+    )
+    select submission_id, kind, partition, row_count as rows, streams
+    from submission
+    join (
+      select submission_id, jsonb_agg(jsonb_build_object('stream', stream, 'why', why, 'rows', rows)
+                                      order by stream, why) as streams
+      from carried group by submission_id
+    ) told using (submission_id)
+    order by submission_id`.execute(db)
+  return rows
+}
+
+/** Supposes that the service takes everything that is planned, so that what waits for it can be planned. */
+export async function supposeAccepted(trx: Transaction<Schema>, runId: number): Promise<void> {
+  await sql`
+    update source_row set accepted_hash = desired_hash, held_by = null
+    from submission
+    where submission.submission_id = held_by and submission.run_id = ${runId} and submission.state = 'planned'`.execute(
+    trx,
+  )
+  await sql`update submission set state = 'settled' where run_id = ${runId} and state = 'planned'`.execute(trx)
+}

@@ -1,0 +1,36 @@
+import type { Database } from '../database.ts'
+import type { Requires } from '../ledger/requirement.ts'
+import { type TracedRow, traceRows } from './trace-rows.ts'
+import { type TracedAction, type TracedCompany, traceActions, traceCompany } from './trace-service.ts'
+import { type TracedStream, traceStreams } from './trace-streams.ts'
+import { type TracedSubmission, traceSubmissions } from './trace-submissions.ts'
+
+/** Everything that is known of one hotel. */
+export type PartnerTrace = {
+  partner_id: string
+  streams: TracedStream[]
+  company: TracedCompany | null
+  rows: TracedRow[]
+  submissions: TracedSubmission[]
+  actions: TracedAction[]
+}
+
+/** Follows one hotel from the partner's database to the calculators that came back, as of one moment. Null: unknown. */
+export async function tracePartner(db: Database, partnerId: string, requires: Requires): Promise<PartnerTrace | null> {
+  return await db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      const streams = await traceStreams(trx, partnerId)
+      if (streams.length === 0) return null
+      return {
+        partner_id: partnerId,
+        streams,
+        company: await traceCompany(trx, partnerId),
+        rows: await traceRows(trx, partnerId, requires),
+        submissions: await traceSubmissions(trx, partnerId),
+        actions: await traceActions(trx, partnerId),
+      }
+    })
+}

@@ -1,0 +1,65 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+import { parkedReason } from '../ledger/parked-reason.ts'
+import type { Requires } from '../ledger/requirement.ts'
+import { type RowState, rowState } from '../ledger/row-state.ts'
+import { type MaybeWaits, waitingOn, waitsFor } from '../ledger/waits-for.ts'
+import type { OutcomeName } from '../tables/source-row.ts'
+
+/** What a row said before, and until when. */
+export type PastContent = { until: string; content: Record<string, unknown>; was_accepted: boolean }
+
+export type TracedRow = {
+  stream: string
+  row_key: string
+  content: Record<string, unknown>
+  state: RowState
+  /** How certain the last outcome is; null before the first. */
+  outcome: OutcomeName | null
+  code: string | null
+  reason: string | null
+  /** The submission that holds the row, or else the one that its outcome is from. */
+  submission_id: number | null
+  first_seen_at: Date
+  changed_at: Date
+  accepted_at: Date | null
+  outcome_at: Date | null
+  retry_asked_by: string | null
+  retry_asked_at: Date | null
+  /** Oldest first. */
+  past: PastContent[]
+}
+
+type FoundRow = TracedRow & { waits: MaybeWaits }
+
+/** Every row of one hotel with its state, the reason for it, and what it said before. */
+export async function traceRows(db: Database, partnerId: string, requires: Requires): Promise<TracedRow[]> {
+  const { rows } = await sql<FoundRow>`
+    select stated.stream, stated.row_key, stated.content, stated.state, stated.outcome,
+           case when state in ('rejected', 'unknown') then outcome_code end as code,
+           case when state = 'invalid' then invalid_reason
+                when state in ('rejected', 'unknown') then outcome_reason end as reason,
+           coalesce(held_by, outcome_submission) as submission_id,
+           first_seen_at, changed_at, accepted_at, outcome_at,
+           action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
+           stated.waits, past.past
+    from (
+      select row.*, ${rowState(requires)} as state, to_jsonb(waits) as waits
+      from source_row row
+      left join lateral ${waitsFor(requires)} waits on true
+      where row.partner_id = ${partnerId}
+    ) stated
+    left join action on action.action_id = stated.retry_action
+    cross join lateral (
+      select coalesce(jsonb_agg(jsonb_build_object(
+               'until', row_change.changed_at, 'content', content_before,
+               'was_accepted', hash_before = stated.accepted_hash) order by row_change.changed_at), '[]') as past
+      from row_change where row_change.row_id = stated.row_id
+    ) past
+    order by stated.stream, stated.row_id`.execute(db)
+  return rows.map(({ waits, ...row }) => {
+    const requirement = row.state === 'parked' ? waitingOn(waits) : null
+    if (requirement === null) return row
+    return { ...row, code: `requires_${requirement.requirement_state}`, reason: parkedReason(requirement, partnerId) }
+  })
+}

@@ -1,0 +1,48 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+import type { SubmissionState } from '../tables/submission.ts'
+
+export type TracedSubmission = {
+  submission_id: number
+  run_id: number
+  kind: string
+  state: SubmissionState
+  correlation_id: string | null
+  task_status: string | null
+  /** Of this hotel; the request may have carried others. */
+  rows: number
+  confirmed: number
+  inferred: number
+  rejected: number
+  unknown: number
+  attempts: number
+  /** POSTs made again because an answer was lost. */
+  repeats: number
+  error_code: string | null
+  error_message: string | null
+  planned_at: Date
+  attempted_at: Date | null
+  accepted_at: Date | null
+  terminal_at: Date | null
+  settled_at: Date | null
+}
+
+/** Every submission that carried a row of one hotel, in the order in which they were planned. */
+export async function traceSubmissions(db: Database, partnerId: string): Promise<TracedSubmission[]> {
+  const { rows } = await sql<TracedSubmission>`
+    select submission_id, run_id, kind, state, correlation_id, task_status, carried.*, attempts, repeats,
+           error_code, error_message, planned_at, attempted_at, submission.accepted_at, terminal_at, settled_at
+    from (
+      select submission_id as carrier, count(*) as rows,
+             count(*) filter (where submission_row.outcome = 'confirmed') as confirmed,
+             count(*) filter (where submission_row.outcome = 'inferred') as inferred,
+             count(*) filter (where submission_row.outcome = 'rejected') as rejected,
+             count(*) filter (where submission_row.outcome = 'unknown') as unknown
+      from source_row join submission_row using (row_id)
+      where partner_id = ${partnerId}
+      group by submission_id
+    ) carried
+    join submission on submission_id = carrier
+    order by submission_id`.execute(db)
+  return rows.map(({ carrier: _, ...row }: TracedSubmission & { carrier?: number }) => row)
+}

@@ -1,0 +1,62 @@
+import { type Actor, recordAction } from '../../db/actions/record-action.ts'
+import { applyOutcomes, releaseUnsent, sameOutcome } from '../../db/ledger/settle-outcomes.ts'
+import { storableText } from '../../db/storable.ts'
+import type { SubmissionState } from '../../db/tables/submission.ts'
+import type { Deps } from '../deps.ts'
+import { moveSubmission } from '../push/move-submission.ts'
+import { unfinishedStates } from '../push/submission-state.ts'
+import { ActionRefused } from './action-refused.ts'
+import { holdSubmission } from './hold-submission.ts'
+
+export type Abandoned = {
+  submission_id: number
+  kind: string
+  /** The state that it was given up in. */
+  was: SubmissionState
+  correlation_id: string | null
+  rows: number
+  /** False: nothing of it had left yet, so its rows have no outcome and are ready at once. */
+  sent: boolean
+}
+
+/**
+ * Gives a submission up that waits for something which will not come. What became of its rows is unknown: they are
+ * pending, and the next run sends them again; the run that waited goes on. Should the service work on the task after
+ * all, its end is not read any more, so whoever knows that it is stuck cancels it first.
+ *
+ * @throws {ActionRefused} `submission_state` when it has ended already.
+ */
+export async function abandonSubmission(deps: Deps, submissionId: number, actor: Actor): Promise<Abandoned> {
+  return await holdSubmission(deps, submissionId, async ({ kind, state: was, correlation_id, row_count, payload }) => {
+    const sent = payload !== null
+    const reason = storableText(`given up by ${actor.user} while it was ${was}`)
+    if (!unfinishedStates.includes(was)) {
+      throw new ActionRefused('submission_state', `Submission ${submissionId} is ${was}: nothing waits for it any more`)
+    }
+    await deps.db.transaction().execute(async (trx) => {
+      // We hold the lock, so whoever sent it is gone, and the answer with it.
+      if (was === 'sending') await moveSubmission(trx, submissionId, 'answer_lost', { uncertain_since: deps.now() })
+      const patch = { error_code: 'abandoned', error_message: reason, settled_at: deps.now() }
+      const moved = await moveSubmission(trx, submissionId, 'abandoned', patch)
+      if (moved === null) throw new Error(`submission ${submissionId} changed its state under its lock`)
+      if (sent) {
+        await sameOutcome(trx, submissionId, 'unknown', 'abandoned', reason)
+        await applyOutcomes(trx, submissionId, false)
+      } else {
+        await releaseUnsent(trx, submissionId)
+      }
+      await recordAction(trx, {
+        verb: 'abandon',
+        actor,
+        at: deps.now(),
+        submissionId,
+        correlationId: correlation_id,
+        rows: row_count,
+        result: `was ${was}`,
+      })
+      await deps.looks.atRun(trx, moved.runId)
+    })
+    deps.logger.warn({ submission_id: submissionId, correlation_id, was, rows: row_count }, 'submission_abandoned')
+    return { submission_id: submissionId, kind, was, correlation_id, rows: row_count, sent }
+  })
+}

@@ -1,0 +1,20 @@
+/** Why a person's action was not taken: nothing was changed. */
+export type ActionRefusedCode =
+  /** There is no such submission. */
+  | 'submission_unknown'
+  /** The submission is in no state in which the action means anything. */
+  | 'submission_state'
+  /** A look at the submission did not end while the action waited for it. */
+  | 'submission_busy'
+  /** The task that was named cannot be the submission's. */
+  | 'task_not_adoptable'
+
+/** An action that cannot be taken as things stand. The message says why, and what can be done instead. */
+export class ActionRefused extends Error {
+  readonly code: ActionRefusedCode
+
+  constructor(code: ActionRefusedCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}

@@ -1,0 +1,96 @@
+import { type Actor, recordAction } from '../../db/actions/record-action.ts'
+import type { Submission } from '../../db/tables/submission.ts'
+import type { Contract } from '../../exchange/contract.ts'
+import type { Task } from '../../exchange/task.ts'
+import type { Deps } from '../deps.ts'
+import { callSucceeded } from '../push/call-failed.ts'
+import { requestOf } from '../push/kinds.ts'
+import { moveSubmission } from '../push/move-submission.ts'
+import { clockSkewMs } from '../push/resolve-uncertain.ts'
+import { ActionRefused } from './action-refused.ts'
+import { holdSubmission } from './hold-submission.ts'
+
+export type Adopted = { submission_id: number; kind: string; correlation_id: string; task_status: string; rows: number }
+
+/**
+ * Takes a person's word for which task an uncertain submission became. From then on it is polled and settled like any
+ * other. The service is asked whether there is such a task, and of which request type.
+ *
+ * @throws {ActionRefused} `submission_state` when its answer is not lost, `task_not_adoptable` when the task cannot be
+ *   its own.
+ * @throws {HttpError} `exchange_not_found` when the service knows no such task.
+ */
+export async function adoptTask(
+  deps: Deps,
+  submissionId: number,
+  correlationId: string,
+  actor: Actor,
+): Promise<Adopted> {
+  return await holdSubmission(deps, submissionId, async (submission) => {
+    const { kind, state, row_count: rows } = submission
+    if (state !== 'uncertain' && state !== 'sending') throw notUncertain(submission)
+    const task = await deps.exchange.getTask(correlationId)
+    const why = whyNotItsTask(deps.contract, submission, task)
+    if (why !== null) throw new ActionRefused('task_not_adoptable', `${why}. Nothing was changed`)
+    await deps.db.transaction().execute(async (trx) => {
+      const owner = await trx
+        .selectFrom('submission')
+        .select('submission_id')
+        .where((eb) => eb(eb.fn('lower', ['correlation_id']), '=', task.correlationId.toLowerCase()))
+        .executeTakeFirst()
+      if (owner !== undefined) {
+        throw new ActionRefused(
+          'task_not_adoptable',
+          `Task ${task.correlationId} is that of submission ${owner.submission_id}. Nothing was changed`,
+        )
+      }
+      if (state === 'sending') await moveSubmission(trx, submissionId, 'answer_lost', { uncertain_since: deps.now() })
+      const patch = { ...callSucceeded, correlation_id: task.correlationId, accepted_at: deps.now() }
+      const moved = await moveSubmission(trx, submissionId, 'adopted', patch)
+      if (moved === null) throw new Error(`submission ${submissionId} changed its state under its lock`)
+      const result = `the task is ${task.status}`
+      await recordAction(trx, {
+        verb: 'adopt',
+        actor,
+        at: deps.now(),
+        submissionId,
+        correlationId: task.correlationId,
+        rows,
+        result,
+      })
+      await deps.looks.atSubmissions(trx, [submissionId])
+    })
+    deps.logger.warn({ submission_id: submissionId, correlation_id: task.correlationId }, 'task_adopted')
+    return { submission_id: submissionId, kind, correlation_id: task.correlationId, task_status: task.status, rows }
+  })
+}
+
+/**
+ * Why a task cannot be what a submission became, or null. Pure. Stricter than the search for candidates: what a person
+ * names wrongly would be read as the outcome of rows that it never carried.
+ */
+export function whyNotItsTask(contract: Contract, submission: Submission, task: Task): string | null {
+  const names = contract.taskNames[requestOf(submission.kind)]
+  const of = `Submission ${submission.submission_id} is of the kind ${submission.kind}`
+  if (task.requestType !== null && task.requestType !== names.requestType) {
+    const wanted = names.requestType === '' ? 'none' : names.requestType
+    return `${of}, whose tasks have the request type ${wanted}; task ${task.correlationId} has ${task.requestType}`
+  }
+  if (task.taskKind !== null && task.taskKind !== names.kind) {
+    return `${of}, whose tasks have the kind ${names.kind}; task ${task.correlationId} has ${task.taskKind}`
+  }
+  // The first attempt may be the one that arrived.
+  const earliest = submission.planned_at.getTime() - clockSkewMs
+  if (task.createdAt !== null && task.createdAt.getTime() < earliest) {
+    return `Task ${task.correlationId} was created at ${task.createdAt.toISOString()}, before submission ${submission.submission_id} was planned at ${submission.planned_at.toISOString()}`
+  }
+  return null
+}
+
+function notUncertain({ submission_id, state, correlation_id }: Submission): ActionRefused {
+  const why =
+    correlation_id === null
+      ? `Submission ${submission_id} is ${state}, not uncertain: no answer of it is lost`
+      : `Submission ${submission_id} is ${state}, and its task is ${correlation_id}`
+  return new ActionRefused('submission_state', why)
+}

@@ -1,0 +1,45 @@
+import { withSubmissionLockWaiting } from '../../db/locks/advisory-lock.ts'
+import type { Submission } from '../../db/tables/submission.ts'
+import type { Deps } from '../deps.ts'
+import { ActionRefused } from './action-refused.ts'
+
+/**
+ * Milliseconds that a person waits for the look at work, which may be waiting for the service. A call ends within
+ * `exchange.headersTimeoutMs`, a minute unless configured; a download may take longer, and then the person is told.
+ */
+const patienceMs = 75_000
+
+/**
+ * Runs a person's action under the lock that every look at the submission takes: no daemon sends, polls or settles it
+ * meanwhile.
+ * @throws {ActionRefused} `submission_unknown`, or `submission_busy` when a look does not end in time.
+ */
+export async function holdSubmission<T>(
+  { db, pool }: Pick<Deps, 'db' | 'pool'>,
+  submissionId: number,
+  work: (submission: Submission) => Promise<T>,
+): Promise<T> {
+  const done: { result: T }[] = []
+  const held = await withSubmissionLockWaiting(pool, submissionId, patienceMs, async () => {
+    const submission = await db
+      .selectFrom('submission')
+      .selectAll()
+      .where('submission_id', '=', submissionId)
+      .executeTakeFirst()
+    if (submission === undefined) {
+      throw new ActionRefused(
+        'submission_unknown',
+        `There is no submission ${submissionId}. nightferry submissions lists those of a run`,
+      )
+    }
+    done.push({ result: await work(submission) })
+  })
+  const [first] = done
+  if (!held || first === undefined) {
+    throw new ActionRefused(
+      'submission_busy',
+      `A process has been looking at submission ${submissionId} for ${patienceMs / 1000} seconds, as when the service is slow to answer. Nothing was changed; try again`,
+    )
+  }
+  return first.result
+}

@@ -1,0 +1,127 @@
+import { requirementsOf } from '../../config/requirements.ts'
+import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
+import { adoptUnfinished, insertRun, runningRun } from '../../db/runs/start-run.ts'
+import {
+  type PlannedRequest,
+  plannedRequests,
+  rememberRetries,
+  supposeAccepted,
+} from '../../db/shadow/planned-requests.ts'
+import {
+  countStates,
+  type PlannedRow,
+  plannedRows,
+  type StateCount,
+  type StreamRead,
+  streamsRead,
+} from '../../db/shadow/planned-rows.ts'
+import { withShadow } from '../../db/shadow/with-shadow.ts'
+import type { Run } from '../../db/tables/run.ts'
+import { extract } from '../delta/extract.ts'
+import type { Deps } from '../deps.ts'
+import type { Looks } from '../looks.ts'
+import { searchKind } from '../push/kinds.ts'
+import { planWave } from '../push/plan-wave.ts'
+import { preflight } from '../push/preflight.ts'
+import { type PlannedReference, planReference } from './plan-reference.ts'
+import { type PlannedBody, plannedBodies } from './planned-bodies.ts'
+
+export type PlanOptions = {
+  /** The job whose run is planned. */
+  job: string
+  /** Judge by the reference data of the last run, without asking the service. */
+  cached: boolean
+  /** Bodies to write, the first of each kind before others. */
+  bodies: number
+  /** Rows to list: of those that would be sent, and of each state that is not sent. */
+  rows: number
+}
+
+export type PlannedWave = { wave: number; requests: PlannedRequest[] }
+
+/** What a run would do, if the service took everything that is sent. */
+export type RunPlan = {
+  planned_at: Date
+  /** A run that is under way: what it holds is left to it. */
+  running: Pick<Run, 'run_id' | 'step'> | null
+  reference: PlannedReference
+  streams: StreamRead[]
+  waves: PlannedWave[]
+  /** Rows that would still not be sent, by stream and state. */
+  unsent: StateCount[]
+  invalid: ListedRow[]
+  parked: ListedRow[]
+  rejected: ListedRow[]
+  rows: PlannedRow[]
+  bodies: PlannedBody[]
+}
+
+/** Nobody looks at what is only planned. */
+const noLooks: Looks = { atRun: async () => {}, atSubmissions: async () => {}, atPages: async () => {} }
+
+/**
+ * Says what a run would send now, and why, and sends nothing. The stages of a run do their work on temporary copies of
+ * the ledger, and read the partner's database through a snapshot of their own. Each wave is supposed to be accepted, so
+ * that the rows which wait for it can be planned; a run may learn otherwise.
+ */
+export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): Promise<RunPlan> {
+  return await withShadow(deps.pool, async (shadow) => {
+    const shadowed: Deps = { ...deps, ...shadow, looks: noLooks }
+    const running = (await runningRun(shadow.db, options.job)) ?? null
+    const run = await beginRun(shadowed, options.job, running)
+    const reference = await planReference(shadowed, options.cached)
+    await extract(shadowed, run)
+    await rememberRetries(shadow.db)
+    await preflight(shadowed, run)
+    const streams = await streamsRead(shadow.db, run.run_id)
+    const sent = await planWaves(shadowed, run, options)
+
+    const requires = requirementsOf(deps.config)
+    const listed = (state: 'invalid' | 'parked' | 'rejected') =>
+      rowsInState(shadow.db, state, requires, {}, options.rows)
+    const states = await countStates(shadow.db, requires)
+    return {
+      planned_at: deps.now(),
+      running: running === null ? null : { run_id: running.run_id, step: running.step },
+      reference,
+      streams,
+      ...sent,
+      unsent: states.filter(({ state }) => state !== 'accepted'),
+      invalid: await listed('invalid'),
+      parked: await listed('parked'),
+      rejected: await listed('rejected'),
+    }
+  })
+}
+
+/** A run of the shadow. It takes over what runs before it left, unless one of them is still at work. */
+async function beginRun({ db, now }: Deps, job: string, running: Run | null): Promise<Run> {
+  return await db.transaction().execute(async (trx) => {
+    if (running !== null) {
+      await trx.updateTable('run').set({ state: 'failed' }).where('run_id', '=', running.run_id).execute()
+    }
+    const run = await insertRun(trx, { job, trigger: 'cli', scheduledFor: now(), firstStep: 'extract' })
+    if (run === null) throw new Error('a run of this very moment exists already')
+    if (running === null) await adoptUnfinished(trx, run.run_id, searchKind)
+    return run
+  })
+}
+
+async function planWaves(
+  deps: Deps,
+  run: Run,
+  options: PlanOptions,
+): Promise<Pick<RunPlan, 'waves' | 'rows' | 'bodies'>> {
+  const waves: PlannedWave[] = []
+  const rows: PlannedRow[] = []
+  const bodies: PlannedBody[] = []
+  for (;;) {
+    await planWave(deps, run)
+    const requests = await plannedRequests(deps.db, run.run_id)
+    if (requests.length === 0) return { waves, rows, bodies }
+    waves.push({ wave: waves.length + 1, requests })
+    rows.push(...(await plannedRows(deps.db, run.run_id, options.rows - rows.length)))
+    bodies.push(...(await plannedBodies(deps, requests, bodies, options.bodies)))
+    await deps.db.transaction().execute((trx) => supposeAccepted(trx, run.run_id))
+  }
+}

@@ -1,0 +1,174 @@
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
+import type { RunPlan } from '../../src/pipeline/plan/plan-run.ts'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { type Ended, nightferry, start, workingFolder } from './nightferry-process.ts'
+
+const hotels = 3
+const seed = 7
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld({ hotels, seed })
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+type Difference = { stream: string; partner_id: string; new: boolean; differences: { field: string; to: string }[] }
+type Plan = Omit<RunPlan, 'rows'> & { differences?: Difference[] }
+
+async function call(...args: string[]): Promise<Ended> {
+  await using folder = await workingFolder()
+  return await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
+}
+
+async function plan(...args: string[]): Promise<Plan> {
+  const { code, stdout, stderr } = await call('plan', '--json', ...args)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout) as Plan
+}
+
+async function night(): Promise<RunReport> {
+  return JSON.parse((await call('run', 'nightly-sync', '--json')).stdout) as RunReport
+}
+
+/** Rows by stream that a plan would send. */
+function planned({ waves }: Plan): Record<string, number> {
+  const sums: Record<string, number> = {}
+  for (const { stream, rows } of waves.flatMap((wave) => wave.requests.flatMap(({ streams }) => streams))) {
+    sums[stream] = (sums[stream] ?? 0) + rows
+  }
+  return sums
+}
+
+/** Rows by stream that a run has sent. */
+function sent({ streams }: RunReport): Record<string, number> {
+  return Object.fromEntries(streams.filter((s) => s.sent > 0).map((s) => [s.stream, s.sent]))
+}
+
+function counts({ unsent }: Plan, state: string): number {
+  return unsent.filter((count) => count.state === state).reduce((sum, { rows }) => sum + rows, 0)
+}
+
+/** A digest of every row of every table of ours, the queue's among them, and of where the sequences stand. */
+async function everything(): Promise<Record<string, string>> {
+  const { rows: tables } = await world.pool.query<{ name: string }>(
+    `select oid::regclass::text as name from pg_class
+     where relnamespace in (select oid from pg_namespace where nspname like 'nightferry%') and relkind = 'r'
+     union all select 'pg_sequences'`,
+  )
+  const digests: Record<string, string> = {}
+  for (const { name } of tables) {
+    const { rows } = await world.pool.query<{ digest: string }>(
+      `select md5(coalesce(string_agg(md5(t::text), '' order by t::text), '')) as digest from ${name} t`,
+    )
+    digests[name] = rows[0]?.digest ?? ''
+  }
+  return digests
+}
+
+test('before the first night says what that night sends, and leaves nothing behind', async () => {
+  await call('migrate')
+  const before = await everything()
+  const foreseen = await plan('--bodies')
+  expect(await everything()).toEqual(before)
+  expect(Object.keys(before).length).toBeGreaterThan(15)
+  const { rows } = await world.sandboxPool.query('select from sandbox.task')
+  expect(rows, 'the service has no task').toEqual([])
+
+  expect(foreseen).toMatchObject({ running: null, reference: { source: 'fetched' }, unsent: [], invalid: [] })
+  expect(foreseen.waves[0]?.requests).toMatchObject([
+    { kind: 'company_mappings', streams: [{ stream: 'properties', why: 'new', rows: 3 }] },
+  ])
+  const report = await night()
+  expect(planned(foreseen)).toEqual(sent(report))
+  expect(foreseen.streams.map(({ stream, read }) => [stream, read])).toEqual(
+    report.streams.map(({ stream, read }) => [stream, read]),
+  )
+  const kinds = (requests: readonly { kind: string }[]) => [...new Set(requests.map(({ kind }) => kind))].sort()
+  const ofRows = report.submissions.filter(({ rows: carried }) => carried > 0)
+  expect(kinds(foreseen.waves.flatMap(({ requests }) => requests))).toEqual(kinds(ofRows))
+  const { rows: bodies } = await world.pool.query<{ kind: string }>(
+    `select distinct kind from nightferry.submission where row_count > 0 order by kind`,
+  )
+  expect(foreseen.bodies.map(({ kind }) => kind).sort()).toEqual(bodies.map(({ kind }) => kind))
+})
+
+test('a body is what the run then sends, byte for byte', async () => {
+  await world.partnerPool.query(`update hotelier.hotel set street = 'Neue Straße 1' where code = 'H-0002'`)
+  const { bodies } = await plan('--bodies')
+  await night()
+  const { rows } = await world.pool.query<{ payload: Buffer }>(
+    `select payload from nightferry.submission where kind = 'company_mappings' order by submission_id desc limit 1`,
+  )
+  expect(bodies.map(({ body }) => body)).toEqual([gunzipSync(rows[0]?.payload ?? Buffer.alloc(0)).toString()])
+})
+
+let day: SecondNight
+
+test('after a day of changes says what differs, what is invalid and why, and what the next night sends', async () => {
+  day = await applySecondNight(world.partnerPool, { hotels, seed, asOf: new Date() })
+  const before = await everything()
+  const foreseen = await plan('--diff', '--cached', '--limit', '1000')
+  expect(await everything()).toEqual(before)
+  expect(foreseen.reference).toMatchObject({ source: 'cached', why_not_fetched: null })
+  expect(foreseen.invalid).toMatchObject([
+    { partner_id: day.invalidHere[0], reason: expect.stringContaining('is no number') },
+  ])
+  expect(counts(foreseen, 'invalid')).toBe(1)
+
+  const renamed = foreseen.differences?.find(
+    ({ stream, partner_id }) => stream === 'properties' && partner_id === day.renamed[0],
+  )
+  const { rows } = await world.partnerPool.query<{ name: string }>('select name from hotelier.hotel where code = $1', [
+    day.renamed[0],
+  ])
+  expect(renamed).toMatchObject({ new: false })
+  expect(renamed?.differences).toContainEqual(expect.objectContaining({ field: 'name', to: rows[0]?.name }))
+  const added = foreseen.differences?.find(({ partner_id }) => partner_id === day.added[0])
+  expect(added).toMatchObject({ new: true, differences: [] })
+
+  const report = await night()
+  expect(planned(foreseen)).toEqual(sent(report))
+})
+
+test('with nothing to send says so, and names what stays refused', async () => {
+  const foreseen = await plan()
+  expect(foreseen.waves).toEqual([])
+  expect(foreseen.rejected).toMatchObject([{ partner_id: day.refusedByService[0] }])
+  expect((await call('plan')).stdout).toMatch(/^Nothing would be sent\.$/m)
+})
+
+test('while a run is under way leaves to it what it holds, and disturbs nothing', async () => {
+  await using folder = await workingFolder()
+  await using slow = await startWorld({
+    hotels,
+    seed,
+    durations: { processing: { companyMappings: { baseMs: 600_000 } } },
+  })
+  const running = start(folder.path, ['run', 'nightly-sync', '--config', demoConfig], slow.environment())
+  try {
+    const state = async () =>
+      (await slow.pool.query<{ state: string }>('select state from nightferry.submission').catch(() => ({ rows: [] })))
+        .rows
+    await vi.waitFor(async () => expect(await state()).toEqual([{ state: 'accepted' }]), {
+      timeout: 30_000,
+      interval: 100,
+    })
+    const { code, stdout } = await nightferry(
+      folder.path,
+      ['plan', '--json', '--config', demoConfig],
+      slow.environment(),
+    )
+    expect(code).toBe(0)
+    const foreseen = JSON.parse(stdout) as Plan
+    expect(foreseen).toMatchObject({ running: { run_id: 1, step: 'push' }, waves: [] })
+    expect(counts(foreseen, 'in_flight')).toBe(3)
+    expect(foreseen.parked[0]?.reason).toMatch(/is in submission 1; it is released when that is accepted/)
+    expect(await state()).toEqual([{ state: 'accepted' }])
+  } finally {
+    running.child.kill('SIGKILL')
+    await running.ended
+  }
+})

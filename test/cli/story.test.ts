@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { PartnerTrace } from '../../src/db/trace/trace-partner.ts'
+import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
+
+const hotels = 3
+const seed = 7
+/** A hotel that the service cannot match: nothing of what is known of it is known there. */
+const stranger = 'H-0999'
+
+let world: World
+let day: SecondNight
+
+async function call(...args: string[]): Promise<Ended> {
+  await using folder = await workingFolder()
+  return await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
+}
+
+async function said(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await call(...args)
+  expect({ code, stderr }, args.join(' ')).toEqual({ code: 0, stderr: '' })
+  return stdout
+}
+
+async function json<T>(...args: string[]): Promise<T> {
+  return JSON.parse(await said(...args, '--json')) as T
+}
+
+type Listed = { state: string; stream: string; partner_id: string; code: string; reason: string; retry_asked: boolean }
+type Trace = Omit<PartnerTrace, 'rows'> & {
+  in_short: string[]
+  rows: { stream: string; state: string; outcome: string; reason: string; rows: { changes: object[] }[] }[]
+}
+
+async function night(): Promise<RunReport> {
+  const { stdout, stderr } = await call('run', 'nightly-sync', '--json')
+  expect(stdout, stderr).not.toBe('')
+  return JSON.parse(stdout) as RunReport
+}
+
+beforeAll(async () => {
+  world = await startWorld({ hotels, seed })
+  await night()
+  day = await applySecondNight(world.partnerPool, { hotels, seed, asOf: new Date() })
+  await world.partnerPool.query(
+    `insert into hotelier.hotel (hotel_id, code, name) values (999, $1, 'Nobody heard of it');`,
+    [stranger],
+  )
+  await world.partnerPool.query(
+    `insert into hotelier.calculation_setting (hotel_id, automatic_yearly_calculation, automatic_publishing)
+     values (999, true, false)`,
+  )
+  await night()
+})
+
+afterAll(() => world[Symbol.asyncDispose]())
+
+describe('trace', () => {
+  test('tells of a renamed hotel what it was called, how the name travelled, and that a result file confirms it', async () => {
+    const id = day.renamed[0] ?? ''
+    const story = await json<Trace>('trace', id)
+    const { rows } = await world.partnerPool.query<{ name: string }>(
+      'select name from hotelier.hotel where code = $1',
+      [id],
+    )
+    const property = story.rows.find(({ stream }) => stream === 'properties')
+    expect(property).toMatchObject({
+      state: 'accepted',
+      outcome: 'confirmed',
+      rows: [
+        {
+          changes: [
+            { differences: expect.arrayContaining([expect.objectContaining({ field: 'name', to: rows[0]?.name })]) },
+          ],
+        },
+      ],
+    })
+    const mappings = story.submissions.filter(({ kind }) => kind === 'company_mappings')
+    expect(mappings).toMatchObject([
+      { run_id: 1, state: 'settled', task_status: 'Success', confirmed: 1 },
+      { run_id: 2, state: 'settled', confirmed: 1 },
+    ])
+    const text = await said('trace', id)
+    expect(text).toContain(`'${rows[0]?.name}'`)
+    for (const { correlation_id } of mappings) expect(text).toContain(correlation_id)
+    expect(text).toMatch(/properties, 1 row: accepted since .*confirmed by a result file/)
+  })
+
+  test('is read from top to bottom: what there is, the mapping, the rows, the requests, what came back', async () => {
+    const text = await said('trace', day.renamed[0] ?? '')
+    const heads = [
+      'Hotel H-',
+      "What the partner's database has",
+      'What changed there',
+      'Its mapping',
+      'What became of each row',
+      'How it travelled',
+      'What came back',
+    ]
+    const places = heads.map((head) => text.indexOf(`${head}`))
+    expect(places).toEqual(places.toSorted((a, b) => a - b))
+    expect(places).not.toContain(-1)
+  })
+
+  test('tells of a refused hotel which value the service refused, and in its own words', async () => {
+    const id = day.refusedByService[0] ?? ''
+    const story = await json<Trace>('trace', id)
+    const [refused] = await json<Listed[]>('rejected', '--partner-id', id, '--stream', 'framework_answers')
+    expect(story.rows).toContainEqual(
+      expect.objectContaining({ stream: 'framework_answers', state: 'rejected', reason: refused?.reason }),
+    )
+    expect(refused?.reason).toMatch(/outside the range/)
+    expect(await said('trace', id)).toContain(refused?.reason)
+  })
+
+  test('tells of a hotel that waits which mapping it waits for, and why that is not there', async () => {
+    const { in_short, company, rows } = await json<Trace>('trace', stranger)
+    expect(company).toBeNull()
+    expect(in_short[0]).toBe('0 of 2 rows are accepted.')
+    expect(rows).toMatchObject([
+      { stream: 'properties', state: 'rejected', code: 'NotFound' },
+      { stream: 'calculator_settings', state: 'parked', code: 'requires_rejected' },
+    ])
+    expect(rows[1]?.reason).toMatch(/^its properties row was rejected by the service \(NotFound: /)
+    const text = await said('trace', stranger)
+    expect(text).toMatch(/Its mapping\n {2}none, and 1 row waits for it: rejected by the service since /)
+    expect(text).toMatch(/Nothing: it is not mapped\./)
+  })
+
+  test('counts the calculators that came back as the views have them', async () => {
+    const id = day.renamed[0] ?? ''
+    const { company } = await json<Trace>('trace', id)
+    const { rows } = await world.pool.query<{ count: number }>(
+      `select count(*) as count from nightferry.calculators join nightferry.companies using (company_id)
+       where partner_id = $1 and calculators.removed_at is null`,
+      [id],
+    )
+    expect(company?.calculators).toBe(rows[0]?.count)
+    expect(company?.calculators).toBeGreaterThan(0)
+  })
+
+  test.each([
+    ['H-4711', /Nothing was ever read of a hotel 'H-4711'\. Ids are .* such as H-0001, H-0002/],
+    ['h-0001', /Was H-0001 meant\?/],
+    ["'; drop table run; --", /Nothing was ever read of a hotel ''; drop table run; --'/],
+  ])('of the unknown id %s says what ids look like, and exits 2', async (id, words) => {
+    const { code, stdout, stderr } = await call('trace', id)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(words)
+  })
+})
+
+describe('rejected, invalid, parked and unknown', () => {
+  test('each list the rows in that state and no others', async () => {
+    const listed = await Promise.all(['rejected', 'invalid', 'parked', 'unknown'].map((verb) => json<Listed[]>(verb)))
+    expect(
+      listed.map((rows) => rows.map(({ state, stream, partner_id }) => `${state} ${stream} ${partner_id}`).sort()),
+    ).toEqual([
+      [`rejected framework_answers ${day.refusedByService[0]}`, `rejected properties ${stranger}`],
+      [`invalid framework_answers ${day.invalidHere[0]}`],
+      [`parked calculator_settings ${stranger}`],
+      [],
+    ])
+  })
+
+  test('are narrowed down by the options together', async () => {
+    const narrow = ['--stream', 'properties', '--partner-id', stranger, '--since', '1h', '--reason', 'notfound']
+    expect(await json<Listed[]>('rejected', ...narrow)).toHaveLength(1)
+    expect(await json<Listed[]>('rejected', ...narrow, '--since', '2100-01-01')).toHaveLength(0)
+    expect(await json<Listed[]>('rejected', '--limit', '1')).toHaveLength(1)
+  })
+
+  test('--csv has a line per row, under the names of its columns', async () => {
+    const [head, ...lines] = (await said('rejected', '--csv')).split('\r\n')
+    expect(head).toBe('partner_id,stream,row_key,row,code,reason,submission_id,correlation_id,at,retry_asked')
+    expect(lines).toHaveLength(3)
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${stranger},properties,`)))
+  })
+
+  test.each([
+    [['rejected', '--stream', 'propertys'], /There is no stream propertys; there are properties, /],
+    [['rejected', '--since', 'yesterday'], /A time is wanted, such as 12h/],
+    [['parked', '--csv', '--json'], /choose one/],
+    [['retry'], /Say which rows/],
+    [['retry', '--all', '--dry-run', '--run'], /choose one/],
+  ])('%j is a usage error', async (args, words) => {
+    const { code, stdout, stderr } = await call(...args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(words)
+  })
+})
+
+describe('retry', () => {
+  const actions = async () =>
+    (await world.pool.query('select * from nightferry.actions order by action_id')).rows as object[]
+
+  test('--dry-run says how many and which, and changes nothing', async () => {
+    const { total, streams, rows } = await json<{ total: number; streams: object[]; rows: object[] }>(
+      'retry',
+      '--all',
+      '--dry-run',
+    )
+    expect({ total, streams }).toEqual({
+      total: 2,
+      streams: [
+        { stream: 'framework_answers', rows: 1 },
+        { stream: 'properties', rows: 1 },
+      ],
+    })
+    expect(rows).toHaveLength(2)
+    expect((await json<Listed[]>('rejected')).map(({ retry_asked }) => retry_asked)).toEqual([false, false])
+    expect(await actions()).toEqual([])
+  })
+
+  test('sends what is marked once with the next run, and not again when it is rejected again', async () => {
+    const id = day.refusedByService[0] ?? ''
+    const { total } = await json<{ total: number }>('retry', '--partner-id', id, '--reason', 'outside the range')
+    expect(total).toBe(1)
+    expect(await actions()).toEqual([
+      expect.objectContaining({ verb: 'retry', rows: 1, asked: { partnerId: id, reason: 'outside the range' } }),
+    ])
+    expect((await actions())[0]).toHaveProperty('acted_by', expect.stringMatching(/./))
+    expect(await said('rejected', '--partner-id', id)).toContain('retried by the next run')
+    expect((await json<{ total: number }>('retry', '--partner-id', id)).total, 'a second time marks nothing').toBe(0)
+    expect(await actions()).toHaveLength(1)
+
+    const sentOf = ({ streams }: RunReport) => streams.find(({ stream }) => stream === 'framework_answers')
+    expect(sentOf(await night())).toMatchObject({ pending: 2, sent: 1, rejected: 1, withheld: 0, invalid: 1 })
+    expect(sentOf(await night())).toMatchObject({ pending: 2, sent: 0, withheld: 1, invalid: 1 })
+    const { submissions } = await json<Trace>('trace', id)
+    const refusals = submissions.filter(({ rejected }) => rejected > 0)
+    expect(refusals.map(({ run_id }) => run_id)).toEqual([2, 3])
+  })
+
+  test('--run sends at once, and exits as a run does', async () => {
+    const id = day.refusedByService[0] ?? ''
+    const { code, stdout } = await call('retry', '--partner-id', id, '--run', '--json')
+    expect(code).toBe(3)
+    const { total, run } = JSON.parse(stdout) as { total: number; run: RunReport }
+    expect(total).toBe(1)
+    expect(run.streams.find(({ stream }) => stream === 'framework_answers')).toMatchObject({ sent: 1, rejected: 1 })
+  })
+})

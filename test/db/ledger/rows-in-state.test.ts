@@ -1,0 +1,144 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { recordAction } from '../../../src/db/actions/record-action.ts'
+import { countRetryable, markForRetry, releaseRetries } from '../../../src/db/ledger/retry-rows.ts'
+import type { RowFilter } from '../../../src/db/ledger/row-filter.ts'
+import { type ListedState, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+
+const requires = { calculator_settings: ['properties'], framework_answers: ['properties'] }
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger.close())
+beforeEach(async () => {
+  await ledger.clear()
+  const property = (partner_id: string) => ({ partner_id, content: { name: partner_id } })
+  const answer = (partner_id: string) => ({
+    partner_id,
+    row_key: `${partner_id} answer`,
+    content: { value: partner_id },
+  })
+  await ledger.landChecked('properties', [property('good')], true)
+  await ledger.landChecked('properties', [property('refused'), property('bad'), property('lost'), property('whole')])
+  await ledger.landChecked('framework_answers', ['good', 'refused', 'bad', 'lost', 'nobody'].map(answer))
+  await outcome('refused', 'rejected', 'NotFound', 'No company like that', true)
+  await outcome('lost', 'unknown', 'task_lost', 'the service no longer knows the task', false)
+  await outcome('whole', 'rejected', 'forbidden', 'Not your group', false)
+  await sql`update source_row set invalid_reason = 'latitude 100 is not between -90 and 90'
+            where stream = 'properties' and partner_id = 'bad'`.execute(ledger.db)
+})
+
+/** What a settlement leaves of a property. */
+async function outcome(partnerId: string, name: string, code: string, reason: string, keptOut: boolean): Promise<void> {
+  await sql`
+    update source_row
+    set outcome = ${name}, outcome_code = ${code}, outcome_reason = ${reason}, outcome_at = clock_timestamp(),
+        refused_hash = case when ${keptOut} then desired_hash end
+    where stream = 'properties' and partner_id = ${partnerId}`.execute(ledger.db)
+}
+
+const listed = async (state: ListedState, filter: RowFilter = {}) =>
+  await rowsInState(ledger.db, state, requires, filter, 100)
+const ids = async (state: ListedState, filter: RowFilter = {}) =>
+  (await listed(state, filter)).map(({ partner_id }) => partner_id).sort()
+
+describe('a row', () => {
+  it.each<[ListedState, string[]]>([
+    ['rejected', ['refused', 'whole']],
+    ['invalid', ['bad']],
+    ['unknown', ['lost']],
+    ['parked', ['bad', 'lost', 'nobody', 'refused']],
+  ])('is listed as %s where it stands so, and nowhere else', async (state, expected) => {
+    expect(await ids(state)).toEqual(expected)
+  })
+
+  it('is not listed any more once its content has changed since it was rejected', async () => {
+    await ledger.landChecked('properties', [{ partner_id: 'refused', content: { name: 'another' } }])
+    expect(await ids('rejected')).toEqual(['whole'])
+  })
+
+  it.each([
+    ['nobody', /^it requires properties of nobody, and the partner's database has delivered none$/],
+    [
+      'refused',
+      /^its properties row was rejected by the service \(NotFound: No company like that\): mend that one, or retry/,
+    ],
+    ['bad', /^its properties row is invalid \(latitude 100 is not between -90 and 90\): mend that one$/],
+    ['lost', /^nobody knows what became of its properties row \(task_lost: .*\); the next run sends that one again$/],
+  ])('that is parked over %s says what it waits for, and what would release it', async (partnerId, words) => {
+    expect((await listed('parked', { partnerId })).map(({ reason }) => reason)).toEqual([expect.stringMatching(words)])
+  })
+
+  it.each<[ListedState, RowFilter, string[]]>([
+    ['rejected', { reason: 'notfound' }, ['refused']],
+    ['rejected', { reason: 'YOUR group' }, ['whole']],
+    ['rejected', { reason: '%' }, []],
+    ['rejected', { partnerId: 'refused' }, ['refused']],
+    ['rejected', { stream: 'framework_answers' }, []],
+    ['rejected', { since: new Date('2100-01-01') }, []],
+    ['rejected', { since: new Date('2001-01-01'), reason: 'like that', stream: 'properties' }, ['refused']],
+    ['parked', { reason: 'requires_missing' }, ['nobody']],
+    ['parked', { reason: 'latitude' }, ['bad']],
+    ['invalid', { reason: 'latitude' }, ['bad']],
+  ])('%s is found by %j', async (state, filter, expected) => {
+    expect(await ids(state, filter)).toEqual(expected)
+  })
+})
+
+describe('a retry', () => {
+  const mark = (filter: RowFilter = {}) =>
+    ledger.inTransaction(async (trx) => {
+      const actor = { user: 'anna', host: 'ferry1' }
+      const id = await recordAction(trx, { verb: 'retry', actor, at: new Date(), rows: 0 })
+      return await markForRetry(trx, id, filter)
+    })
+  const refused = () => ledger.row('properties', 'refused')
+
+  it('marks what the service rejected as it is, and what the next run sends by itself it leaves alone', async () => {
+    expect(await countRetryable(ledger.db, {})).toEqual([{ stream: 'properties', rows: 1 }])
+    expect(await mark()).toEqual([{ stream: 'properties', rows: 1 }])
+    expect((await refused()).retry_action).not.toBeNull()
+    expect(await mark(), 'nothing is marked twice').toEqual([])
+  })
+
+  it('leaves the row rejected until a run begins, which makes it ready once', async () => {
+    await mark()
+    expect((await refused()).refused_hash).not.toBeNull()
+    expect(await releaseRetries(ledger.db)).toBe(1)
+    expect(await refused()).toMatchObject({ refused_hash: null, retry_action: null })
+    expect(await releaseRetries(ledger.db)).toBe(0)
+  })
+
+  it.each([
+    ['is invalid by now', sql`invalid_reason = 'wrong'`],
+    ['is on its way', sql`held_by = (select max(submission_id) from submission)`],
+    ['has changed since', sql`desired_hash = '\\x00'`],
+    ['is accepted', sql`accepted_hash = desired_hash`],
+  ])('does not touch a row that %s', async (_, change) => {
+    await ledger.startRun()
+    await sql`insert into submission (run_id, kind, state, row_count) select max(run_id), 'companies', 'planned', 0 from run`.execute(
+      ledger.db,
+    )
+    await sql`update source_row set ${change} where stream = 'properties' and partner_id = 'refused'`.execute(ledger.db)
+    expect(await mark()).toEqual([])
+  })
+})
+
+describe('what a row said before', () => {
+  const past = async () =>
+    (await ledger.db.selectFrom('row_change').select('content_before').orderBy('changed_at').execute()).map(
+      ({ content_before }) => content_before,
+    )
+
+  it('is kept when its content changes, and only then', async () => {
+    const as = (name: string) => [{ partner_id: 'good', content: { name } }]
+    await ledger.land('properties', as('good'))
+    expect(await past()).toEqual([])
+    await ledger.land('properties', as('better'))
+    await ledger.land('properties', as('best'))
+    expect(await past()).toEqual([{ name: 'good' }, { name: 'better' }])
+  })
+})
