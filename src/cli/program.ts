@@ -1,7 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { type ApproveOptions, approve } from './approve.ts'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import { configPrint } from './config-print.ts'
 import { type DemoOptions, demo } from './demo.ts'
+import { type DriftOptions, drift } from './drift.ts'
 import { migrate } from './migrate.ts'
 import { type RejectedOptions, rejected } from './rejected.ts'
 import { run } from './run.ts'
@@ -55,6 +57,14 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
   verb('rejected', 'rows that were refused, are invalid, or whose fate is unknown, with the reasons')
     .option('--limit <count>', 'how many', wholeNumber(1, 1_000_000), 100)
     .action(async (options: RejectedOptions) => done(await rejected(cli, options)))
+  verb('approve', 'let through what the guard stopped a run over')
+    .argument('<run>', 'the run that was held', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--dry-run', 'show what is held, and approve nothing')
+    .action(async (runId: number, options: ApproveOptions) => done(await approve(cli, runId, options)))
+  verb('drift', 'what is at the service and no longer in the partner database')
+    .option('--stream <name>', 'of this stream only')
+    .option('--limit <count>', 'how many', wholeNumber(1, 1_000_000), 100)
+    .action(async (options: DriftOptions) => done(await drift(cli, options)))
   verb('sql', 'run a read-only query on the tables, or say how to connect')
     .argument('[query]', 'one statement; the views are found without their schema')
     .action(async (query: string | undefined, options: CommonOptions) => done(await sql(cli, query, options)))

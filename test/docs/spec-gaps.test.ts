@@ -6,9 +6,9 @@ const page = readPage('docs/spec-gaps.md')
 const marked = sources().filter(({ text }) => /\bSpec gap\b/.test(text))
 
 test('docs/spec-gaps.md names exactly the entries of the contract that are assumed', () => {
-  const named = [...page.text.matchAll(/`((?:endpoints|otherEndpoints|taskNames|taskStatuses|webhookTopics|names)\.[\w.]+)`/g)].flatMap(
-    (match) => match[1] ?? [],
-  )
+  const named = [
+    ...page.text.matchAll(/`((?:endpoints|otherEndpoints|taskNames|taskStatuses|webhookTopics|names)\.[\w.]+)`/g),
+  ].flatMap((match) => match[1] ?? [])
   const { assumed } = loadContract(`${root}/config/contract.yaml`)
   expect([...named].sort()).toEqual([...assumed].sort())
 })

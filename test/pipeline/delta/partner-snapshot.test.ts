@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type DeltaRows, openPartnerSnapshot, type PartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
+import type { DeltaRows, PartnerSnapshot } from '../../../src/db/partner/dialect.ts'
+import { openPartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
 import { openPartner, type Partner } from './partner.ts'
 
 let partner: Partner
@@ -14,7 +15,7 @@ beforeEach(async () => {
 afterAll(() => partner.close())
 
 const names = (snapshot: PartnerSnapshot, stream: string) =>
-  snapshot.read({
+  snapshot.delta({
     stream,
     query: 'select code, name, number from hotel',
     columns: ['name'],
@@ -93,7 +94,7 @@ describe('a snapshot of the partner', () => {
   it('gives up a statement that takes longer than allowed', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 100 })
     try {
-      const slow = snapshot.read({
+      const slow = snapshot.delta({
         stream: 'properties',
         query: 'select pg_sleep(30)::text as name, 1 as number',
         columns: ['name'],
