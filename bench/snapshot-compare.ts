@@ -17,7 +17,9 @@ import type { Deps } from '../src/pipeline/deps.ts'
  * Rows a second of the extraction, beside a bare `COPY … TO` of the same rows in the same run:
  * `node bench/snapshot-compare.ts --rows 1000000`. Brings its own PostgreSQL and removes it.
  */
-const { values } = parseArgs({ options: { rows: { type: 'string', default: '1000000' }, rounds: { type: 'string', default: '3' } } })
+const { values } = parseArgs({
+  options: { rows: { type: 'string', default: '1000000' }, rounds: { type: 'string', default: '3' } },
+})
 const count = Number(values.rows)
 const rounds = Number(values.rounds)
 
@@ -93,7 +95,14 @@ function depsOf(pool: pg.Pool, capture: 'snapshot' | 'cursor'): Deps {
     streams: { properties: { query, capture, cursor: 'updated_at' } },
   })
   const required = { partnerUrl: cluster.url('partner') }
-  return { config, required, pool, db: createDatabase(pool), logger: pino({ level: 'silent' }), now: () => new Date() } as Deps
+  return {
+    config,
+    required,
+    pool,
+    db: createDatabase(pool),
+    logger: pino({ level: 'silent' }),
+    now: () => new Date(),
+  } as Deps
 }
 
 async function startRun(pool: pg.Pool) {
@@ -117,6 +126,8 @@ function say(what: string, seconds: number, counts?: { read: number; changed: nu
   const said = counts === undefined ? '' : `  read ${counts.read}, changed ${counts.changed}, gone ${counts.gone}`
   const memory = `${Math.round(process.resourceUsage().maxRSS / 1024)} MB peak RSS`
   console.log(
-    `${what.padEnd(32)} ${seconds.toFixed(2).padStart(7)} s  ${Math.round(rows / seconds).toLocaleString('en-GB').padStart(10)} rows/s  ${memory}${said}`,
+    `${what.padEnd(32)} ${seconds.toFixed(2).padStart(7)} s  ${Math.round(rows / seconds)
+      .toLocaleString('en-GB')
+      .padStart(10)} rows/s  ${memory}${said}`,
   )
 }

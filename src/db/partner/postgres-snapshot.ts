@@ -36,6 +36,8 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
     bound = await oldestOpen(client)
     await client.query(`set timezone = 'UTC'`)
     await client.query('begin isolation level repeatable read, read only')
+    // The transaction takes its view of the database with its first statement, not with its beginning.
+    await client.query('select pg_current_snapshot()')
   } catch (error) {
     await client.end().catch(() => {})
     throw unreachable(placeOf(options.url), error)
@@ -73,13 +75,13 @@ function clientOf(url: string, settings: pg.ClientConfig): pg.Client {
 type Bound = { moment: string; zone: string; seesAll: boolean }
 
 /**
- * The start of the oldest transaction that is open in the partner's database now, or a second ago, as the server prints
- * it. The second is for transactions that have begun and are not listed yet: their process had to wait for a processor.
+ * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, as the
+ * server prints it. The tenth is for transactions that have begun and are not listed yet, for want of a processor.
  * Transactions of other roles show their start only to members of pg_read_all_stats; for the rest there is the overlap.
  */
 async function oldestOpen(client: pg.Client): Promise<Bound> {
   const { rows } = await client.query<{ moment: string; zone: string; sees_all: string }>(
-    `select least(statement_timestamp() - interval '1 second', min(xact_start))::text as moment,
+    `select least(statement_timestamp() - interval '100 milliseconds', min(xact_start))::text as moment,
             current_setting('TimeZone') as zone,
             pg_has_role(current_user, 'pg_read_all_stats', 'usage')::text as sees_all
      from (select xact_start from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
