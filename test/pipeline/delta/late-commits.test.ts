@@ -129,7 +129,9 @@ async function perform(
 }
 
 async function now(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ at: string }>('select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00' as at')
+  const { rows } = await client.query<{ at: string }>(
+    `select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00' as at`,
+  )
   return rows[0]?.at ?? ''
 }
 
