@@ -78,7 +78,7 @@ try {
     }
     await partner.query(`update hotel set name = name || '!', updated_at = now() where booking_id % 700 = 0`)
     await night('a hundredth changed')
-    await partner.query(`delete from hotel where booking_id % 7000 = 1`)
+    await partner.query(`delete from hotel where booking_id % 7000 = 7`)
     await night('after deletions')
     await pool.end()
   }

@@ -91,6 +91,37 @@ describe('a snapshot of the partner', () => {
     }
   })
 
+  const manyLines = {
+    stream: 'properties',
+    query: `select repeat('x', 1000) as name from generate_series(1, 200000)`,
+    columns: ['name'],
+    fetchRows: 100,
+  }
+
+  it('says that the database broke off when its backend is killed while lines are read', async () => {
+    for await (const snapshot of withSnapshot()) {
+      const lines = snapshot.lines(manyLines)[Symbol.asyncIterator]()
+      await lines.next()
+      await partner.pool.query(`
+        select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and application_name = 'nightferry extract'`)
+      const rest = (async () => {
+        for (let next = await lines.next(); next.done !== true; next = await lines.next());
+      })()
+      await expect(rest).rejects.toMatchObject({ code: 'partner_unreachable' })
+    }
+  })
+
+  it('closes although its lines were not read to the end', async () => {
+    const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 10_000 })
+    for await (const _ of snapshot.lines(manyLines)) break
+    await snapshot.close()
+    const { rowCount } = await partner.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'nightferry extract' and state = 'idle'`,
+    )
+    expect(rowCount).toBe(0)
+  })
+
   it('gives up a statement that takes longer than allowed', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 100 })
     try {
