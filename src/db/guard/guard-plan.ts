@@ -3,10 +3,11 @@ import type { Database } from '../database.ts'
 import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/guard-plan.ts'
 import type { Schema } from '../tables/schema.ts'
 
-/** Ledger rows of a stream that are not gone. */
+/** Ledger rows of a stream that are not gone. Those that wait for approval because they are new are not known yet. */
 export async function livingRows(trx: Transaction<Schema>, stream: string): Promise<number> {
   const { rows } = await sql<{ living: number }>`
-    select count(*) as living from source_row where stream = ${stream} and gone_at is null`.execute(trx)
+    select count(*) as living from source_row
+    where stream = ${stream} and gone_at is null and guard_change is distinct from 'new'`.execute(trx)
   return rows[0]?.living ?? 0
 }
 

@@ -78,4 +78,21 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     from null_cursor_row
     join source_row using (row_id)
     where gone_at is null`.execute(db)
+  for (const comment of comments) await comment.execute(db)
 }
+
+const comments = [
+  sql`comment on view drift is 'Rows that the service has, or may have, and the partner has no longer'`,
+  sql`comment on column drift.stream is 'The kind of row'`,
+  sql`comment on column drift.partner_id is 'The partner''s id of the property'`,
+  sql`comment on column drift.row_key is 'What the row wrote at the service, unique within its stream'`,
+  sql`comment on column drift.content is 'What the partner had of it last'`,
+  sql`comment on column drift.accepted_at is 'When the service last accepted the row; null if nobody knows whether it did'`,
+  sql`comment on column drift.outcome is 'The last outcome'`,
+  sql`comment on column drift.gone_since is 'When a run first found it gone'`,
+  sql`comment on view rows_without_cursor is 'Rows that the partner yielded without a cursor when their stream was last read'`,
+  sql`comment on column rows_without_cursor.stream is 'The kind of row'`,
+  sql`comment on column rows_without_cursor.partner_id is 'The partner''s id of the property'`,
+  sql`comment on column rows_without_cursor.row_key is 'Unique within its stream'`,
+  sql`comment on column rows_without_cursor.since is 'When a run first found it without a cursor'`,
+]
