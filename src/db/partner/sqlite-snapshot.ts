@@ -16,7 +16,7 @@ import { PartnerDatabaseError, queryFailed, requireColumns, unreachable } from '
 /**
  * A SQLite file, opened to read, in one read transaction: what others commit meanwhile is not seen. Nobody can say
  * which transactions are open elsewhere, so late commits are found by the overlap alone. The library works on this
- * thread: a query is as long as it is, and `statementTimeoutMs` only says how long to wait for a lock.
+ * thread and cannot be interrupted, so `statementTimeoutMs` means nothing here.
  */
 export async function openSqliteSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
   const path = pathOf(options.url)

@@ -179,6 +179,16 @@ describe('the guard', () => {
     },
   )
 
+  it('does not count rows that wait for approval among those that are known', async () => {
+    await night('cursor')
+    await acceptAll()
+    await hotels(18, 11)
+    for (const _ of [1, 2, 3]) {
+      const run = await night('cursor')
+      expect(await plans(run)).toMatchObject([{ known: 10, added: 8, state: 'waiting' }])
+    }
+  })
+
   it.each(['cursor', 'snapshot'] as const)(
     'lets the rows go when the partner mends the mistake, read by %s',
     async (capture) => {
