@@ -8,6 +8,7 @@ import { to as copyTo } from 'pg-copy-streams'
 import { pino } from 'pino'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
+import { locationOf } from '../src/db/embedded/data-home.ts'
 import { openCluster } from '../src/db/embedded/open-cluster.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
 import { extract } from '../src/pipeline/delta/extract.ts'
@@ -85,7 +86,9 @@ try {
   await partner.end()
 } finally {
   await cluster.release()
-  await rm(folder, { recursive: true, force: true })
+  // Started by root, the cluster lies elsewhere.
+  const elsewhere = await locationOf(folder).catch(() => undefined)
+  for (const gone of [elsewhere ?? folder, folder]) await rm(gone, { recursive: true, force: true })
 }
 
 function depsOf(pool: pg.Pool, capture: 'snapshot' | 'cursor'): Deps {
