@@ -1,12 +1,14 @@
 import { Command } from 'commander'
 import { abandon } from './abandon.ts'
 import { adopt } from './adopt.ts'
+import { type ApproveOptions, approve } from './approve.ts'
 import { cancel } from './cancel.ts'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import { configPrint } from './config-print.ts'
 import { type ConformanceOptions, conformance } from './conformance.ts'
 import { addConformanceOptions } from './conformance-options.ts'
 import { type DemoOptions, demo } from './demo.ts'
+import { type DriftOptions, drift } from './drift.ts'
 import { type ListOptions, listRows } from './list-rows.ts'
 import { migrate } from './migrate.ts'
 import { wholeNumber } from './option-values.ts'
@@ -100,6 +102,14 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
   verb('cancel', 'have the service cancel the task of a submission, if it has not begun')
     .argument('<submission>', 'number of the submission', submissionId)
     .action(async (id: number, options: CommonOptions) => done(await cancel(cli, id, options)))
+  verb('approve', 'let through what the guard stopped a run over')
+    .argument('<run>', 'the run that was held', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--dry-run', 'show what is held, and approve nothing')
+    .action(async (runId: number, options: ApproveOptions) => done(await approve(cli, runId, options)))
+  verb('drift', 'what is at the service and no longer in the partner database')
+    .option('--stream <name>', 'of this stream only')
+    .option('--limit <count>', 'how many', wholeNumber(1, 1_000_000), 100)
+    .action(async (options: DriftOptions) => done(await drift(cli, options)))
   verb('sql', 'run a read-only query on the tables, or say how to connect')
     .argument('[query]', 'one statement; the views are found without their schema')
     .action(async (query: string | undefined, options: CommonOptions) => done(await sql(cli, query, options)))

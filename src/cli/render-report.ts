@@ -1,5 +1,6 @@
 import type { RunReport } from '../pipeline/report/report.ts'
 import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
+import { renderHeld } from './render-held.ts'
 import { table } from './table.ts'
 
 const verdictWords = {
@@ -15,12 +16,23 @@ const refusedShown = 12
 export function renderReport(report: RunReport): string {
   const head = `Run ${report.run_id} of ${report.job}: ${verdictWords[report.verdict]}`
   const when = `${moment(report.started_at)} UTC, ${duration(report.duration_ms)}${report.resumed > 0 ? `, resumed ${counted(report.resumed, 'time')}` : ''}`
-  const parts = [`${head}\n${when}`, streams(report), submissions(report), refused(report), searches(report)]
+  const parts = [
+    `${head}\n${when}`,
+    streams(report),
+    renderHeld(report.held),
+    submissions(report),
+    refused(report),
+    searches(report),
+  ]
   if (report.remarks.length > 0) parts.push(report.remarks.map((remark) => `• ${readable(remark)}`).join('\n'))
+  if (report.notices.length > 0) parts.push(report.notices.map((notice) => readable(notice)).join('\n'))
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
 }
 
 function streams({ streams: rows }: RunReport): string {
+  // Most nights nothing is gone and nothing is held: the table is wide enough without.
+  const gone = rows.some((s) => s.gone > 0)
+  const held = rows.some((s) => s.held > 0)
   return `What the partner's database brought, and what became of it (rows)\n${table(
     [
       'stream',
@@ -28,10 +40,12 @@ function streams({ streams: rows }: RunReport): string {
       'folded',
       'unchanged',
       'changed',
+      ...(gone ? ['gone'] : []),
       'pending',
       'invalid',
       'parked',
       'withheld',
+      ...(held ? ['held'] : []),
       'sent',
       'confirmed',
       'inferred',
@@ -44,10 +58,12 @@ function streams({ streams: rows }: RunReport): string {
       s.folded,
       s.unchanged,
       s.changed,
+      ...(gone ? [s.gone] : []),
       s.pending,
       s.invalid,
       s.parked,
       s.withheld,
+      ...(held ? [s.held] : []),
       s.sent,
       s.confirmed,
       s.inferred,
@@ -60,7 +76,7 @@ ${legend}`
 
 /** How the columns add up; the program checks it, and a run whose counts do not is not green. */
 const legend = `read = folded (several rows of the partner that make one here) + unchanged + changed
-pending = invalid + parked + withheld (refused before, unchanged since) + sent; sent = confirmed + inferred + rejected + unknown`
+pending = invalid + parked + withheld (refused before, unchanged since) + held (by the guard) + sent; sent = confirmed + inferred + rejected + unknown`
 
 function submissions({ submissions: rows }: RunReport): string {
   if (rows.length === 0) return 'Nothing was sent.'

@@ -36,6 +36,8 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
           'parked',
           'rejected',
           'in flight',
+          'held',
+          'gone',
           'oldest pending (UTC)',
         ],
         streams.map((s) => [
@@ -47,6 +49,8 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
           s.parked,
           s.rejected,
           s.in_flight,
+          s.held,
+          s.gone,
           moment(s.oldest_pending),
         ]),
       ),

@@ -32,7 +32,8 @@ export function requireSettings(config: Config): Required {
   if (config.partner.url !== null && !isDatabaseAddress(config.partner.url)) {
     problems.push({
       path: 'partner.url',
-      message: 'is no URL; it looks like postgres://user:password@host:5432/database',
+      message:
+        'is no URL of a database; it looks like postgres://user:password@host:5432/database, or file:///folder/hotels.db for SQLite',
     })
   }
   if (Object.keys(config.streams).length === 0) {
@@ -54,5 +55,9 @@ export function requireSettings(config: Config): Required {
 }
 
 function isDatabaseAddress(text: string): boolean {
-  return URL.canParse(text) && ['postgres:', 'postgresql:', 'embedded:'].includes(new URL(text).protocol)
+  if (!URL.canParse(text)) return false
+  const { protocol, host } = new URL(text)
+  // A path that is not absolute would be read from the root of the file system.
+  if (protocol === 'file:') return text.startsWith('file:///') && host === ''
+  return ['postgres:', 'postgresql:', 'embedded:'].includes(protocol)
 }

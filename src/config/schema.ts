@@ -37,19 +37,36 @@ export const streamNames = [
 ] as const
 export type StreamName = (typeof streamNames)[number]
 
-const stream = z.strictObject({
-  query: z.string().min(1).describe("SQL over the partner's database that yields the stream's columns and the cursor."),
-  cursor: z
-    .string()
-    .min(1)
-    .describe(
-      'The column of the query that grows whenever a row changes, such as updated_at. Rows past the watermark are read.',
-    ),
-  requires: z
-    .array(z.enum(streamNames))
-    .default([])
-    .describe('Streams whose row of the same property must be accepted before a row of this one is sent.'),
-})
+const stream = z
+  .strictObject({
+    query: z
+      .string()
+      .min(1)
+      .describe("SQL over the partner's database that yields the stream's columns, and the cursor."),
+    capture: z
+      .enum(['cursor', 'snapshot'])
+      .default('cursor')
+      .describe(
+        'How changes are found. cursor: rows past the watermark are read; deletions are not seen. snapshot: all rows are read and compared by hash; what is gone is noticed.',
+      ),
+    cursor: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'With capture: cursor, the column of the query that grows whenever a row changes, such as updated_at. Rows past the watermark are read.',
+      ),
+    requires: z
+      .array(z.enum(streamNames))
+      .default([])
+      .describe('Streams whose row of the same property must be accepted before a row of this one is sent.'),
+  })
+  .refine(({ capture, cursor }) => capture === 'snapshot' || cursor !== undefined, {
+    path: ['cursor'],
+    // Said with the other problems of the stream, not only once they are mended.
+    when: ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    error: 'is missing; name the column that grows whenever a row changes, or set capture: snapshot',
+  })
 
 const section = <T extends z.ZodRawShape>(shape: T, text: string) =>
   z
@@ -148,6 +165,19 @@ export const settings = z.strictObject({
     .partialRecord(z.enum(streamNames), stream)
     .prefault({})
     .describe('What is read from the partner. A stream that is not named here is not read.'),
+  guard: section(
+    {
+      maxChangedShare: z
+        .number()
+        .min(0)
+        .default(0.5)
+        .describe(
+          'A run that would change, add or find gone a larger share of the rows of a stream sends nothing and leaves a plan to approve. 0.5: half of the rows known so far.',
+        ),
+      minRows: count('Fewer rows than this are never held for their share.', 100, 0, 1_000_000_000),
+    },
+    'What stops a run before anything is sent.',
+  ),
   push: section(
     {
       maxCompaniesPerMapping: count(

@@ -234,3 +234,23 @@ test.each(['ftp://bulk.example', 'bulk.example', 'https://user:geheim@bulk.examp
     expect(JSON.stringify(found)).not.toContain('geheim')
   },
 )
+
+test('wants a cursor unless a stream is captured by snapshots', () => {
+  expect(problems('streams: { properties: { query: select 1 } }').map(({ path }) => path)).toEqual([
+    'streams.properties.cursor',
+  ])
+  expect(load('streams: { properties: { query: select 1, capture: snapshot } }').streams.properties).toMatchObject({
+    capture: 'snapshot',
+  })
+})
+
+test.each([
+  ['postgres://reader@db/hotels', true],
+  ['file:///data/hotels.db', true],
+  ['file:hotels.db', false],
+  ['file://server/hotels.db', false],
+  ['mysql://reader@db/hotels', false],
+])('takes %s for the address of a partner database: %s', (url, taken) => {
+  const found = refusal(() => requireSettings(load(`partner: { url: "${url}" }`))).problems
+  expect(found.every(({ path }) => path !== 'partner.url')).toBe(taken)
+})

@@ -25,7 +25,16 @@ test.each(queries)('$path holds a query that the database understands: $query', 
   await expect(client.query(`explain ${query}`)).resolves.toBeDefined()
 })
 
-const views = ['companies', 'company_properties', 'calculators', 'calculator_variables', 'calculator_values', 'actions']
+const views = [
+  'companies',
+  'company_properties',
+  'calculators',
+  'calculator_variables',
+  'calculator_values',
+  'actions',
+  'drift',
+  'rows_without_cursor',
+]
 
 test.each(views)('docs/tables.md lists the columns of the view %s in their order', async (view) => {
   const { rows } = await client.query<{ name: string }>(

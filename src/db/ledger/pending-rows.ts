@@ -21,6 +21,7 @@ export async function pendingRows(db: Database, afterRowId: number, limit: numbe
     from source_row
     where row_id > ${afterRowId}
       and accepted_hash is distinct from desired_hash
+      and gone_at is null
     order by row_id
     limit ${limit}`.execute(db)
   return rows
@@ -50,13 +51,13 @@ export async function countPending(db: Database, runId: number): Promise<void> {
     update run_stream
     set pending =
       (select count(*) from source_row
-       where source_row.stream = run_stream.stream
+       where source_row.stream = run_stream.stream and source_row.gone_at is null
          and source_row.accepted_hash is distinct from source_row.desired_hash)
       + (select count(distinct row_id)
          from submission
          join submission_row using (submission_id)
          join source_row using (row_id)
-         where submission.run_id = ${runId} and source_row.stream = run_stream.stream
+         where submission.run_id = ${runId} and source_row.stream = run_stream.stream and source_row.gone_at is null
            and source_row.accepted_hash is not distinct from source_row.desired_hash)
     where run_id = ${runId} and pending is null`.execute(db)
 }

@@ -19,7 +19,7 @@ export type PlanKindOptions = {
 /**
  * Cuts the ready rows of one kind into submissions and holds them.
  *
- * A row is ready when it is pending, checked and valid, held by nothing, not refused as it is, not yet tried as it is
+ * A row is ready when it is pending, checked and valid, not gone, held by nothing, also not by the guard, not refused as it is, not yet tried as it is
  * in this run, and every row that it requires is accepted. Of one property only one submission of a kind is in flight
  * at a time, so two requests never write the same thing at once; a property's rows stay together as far as they fit.
  *
@@ -38,6 +38,8 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
         and row.checked_hash = row.desired_hash
         and row.invalid_reason is null
         and row.held_by is null
+        and row.gone_at is null
+        and row.guard_run is null
         and (row.refused_hash is distinct from row.desired_hash
              or (row.stream = any(${options.resendStreams}::text[]) and row.outcome_at < ${options.resendBefore}))
         and not exists (

@@ -5,7 +5,7 @@ export type Requires = Readonly<Record<string, readonly string[]>>
 
 /**
  * Whether a row, which the query must call `row`, lacks something that its stream requires: what is required is there,
- * and all of it is accepted as it stands.
+ * and all of it is accepted as it stands. What is gone at the partner and was never accepted counts as not there.
  */
 export function lacksRequirement(requires: Requires): RawBuilder<boolean> {
   const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
@@ -15,5 +15,6 @@ export function lacksRequirement(requires: Requires): RawBuilder<boolean> {
       and not exists (
         select from source_row needed
         where needed.stream = requirement.required and needed.partner_id = row.partner_id
+          and (needed.gone_at is null or needed.accepted_hash is not distinct from needed.desired_hash)
         having count(*) > 0 and bool_and(needed.accepted_hash is not distinct from needed.desired_hash)))`
 }

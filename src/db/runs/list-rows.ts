@@ -21,6 +21,10 @@ export type StatusCounts = {
   parked: number
   rejected: number
   in_flight: number
+  /** Held by the guard until a person approves. */
+  held: number
+  /** No longer at the partner; not counted among the rows. */
+  gone: number
   oldest_pending: Date | null
 }
 
@@ -28,18 +32,21 @@ export type StatusCounts = {
 export async function statusCounts(db: Database, requires: Requires): Promise<StatusCounts[]> {
   const { rows } = await sql<StatusCounts>`
     select stream,
-           count(*) as rows,
-           count(*) filter (where accepted_hash = desired_hash) as accepted,
-           count(*) filter (where accepted_hash is distinct from desired_hash) as pending,
-           count(*) filter (where accepted_hash is distinct from desired_hash and invalid_reason is not null) as invalid,
+           count(*) filter (where gone_at is null) as rows,
+           count(*) filter (where gone_at is null and accepted_hash = desired_hash) as accepted,
+           count(*) filter (where pending) as pending,
+           count(*) filter (where pending and invalid_reason is not null) as invalid,
            count(*) filter (
-             where accepted_hash is distinct from desired_hash and invalid_reason is null
+             where pending and invalid_reason is null and guard_run is null
                and refused_hash is distinct from desired_hash and held_by is null and ${lacksRequirement(requires)}
            ) as parked,
-           count(*) filter (where accepted_hash is distinct from desired_hash and refused_hash = desired_hash) as rejected,
+           count(*) filter (where pending and refused_hash = desired_hash) as rejected,
            count(*) filter (where held_by is not null) as in_flight,
-           min(changed_at) filter (where accepted_hash is distinct from desired_hash) as oldest_pending
+           count(*) filter (where guard_run is not null) as held,
+           count(*) filter (where gone_at is not null) as gone,
+           min(changed_at) filter (where pending) as oldest_pending
     from source_row row
+    cross join lateral (select accepted_hash is distinct from desired_hash and gone_at is null as pending) state
     group by stream
     order by stream`.execute(db)
   return rows

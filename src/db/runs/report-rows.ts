@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { lacksRequirement, type Requires } from '../ledger/requirement.ts'
+import type { CursorProtection } from '../tables/run.ts'
 
 /** What became of a stream's rows in one run; see docs/glossary.md for the words. */
 export type StreamReport = {
@@ -10,11 +11,18 @@ export type StreamReport = {
   unchanged: number
   changed: number
   null_cursor: number
+  capture: 'cursor' | 'snapshot'
+  protection: CursorProtection | null
+  /** Ledger rows that the partner has no longer, found by this run, and those that are there again. */
+  gone: number
+  returned: number
   pending: number
   invalid: number
   parked: number
   /** Refused in an earlier run and unchanged since: not sent again. */
   withheld: number
+  /** Held by the guard: not sent until a person approves. */
+  held: number
   sent: number
   confirmed: number
   inferred: number
@@ -42,8 +50,9 @@ export async function streamReports(db: Database, runId: number, requires: Requi
       select last_sent.row_id, last_sent.outcome, source_row.stream
       from last_sent
       join source_row using (row_id)
-      where source_row.accepted_hash is not distinct from source_row.desired_hash
-         or last_sent.sent_hash is not distinct from source_row.desired_hash
+      where source_row.gone_at is null
+        and (source_row.accepted_hash is not distinct from source_row.desired_hash
+             or last_sent.sent_hash is not distinct from source_row.desired_hash)
     ),
     sent as (
       select stream,
@@ -55,20 +64,31 @@ export async function streamReports(db: Database, runId: number, requires: Requi
       from covered
       group by stream
     ),
+    waiting as (
+      select row.*, ${lacksRequirement(requires)} as lacks,
+             guard_run is not null or (select held from run where run_id = ${runId}) as guarded
+      from source_row row
+      where accepted_hash is distinct from desired_hash and gone_at is null
+        and not exists (select from covered where covered.row_id = row.row_id)
+    ),
+    -- A row with a mark of its own is held by the guard; of one without, what it waits for comes first.
     unsent as (
       select stream,
              count(*) filter (where invalid_reason is not null) as invalid,
              count(*) filter (where invalid_reason is null and refused_hash = desired_hash) as withheld,
              count(*) filter (
                where invalid_reason is null and refused_hash is distinct from desired_hash
-                 and ${lacksRequirement(requires)}
-             ) as parked
-      from source_row row
-      where accepted_hash is distinct from desired_hash
-        and not exists (select from covered where covered.row_id = row.row_id)
+                 and guard_run is null and lacks
+             ) as parked,
+             count(*) filter (
+               where invalid_reason is null and refused_hash is distinct from desired_hash
+                 and guarded and (guard_run is not null or not lacks)
+             ) as held
+      from waiting
       group by stream
     )
-    select run_stream.stream, read, folded, unchanged, changed, null_cursor, coalesce(pending, 0) as pending,
+    select run_stream.stream, read, folded, unchanged, changed, null_cursor, capture, protection, gone, returned,
+           coalesce(pending, 0) as pending, coalesce(held, 0) as held,
            coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown
@@ -196,7 +216,7 @@ export async function refusedRows(db: Database, limit: number): Promise<RefusedR
            case when invalid_reason is not null then changed_at else outcome_at end as at
     from source_row
     left join submission on submission.submission_id = outcome_submission and invalid_reason is null
-    where accepted_hash is distinct from desired_hash
+    where accepted_hash is distinct from desired_hash and gone_at is null
       and (invalid_reason is not null or outcome in ('rejected', 'unknown'))
     order by at desc nulls last, row_id
     limit ${limit}`.execute(db)

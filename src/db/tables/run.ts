@@ -16,6 +16,8 @@ export type RunTable = {
   failure: JSONColumnType<RunFailure> | null
   report: JSONColumnType<object> | null
   resumed: Generated<number>
+  /** The guard stopped it before anything was sent. */
+  held: Generated<boolean>
   started_at: Generated<Date>
   finished_at: Date | null
 }
@@ -24,6 +26,9 @@ export type RunTable = {
 export type RunFailure = { code: string; message: string; step: string }
 
 export type Run = Selectable<RunTable>
+
+/** How late commits are found: by the open transactions that the server shows, by the overlap alone, or not at all. */
+export type CursorProtection = 'transactions' | 'overlap' | 'none'
 
 /** What one run read of one stream; `read = folded + unchanged + changed`. */
 export type RunStreamTable = {
@@ -35,6 +40,13 @@ export type RunStreamTable = {
   unchanged: number
   changed: number
   null_cursor: number
+  capture: Generated<'cursor' | 'snapshot'>
+  /** Null for a snapshot, which needs none. */
+  protection: CursorProtection | null
+  /** Ledger rows that this run found gone. */
+  gone: Generated<number>
+  /** Ledger rows that had been gone and are there again. */
+  returned: Generated<number>
   /** Ledger rows of the stream that were pending once the extraction was done. */
   pending: number | null
   watermark_before: string | null

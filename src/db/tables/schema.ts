@@ -1,8 +1,10 @@
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
+import type { GuardPlanTable } from './guard-plan.ts'
 import type { ReferenceDataTable } from './reference-data.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
+import type { NullCursorRowTable, SnapshotBucketTable, SnapshotLineTable, StreamSnapshotTable } from './snapshot.ts'
 import type { MappingTable, SourceRowTable } from './source-row.ts'
 import type { StagedOutcomeTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
 
@@ -11,7 +13,12 @@ export type Schema = CalculatorsSchema & {
   run: RunTable
   run_stream: RunStreamTable
   stream_watermark: StreamWatermarkTable
+  stream_snapshot: StreamSnapshotTable
+  snapshot_line: SnapshotLineTable
+  snapshot_bucket: SnapshotBucketTable
   source_row: SourceRowTable
+  null_cursor_row: NullCursorRowTable
+  guard_plan: GuardPlanTable
   submission: SubmissionTable
   submission_row: SubmissionRowTable
   staged_outcome: StagedOutcomeTable

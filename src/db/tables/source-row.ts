@@ -3,6 +3,8 @@ import type { Generated, JSONColumnType, Selectable } from 'kysely'
 /** What happened to one row, and how certain that is. */
 export type OutcomeName = 'confirmed' | 'inferred' | 'rejected' | 'unknown'
 
+export type GuardChange = 'new' | 'changed' | 'gone'
+
 /**
  * The ledger: one row per thing that the partner wants at the service. It is pending while
  * `desired_hash` and `accepted_hash` differ; `accepted_hash` moves only when an outcome says accepted.
@@ -31,6 +33,11 @@ export type SourceRowTable = {
   accepted_at: Date | null
   /** The retry that asks for a row which was rejected to be sent again; cleared as the next run begins. */
   retry_action: number | null
+  /** The tombstone: since when a snapshot no longer brings the row. Nothing of it is sent while it is set. */
+  gone_at: Date | null
+  /** The run whose plan holds the row until a person approves, and what would happen to it then. */
+  guard_run: number | null
+  guard_change: GuardChange | null
   first_seen_at: Generated<Date>
   changed_at: Generated<Date>
 }

@@ -7,10 +7,13 @@ import { StopRun } from '../stop-run.ts'
 
 /**
  * Plans the run's calculator search, once, and waits for it and its pages.
+ * A run that the guard holds asks the service for nothing.
+ *
  * @returns true while the search or one of its pages is still under way.
  * @throws {StopRun} when the service could not do the search.
  */
 export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
+  if (run.held) return false
   return await deps.db.transaction().execute(async (trx) => {
     if (!(await holdRun(trx, run.run_id))) return true
     const search = await trx

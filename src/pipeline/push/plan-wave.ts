@@ -10,12 +10,15 @@ import { unfinishedStates } from './submission-state.ts'
  * Cuts every ready row into submissions and asks for each to be looked at. Runs at the start of the push and
  * after every settlement, so that rows go out as soon as what they require is accepted.
  *
+ * A run that the guard holds plans nothing: it waits for what an earlier run left in flight, and ends.
+ *
  * @returns whether anything is still under way: planned now, or not yet at its end.
  */
 export async function planWave(deps: Deps, run: Run): Promise<boolean> {
   // Asked first: a submission that settles while rows are planned may release some that were passed over already. Its
   // settlement asks for another look at the run, which must find the run still waiting.
   const underWay = await anyUnfinished(deps, run)
+  if (run.held) return underWay
   let planned = 0
   // A transaction each: the first kind's requests go out while the next kind is cut.
   for (const kind of kindNames) planned += await planOneKind(deps, run, kind)

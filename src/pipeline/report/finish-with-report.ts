@@ -1,9 +1,11 @@
 import { requirementsOf } from '../../config/requirements.ts'
+import { plansOf } from '../../db/guard/guard-plan.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
+import { noticesOf } from './notices.ts'
 import { judge, type RunReport } from './report.ts'
 
 /** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
@@ -15,7 +17,8 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const streams = await streamReports(db, run.run_id, requirementsOf(config))
   const submissions = await submissionReports(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
-  const { verdict, remarks } = judge(streams, submissions, searches)
+  const held = await plansOf(db, run.run_id)
+  const { verdict, remarks } = judge(streams, submissions, searches, held)
   const finishedAt = deps.now()
   const report: RunReport = {
     run_id: run.run_id,
@@ -27,6 +30,8 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     resumed: run.resumed,
     verdict,
     remarks,
+    notices: noticesOf(streams),
+    held,
     streams,
     submissions,
     searches,

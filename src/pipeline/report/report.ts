@@ -1,4 +1,5 @@
 import type { RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
+import type { GuardPlan } from '../../db/tables/guard-plan.ts'
 import type { Verdict } from '../../db/tables/run.ts'
 
 export type RunReport = {
@@ -12,12 +13,22 @@ export type RunReport = {
   verdict: Verdict
   /** Why the run is not simply well, one sentence each; empty when it is. */
   remarks: string[]
+  /** What is worth knowing and needs nobody. */
+  notices: string[]
+  /** What the guard stopped the run over; empty when it did not. */
+  held: HeldStream[]
   streams: StreamReport[]
   submissions: SubmissionReport[]
   searches: SearchReport[]
   /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */
   refused: RefusedRow[]
 }
+
+/** A stream whose changes a person has to approve, as the run left it. */
+export type HeldStream = Pick<
+  GuardPlan,
+  'run_id' | 'stream' | 'reason' | 'known' | 'new' | 'changed' | 'gone' | 'examples'
+>
 
 /**
  * Sums that must hold for every stream of a finished run. What does not add up is named: such a run is not green.
@@ -27,7 +38,12 @@ export function imbalances(streams: readonly StreamReport[]): string[] {
   return streams.flatMap((s) => {
     const sums: [string, number, string, number][] = [
       ['read', s.read, 'folded + unchanged + changed', s.folded + s.unchanged + s.changed],
-      ['pending', s.pending, 'invalid + parked + withheld + sent', s.invalid + s.parked + s.withheld + s.sent],
+      [
+        'pending',
+        s.pending,
+        'invalid + parked + withheld + held + sent',
+        s.invalid + s.parked + s.withheld + s.held + s.sent,
+      ],
       ['sent', s.sent, 'confirmed + inferred + rejected + unknown', s.confirmed + s.inferred + s.rejected + s.unknown],
     ]
     return sums
@@ -44,6 +60,7 @@ export function judge(
   streams: readonly StreamReport[],
   submissions: readonly SubmissionReport[],
   searches: readonly SearchReport[],
+  held: readonly HeldStream[] = [],
 ): { verdict: Verdict; remarks: string[] } {
   const wrong = imbalances(streams)
   if (wrong.length > 0) {
@@ -57,9 +74,19 @@ export function judge(
     [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
     [total((s) => s.withheld), 'refused before and unchanged since, and not sent again'],
     [total((s) => s.parked), 'parked: what they require is not accepted'],
-    [total((s) => s.null_cursor), 'without a cursor, read every time'],
+    [total((s) => s.null_cursor), 'without a cursor, read every time; the view rows_without_cursor names them'],
   ]
-  const remarks = counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${counts(rows, 'row')} ${what}.`)
+  const remarks = held.map(heldRemark)
+  const [first] = held
+  if (first !== undefined) {
+    remarks.push(
+      `Nothing was sent, and ${counts(
+        total((s) => s.held),
+        'row',
+      )} held by the guard. If this is right: nightferry approve ${first.run_id}. The next run then sends it.`,
+    )
+  }
+  remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${counts(rows, 'row')} ${what}.`))
   if (unmatched > 0) remarks.push(`${counts(unmatched, 'error row')} of the service match nothing that was sent.`)
   for (const search of searches) {
     if (search.failed_pages > 0) {
@@ -76,6 +103,14 @@ export function judge(
       remarks.push(`Nothing was removed, for the search does not prove absence: ${search.withheld}.`)
   }
   return { verdict: remarks.length === 0 ? 'succeeded' : 'partial', remarks }
+}
+
+/** What the guard stopped a run over, in one sentence. */
+export function heldRemark({ stream, reason, known, ...would }: HeldStream): string {
+  const here = `${counts(known, 'row')} ${known === 1 ? 'is' : 'are'} known`
+  if (reason === 'empty') return `Held by the guard: the partner's database has no row for ${stream}, where ${here}.`
+  const parts = (['new', 'changed', 'gone'] as const).filter((what) => would[what] > 0)
+  return `Held by the guard: of ${stream} ${parts.map((what) => `${would[what]} ${what}`).join(', ')}, where ${here}.`
 }
 
 function counts(number: number, noun: string): string {

@@ -18,6 +18,8 @@ describe('landing rows', () => {
       folded: 0,
       unchanged: 0,
       changed: 2,
+      gone: 0,
+      returned: 0,
     })
     expect(await ledger.row('properties', 'H-2')).toMatchObject({
       partner_id: 'H-2',
@@ -35,6 +37,8 @@ describe('landing rows', () => {
       folded: 0,
       unchanged: 1,
       changed: 0,
+      gone: 0,
+      returned: 0,
     })
     expect((await version()).rows).toEqual(before.rows)
   })
@@ -61,13 +65,19 @@ describe('landing rows', () => {
       one({ name: 'B' }, 'H-2'),
       one({ name: 'new' }),
     ])
-    expect(landed).toEqual({ folded: 1, unchanged: 0, changed: 2 })
+    expect(landed).toEqual({ folded: 1, unchanged: 0, changed: 2, gone: 0, returned: 0 })
     expect((await ledger.row('properties', 'H-1')).content).toEqual({ name: 'new' })
   })
 
   it('lands nothing at all from nothing', async () => {
-    expect(await ledger.land('properties', [])).toEqual({ folded: 0, unchanged: 0, changed: 0 })
-    expect(await ledger.land('calculator_inputs', [], 'inputs')).toEqual({ folded: 0, unchanged: 0, changed: 0 })
+    expect(await ledger.land('properties', [])).toEqual({ folded: 0, unchanged: 0, changed: 0, gone: 0, returned: 0 })
+    expect(await ledger.land('calculator_inputs', [], 'inputs')).toEqual({
+      folded: 0,
+      unchanged: 0,
+      changed: 0,
+      gone: 0,
+      returned: 0,
+    })
   })
 
   it.each([
@@ -105,15 +115,15 @@ describe('landing inputs that share a row', () => {
   const held = async () => (await ledger.row('calculator_inputs', 'H-1')).content
 
   it('merges them into one row', async () => {
-    expect(await land({ a: '1' }, { b: '2' })).toEqual({ folded: 1, unchanged: 0, changed: 1 })
+    expect(await land({ a: '1' }, { b: '2' })).toEqual({ folded: 1, unchanged: 0, changed: 1, gone: 0, returned: 0 })
     expect(await held()).toEqual({ year: '2025', month: '3', inputs: { a: '1', b: '2' } })
   })
 
   it('keeps the inputs that the delta does not bring', async () => {
     await land({ a: '1' }, { b: '2' })
-    expect(await land({ b: '3' })).toEqual({ folded: 0, unchanged: 0, changed: 1 })
+    expect(await land({ b: '3' })).toEqual({ folded: 0, unchanged: 0, changed: 1, gone: 0, returned: 0 })
     expect(await held()).toMatchObject({ inputs: { a: '1', b: '3' } })
-    expect(await land({ b: '3' })).toEqual({ folded: 0, unchanged: 1, changed: 0 })
+    expect(await land({ b: '3' })).toEqual({ folded: 0, unchanged: 1, changed: 0, gone: 0, returned: 0 })
   })
 
   it('takes the later of two values of one input', async () => {

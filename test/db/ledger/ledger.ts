@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
 import { createDatabase, createPool, type Database, withSession } from '../../../src/db/database.ts'
-import { type LandedCounts, landRows } from '../../../src/db/ledger/land-rows.ts'
+import { type LandedCounts, landRows } from '../../../src/db/landing/land-rows.ts'
+import { createStage, stagedLine, stageRows } from '../../../src/db/landing/stage-rows.ts'
 import { type PlanKindOptions, planKind } from '../../../src/db/ledger/plan-kind.ts'
 import { applyOutcomes } from '../../../src/db/ledger/settle-outcomes.ts'
 import { schemaName } from '../../../src/db/migrate.ts'
@@ -48,7 +49,16 @@ export async function openLedger(): Promise<Ledger> {
   const inTransaction: Ledger['inTransaction'] = (work) => db.transaction().execute(work)
   const land: Ledger['land'] = (stream, rows, foldedKey) =>
     withSession(pool, (session) =>
-      session.db.transaction().execute((trx) => landRows(session.client, trx, stream, csv(rows), foldedKey)),
+      session.db.transaction().execute(async (trx) => {
+        await createStage(trx)
+        await stageRows(
+          session.client,
+          rows.map(({ partner_id: partnerId, row_key: rowKey = partnerId, content }, ordinal) =>
+            stagedLine({ partnerId, rowKey, content, ordinal }),
+          ),
+        )
+        return await landRows(trx, { runId: 0, stream, foldedKey, guard: async () => false })
+      }),
     )
   return {
     url,
@@ -124,17 +134,11 @@ export async function openLedger(): Promise<Ledger> {
         .where('row_key', '=', rowKey)
         .executeTakeFirstOrThrow(),
     clear: async () => {
-      await sql`truncate run, submission, source_row, row_change, mapping, reference_data, stream_watermark cascade`.execute(
+      await sql`
+        truncate run, submission, source_row, row_change, mapping, reference_data, stream_watermark, snapshot_line, snapshot_bucket cascade`.execute(
         db,
       )
     },
     close: () => pool.end(),
-  }
-}
-
-async function* csv(rows: readonly Landing[]): AsyncGenerator<string> {
-  const cell = (text: string) => `"${text.replaceAll('"', '""')}"`
-  for (const { partner_id, row_key = partner_id, content } of rows) {
-    yield `${[partner_id, row_key, JSON.stringify(content)].map(cell).join(',')}\n`
   }
 }

@@ -40,6 +40,7 @@ async function noteExtracted(stream: string, runId = run): Promise<void> {
       unchanged: 0,
       changed: 0,
       null_cursor: 0,
+      protection: 'transactions',
       pending: null,
       watermark_before: null,
       watermark_after: null,
@@ -139,7 +140,7 @@ describe('the report of a stream', () => {
     await noteExtracted('properties')
     await countPending(ledger.db, run)
     expect(imbalances(await streamReports(ledger.db, run, requires))).toEqual([
-      'properties: pending is 1, but invalid + parked + withheld + sent is 0',
+      'properties: pending is 1, but invalid + parked + withheld + held + sent is 0',
     ])
   })
 

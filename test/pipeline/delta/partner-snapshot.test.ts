@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type DeltaRows, openPartnerSnapshot, type PartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
+import type { DeltaRows, PartnerSnapshot } from '../../../src/db/partner/dialect.ts'
+import { openPartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
 import { openPartner, type Partner } from './partner.ts'
 
 let partner: Partner
@@ -14,7 +15,7 @@ beforeEach(async () => {
 afterAll(() => partner.close())
 
 const names = (snapshot: PartnerSnapshot, stream: string) =>
-  snapshot.read({
+  snapshot.delta({
     stream,
     query: 'select code, name, number from hotel',
     columns: ['name'],
@@ -90,10 +91,41 @@ describe('a snapshot of the partner', () => {
     }
   })
 
+  const manyLines = {
+    stream: 'properties',
+    query: `select repeat('x', 1000) as name from generate_series(1, 200000)`,
+    columns: ['name'],
+    fetchRows: 100,
+  }
+
+  it('says that the database broke off when its backend is killed while lines are read', async () => {
+    for await (const snapshot of withSnapshot()) {
+      const lines = snapshot.lines(manyLines)[Symbol.asyncIterator]()
+      await lines.next()
+      await partner.pool.query(`
+        select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and application_name = 'nightferry extract'`)
+      const rest = (async () => {
+        for (let next = await lines.next(); next.done !== true; next = await lines.next());
+      })()
+      await expect(rest).rejects.toMatchObject({ code: 'partner_unreachable' })
+    }
+  })
+
+  it('closes although its lines were not read to the end', async () => {
+    const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 10_000 })
+    for await (const _ of snapshot.lines(manyLines)) break
+    await snapshot.close()
+    const { rowCount } = await partner.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'nightferry extract' and state = 'idle'`,
+    )
+    expect(rowCount).toBe(0)
+  })
+
   it('gives up a statement that takes longer than allowed', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 100 })
     try {
-      const slow = snapshot.read({
+      const slow = snapshot.delta({
         stream: 'properties',
         query: 'select pg_sleep(30)::text as name, 1 as number',
         columns: ['name'],

@@ -28,8 +28,8 @@ const requiring = (deps: Deps): Deps => ({
   config: {
     ...deps.config,
     streams: {
-      properties: { query: 'select', cursor: 'x', requires: [] },
-      framework_answers: { query: 'select', cursor: 'x', requires: ['properties'] },
+      properties: { capture: 'cursor', query: 'select', cursor: 'x', requires: [] },
+      framework_answers: { capture: 'cursor', query: 'select', cursor: 'x', requires: ['properties'] },
     },
   },
 })

@@ -9,10 +9,15 @@ const nothing: StreamReport = {
   unchanged: 0,
   changed: 0,
   null_cursor: 0,
+  capture: 'cursor',
+  protection: 'transactions',
+  gone: 0,
+  returned: 0,
   pending: 0,
   invalid: 0,
   parked: 0,
   withheld: 0,
+  held: 0,
   sent: 0,
   confirmed: 0,
   inferred: 0,
@@ -57,7 +62,7 @@ describe('the balance', () => {
 
   it.each([
     [{ read: 10 }, 'properties: read is 10, but folded + unchanged + changed is 9'],
-    [{ pending: 6 }, 'properties: pending is 6, but invalid + parked + withheld + sent is 5'],
+    [{ pending: 6 }, 'properties: pending is 6, but invalid + parked + withheld + held + sent is 5'],
     [{ unknown: 1 }, 'properties: sent is 5, but confirmed + inferred + rejected + unknown is 6'],
   ])('names the sum that %j breaks', (change, sentence) => {
     expect(imbalances([well, { ...well, ...change }])).toEqual([sentence])
@@ -65,7 +70,7 @@ describe('the balance', () => {
 
   it.each([
     ['read', 'folded', 'unchanged', 'changed'],
-    ['pending', 'invalid', 'parked', 'withheld', 'sent'],
+    ['pending', 'invalid', 'parked', 'withheld', 'held', 'sent'],
     ['sent', 'confirmed', 'inferred', 'rejected', 'unknown'],
   ] as const)('of %s counts each of its parts', (...names) => {
     for (const part of names.slice(1)) expect(imbalances([{ ...well, [part]: well[part] + 1 }])).not.toEqual([])
@@ -80,7 +85,9 @@ describe('the verdict', () => {
   it('is failed when the counts do not add up, whatever else there is', () => {
     expect(judge([well, { ...well, pending: 6, rejected: 0 }], [submission], [search])).toEqual({
       verdict: 'failed',
-      remarks: ['The counts do not add up. properties: pending is 6, but invalid + parked + withheld + sent is 5.'],
+      remarks: [
+        'The counts do not add up. properties: pending is 6, but invalid + parked + withheld + held + sent is 5.',
+      ],
     })
   })
 
@@ -90,7 +97,7 @@ describe('the verdict', () => {
     [{ confirmed: 2, unknown: 1 }, '1 row sent, but the service does not say what became of them'],
     [{ pending: 6, withheld: 1 }, '1 row refused before and unchanged since, and not sent again.'],
     [{ pending: 6, parked: 1 }, '1 row parked: what they require is not accepted.'],
-    [{ null_cursor: 1 }, '1 row without a cursor, read every time.'],
+    [{ null_cursor: 1 }, '1 row without a cursor, read every time; the view rows_without_cursor names them.'],
   ])('is partial and says why: %j', (change, remark) => {
     const { verdict, remarks } = judge([{ ...well, ...change }], [submission], [search])
     expect(verdict).toBe('partial')

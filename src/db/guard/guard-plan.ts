@@ -1,0 +1,87 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/guard-plan.ts'
+import type { Schema } from '../tables/schema.ts'
+
+/** Ledger rows of a stream that are not gone. Those that wait for approval because they are new are not known yet. */
+export async function livingRows(trx: Transaction<Schema>, stream: string): Promise<number> {
+  const { rows } = await sql<{ living: number }>`
+    select count(*) as living from source_row
+    where stream = ${stream} and gone_at is null and guard_change is distinct from 'new'`.execute(trx)
+  return rows[0]?.living ?? 0
+}
+
+/** Whether the ledger knows any row of a stream that is not gone. */
+export async function anyLivingRow(trx: Transaction<Schema>, stream: string): Promise<boolean> {
+  const { rows } = await sql<{ any: boolean }>`
+    select exists (select from source_row where stream = ${stream} and gone_at is null) as any`.execute(trx)
+  return rows[0]?.any ?? false
+}
+
+/**
+ * Locks the plans of a stream that wait and puts them aside: this run judges the stream anew. Whoever approves one
+ * of them meanwhile comes before or after, never in between.
+ */
+export async function supersedePlans(trx: Transaction<Schema>, stream: string): Promise<void> {
+  await trx
+    .updateTable('guard_plan')
+    .set({ state: 'superseded' })
+    .where('stream', '=', stream)
+    .where('state', '=', 'waiting')
+    .execute()
+}
+
+/** How many rows were known when a person last approved that the source of a stream is empty; null when nobody has. */
+export async function approvedEmpty(trx: Transaction<Schema>, stream: string): Promise<number | null> {
+  const newest = await trx
+    .selectFrom('guard_plan')
+    .select(['known', 'state'])
+    .where('stream', '=', stream)
+    .where('reason', '=', 'empty')
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return newest?.state === 'approved' ? newest.known : null
+}
+
+export type NewPlan = Pick<GuardPlanTable, 'run_id' | 'stream' | 'reason' | 'known' | 'new' | 'changed' | 'gone'>
+
+/** Leaves a plan to approve, and notes that the run is held: it sends nothing, whatever happens to the plan. */
+export async function leavePlan(trx: Transaction<Schema>, plan: NewPlan, examples: GuardExample[]): Promise<void> {
+  await trx
+    .insertInto('guard_plan')
+    .values({ ...plan, examples: JSON.stringify(examples), state: 'waiting' })
+    .execute()
+  await trx.updateTable('run').set({ held: true }).where('run_id', '=', plan.run_id).execute()
+}
+
+/** The plans that a run left, by stream. */
+export async function plansOf(db: Database, runId: number): Promise<GuardPlan[]> {
+  return await db.selectFrom('guard_plan').selectAll().where('run_id', '=', runId).orderBy('stream').execute()
+}
+
+/**
+ * Lets the rows of a run's plans through, as far as they still wait: the next run sends them. What they found gone
+ * gets its tombstone.
+ * @returns the plans that this call approved.
+ */
+export async function approvePlans(
+  trx: Transaction<Schema>,
+  runId: number,
+  by: string,
+  at: Date,
+): Promise<GuardPlan[]> {
+  const approved = await trx
+    .updateTable('guard_plan')
+    .set({ state: 'approved', approved_at: at, approved_by: by })
+    .where('run_id', '=', runId)
+    .where('state', '=', 'waiting')
+    .returningAll()
+    .execute()
+  const streams = approved.map(({ stream }) => stream)
+  await sql`
+    update source_row
+    set gone_at = case when guard_change = 'gone' then ${at} else gone_at end, guard_run = null, guard_change = null
+    where guard_run = ${runId} and stream = any(${streams}::text[])`.execute(trx)
+  return approved.toSorted((a, b) => a.stream.localeCompare(b.stream))
+}

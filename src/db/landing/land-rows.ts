@@ -1,0 +1,178 @@
+import { sql, type Transaction } from 'kysely'
+import type { GuardExample } from '../tables/guard-plan.ts'
+import type { Schema } from '../tables/schema.ts'
+import { foldTogether, keepLatest } from './fold-rows.ts'
+
+export type LandedCounts = {
+  /** Staged rows that share a ledger row with another. */
+  folded: number
+  unchanged: number
+  changed: number
+  /** Ledger rows that got their tombstone. */
+  gone: number
+  /** Ledger rows that lost it. */
+  returned: number
+}
+
+/** Ledger rows of which something would be different at the service, or gone at the partner, if all landed freely. */
+export type WouldChange = { new: number; changed: number; gone: number }
+
+export type Landing = {
+  runId: number
+  stream: string
+  /** Set where several partner rows make one ledger row: contents are merged under this key. */
+  foldedKey: 'inputs' | undefined
+  /** For a merge: whether what is staged of a key is all there is of it. */
+  completeRows?: 'none' | 'some' | 'all'
+  /** Whether the table `missing_row` names ledger rows that the partner no longer has. */
+  missing?: boolean
+  /** Whether the rows are held until a person approves. */
+  guard: (would: WouldChange) => Promise<boolean>
+}
+
+/**
+ * Compares the staged rows with the ledger and stores what differs, all inside the caller's transaction. The content's
+ * hash is taken over jsonb's own text, whose key order does not depend on the partner's.
+ *
+ * Rows that the guard holds land all the same, so that the ledger says what the partner has; they carry the run whose
+ * plan waits for approval, and nothing of them is sent. What is missing then gets no tombstone.
+ */
+export async function landRows(trx: Transaction<Schema>, landing: Landing): Promise<LandedCounts> {
+  const { stream, foldedKey, runId, missing = false } = landing
+  await sql`analyze staged`.execute(trx)
+  await (foldedKey === undefined
+    ? keepLatest(trx)
+    : foldTogether(trx, stream, foldedKey, landing.completeRows ?? 'none'))
+  if (!missing) await sql`create temp table missing_row (row_id bigint) on commit drop`.execute(trx)
+  await compare(trx, stream)
+  const held = await landing.guard(await wouldChange(trx, stream))
+  const gone = await judgeMarked(trx, stream, runId, held)
+  const stored = await store(trx, stream, runId, held)
+  const missingGone = await markMissing(trx, runId, held)
+  const counts = await count(trx)
+  await sql`drop table landed, compared, missing_row`.execute(trx)
+  return { ...counts, returned: stored, gone: gone + missingGone }
+}
+
+/** What differs from the ledger, or is there again: the table `compared`. */
+async function compare(trx: Transaction<Schema>, stream: string): Promise<void> {
+  await sql`
+    create temp table compared on commit drop as
+    select landed.*, held.row_id,
+           case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed' else 'returned' end
+             as change,
+           case when held.row_id is null or held.guard_change = 'new' then 'new' else 'changed' end as guard_change,
+           held.gone_at is not null as was_gone,
+           landed.hash is distinct from held.accepted_hash as pending
+    from landed
+    left join source_row held on held.stream = ${stream} and held.row_key = landed.row_key
+    where held.row_id is null or held.desired_hash <> landed.hash or held.gone_at is not null or held.guard_change = 'gone'`.execute(
+    trx,
+  )
+  await sql`analyze compared`.execute(trx)
+}
+
+/** Rows that wait for approval already, and that neither this landing nor what is missing says anything new about. */
+const marked = (stream: string) => sql`
+  source_row.stream = ${stream} and guard_run is not null
+    and not exists (select from compared where compared.row_id = source_row.row_id)
+    and not exists (select from missing_row where missing_row.row_id = source_row.row_id)`
+
+async function wouldChange(trx: Transaction<Schema>, stream: string): Promise<WouldChange> {
+  const { rows } = await sql<WouldChange>`
+    with change as (
+      select guard_change, count(*) as rows from compared where pending group by 1
+      union all
+      select 'gone', count(*) from missing_row
+      union all
+      select guard_change, count(*) from source_row
+      where ${marked(stream)} and (guard_change = 'gone' or accepted_hash is distinct from desired_hash)
+      group by 1
+    )
+    select coalesce(sum(rows) filter (where guard_change = 'new'), 0)::bigint as new,
+           coalesce(sum(rows) filter (where guard_change = 'changed'), 0)::bigint as changed,
+           coalesce(sum(rows) filter (where guard_change = 'gone'), 0)::bigint as gone
+    from change`.execute(trx)
+  return rows[0] ?? { new: 0, changed: 0, gone: 0 }
+}
+
+/** What waited for approval waits with this run's plan, or is let go. Returns the tombstones that this sets. */
+async function judgeMarked(trx: Transaction<Schema>, stream: string, runId: number, held: boolean): Promise<number> {
+  const { rows } = await sql<{ gone: number }>`
+    with judged as (
+      update source_row
+      set guard_run = case when ${held} and waits then ${runId}::bigint end,
+          guard_change = case when ${held} and waits then source_row.guard_change end,
+          gone_at = case when not ${held} and source_row.guard_change = 'gone' then clock_timestamp() else gone_at end
+      from (
+        select row_id, guard_change = 'gone' or accepted_hash is distinct from desired_hash as waits, guard_change
+        from source_row where ${marked(stream)}
+      ) earlier
+      where earlier.row_id = source_row.row_id
+      returning earlier.guard_change
+    )
+    select count(*) filter (where guard_change = 'gone' and not ${held}) as gone from judged`.execute(trx)
+  return rows[0]?.gone ?? 0
+}
+
+async function store(trx: Transaction<Schema>, stream: string, runId: number, held: boolean): Promise<number> {
+  const mark = sql`case when ${held} and pending then ${runId}::bigint end`
+  const change = sql`case when ${held} and pending then compared.guard_change end`
+  await sql`
+    insert into source_row (stream, partner_id, row_key, content, desired_hash, guard_run, guard_change)
+    select ${stream}, partner_id, row_key, content, hash, ${mark}, ${change}
+    from compared
+    where change = 'new'
+    order by row_key`.execute(trx)
+  await sql`
+    update source_row
+    set content = compared.content, desired_hash = compared.hash, partner_id = compared.partner_id,
+        changed_at = clock_timestamp(), gone_at = null, guard_run = ${mark}, guard_change = ${change}
+    from compared
+    where source_row.row_id = compared.row_id`.execute(trx)
+  const { rows } = await sql<{ returned: number }>`
+    select count(*) filter (where was_gone) as returned from compared`.execute(trx)
+  return rows[0]?.returned ?? 0
+}
+
+async function markMissing(trx: Transaction<Schema>, runId: number, held: boolean): Promise<number> {
+  const { rows } = await sql<{ gone: number }>`
+    with marked as (
+      update source_row
+      set gone_at = case when ${held} then gone_at else clock_timestamp() end,
+          guard_run = case when ${held} then ${runId}::bigint end,
+          guard_change = case when ${held} then 'gone' end
+      from missing_row
+      where missing_row.row_id = source_row.row_id
+      returning gone_at
+    )
+    select count(gone_at) as gone from marked`.execute(trx)
+  return rows[0]?.gone ?? 0
+}
+
+async function count(trx: Transaction<Schema>): Promise<Pick<LandedCounts, 'folded' | 'unchanged' | 'changed'>> {
+  const { rows } = await sql<{ staged: number; landed: number; changed: number }>`
+    select (select count(*) from staged) as staged,
+           (select count(*) from landed) as landed,
+           (select count(*) from compared where change in ('new', 'changed')) as changed`.execute(trx)
+  const { staged, landed, changed } = rows[0] ?? { staged: 0, landed: 0, changed: 0 }
+  return { folded: staged - landed, unchanged: landed - changed, changed }
+}
+
+/** A few of the rows that would change, with what is known of them here and what the partner has now. */
+export async function examplesOfChange(trx: Transaction<Schema>, limit: number): Promise<GuardExample[]> {
+  const { rows } = await sql<GuardExample>`
+    (select compared.partner_id, compared.row_key, compared.guard_change as change,
+            held.content as before, compared.content as after
+     from compared left join source_row held on held.row_id = compared.row_id
+     where pending
+     order by compared.guard_change, compared.row_key
+     limit ${limit})
+    union all
+    (select partner_id, row_key, 'gone', content, null
+     from missing_row join source_row using (row_id)
+     order by row_key
+     limit ${limit})
+    limit ${limit}`.execute(trx)
+  return rows
+}

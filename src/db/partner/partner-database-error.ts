@@ -1,0 +1,49 @@
+/** A query against the partner's database failed; `code` tells what a person has to look at. */
+export class PartnerDatabaseError extends Error {
+  readonly code: 'partner_unreachable' | 'partner_query_failed'
+
+  constructor(code: PartnerDatabaseError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+export function unreachable(place: string, error: unknown): PartnerDatabaseError {
+  return new PartnerDatabaseError(
+    'partner_unreachable',
+    `The partner's database at ${place} cannot be read: ${reasonOf(error)}. Check partner.url (PARTNER_DATABASE_URL), and that its server is up.`,
+    { cause: error },
+  )
+}
+
+export function brokeOff(stream: string, error: unknown): PartnerDatabaseError {
+  return new PartnerDatabaseError(
+    'partner_unreachable',
+    `The partner's database broke off while the stream ${stream} was read: ${reasonOf(error)}. Nothing of this read was kept; run again.`,
+    { cause: error },
+  )
+}
+
+export function queryFailed(stream: string, error: unknown): PartnerDatabaseError {
+  if (error instanceof PartnerDatabaseError) return error
+  return new PartnerDatabaseError(
+    'partner_query_failed',
+    `The query of the stream ${stream} failed: ${reasonOf(error)}. Mend streams.${stream}.query.`,
+    { cause: error },
+  )
+}
+
+/** @throws {PartnerDatabaseError} when a query yields less than its stream needs. */
+export function requireColumns(stream: string, wanted: readonly string[], yielded: readonly string[]): void {
+  const missing = wanted.filter((column) => !yielded.includes(column))
+  if (missing.length === 0) return
+  throw new PartnerDatabaseError(
+    'partner_query_failed',
+    `The query of the stream ${stream} does not yield ${missing.join(', ')}; it yields ${yielded.join(', ')}. Mend streams.${stream}.query.`,
+  )
+}
+
+export function reasonOf(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string }
+  return message && message !== '' ? message : (code ?? 'no reason given')
+}

@@ -1,0 +1,195 @@
+import pg from 'pg'
+import { to as copyTo } from 'pg-copy-streams'
+import Cursor from 'pg-cursor'
+import type { CursorProtection } from '../tables/run.ts'
+import {
+  type DeltaQuery,
+  type DeltaRows,
+  type PartnerOptions,
+  type PartnerSnapshot,
+  type StreamQuery,
+  withoutSemicolon,
+} from './dialect.ts'
+import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
+
+const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
+
+/** One read-only, repeatable-read transaction of a PostgreSQL server. */
+export async function openPostgresSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
+  const client = clientOf(options.url, {
+    application_name: 'nightferry extract',
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
+    statement_timeout: options.statementTimeoutMs,
+    options: '-c datestyle=ISO -c default_transaction_read_only=on',
+    keepAlive: true,
+    types: textParser,
+  })
+  client.on('error', () => {})
+  const ended = new Promise<void>((resolve) => {
+    client.once('end', () => {
+      resolve()
+    })
+  })
+  let bound: Bound
+  try {
+    await client.connect()
+    bound = await oldestOpen(client)
+    await client.query(`set timezone = 'UTC'`)
+    await client.query('begin isolation level repeatable read, read only')
+    // The transaction takes its view of the database with its first statement, not with its beginning.
+    await client.query('select pg_current_snapshot()')
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw unreachable(placeOf(options.url), error)
+  }
+  return {
+    check: async (query) => {
+      const fields = await describe(client, query)
+      return query.cursor === null ? null : protectionOf(fields.get(query.cursor), bound)
+    },
+    delta: (delta) => readDelta(client, ended, bound, delta),
+    lines: (query) => readLines(client, ended, query),
+    hasRows: async (query) => {
+      const { rowCount } = await failing(
+        query.stream,
+        client.query(`select from (${withoutSemicolon(query.query)}\n) s limit 1`),
+      )
+      return rowCount !== 0
+    },
+    close: async () => {
+      await client.end().catch(() => {})
+    },
+  }
+}
+
+/** The driver reads the URL here, and throws what it thinks of it. */
+function clientOf(url: string, settings: pg.ClientConfig): pg.Client {
+  try {
+    return new pg.Client({ ...settings, connectionString: url })
+  } catch (error) {
+    throw unreachable(placeOf(url), error)
+  }
+}
+
+/** No row past this moment may move a watermark; `zone` is where the server's clocks without a time zone stand. */
+type Bound = { moment: string; zone: string; seesAll: boolean }
+
+/**
+ * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, as the
+ * server prints it. The tenth is for transactions that have begun and are not listed yet, for want of a processor.
+ * Transactions of other roles show their start only to members of pg_read_all_stats; for the rest there is the overlap.
+ */
+async function oldestOpen(client: pg.Client): Promise<Bound> {
+  const { rows } = await client.query<{ moment: string; zone: string; sees_all: string }>(
+    `select least(statement_timestamp() - interval '100 milliseconds', min(xact_start))::text as moment,
+            current_setting('TimeZone') as zone,
+            pg_has_role(current_user, 'pg_read_all_stats', 'usage')::text as sees_all
+     from (select xact_start from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+           union all
+           select prepared from pg_prepared_xacts where database = current_database()) open_transaction`,
+  )
+  const bound = rows[0]
+  if (bound === undefined) throw new Error('the server did not say what time it is')
+  return { moment: bound.moment, zone: bound.zone, seesAll: bound.sees_all === 'true' }
+}
+
+async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Bound, delta: DeltaQuery): DeltaRows {
+  const fields = await describe(client, delta)
+  const text = deltaSql(fields.get(delta.cursor), bound, delta)
+  const cursor = client.query(new Cursor(text, delta.from === null ? [] : [delta.from], { rowMode: 'array' }))
+  try {
+    for (;;) {
+      const rows = (await cursor.read(delta.fetchRows)) as (string | null)[][]
+      if (rows.length === 0) return
+      yield rows
+    }
+  } catch (error) {
+    throw readFailed(delta.stream, error)
+  } finally {
+    // Closing waits for an answer of the server, which a connection that broke off never brings.
+    await Promise.race([cursor.close().catch(() => {}), ended])
+  }
+}
+
+/** The server writes the lines itself, and nobody parses them on the way. */
+async function* readLines(client: pg.Client, ended: Promise<void>, query: StreamQuery): AsyncGenerator<Buffer> {
+  await describe(client, { ...query, cursor: null })
+  const copy = client.query(
+    copyTo(`copy (select ${textColumns(query)} from (${withoutSemicolon(query.query)}\n) s) to stdout`),
+  )
+  // A stream over a connection that broke off ends with neither data nor error.
+  const lost = ended.then(() => {
+    copy.destroy(new Error('the connection ended'))
+  })
+  void lost
+  try {
+    for await (const chunk of copy) yield chunk as Buffer
+  } catch (error) {
+    throw readFailed(query.stream, error)
+  }
+}
+
+function textColumns({ columns }: StreamQuery): string {
+  return columns.map((column) => `s.${pg.escapeIdentifier(column)}::text`).join(', ')
+}
+
+/** The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are always read. */
+function deltaSql(cursorType: number | undefined, bound: Bound, delta: DeltaQuery): string {
+  // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies ahead
+  // may be anything: neither may carry the watermark past what was not seen.
+  const type = timeTypes[cursorType ?? 0]
+  const moment = `${pg.escapeLiteral(bound.moment)}::timestamptz`
+  // A time without a zone is what clocks showed at the partner, which may stand at UTC or behind it.
+  const shown = `least(${moment} at time zone 'UTC', ${moment} at time zone ${pg.escapeLiteral(bound.zone)})`
+  const newest = type === 'timestamptz' ? moment : `${shown}::${type}`
+  const at = `s.${pg.escapeIdentifier(delta.cursor)}`
+  const cursor = type === undefined ? at : `case when ${at} > ${newest} then ${newest} else ${at} end`
+  const lower = type === undefined ? '$1' : `$1::${type} - interval '${Math.trunc(delta.overlapMs)} milliseconds'`
+  const past = delta.from === null ? '' : ` where ${at} >= ${lower} or ${at} is null`
+  return `select ${textColumns(delta)}, ${cursor}::text from (${withoutSemicolon(delta.query)}\n) s${past} order by ${at} nulls first`
+}
+
+/** Types of times: only of these can be said which value an open transaction may still commit. */
+const timeTypes: Record<number, string> = { 1082: 'date', 1114: 'timestamp', 1184: 'timestamptz' }
+
+function protectionOf(cursorType: number | undefined, { seesAll }: Bound): CursorProtection {
+  if (timeTypes[cursorType ?? 0] === undefined) return 'none'
+  return seesAll ? 'transactions' : 'overlap'
+}
+
+async function describe(
+  client: pg.Client,
+  { stream, query, columns, cursor }: StreamQuery & { cursor: string | null },
+): Promise<Map<string, number>> {
+  const { fields } = await failing(stream, client.query(`select * from (${withoutSemicolon(query)}\n) s limit 0`))
+  const wanted = cursor === null ? columns : [...columns, cursor]
+  requireColumns(
+    stream,
+    wanted,
+    fields.map(({ name }) => name),
+  )
+  return new Map(fields.map((field) => [field.name, field.dataTypeID]))
+}
+
+async function failing<T>(stream: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw readFailed(stream, error)
+  }
+}
+
+function readFailed(stream: string, error: unknown): PartnerDatabaseError {
+  if (error instanceof PartnerDatabaseError) return error
+  const lost = !(error instanceof pg.DatabaseError) || error.code?.startsWith('57') || error.code?.startsWith('08')
+  return lost ? brokeOff(stream, error) : queryFailed(stream, error)
+}
+
+function placeOf(url: string): string {
+  if (!URL.canParse(url)) return 'an address that is no URL'
+  const { host, pathname } = new URL(url)
+  // A slash in a password that is not written as %2F ends the host, and the password stands in the path.
+  return pathname.includes('@')
+    ? 'an address whose user or password holds a slash that is not written as %2F'
+    : `${host}${pathname}`
+}

@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { settings } from '../../../src/config/schema.ts'
+import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
+import { countPending } from '../../../src/db/ledger/pending-rows.ts'
+import { streamReports } from '../../../src/db/runs/report-rows.ts'
+import { judgeChange } from '../../../src/pipeline/delta/judge-change.ts'
+import { imbalances, judge } from '../../../src/pipeline/report/report.ts'
+import { type Ferry, openFerry } from '../push/ferry.ts'
+import { extractNow, openPartner, type Partner, propertiesQuery } from './partner.ts'
+
+const defaults = settings.parse({}).guard
+const would = (change: Partial<{ new: number; changed: number; gone: number }>) => ({
+  new: 0,
+  changed: 0,
+  gone: 0,
+  ...change,
+})
+
+describe('the judgement of a change', () => {
+  const judged = (change: Parameters<typeof would>[0], known: number, guard = defaults) =>
+    judgeChange(guard, { would: would(change), empty: false, known, approvedEmpty: null })
+
+  it.each([
+    [{ changed: 500 }, 1000, null],
+    [{ changed: 501 }, 1000, 'share'],
+    [{ new: 501 }, 1000, 'share'],
+    [{ gone: 501 }, 1000, 'share'],
+    [{ new: 167, changed: 167, gone: 167 }, 1000, 'share'],
+    [{ changed: 99 }, 99, null],
+    [{ changed: 100 }, 100, 'share'],
+  ] as const)('of %j where %i are known is %s', (change, known, verdict) => {
+    expect(judged(change, known)).toBe(verdict)
+  })
+
+  it('never holds the first rows of a stream', () => {
+    expect(judged({ new: 1_000_000 }, 0)).toBeNull()
+  })
+
+  it('holds an empty source whatever the floor, unless a person approved just that', () => {
+    const empty = (known: number, approvedEmpty: number | null) =>
+      judgeChange(defaults, { would: would({}), empty: true, known, approvedEmpty })
+    expect(empty(1, null)).toBe('empty')
+    expect(empty(1, 1)).toBeNull()
+    expect(empty(2, 1)).toBe('empty')
+    expect(empty(0, null)).toBeNull()
+  })
+})
+
+describe('the guard', () => {
+  let ferry: Ferry
+  let partner: Partner
+  beforeAll(async () => {
+    ferry = await openFerry()
+    partner = await openPartner()
+  })
+  beforeEach(async () => {
+    await ferry.clear()
+    await partner.pool.query('truncate hotel')
+    await hotels(10)
+  })
+  afterAll(async () => {
+    await partner.close()
+    await ferry.close()
+  })
+
+  const guard = { maxChangedShare: 0.5, minRows: 3 }
+  const hotels = (to: number, from = 1) =>
+    partner.pool.query(
+      `insert into hotel (code, name, at) select 'H-' || to_char(n, 'fm000'), 'one', now() from generate_series($1::int, $2::int) n`,
+      [from, to],
+    )
+  const rename = (name: string, codes = '%') =>
+    partner.pool.query('update hotel set name = $1, at = clock_timestamp() where code like $2', [name, codes])
+  const remove = (codes: string) => partner.pool.query('delete from hotel where code like $1', [codes])
+  const night = (capture: 'cursor' | 'snapshot') =>
+    extractNow(ferry, partner, { properties: { query: propertiesQuery, capture } }, {}, undefined, guard)
+  const acceptAll = () =>
+    ferry.ledger.pool.query(
+      'update source_row set checked_hash = desired_hash, accepted_hash = desired_hash, accepted_at = now() where guard_run is null',
+    )
+  const held = async (run: number) =>
+    (await ferry.ledger.db.selectFrom('run').select('held').where('run_id', '=', run).executeTakeFirstOrThrow()).held
+  const plans = async (run: number) =>
+    (await plansOf(ferry.ledger.db, run)).map(({ reason, known, new: added, changed, gone, state }) => ({
+      reason,
+      known,
+      added,
+      changed,
+      gone,
+      state,
+    }))
+  const approve = (run: number) => ferry.ledger.inTransaction((trx) => approvePlans(trx, run, 'anna', new Date()))
+  const ready = async (run: number) => {
+    await ferry.ledger.pool.query('update source_row set checked_hash = desired_hash')
+    const ids = await ferry.ledger.plan(run, { kind: 'company_mappings', streams: ['properties'], partitionBy: null })
+    return (await Promise.all(ids.map((id) => ferry.ledger.keysOf(id)))).flat()
+  }
+  const report = async (run: number) => {
+    await countPending(ferry.ledger.db, run)
+    const streams = await streamReports(ferry.ledger.db, run, { properties: [] })
+    expect(imbalances(streams)).toEqual([])
+    return { stream: streams[0], ...judge(streams, [], [], await plansOf(ferry.ledger.db, run)) }
+  }
+  const gone = async () =>
+    (
+      await ferry.ledger.db
+        .selectFrom('source_row')
+        .select('row_key')
+        .where('gone_at', 'is not', null)
+        .orderBy('row_key')
+        .execute()
+    ).map(({ row_key }) => row_key)
+
+  it.each(['cursor', 'snapshot'] as const)(
+    'holds a mass change read by %s, and counts every row of it',
+    async (capture) => {
+      expect(await held(await night(capture))).toBe(false)
+      await acceptAll()
+      await rename('mass')
+      const run = await night(capture)
+      expect(await held(run)).toBe(true)
+      expect(await plans(run)).toEqual([
+        { reason: 'share', known: 10, added: 0, changed: 10, gone: 0, state: 'waiting' },
+      ])
+      expect((await plansOf(ferry.ledger.db, run))[0]?.examples[0]).toEqual({
+        partner_id: 'H-001',
+        row_key: 'H-001',
+        change: 'changed',
+        before: { name: 'one' },
+        after: { name: 'mass' },
+      })
+      expect(await ready(run)).toEqual([])
+      expect(await report(run)).toMatchObject({
+        stream: { pending: 10, held: 10, sent: 0, parked: 0 },
+        verdict: 'partial',
+        remarks: [
+          'Held by the guard: of properties 10 changed, where 10 rows are known.',
+          `Nothing was sent, and 10 rows held by the guard. If this is right: nightferry approve ${run}. The next run then sends it.`,
+        ],
+      })
+    },
+  )
+
+  it.each(['cursor', 'snapshot'] as const)(
+    'asks again in the next run by %s, also when nothing changed since',
+    async (capture) => {
+      await night(capture)
+      await acceptAll()
+      await rename('mass')
+      const first = await night(capture)
+      const second = await night(capture)
+      expect(await held(second)).toBe(true)
+      expect(await plans(first)).toMatchObject([{ state: 'superseded' }])
+      expect(await plans(second)).toMatchObject([{ state: 'waiting', changed: 10 }])
+      expect(await approve(first)).toEqual([])
+      expect(await ready(second)).toEqual([])
+    },
+  )
+
+  it.each(['cursor', 'snapshot'] as const)(
+    'lets exactly what was approved through, read by %s, and holds what is added to it',
+    async (capture) => {
+      await night(capture)
+      await acceptAll()
+      await rename('mass')
+      const first = await night(capture)
+      await approve(first)
+      expect(await plans(first)).toMatchObject([{ state: 'approved' }])
+      await rename('other', 'H-001')
+      const second = await night(capture)
+      expect(await held(second)).toBe(false)
+      expect(await ready(second)).toHaveLength(10)
+
+      await ferry.ledger.pool.query('update source_row set held_by = null')
+      await rename('again')
+      const third = await night(capture)
+      expect(await held(third)).toBe(true)
+      expect(await plans(third)).toMatchObject([{ changed: 10, state: 'waiting' }])
+    },
+  )
+
+  it('does not count rows that wait for approval among those that are known', async () => {
+    await night('cursor')
+    await acceptAll()
+    await hotels(18, 11)
+    for (const _ of [1, 2, 3]) {
+      const run = await night('cursor')
+      expect(await plans(run)).toMatchObject([{ known: 10, added: 8, state: 'waiting' }])
+    }
+  })
+
+  it.each(['cursor', 'snapshot'] as const)(
+    'lets the rows go when the partner mends the mistake, read by %s',
+    async (capture) => {
+      await night(capture)
+      await acceptAll()
+      await rename('mistake')
+      await night(capture)
+      await rename('one')
+      const run = await night(capture)
+      expect(await held(run)).toBe(false)
+      expect(await ready(run)).toEqual([])
+      expect(await report(run)).toMatchObject({ stream: { pending: 0, held: 0 }, verdict: 'succeeded' })
+    },
+  )
+
+  it('holds a mass deletion: no tombstone is set until a person approves', async () => {
+    await night('snapshot')
+    await acceptAll()
+    await remove('H-00%')
+    const run = await night('snapshot')
+    expect(await plans(run)).toEqual([{ reason: 'share', known: 10, added: 0, changed: 0, gone: 9, state: 'waiting' }])
+    expect(await gone()).toEqual([])
+    expect(await held(await night('snapshot'))).toBe(true)
+    const newest = await night('snapshot')
+    await approve(newest)
+    expect(await gone()).toHaveLength(9)
+    expect(await held(await night('snapshot'))).toBe(false)
+    expect(await gone()).toHaveLength(9)
+  })
+
+  it('sets the tombstones that are left when most of what was missing is there again', async () => {
+    await night('snapshot')
+    await acceptAll()
+    await remove('H-00%')
+    await night('snapshot')
+    await hotels(8)
+    const run = await night('snapshot')
+    expect(await held(run)).toBe(false)
+    expect(await gone()).toEqual(['H-009'])
+    const counts = await ferry.ledger.db
+      .selectFrom('run_stream')
+      .select(['gone', 'changed'])
+      .where('run_id', '=', run)
+      .executeTakeFirst()
+    expect(counts).toEqual({ gone: 1, changed: 0 })
+  })
+
+  it.each(['cursor', 'snapshot'] as const)(
+    'holds a source that is empty, read by %s, and remembers that a person found it right',
+    async (capture) => {
+      await night(capture)
+      await acceptAll()
+      await remove('%')
+      const run = await night(capture)
+      expect(await plans(run)).toMatchObject([{ reason: 'empty', known: 10, state: 'waiting' }])
+      expect(await gone()).toEqual([])
+      await approve(run)
+      for (const _ of [1, 2]) expect(await held(await night(capture))).toBe(false)
+      expect(await gone()).toHaveLength(capture === 'snapshot' ? 10 : 0)
+    },
+  )
+
+  it('holds the rest of the run too, and counts what waits for another row as parked', async () => {
+    await night('snapshot')
+    await acceptAll()
+    await ferry.ledger.landChecked('framework_answers', [
+      { partner_id: 'H-001', content: { value: '1' } },
+      { partner_id: 'H-999', content: { value: '1' } },
+    ])
+    await hotels(30, 11)
+    const run = await night('snapshot')
+    await ferry.ledger.db
+      .insertInto('run_stream')
+      .values({ ...emptyStream, run_id: run })
+      .execute()
+    await countPending(ferry.ledger.db, run)
+    const streams = await streamReports(ferry.ledger.db, run, { properties: [], framework_answers: ['properties'] })
+    expect(imbalances(streams)).toEqual([])
+    expect(streams).toMatchObject([
+      { stream: 'properties', pending: 20, held: 20 },
+      { stream: 'framework_answers', pending: 2, held: 1, parked: 1 },
+    ])
+  })
+
+  const emptyStream = {
+    stream: 'framework_answers',
+    read: 0,
+    folded: 0,
+    unchanged: 0,
+    changed: 0,
+    null_cursor: 0,
+    protection: null,
+    pending: null,
+    watermark_before: null,
+    watermark_after: null,
+  }
+})

@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import pg from 'pg'
+import { testDatabase } from '../../helpers/postgres.ts'
+
+/** A partner's database with hotels and meter readings, of whichever dialect; every test of the seam runs on each. */
+export type DialectPartner = {
+  dialect: 'PostgreSQL' | 'SQLite'
+  url: string
+  run(text: string): Promise<void>
+  /** Something that is committed while a reader has its snapshot. */
+  clear(): Promise<void>
+  close(): Promise<void>
+}
+
+const tables = `
+  create table hotel (code text, name text, at text, number integer);
+  create table reading (code text, year integer, month integer, field text, value real, at text)`
+
+export const partners: (() => Promise<DialectPartner>)[] = [
+  async () => {
+    const { url } = await testDatabase({ template: 'empty' })
+    const pool = new pg.Pool({ connectionString: url, max: 2 })
+    pool.on('error', () => {})
+    const run = async (text: string) => {
+      await pool.query(text)
+    }
+    await run(tables.replaceAll('at text', 'at timestamptz').replaceAll('value real', 'value numeric'))
+    return {
+      dialect: 'PostgreSQL',
+      url,
+      run,
+      clear: () => run('truncate hotel, reading'),
+      close: () => pool.end(),
+    }
+  },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'nightferry-sqlite-'))
+    const path = join(folder, 'hotels and more.db')
+    const database = new DatabaseSync(path)
+    database.exec('pragma journal_mode = wal')
+    database.exec(tables)
+    const run = async (text: string) => {
+      database.exec(text)
+    }
+    return {
+      dialect: 'SQLite',
+      url: pathToFileURL(path).href,
+      run,
+      clear: () => run('delete from hotel; delete from reading'),
+      close: async () => {
+        database.close()
+        await rm(folder, { recursive: true, force: true })
+      },
+    }
+  },
+]
+
+export const hotelsQuery = `
+  select code as partner_id, name, null as street, null as latitude, null as longitude, null as country_code,
+         null as airport_code, null as hotel_code, null as booking_id, at, number
+  from hotel`
+
+export const readingsQuery = `select code as partner_id, year, month, field as field_type_id, value, at from reading`

@@ -1,0 +1,116 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { PartnerSnapshot } from '../../../src/db/partner/dialect.ts'
+import { openPartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
+
+let folder: string
+let database: DatabaseSync
+let url: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'nightferry-sqlite-'))
+  const path = join(folder, 'hotels.db')
+  url = pathToFileURL(path).href
+  database = new DatabaseSync(path)
+  database.exec('create table anything (value, at)')
+})
+beforeEach(() => {
+  database.exec('delete from anything')
+})
+afterAll(async () => {
+  database.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const query = { stream: 'properties', query: 'select value, at from anything', columns: ['value'], fetchRows: 2 }
+const delta = (from: string | null, overlapMs = 0) => ({ ...query, cursor: 'at', from, overlapMs })
+
+async function withSnapshot<T>(work: (snapshot: PartnerSnapshot) => Promise<T>): Promise<T> {
+  const snapshot = await openPartnerSnapshot({ url, statementTimeoutMs: 1_000, connectTimeoutMs: 100 })
+  try {
+    return await work(snapshot)
+  } finally {
+    await snapshot.close()
+  }
+}
+const read = (from: string | null, overlapMs?: number) =>
+  withSnapshot(async (snapshot) => {
+    const rows = []
+    for await (const batch of snapshot.delta(delta(from, overlapMs))) rows.push(...batch)
+    return rows
+  })
+
+describe('a value of SQLite as text', () => {
+  it.each([
+    ['9007199254740993', '9007199254740993'],
+    ['-9223372036854775808', '-9223372036854775808'],
+    ['1234567.8901234567', '1234567.8901234567'],
+    ['0.1', '0.1'],
+    ["x'00ff'", '\\x00ff'],
+    ["''", ''],
+    ['null', null],
+  ])('%s is %s', async (literal, text) => {
+    database.exec(`insert into anything values (${literal}, 1)`)
+    expect(await read(null)).toEqual([[text, '1']])
+  })
+
+  it('is refused when it holds a NUL, and the stream and column are named', async () => {
+    database.exec(`insert into anything values ('a' || char(0) || 'b', 1)`)
+    await expect(read(null)).rejects.toMatchObject({
+      code: 'partner_query_failed',
+      message: expect.stringMatching(/stream properties .*NUL character in value/),
+    })
+  })
+})
+
+describe('a cursor of SQLite', () => {
+  it.each([
+    ['2026-01-01T00:00:00Z', '2026-01-01 06:00:00'],
+    ['2026-01-01 06:00:00', '2026-01-01T05:00:00+00:00'],
+  ])('finds a time that is written differently: past %s, %s', async (watermark, at) => {
+    database.exec(`insert into anything values ('row', '${at}'), ('old', '2025-01-01')`)
+    expect((await read(watermark, 7_200_000)).map(([value]) => value)).toEqual(['row'])
+  })
+
+  it('is refused when its values have no common order', async () => {
+    database.exec(`insert into anything values ('a', 1), ('b', '2026-01-01')`)
+    await expect(read(null)).rejects.toMatchObject({
+      code: 'partner_query_failed',
+      message: expect.stringContaining('holds integer and text values, which have no common order'),
+    })
+  })
+
+  it.each([
+    [`'2026-01-01'`, 'overlap'],
+    [`'2026-01-01T10:00:00.5Z'`, 'overlap'],
+    [`'v17'`, 'none'],
+    ['17', 'none'],
+    [`'17'`, 'none'],
+  ])('%s protects from late commits by: %s', async (literal, protection) => {
+    database.exec(`insert into anything values ('a', ${literal})`)
+    expect(await withSnapshot((snapshot) => snapshot.check({ ...query, cursor: 'at' }))).toBe(protection)
+  })
+
+  it('of another type than the watermark reads everything', async () => {
+    database.exec(`insert into anything values ('a', 1), ('b', 2)`)
+    expect(await read('2026-01-01')).toHaveLength(2)
+  })
+})
+
+it('names the file that is not there', async () => {
+  const missing = pathToFileURL(join(folder, 'nothing.db')).href
+  await expect(openPartnerSnapshot({ url: missing, statementTimeoutMs: 0 })).rejects.toMatchObject({
+    code: 'partner_unreachable',
+    message: expect.stringContaining('nothing.db'),
+  })
+})
+
+it('cannot write to the file', async () => {
+  await withSnapshot(async (snapshot) => {
+    const writing = { ...query, query: 'delete from anything returning value, at' }
+    await expect(snapshot.check({ ...writing, cursor: null })).rejects.toMatchObject({ code: 'partner_query_failed' })
+  })
+})
