@@ -1,9 +1,9 @@
-import { userInfo } from 'node:os'
 import { approvePlans, plansOf } from '../db/guard/guard-plan.ts'
 import { runExists } from '../db/runs/list-rows.ts'
 import { runningRun } from '../db/runs/start-run.ts'
 import type { GuardPlan } from '../db/tables/guard-plan.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
+import { actingUser } from './acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { renderHeld } from './render-held.ts'
 import { UsageError } from './usage-error.ts'
@@ -24,7 +24,7 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
     }
     const shown = options.dryRun
       ? plans.filter(({ state }) => state === 'waiting')
-      : await db.transaction().execute((trx) => approvePlans(trx, runId, userInfo().username, cli.now()))
+      : await db.transaction().execute((trx) => approvePlans(trx, runId, actingUser(cli).user, cli.now()))
     // Another process was faster than this one since the plans were read.
     if (shown.length === 0) refuseUnlessWaiting(runId, await plansOf(db, runId))
     if (options.json) printJson(cli.stdout, shown)

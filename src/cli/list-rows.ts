@@ -82,6 +82,7 @@ function asTable(state: ListedState, rows: readonly ListedRow[]): string {
 }
 
 function next(state: ListedState, row: ListedRow): string {
+  if (row.held_run !== null && row.retry_asked) return `retried when run ${row.held_run} is approved`
   if (state === 'unknown' || row.sent_again) return 'sent by the next run'
   return row.retry_asked ? 'retried by the next run' : 'when it changes, or is retried'
 }

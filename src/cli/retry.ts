@@ -1,3 +1,4 @@
+import { findHeldRun } from '../db/guard/held-run.ts'
 import { countRetryable, type RetryCounts, retryableRows } from '../db/ledger/retry-rows.ts'
 import { runningRun } from '../db/runs/start-run.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
@@ -37,7 +38,7 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
     const streams = options.dryRun
       ? await countRetryable(db, filter)
       : await retryRejected({ db, now: cli.now }, filter, actingUser(cli))
-    return { total: total(streams), streams, rows }
+    return { total: total(streams), streams, rows, held_run: await findHeldRun(db) }
   })
   if (!options.json) describe(cli, options, marked)
   const { code, document } = await sendNow(cli, options, marked.total)
@@ -61,9 +62,14 @@ async function sendNow(
   }
 }
 
-type Marked = { total: number; streams: RetryCounts[]; rows: Awaited<ReturnType<typeof retryableRows>> }
+type Marked = {
+  held_run: number | null
+  total: number
+  streams: RetryCounts[]
+  rows: Awaited<ReturnType<typeof retryableRows>>
+}
 
-function describe(cli: Cli, options: RetryOptions, { total: rows, streams, rows: some }: Marked): void {
+function describe(cli: Cli, options: RetryOptions, { total: rows, streams, rows: some, held_run }: Marked): void {
   if (rows === 0) {
     printLine(
       cli.stdout,
@@ -76,6 +82,12 @@ function describe(cli: Cli, options: RetryOptions, { total: rows, streams, rows:
     ? `would be sent again (${perStream}). Nothing was changed`
     : `marked (${perStream}). The next run sends ${rows === 1 ? 'it' : 'them'} again, once`
   printLine(cli.stdout, `${counted(rows, 'row')} ${when}.`)
+  if (held_run !== null) {
+    printLine(
+      cli.stdout,
+      `Run ${held_run} is held by the guard, and so may be the next: nightferry approve ${held_run} --dry-run shows why.`,
+    )
+  }
   for (const { partner_id, stream, row_key, code, reason } of some) {
     const said = [code, reason].filter((part) => part !== null).join(': ')
     printLine(cli.stdout, readable(`  ${partner_id}  ${stream}  ${row_key}  ${said}`))

@@ -3,6 +3,7 @@ import type { PlannedRequest } from '../../db/shadow/planned-requests.ts'
 import type { PlannedWave, RunPlan } from '../../pipeline/plan/plan-run.ts'
 import { type Difference, differenceWords } from '../content-difference.ts'
 import { counted, moment, readable, shortened } from '../readable.ts'
+import { renderHeld } from '../render-held.ts'
 import { rowWords } from '../row-words.ts'
 import { table } from '../table.ts'
 
@@ -28,6 +29,7 @@ export function renderPlan(
   const parts = [
     head(plan),
     read(plan),
+    guarded(plan),
     sent(plan),
     differences === null ? '' : changes(differences, limit),
     unsent(plan),
@@ -53,9 +55,14 @@ function head({ planned_at, running, reference }: Omit<RunPlan, 'rows'>): string
 
 function read({ streams }: Omit<RunPlan, 'rows'>): string {
   return `What the partner's database brings (rows)\n${table(
-    ['stream', 'read', 'folded', 'unchanged', 'changed', 'without cursor', 'pending'],
-    streams.map((s) => [s.stream, s.read, s.folded, s.unchanged, s.changed, s.null_cursor, s.pending]),
+    ['stream', 'read', 'folded', 'unchanged', 'changed', 'gone', 'without cursor', 'pending'],
+    streams.map((s) => [s.stream, s.read, s.folded, s.unchanged, s.changed, s.gone, s.null_cursor, s.pending]),
   )}`
+}
+
+function guarded({ held }: Omit<RunPlan, 'rows'>): string {
+  if (held.length === 0) return ''
+  return `The guard would stop the run, which then sends nothing and asks for approval.\n${renderHeld(held)}`
 }
 
 function sent({ waves }: Omit<RunPlan, 'rows'>): string {

@@ -33,11 +33,12 @@ function title({ partner_id, rows }: PartnerTrace): string {
 
 function whatThePartnerHas({ streams }: PartnerTrace): string {
   return `What the partner's database has (times are UTC)\n${table(
-    ['stream', 'rows', 'accepted', 'first seen', 'last changed', 'last read', 'by run'],
+    ['stream', 'rows', 'accepted', 'gone', 'first seen', 'last changed', 'last read', 'by run'],
     streams.map((s) => [
       s.stream,
       s.rows,
       s.accepted,
+      s.gone,
       moment(s.first_seen_at),
       moment(s.changed_at),
       moment(s.read_at),
@@ -107,8 +108,22 @@ export function stateWords(group: RowGroup): string {
   const since = `since ${moment(group.since)}`
   const by = submission_id === null ? '' : ` (submission ${submission_id})`
   switch (state) {
-    case 'accepted':
-      return `accepted ${since}${by}, ${outcome === 'confirmed' ? 'confirmed by a result file' : 'inferred: no error names it'}`
+    case 'gone': {
+      const last =
+        outcome === null ? 'nothing of it was ever answered by the service' : `its last outcome is ${outcome}${by}`
+      return `gone in your database ${since}, nothing of it is sent; ${last}`
+    }
+    case 'held': {
+      const what = group.guard_change === null ? 'with the whole run' : `as ${group.guard_change}`
+      return `held by the guard, ${what}; nightferry approve ${group.held_run} lets it through`
+    }
+    case 'accepted': {
+      const missing =
+        group.guard_change === 'gone'
+          ? `; missing in your database, which the guard holds: nightferry approve ${group.held_run} marks it gone`
+          : ''
+      return `accepted ${since}${by}, ${outcome === 'confirmed' ? 'confirmed by a result file' : 'inferred: no error names it'}${missing}`
+    }
     case 'in_flight':
       return `on the way in submission ${submission_id}`
     case 'invalid':

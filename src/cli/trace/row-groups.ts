@@ -3,7 +3,10 @@ import { contentDifference, type Difference } from '../content-difference.ts'
 import { rowWords } from '../row-words.ts'
 
 /** Rows of one stream that share a state, the certainty of it and the reason for it. */
-export type RowGroup = Pick<TracedRow, 'stream' | 'state' | 'outcome' | 'code' | 'reason' | 'submission_id'> & {
+export type RowGroup = Pick<
+  TracedRow,
+  'stream' | 'state' | 'outcome' | 'code' | 'reason' | 'submission_id' | 'held_run' | 'guard_change'
+> & {
   /** Since when the newest of them is in this state. */
   since: Date
   retry_asked_by: string | null
@@ -25,11 +28,21 @@ export type GroupedRow = {
 export function rowGroups(rows: readonly TracedRow[]): RowGroup[] {
   const groups = new Map<string, RowGroup>()
   for (const row of rows) {
-    const { stream, state, outcome, code, reason, submission_id, retry_asked_by } = row
-    const key = JSON.stringify([stream, state, outcome, code, reason, submission_id, retry_asked_by])
+    const { stream, state, outcome, code, reason, submission_id, held_run, guard_change, retry_asked_by } = row
+    const key = JSON.stringify([
+      stream,
+      state,
+      outcome,
+      code,
+      reason,
+      submission_id,
+      held_run,
+      guard_change,
+      retry_asked_by,
+    ])
     const since = sinceWhen(row)
     const group = groups.get(key) ?? {
-      ...{ stream, state, outcome, code, reason, submission_id, since, retry_asked_by },
+      ...{ stream, state, outcome, code, reason, submission_id, held_run, guard_change, since, retry_asked_by },
       rows: [],
     }
     if (since > group.since) group.since = since
@@ -49,13 +62,24 @@ function grouped(row: TracedRow): GroupedRow {
   return { row_key, words: rowWords(row.stream, content), content, first_seen_at, changed_at, changes }
 }
 
-function sinceWhen({ state, changed_at, outcome_at, accepted_at }: TracedRow): Date {
+function sinceWhen({ state, changed_at, outcome_at, accepted_at, gone_at }: TracedRow): Date {
+  if (state === 'gone') return gone_at ?? changed_at
   if (state === 'accepted') return accepted_at ?? changed_at
   return (state === 'rejected' || state === 'unknown' ? outcome_at : null) ?? changed_at
 }
 
 /** The mapping first, for the rest waits for it; then what needs a person; then what waits; then what is done. */
 function order({ stream, state }: RowGroup): number {
-  const urgency = ['rejected', 'invalid', 'unknown', 'parked', 'in_flight', 'pending', 'accepted'].indexOf(state)
+  const urgency = [
+    'rejected',
+    'invalid',
+    'unknown',
+    'held',
+    'parked',
+    'in_flight',
+    'pending',
+    'gone',
+    'accepted',
+  ].indexOf(state)
   return stream === 'properties' ? urgency - 100 : urgency
 }

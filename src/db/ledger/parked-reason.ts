@@ -1,5 +1,13 @@
-/** Where what a parked row waits for stands; `missing`: the partner has no such row. */
-export type RequirementState = 'missing' | 'in_flight' | 'invalid' | 'rejected' | 'unknown' | 'pending'
+/** Where what a parked row waits for stands; `missing`: the partner never had such a row; `gone`: has it no longer. */
+export type RequirementState =
+  | 'missing'
+  | 'gone'
+  | 'held'
+  | 'in_flight'
+  | 'invalid'
+  | 'rejected'
+  | 'unknown'
+  | 'pending'
 
 /** What a parked row waits for. */
 export type WaitsFor = {
@@ -9,6 +17,8 @@ export type WaitsFor = {
   requirement_code: string | null
   requirement_reason: string | null
   requirement_held_by: number | null
+  /** The run whose guard holds it. */
+  requirement_guard_run: number | null
 }
 
 /** Why a row is parked, and what would release it, in words. Pure. */
@@ -18,6 +28,10 @@ export function parkedReason(waits: WaitsFor, partnerId: string): string {
   switch (state) {
     case 'missing':
       return `it requires ${required} of ${partnerId}, and the partner's database has delivered none`
+    case 'gone':
+      return `its ${required} row is gone at the partner and was never accepted; it is released when that is there again`
+    case 'held':
+      return `its ${required} row is held by the guard (run ${waits.requirement_guard_run}): nightferry approve ${waits.requirement_guard_run} lets it through`
     case 'in_flight':
       return `its ${required} row is in submission ${waits.requirement_held_by}; it is released when that is accepted`
     case 'invalid':

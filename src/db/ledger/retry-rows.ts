@@ -5,7 +5,7 @@ import { passes, type RowFilter } from './row-filter.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 
-/** Rejected as they are, and not asked about again yet: what a retry can mark. The query must call the row `row`. */
+/** Rejected as they are, there at the partner, not held by the guard, and not asked about again yet: what a retry can mark. The query must call the row `row`. */
 function retryable(filter: RowFilter): RawBuilder<boolean> {
   const told = { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` }
   return sql<boolean>`(
@@ -13,6 +13,8 @@ function retryable(filter: RowFilter): RawBuilder<boolean> {
     and row.refused_hash = row.desired_hash
     and row.invalid_reason is null
     and row.held_by is null
+    and row.gone_at is null
+    and row.guard_run is null
     and row.retry_action is null
     and ${passes(filter, told)})`
 }

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { heldRun } from '../guard/held-run.ts'
 import { parkedReason } from './parked-reason.ts'
 import type { Requires } from './requirement.ts'
 import { passes, type RowFilter } from './row-filter.ts'
@@ -25,6 +26,8 @@ export type ListedRow = {
   retry_asked: boolean
   /** Rejected with its request as a whole, so that the next run sends it again by itself. */
   sent_again: boolean
+  /** The run that the guard stopped: nothing goes out before somebody approves it. */
+  held_run: number | null
 }
 
 type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits }
@@ -42,6 +45,7 @@ export async function rowsInState(
     select row.stream, row.partner_id, row.row_key, row.content, ${code} as code, ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
+           coalesce(row.guard_run, ${heldRun}) as held_run,
            to_jsonb(waits) as waits
     from source_row row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')

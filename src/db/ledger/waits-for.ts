@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { heldRun } from '../guard/held-run.ts'
 import type { RequirementState, WaitsFor } from './parked-reason.ts'
 import type { Requires } from './requirement.ts'
 
@@ -10,20 +11,27 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
   const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
   const state: RawBuilder<RequirementState> = sql`case
     when needed.row_id is null then 'missing'
+    when needed.gone_at is not null then 'gone'
     when needed.held_by is not null then 'in_flight'
     when needed.invalid_reason is not null then 'invalid'
     when needed.refused_hash = needed.desired_hash then 'rejected'
+    when needed.guard_run is not null or ${heldRun} is not null then 'held'
     when needed.outcome = 'unknown' then 'unknown'
     else 'pending' end`
   return sql`(
     select requirement.required, ${state} as requirement_state, needed.outcome_code as requirement_code,
            coalesce(needed.invalid_reason, needed.outcome_reason) as requirement_reason,
-           needed.held_by as requirement_held_by
+           needed.held_by as requirement_held_by, coalesce(needed.guard_run, ${heldRun}) as requirement_guard_run
     from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
     left join source_row needed
       on needed.stream = requirement.required and needed.partner_id = row.partner_id
     where requirement.stream = row.stream
       and (needed.row_id is null or needed.accepted_hash is distinct from needed.desired_hash)
+      -- What is gone and was never accepted counts as not there: it is told of only where nothing else is there.
+      and (needed.gone_at is null or not exists (
+        select from source_row other
+        where other.stream = requirement.required and other.partner_id = row.partner_id
+          and (other.gone_at is null or other.accepted_hash is not distinct from other.desired_hash)))
     order by needed.row_id nulls first
     limit 1)`
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import { lacksRequirement, type Requires } from '../ledger/requirement.ts'
+import type { Requires } from '../ledger/requirement.ts'
+import { rowState } from '../ledger/row-state.ts'
 import type { Run } from '../tables/run.ts'
 
 /** The newest runs, newest first. */
@@ -21,7 +22,7 @@ export type StatusCounts = {
   parked: number
   rejected: number
   in_flight: number
-  /** Held by the guard until a person approves. */
+  /** Held by the guard until a person approves, also rows that are accepted and would get their tombstone. */
   held: number
   /** No longer at the partner; not counted among the rows. */
   gone: number
@@ -36,17 +37,15 @@ export async function statusCounts(db: Database, requires: Requires): Promise<St
            count(*) filter (where gone_at is null and accepted_hash = desired_hash) as accepted,
            count(*) filter (where pending) as pending,
            count(*) filter (where pending and invalid_reason is not null) as invalid,
-           count(*) filter (
-             where pending and invalid_reason is null and guard_run is null
-               and refused_hash is distinct from desired_hash and held_by is null and ${lacksRequirement(requires)}
-           ) as parked,
+           count(*) filter (where state = 'parked') as parked,
            count(*) filter (where pending and refused_hash = desired_hash) as rejected,
            count(*) filter (where held_by is not null) as in_flight,
-           count(*) filter (where guard_run is not null) as held,
+           count(*) filter (where state = 'held' or (state = 'accepted' and guard_change = 'gone')) as held,
            count(*) filter (where gone_at is not null) as gone,
            min(changed_at) filter (where pending) as oldest_pending
     from source_row row
-    cross join lateral (select accepted_hash is distinct from desired_hash and gone_at is null as pending) state
+    cross join lateral (select accepted_hash is distinct from desired_hash and gone_at is null as pending) differs
+    cross join lateral (select ${rowState(requires)} as state) stated
     group by stream
     order by stream`.execute(db)
   return rows

@@ -53,6 +53,8 @@ export type StreamRead = {
   unchanged: number
   changed: number
   null_cursor: number
+  gone: number
+  returned: number
   pending: number
 }
 
@@ -60,7 +62,7 @@ export type StreamRead = {
 export async function streamsRead(db: Database, runId: number): Promise<StreamRead[]> {
   return await db
     .selectFrom('run_stream')
-    .select(['stream', 'read', 'folded', 'unchanged', 'changed', 'null_cursor'])
+    .select(['stream', 'read', 'folded', 'unchanged', 'changed', 'null_cursor', 'gone', 'returned'])
     .select((eb) => eb.fn.coalesce('pending', eb.lit(0)).as('pending'))
     .where('run_id', '=', runId)
     .orderBy('extracted_at')

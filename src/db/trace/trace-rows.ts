@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { heldRun } from '../guard/held-run.ts'
 import { parkedReason } from '../ledger/parked-reason.ts'
 import type { Requires } from '../ledger/requirement.ts'
 import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type MaybeWaits, waitingOn, waitsFor } from '../ledger/waits-for.ts'
-import type { OutcomeName } from '../tables/source-row.ts'
+import type { GuardChange, OutcomeName } from '../tables/source-row.ts'
 
 /** What a row said before, and until when. */
 export type PastContent = { until: string; content: Record<string, unknown>; was_accepted: boolean }
@@ -24,6 +25,11 @@ export type TracedRow = {
   changed_at: Date
   accepted_at: Date | null
   outcome_at: Date | null
+  /** Since when the partner has it no longer. */
+  gone_at: Date | null
+  /** The run whose guard holds the row, and what it holds; null where it holds the run for other rows. */
+  held_run: number | null
+  guard_change: GuardChange | null
   retry_asked_by: string | null
   retry_asked_at: Date | null
   /** Oldest first. */
@@ -40,7 +46,8 @@ export async function traceRows(db: Database, partnerId: string, requires: Requi
            case when state = 'invalid' then invalid_reason
                 when state in ('rejected', 'unknown') then outcome_reason end as reason,
            coalesce(held_by, outcome_submission) as submission_id,
-           first_seen_at, changed_at, accepted_at, outcome_at,
+           first_seen_at, changed_at, accepted_at, outcome_at, gone_at, guard_change,
+           coalesce(guard_run, case when state = 'held' then ${heldRun} end) as held_run,
            action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
            stated.waits, past.past
     from (

@@ -3,8 +3,11 @@ import type { Database } from '../database.ts'
 
 export type TracedStream = {
   stream: string
+  /** Those that are there. */
   rows: number
   accepted: number
+  /** Those that the partner has no longer. */
+  gone: number
   first_seen_at: Date
   /** When a run last read something new of it. */
   changed_at: Date
@@ -18,7 +21,9 @@ export async function traceStreams(db: Database, partnerId: string): Promise<Tra
   const { rows } = await sql<TracedStream>`
     select had.*, last.extracted_at as read_at, last.run_id as read_by_run
     from (
-      select stream, count(*) as rows, count(*) filter (where accepted_hash = desired_hash) as accepted,
+      select stream, count(*) filter (where gone_at is null) as rows,
+             count(*) filter (where gone_at is null and accepted_hash = desired_hash) as accepted,
+             count(gone_at) as gone,
              min(first_seen_at) as first_seen_at, max(changed_at) as changed_at
       from source_row
       where partner_id = ${partnerId}

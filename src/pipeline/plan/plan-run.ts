@@ -1,4 +1,5 @@
 import { requirementsOf } from '../../config/requirements.ts'
+import { plansOf } from '../../db/guard/guard-plan.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { adoptUnfinished, insertRun, runningRun } from '../../db/runs/start-run.ts'
 import {
@@ -23,6 +24,7 @@ import type { Looks } from '../looks.ts'
 import { searchKind } from '../push/kinds.ts'
 import { planWave } from '../push/plan-wave.ts'
 import { preflight } from '../push/preflight.ts'
+import type { HeldStream } from '../report/report.ts'
 import { type PlannedReference, planReference } from './plan-reference.ts'
 import { type PlannedBody, plannedBodies } from './planned-bodies.ts'
 
@@ -46,6 +48,8 @@ export type RunPlan = {
   running: Pick<Run, 'run_id' | 'step'> | null
   reference: PlannedReference
   streams: StreamRead[]
+  /** What the guard would stop the run over: it would send nothing. Empty where it would not. */
+  held: HeldStream[]
   waves: PlannedWave[]
   /** Rows that would still not be sent, by stream and state. */
   unsent: StateCount[]
@@ -74,7 +78,8 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
     await rememberRetries(shadow.db)
     await preflight(shadowed, run)
     const streams = await streamsRead(shadow.db, run.run_id)
-    const sent = await planWaves(shadowed, run, options)
+    const held = await plansOf(shadow.db, run.run_id)
+    const sent = await planWaves(shadowed, { ...run, held: held.length > 0 }, options)
 
     const requires = requirementsOf(deps.config)
     const listed = (state: 'invalid' | 'parked' | 'rejected') =>
@@ -85,8 +90,10 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
       running: running === null ? null : { run_id: running.run_id, step: running.step },
       reference,
       streams,
+      held,
       ...sent,
-      unsent: states.filter(({ state }) => state !== 'accepted'),
+      // Nothing of what is gone waits to be sent.
+      unsent: states.filter(({ state }) => state !== 'accepted' && state !== 'gone'),
       invalid: await listed('invalid'),
       parked: await listed('parked'),
       rejected: await listed('rejected'),
