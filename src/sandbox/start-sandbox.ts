@@ -83,7 +83,10 @@ export async function startSandbox(options: SandboxOptions): Promise<RunningSand
   })
   opened.defer(() => work.pause())
 
-  const servers = { files: buildFileServer(sandbox), api: buildServer(sandbox, { onQueued: () => work.wake() }) }
+  const servers = {
+    files: buildFileServer(sandbox),
+    api: buildServer(sandbox, { onQueued: () => work.wake(), host, publicUrl: options.publicUrl }),
+  }
   for (const server of Object.values(servers)) {
     opened.defer(() => server.close())
     server.addHook('onRequest', async () => {

@@ -65,6 +65,13 @@ describe('what ends a run before it begins', () => {
     expect(ended.stdout).toBe('')
   })
 
+  test('credentials in the address, which are not repeated', async () => {
+    const { code, stderr } = await run(['--base-url', 'https://user:canary@exchange.example.com'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/usage: .*without credentials/)
+    expect(stderr).not.toContain('canary')
+  })
+
   test('a key that is refused, which is not repeated', async () => {
     const { code, stderr } = await run(['--base-url', service.url], { EXCHANGE_API_KEY: 'no-such-key' })
     expect(code).toBe(1)

@@ -215,6 +215,7 @@ describe('reading tasks', () => {
     for (const [wanted, key] of [
       [catalogue.groupId, 'demo-key'],
       ['nonsense', 'demo-key'],
+      ['x'.repeat(300), 'demo-key'],
       [id, 'other-key'],
     ] as const) {
       const read = await sandbox.call('GET', `/api/v2/bulk/tasks/${wanted}`, { key })

@@ -165,6 +165,20 @@ describe('a delivery', () => {
     expect(Buffer.byteLength(excerpt)).toBeLessThan(4096)
   })
 
+  it('does not show the value of the custom header in the log when the receiver says it back', async () => {
+    world = await openWebhookWorld()
+    const value = 'Bearer canary-of-the-owner'
+    const { id } = await world.subscribe({ header: { name: 'Authorization', value } })
+    world.receiver.answer((response, { headers }) =>
+      response.writeHead(401).end(`no: ${headers.authorization}${'.'.repeat(980)}${headers.authorization}`),
+    )
+    await world.test(id)
+    const [logged] = await world.logged(id, ([first]) => expect(first?.status).toBe('failed'))
+    const excerpt = logged?.attempts[0]?.responseExcerpt ?? ''
+    expect(excerpt).toMatch(/^no: \*{26}\.{980}\**$/)
+    expect(excerpt).not.toContain('Bearer')
+  })
+
   it('does not make others wait: a silent receiver delays only what is for it', async () => {
     world = await openWebhookWorld()
     await world.subscribe({ path: '/silent', topics: ['application.status_changed'] })

@@ -4,7 +4,7 @@ import { addFileChaos } from '../chaos/file-chaos.ts'
 import { findFile, readFile, readGzipped } from '../files/read-file.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../sandbox.ts'
-import { answerErrors } from './answer-errors.ts'
+import { addressErrors, answerErrors } from './answer-errors.ts'
 import { compressFiles, offerGzipped } from './file-compression.ts'
 import { logRequests } from './request-log.ts'
 
@@ -17,7 +17,12 @@ const maxBodyBytes = 1024
  */
 export function buildFileServer(sandbox: Sandbox): FastifyInstance {
   const { pool, logger, files } = sandbox
-  const server = fastify({ bodyLimit: maxBodyBytes, forceCloseConnections: true, exposeHeadRoutes: false })
+  const server = fastify({
+    bodyLimit: maxBodyBytes,
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    ...addressErrors(sandbox),
+  })
   answerErrors(server, sandbox, maxBodyBytes)
   logRequests(server, sandbox)
   addFileChaos(server, sandbox)

@@ -65,7 +65,11 @@ async function attempt(sandbox: Sandbox, drain: Drain, delivery: ClaimedDelivery
   }
   const { url, body } = delivery
   const { agent, signal } = drain
-  const made = await sendDelivery({ url, headers, body }, { agent, allowInsecure: webhooks.allowInsecure, signal })
+  const secret = delivery.header?.value ?? null
+  const made = await sendDelivery(
+    { url, headers, body, secret },
+    { agent, allowInsecure: webhooks.allowInsecure, signal },
+  )
   if (made === null) return false
   const succeeded = hasSucceeded(made)
   const after = afterAttempt({ succeeded, attempted, isTest: delivery.isTest, now: clock.now() })
