@@ -142,4 +142,14 @@ describe("the sandbox's time", () => {
     await sandbox.start()
     expect(Date.parse((await read()).now)).toBeGreaterThanOrEqual(Date.parse(createdAt))
   })
+
+  it('is kept while it runs, so that little of it is lost when the process is killed', async () => {
+    sandbox = await openSandbox({ timeWarp: 10_000 })
+    const kept = async () => {
+      const { rows } = await sandbox.pool.query<{ at: Date | null }>('select clock_at as at from sandbox.world')
+      return rows[0]?.at?.getTime() ?? 0
+    }
+    const { now } = await read()
+    await vi.waitFor(async () => expect(await kept()).toBeGreaterThan(Date.parse(now)), { timeout: 10_000 })
+  })
 })

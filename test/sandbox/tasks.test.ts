@@ -97,7 +97,8 @@ describe('the course of a task', () => {
     await reaches(ids[2] ?? '', 'Scheduled')
     clock.advance(5000)
     await reaches(ids[2] ?? '', 'InProgress')
-    expect((await sandbox.task(ids[0] ?? '')).status).toBe('Success')
+    // Either of the two made room.
+    await reaches(ids[0] ?? '', 'Success')
     clock.advance(5000)
     await reaches(ids[2] ?? '', 'Success')
   })

@@ -1,22 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyServerOptions } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { pathOf } from './route-path.ts'
-
-/** An id may be as long as an address: what is none is judged by whoever looks it up. Node limits what comes before. */
-const maxParamLength = 16 * 1024
-
-/** What a server is made with so that an address that is no address is answered as every other error is. */
-export function addressErrors({ contract }: Pick<Sandbox, 'contract'>): FastifyServerOptions {
-  return {
-    routerOptions: { maxParamLength },
-    frameworkErrors: (_error, _request, reply: FastifyReply) => {
-      const { errorCode, message } = contract.names.error
-      const refusal = { [errorCode]: 'request_malformed', [message]: 'The address of the request is malformed.' }
-      void reply.code(400).send(refusal)
-    },
-  }
-}
 
 /** Every error of this server is answered with an errorCode and a message (specification, Errors). */
 export function answerErrors(

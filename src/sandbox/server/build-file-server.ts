@@ -4,9 +4,10 @@ import { addFileChaos } from '../chaos/file-chaos.ts'
 import { findFile, readFile, readGzipped } from '../files/read-file.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../sandbox.ts'
-import { addressErrors, answerErrors } from './answer-errors.ts'
+import { answerErrors } from './answer-errors.ts'
 import { compressFiles, offerGzipped } from './file-compression.ts'
 import { logRequests } from './request-log.ts'
+import { unroutableErrors } from './unroutable-errors.ts'
 
 /** Nobody sends a body here. */
 const maxBodyBytes = 1024
@@ -21,7 +22,7 @@ export function buildFileServer(sandbox: Sandbox): FastifyInstance {
     bodyLimit: maxBodyBytes,
     forceCloseConnections: true,
     exposeHeadRoutes: false,
-    ...addressErrors(sandbox),
+    ...unroutableErrors(sandbox),
   })
   answerErrors(server, sandbox, maxBodyBytes)
   logRequests(server, sandbox)

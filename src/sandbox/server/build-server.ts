@@ -8,13 +8,14 @@ import { serveDescription } from '../description/serve-description.ts'
 import { describeService } from '../description/service-description.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { addOperations } from './add-operations.ts'
-import { addressErrors, answerErrors } from './answer-errors.ts'
+import { answerErrors } from './answer-errors.ts'
 import { bulkOperations } from './bulk-operations.ts'
 import { latestFileOperations } from './latest-file-operations.ts'
 import { referenceOperations } from './reference-operations.ts'
 import { refuseForeignHosts, type Whereabouts } from './refuse-foreign-hosts.ts'
 import { logRequests } from './request-log.ts'
 import { taskOperations } from './task-operations.ts'
+import { unroutableErrors } from './unroutable-errors.ts'
 
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
 const maxBodyBytes = 256 * 1024 * 1024
@@ -30,7 +31,7 @@ export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyIn
     bodyLimit: maxBodyBytes,
     forceCloseConnections: true,
     exposeHeadRoutes: false,
-    ...addressErrors(sandbox),
+    ...unroutableErrors(sandbox),
   })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
