@@ -109,10 +109,12 @@ describe("the sandbox's time", () => {
       status: 409,
       body: { errorCode: 'clock_cannot_go_back' },
     })
-    for (const body of [{ timeWarp: 0.5 }, { timeWarp: '2' }, { now: 'tomorrow' }]) {
+    for (const body of [{ timeWarp: 0.5 }, { timeWarp: '2' }, { now: 'tomorrow' }, { factor: 60 }, {}]) {
       expect(await put(body)).toMatchObject({ status: 400, body: { errorCode: 'body_invalid' } })
     }
-    expect((await sandbox.call('POST', `${path}/advance`, { body: { ms: -1 } })).status).toBe(400)
+    for (const body of [{ ms: -1 }, { ms: 1, seconds: 1 }]) {
+      expect((await sandbox.call('POST', `${path}/advance`, { body })).status).toBe(400)
+    }
     expect((await put({ timeWarp: 2 }, null)).status).toBe(401)
     expect((await read()).timeWarp).toBe(1)
   })

@@ -75,6 +75,12 @@ describe('result files', () => {
     )
     const line = { path: url.pathname, http_status: 200, correlation_id: id }
     expect(rows).toEqual([false, true, true].map((key_sent) => ({ ...line, key_sent })))
+    const { body } = await sandbox.call<{ lines: { path: string; keySent: boolean | null }[] }>('GET', '/sandbox/log')
+    expect(body.lines.filter((each) => each.path === url.pathname).map(({ keySent }) => keySent)).toEqual([
+      false,
+      true,
+      true,
+    ])
     const signature = url.searchParams.get('signature') ?? ''
     const { rows: leaks } = await sandbox.pool.query(
       'select from sandbox.request_log l where strpos(l::text, $1) > 0 or strpos(l::text, $2) > 0',
