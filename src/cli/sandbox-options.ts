@@ -40,9 +40,14 @@ export function addSandboxOptions(command: Command): Command {
   return command
     .optionsGroup('World:')
     .option('--seed <number>', 'which made-up world', wholeNumber(0, 2 ** 31 - 1), 1)
-    .option('--companies <count>', 'how many companies it knows', wholeNumber(0, 10_000_000), 202)
+    .option(
+      '--companies <count>',
+      'hotels 1 to this one are its companies, but for every fiftieth; a world grows, and never shrinks',
+      wholeNumber(0, 10_000_000),
+      202,
+    )
     .option('--calculators', 'give each company thirteen calculators of the last full year; 100,000 take minutes')
-    .option('--database <name>', 'database of the embedded server that holds its state', 'sandbox')
+    .option('--database <name>', 'database of the embedded server that holds its state', databaseName, 'sandbox')
     .optionsGroup('Addresses:')
     .option('--host <address>', 'address to listen on; the keys are no secret, so mind who can reach it', '127.0.0.1')
     .option('--port <port>', 'port of the API; 0: any free one', wholeNumber(0, 65_535), 4710)
@@ -80,6 +85,12 @@ export function addSandboxOptions(command: Command): Command {
     .optionsGroup('Webhooks:')
     .option('--allow-insecure-webhooks', 'let them lead to http and to private addresses')
     .option('--webhook-dispatch-ms <ms>', 'time between two dispatches (default: a minute)', wholeNumber(1, longestMs))
+}
+
+/** What can stand in a URL as it is. */
+function databaseName(text: string): string {
+  if (/^[a-z_][\w-]{0,62}$/i.test(text)) return text
+  throw new InvalidArgumentError('A name of letters, digits, _ and - is wanted.')
 }
 
 function webAddress(text: string): string {

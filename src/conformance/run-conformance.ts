@@ -54,9 +54,13 @@ export type ConformanceResult = {
   ms: number
 }
 
-/** The service cannot be reached or refuses the key, or is not the sandbox that it was said to be: nothing was judged. */
+/** Nothing answers, or refuses the key, or is not the service or the sandbox that it was said to be: nothing was judged. */
 export class NothingToJudge extends Error {
-  readonly code: 'conformance_unreachable' | 'conformance_key_refused' | 'conformance_no_sandbox'
+  readonly code:
+    | 'conformance_unreachable'
+    | 'conformance_key_refused'
+    | 'conformance_no_service'
+    | 'conformance_no_sandbox'
 
   constructor(code: NothingToJudge['code'], message: string) {
     super(message)
@@ -68,7 +72,7 @@ export class NothingToJudge extends Error {
 /**
  * Walks the specification section by section against a deployment and tells of each statement what was seen. It reads,
  * and starts searches, unless it is told which hotel it may write to.
- * @throws {NothingToJudge} when the service cannot be reached, refuses the key, or is no sandbox though it was said to be.
+ * @throws {NothingToJudge} when the service cannot be reached, refuses the key, or is not what it was said to be.
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceResult> {
   const { contract, now, limits } = options
@@ -144,10 +148,15 @@ function createBench(
 async function reach(bench: Bench): Promise<void> {
   try {
     const { status } = await unitTypes(bench)
-    if (status !== 401 && status !== 403) return
+    if (status === 200) return
+    const isKeyRefused = status === 401 || status === 403
     throw new NothingToJudge(
-      'conformance_key_refused',
-      `${bench.wire.baseUrl} answered ${status} to the unit types. Is the key sent as it was created, and for this service?`,
+      isKeyRefused ? 'conformance_key_refused' : 'conformance_no_service',
+      `${bench.wire.baseUrl} answered ${status} to the unit types. ${
+        isKeyRefused
+          ? 'Is the key sent as it was created, and for this service?'
+          : 'Is it the base address of the service, without /api, and is the service up?'
+      }`,
     )
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error
@@ -158,11 +167,18 @@ async function reach(bench: Bench): Promise<void> {
 /** Administration writes freely: it must never meet anything but the sandbox. */
 async function requireSandbox(bench: Bench): Promise<void> {
   const { status, json } = await administer(bench, 'GET', 'clock')
-  if (status === 200 && textOf(at(json, 'now')) !== null) return
+  if (status === 200 && textOf(at(json, 'now')) !== null) return await keepPace(bench, at(json, 'timeWarp'))
   throw new NothingToJudge(
     'conformance_no_sandbox',
     `${bench.wire.baseUrl} is not our sandbox: its clock answered ${status}. Leave --administration away.`,
   )
+}
+
+/** Waits and folding are measured by calls that take real time, so the sandbox's clock keeps real pace meanwhile. */
+async function keepPace(bench: Bench, timeWarp: unknown): Promise<void> {
+  if (typeof timeWarp !== 'number' || timeWarp === 1) return
+  bench.atEnd(() => administer(bench, 'PUT', 'clock', { body: { timeWarp } }))
+  await administer(bench, 'PUT', 'clock', { body: { timeWarp: 1 } })
 }
 
 async function walk(bench: Bench, options: ConformanceOptions, over: AbortSignal): Promise<EntryResult[]> {

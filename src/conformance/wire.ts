@@ -48,11 +48,17 @@ export class NoAnswer extends Error {
 export type WireOptions = {
   baseUrl: string
   apiKey: string
+  /** Further keys that calls may carry. */
+  certifierKey: string | null
+  siblingKey: string | null
   /** For one call, from its start to its last byte. */
   callMs: number
   signal: AbortSignal
   now: () => number
 }
+
+/** What is shorter is no secret, and could stand in a document by chance. */
+const shortestKey = 8
 
 /** Answers and files are held whole; a page beyond this is looked at by other means than this suite. */
 const maxBytes = 512 * 1024 * 1024
@@ -65,7 +71,11 @@ export function openWire(options: WireOptions): Wire {
   const statuses = new Map<number, number>()
   const statusesOf = new Map<string, Set<number>>()
   let stop = options.signal
-  const conceal = (text: string) => text.replaceAll(apiKey, '[API key]')
+  // A service can say a key back in whatever it answers; the table and its JSON form are passed on to others.
+  const keys = [apiKey, options.certifierKey, options.siblingKey].filter((key) => key !== null)
+  const conceal = (text: string) =>
+    keys.reduce((shown, key) => (key.length < shortestKey ? shown : shown.replaceAll(key, '[API key]')), text)
+  const parsed = (bytes: Buffer) => parsedText(bytes, conceal)
   const within = <T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     work(AbortSignal.any([stop, AbortSignal.timeout(callMs)])).catch((error: unknown) => {
       throw error instanceof NoAnswer ? error : new NoAnswer(conceal(`${what}: ${describe(error)}`), { cause: error })
@@ -102,7 +112,7 @@ export function openWire(options: WireOptions): Wire {
         return {
           call: what,
           status: answer.statusCode,
-          headers: plain(answer.headers),
+          headers: plain(answer.headers, conceal),
           json: parsed(bytes),
           bytes: bytes.length,
           ms: now() - startedAt,
@@ -142,17 +152,17 @@ async function collect(body: AsyncIterable<Buffer>): Promise<Buffer> {
 
 const uuidInPath = /\/[0-9a-f]{8}-[0-9a-f-]{27}/gi
 
-/** The bytes as JSON in UTF-8; undefined when they are something else. */
-function parsed(bytes: Buffer): unknown {
+/** The bytes as JSON in UTF-8, without what is to be concealed; undefined when they are something else. */
+function parsedText(bytes: Buffer, conceal: (text: string) => string): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return JSON.parse(conceal(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
   } catch {
     return undefined
   }
 }
 
-function plain(headers: Dispatcher.ResponseData['headers']): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value ?? '')]))
+function plain(headers: Dispatcher.ResponseData['headers'], conceal: (text: string) => string): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, conceal(String(value ?? ''))]))
 }
 
 function describe(error: unknown): string {

@@ -28,7 +28,7 @@ export async function seedWorld(pool: pg.Pool, world: { seed: number; hotels: nu
     if (seeded && Number(seeded.seed) !== world.seed) {
       throw new SeedMismatch(
         `The sandbox schema of this database was made with seed ${seeded.seed}, not ${world.seed}. ` +
-          'Start with that seed, or drop the schema "sandbox" to begin anew.',
+          'Start with that seed, or choose another database (--database).',
       )
     }
     const have = seeded?.hotels ?? 0

@@ -30,6 +30,11 @@ export type RunningSandbox = {
   close(): Promise<void>
 }
 
+/** The API or the result files cannot be served where they were wanted. `code` is stable. */
+export class AddressUnusable extends Error {
+  readonly code = 'sandbox_address_unusable'
+}
+
 const minuteMs = 60_000
 const hourMs = 3_600_000
 
@@ -39,6 +44,7 @@ const hourMs = 3_600_000
  * again.
  * @throws {SandboxAlreadyRunning} when another sandbox serves from the database.
  * @throws {SeedMismatch} when the database holds the world of another seed.
+ * @throws {AddressUnusable} when the API or the result files cannot be served where they were wanted.
  */
 export async function startSandbox(options: SandboxOptions): Promise<RunningSandbox> {
   const { logger = silentLogger, workers = 4, host = '127.0.0.1' } = options
@@ -83,16 +89,23 @@ export async function startSandbox(options: SandboxOptions): Promise<RunningSand
   })
   opened.defer(() => work.pause())
 
-  const servers = { files: buildFileServer(sandbox), api: buildServer(sandbox, { onQueued: () => work.wake() }) }
+  const servers = {
+    files: buildFileServer(sandbox),
+    api: buildServer(sandbox, { onQueued: () => work.wake(), host, publicUrl: options.publicUrl }),
+  }
   for (const server of Object.values(servers)) {
     opened.defer(() => server.close())
     server.addHook('onRequest', async () => {
       if (!work.isRunning()) throw new RequestRefused(503, 'database_lost', 'The service has lost its database.')
     })
   }
-  address.files = await listen(servers.files, { host, port: options.filesPort ?? 0, publicUrl: options.publicFilesUrl })
+  const places = {
+    files: { what: 'Result files', option: '--files-port', port: options.filesPort ?? 0 },
+    api: { what: 'The API', option: '--port', port: options.port },
+  }
+  address.files = await listen(servers.files, { ...places.files, host, publicUrl: options.publicFilesUrl })
   work.resume()
-  address.api = await listen(servers.api, { host, port: options.port, publicUrl: options.publicUrl })
+  address.api = await listen(servers.api, { ...places.api, host, publicUrl: options.publicUrl })
   logger.info({ url: address.api, files_url: address.files, seed: options.seed }, 'sandbox_started')
 
   const everything = opened.move()
@@ -133,15 +146,28 @@ async function prepareWorld(pool: pg.Pool, options: SandboxOptions): Promise<San
   return clock
 }
 
-type Listening = { host: string; port: number; publicUrl: string | undefined }
+type Listening = { what: string; option: string; host: string; port: number; publicUrl: string | undefined }
 
 /** Where this machine reaches a server that listens on every address. */
 const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** The address under which others reach the server. */
-async function listen(server: FastifyInstance, { host, port, publicUrl }: Listening): Promise<string> {
-  await server.listen({ port, host })
+/** The address under which others reach the server. @throws {AddressUnusable} when it cannot listen there. */
+async function listen(server: FastifyInstance, listening: Listening): Promise<string> {
+  const { host, port, publicUrl } = listening
+  try {
+    await server.listen({ port, host })
+  } catch (error) {
+    throw unusable(listening, error as NodeJS.ErrnoException)
+  }
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '')
   const reached = loopbackOf[host] ?? host
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${(server.server.address() as AddressInfo).port}`
+}
+
+function unusable({ what, option, host, port }: Listening, cause: NodeJS.ErrnoException): AddressUnusable {
+  const reason =
+    cause.code === 'EADDRINUSE'
+      ? `something else listens there. Stop it, or choose another port (${option})`
+      : `${cause.message}. Choose another address (--host, ${option})`
+  return new AddressUnusable(`${what} cannot be served at ${host}, port ${port}: ${reason}.`, { cause })
 }

@@ -42,6 +42,10 @@ test('says where everything is, with trouble and time as they were asked for, an
     running.child.kill('SIGTERM')
   }
   expect(await running.ended).toMatchObject({ code: 143 })
+
+  const third = await nightferry(folder.path, ['sandbox', ...options, '--seed', '9'])
+  expect(third).toMatchObject({ code: 1, stdout: '' })
+  expect(third.stderr).toMatch(/sandbox_seed_mismatch: .* choose another database \(--database\)/)
 }, 120_000)
 
 test.each([
@@ -52,6 +56,7 @@ test.each([
   [['--time-warp', '0.5'], 'from 1'],
   [['--jitter', '2'], 'from 0 to 1'],
   [['--public-url', 'example.com'], 'http://'],
+  [['--database', 'a b;c'], 'letters'],
 ])('refuses %j as a fault of the command line, and says what would do', async (options, hint) => {
   await using folder = await workingFolder()
   const ended = await nightferry(folder.path, ['sandbox', ...options])

@@ -65,6 +65,22 @@ describe('what ends a run before it begins', () => {
     expect(ended.stdout).toBe('')
   })
 
+  test('credentials in the address, which are not repeated', async () => {
+    const { code, stderr } = await run(['--base-url', 'https://user:canary@exchange.example.com'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/usage: .*without credentials/)
+    expect(stderr).not.toContain('canary')
+  })
+
+  test.each([
+    ['the base address with /api', () => `${service.url}/api`],
+    ['the origin of the result files', () => service.filesUrl],
+  ])('%s, where no unit types are', async (_what, address) => {
+    const { code, stdout, stderr } = await run(['--base-url', address()])
+    expect(stderr).toMatch(/conformance_no_service: .* answered 404 .* without \/api/)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  })
+
   test('a key that is refused, which is not repeated', async () => {
     const { code, stderr } = await run(['--base-url', service.url], { EXCHANGE_API_KEY: 'no-such-key' })
     expect(code).toBe(1)

@@ -54,6 +54,22 @@ async function verdictsOf(url: string, ...ids: string[]) {
   return ids.map((id) => entries.find((entry) => entry.id === id)?.verdict)
 }
 
+test.each([
+  ['unit types', '/unit-types', (_body: string, deep: string) => deep],
+  [
+    'description',
+    '/openapi.json',
+    (body: string, deep: string) => body.replaceAll('"requestBody":{', `"requestBody":{"x-deep":${deep},`),
+  ],
+])('%s nested without end leave the rest to be judged', async (_what, path, nest) => {
+  await using wrong = await lying((request, answer) =>
+    request.url?.endsWith(path) && answer.status === 200
+      ? { ...answer, body: nest(answer.body, '['.repeat(20_000) + ']'.repeat(20_000)) }
+      : answer,
+  )
+  expect(await verdictsOf(wrong.url, 'errors/fields', 'calculator/inputs')).toEqual(['holds', 'holds'])
+})
+
 describe('a service that is wrong', () => {
   test.each([
     [
@@ -119,6 +135,18 @@ describe('a service that is wrong', () => {
       ),
     ).toEqual(['differs', 'differs', 'holds'])
   })
+})
+
+test('a service that says the key back: no report repeats it', async () => {
+  await using wrong = await lying((request, answer) => {
+    const key = request.headers.authorization ?? 'none'
+    if (answer.status >= 400) return { ...answer, body: JSON.stringify({ errorCode: `unknown_${key}`, message: key }) }
+    const body = answer.body.replaceAll('BulkGetCompanyCalculators', `${'x'.repeat(74)}${key}`)
+    return { ...answer, body: body.replaceAll('"createdAt":', `"${key}":1,"createdAt":`) }
+  })
+  const result = await conform(wrong.url, { siblingKey: 'sibling-key' })
+  expect(result.entries.find(({ id }) => id === 'errors/open-codes')?.seen).toContain('unknown_')
+  expect(JSON.stringify(result)).not.toMatch(/demo-k|sibling-k/)
 })
 
 describe('a page that is wrong', () => {

@@ -76,6 +76,18 @@ describe('docs/errors.md', () => {
       ])
     expect(sorted(firstCells(sandboxAnswers))).toEqual(sorted(found))
   })
+
+  test('gives every errorCode of the sandbox the status that it is answered with', () => {
+    const listed = new Map(
+      [...sandboxAnswers.matchAll(/^\| `(\w+)` +\| (\d{3}) /gm)].map(([, code, status]) => [code, status]),
+    )
+    const answered = ours
+      .filter(({ path }) => path.startsWith('src/sandbox/'))
+      .flatMap(({ text }) => [...text.matchAll(/RequestRefused\(\s*(\d{3}),\s*'(\w+)'/g)])
+      .filter(([, , code]) => listed.has(code))
+    expect(answered.length).toBeGreaterThan(20)
+    expect(answered.filter(([, status, code]) => listed.get(code) !== status).map(([text]) => text)).toEqual([])
+  })
 })
 
 test('a code is found in each of the ways in which sources write one', () => {

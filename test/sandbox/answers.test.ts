@@ -3,7 +3,7 @@ import { type DataPoint, dataPointsOf, questionsOf, type ValueType } from '../..
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'
 import { identifiedBy, mapHotels, partnerId } from './bodies.ts'
-import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
+import { contract, type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
 let sandbox: OpenSandbox
 beforeAll(async () => {
@@ -204,6 +204,21 @@ it("fails rows that name the company by another profile's property, or are outsi
   expect(outside.error?.rowErrors[0]?.reason).toBe('company_not_accessible')
   const inside = await sandbox.run('frameworkAnswersUpsert', body({ companyId: companyIdAt(seed, 10) }), 'other-key')
   expect(inside.status).toBe('Success')
+})
+
+it('fails the one row whose option is nested deeper than can be written out', async () => {
+  const [list, text] = [pointOf('list'), pointOf('text')]
+  const periods = [
+    { ...periodFor(list), answers: [answerTo(list, { list: ['deep'] })] },
+    { ...periodFor(text), answers: [answerTo(text)] },
+  ]
+  const body = JSON.stringify({ companies: [{ identifiedBy: identifiedBy(1), periods }] })
+  const raw = body.replace('"deep"', '['.repeat(100_000) + ']'.repeat(100_000))
+  const { method, path } = contract.endpoints.frameworkAnswersUpsert
+  const { body: submitted } = await sandbox.call<{ correlationId: string }>(method, path, { raw })
+  const task = await sandbox.finished(submitted.correlationId)
+  expect(task.status).toBe('PartialSuccess')
+  expect(task.error?.rowErrors.map(({ reason }) => reason)).toEqual(['option_not_found'])
 })
 
 it('takes every unit of a data point, and every option, whatever the letter case of its id', async () => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.close())
 
 const { otherCustomIdentifierId } = catalogue
-const { electricity, naturalGas, mainsWater, roomNights } = world
+const { electricity, floorArea, naturalGas, mainsWater, roomNights } = world
 const carbon = world.carbonFootprint.id
 const outputId = (name: string) => catalogue.outputVariables.find((variable) => variable.name === name)?.id ?? name
 
@@ -92,7 +92,12 @@ it('tells per company what happened, and stores nothing of a company that failed
   const period = { year: 2025, month: 'July' }
   const task = await upsert(
     inputsOf(partnerId(5), period, { [electricity.id]: '5' }),
-    inputsOf(partnerId(6), period, { [electricity.id]: '5', [naturalGas.id]: 'many', [mainsWater.id]: '-1' }),
+    inputsOf(partnerId(6), period, {
+      [electricity.id]: '5',
+      [naturalGas.id]: 'many',
+      [mainsWater.id]: '-1',
+      [floorArea.id]: 5,
+    }),
     inputsOf(partnerId(41), period, { [electricity.id]: '5' }),
     inputsOf(partnerId(7), period, { [catalogue.groupId]: '5' }),
     inputsOf(partnerId(8), { year: 2025, month: 'Jly' }, { [electricity.id]: '5' }),
@@ -107,6 +112,7 @@ it('tells per company what happened, and stores nothing of a company that failed
       errors: [
         { fieldTypeId: naturalGas.id, reason: 'value_not_numeric' },
         { fieldTypeId: mainsWater.id, reason: 'value_negative' },
+        { fieldTypeId: floorArea.id, reason: 'value_type_mismatch' },
       ],
     },
     { identifier: partnerId(41), status: 'Failed', errors: [{ reason: 'company_not_found' }] },

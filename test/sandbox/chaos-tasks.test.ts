@@ -75,6 +75,17 @@ describe('what is done to a task', () => {
     expect((await onWire(id)).status).toBe('InProgress')
   })
 
+  it('that was stuck before a restart waits for a worker after it', async () => {
+    await open('tasks-stuck', { workers: 1 })
+    const stuck = []
+    // More than one worker's connections could hold the snapshots of.
+    for (let search = 0; search < 10; search += 1) stuck.push(await sandbox.submit('standardsSearch', {}))
+    for (const id of stuck) await reaches(id, 'InProgress')
+    await sandbox.stop()
+    await sandbox.start({ chaos: new Map() })
+    for (const id of stuck) await reaches(id, 'Success')
+  })
+
   shows('tasks-forgotten', 'is not known any more, though it is worked on', async () => {
     await open('tasks-forgotten')
     const id = await sandbox.submit('companyMappings', mapHotels(1))

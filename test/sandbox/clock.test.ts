@@ -109,10 +109,12 @@ describe("the sandbox's time", () => {
       status: 409,
       body: { errorCode: 'clock_cannot_go_back' },
     })
-    for (const body of [{ timeWarp: 0.5 }, { timeWarp: '2' }, { now: 'tomorrow' }]) {
+    for (const body of [{ timeWarp: 0.5 }, { timeWarp: '2' }, { now: 'tomorrow' }, { factor: 60 }, {}]) {
       expect(await put(body)).toMatchObject({ status: 400, body: { errorCode: 'body_invalid' } })
     }
-    expect((await sandbox.call('POST', `${path}/advance`, { body: { ms: -1 } })).status).toBe(400)
+    for (const body of [{ ms: -1 }, { ms: 1, seconds: 1 }]) {
+      expect((await sandbox.call('POST', `${path}/advance`, { body })).status).toBe(400)
+    }
     expect((await put({ timeWarp: 2 }, null)).status).toBe(401)
     expect((await read()).timeWarp).toBe(1)
   })
@@ -141,5 +143,15 @@ describe("the sandbox's time", () => {
     await sandbox.pool.query('update sandbox.world set clock_at = null')
     await sandbox.start()
     expect(Date.parse((await read()).now)).toBeGreaterThanOrEqual(Date.parse(createdAt))
+  })
+
+  it('is kept while it runs, so that little of it is lost when the process is killed', async () => {
+    sandbox = await openSandbox({ timeWarp: 10_000 })
+    const kept = async () => {
+      const { rows } = await sandbox.pool.query<{ at: Date | null }>('select clock_at as at from sandbox.world')
+      return rows[0]?.at?.getTime() ?? 0
+    }
+    const { now } = await read()
+    await vi.waitFor(async () => expect(await kept()).toBeGreaterThan(Date.parse(now)), { timeout: 10_000 })
   })
 })

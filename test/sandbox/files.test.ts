@@ -30,6 +30,15 @@ describe('result files', () => {
     expect(await refusal(`${url.origin}/api/v1/unit-types`)).toEqual([404, 'endpoint_not_found'])
   })
 
+  it('and everything else are not found at an address that cannot be read, which is refused as all errors are', async () => {
+    sandbox = await openSandbox()
+    const { url } = await mappingFile()
+    for (const origin of [sandbox.url, url.origin]) {
+      expect(await refusal(`${origin}/files/%ff`)).toEqual([400, 'request_malformed'])
+    }
+    expect(await refusal(`${url.origin}/files/${'x'.repeat(300)}`)).toEqual([403, 'file_address_invalid'])
+  })
+
   it('of several pieces are the same with and without gzip, whose checksum and length hold', async () => {
     sandbox = await openSandbox({ companies: 5000, pageSize: 10_000 })
     const [url = ''] = (await sandbox.run('calculatorsSearch', {})).pageUrls ?? []
@@ -66,6 +75,12 @@ describe('result files', () => {
     )
     const line = { path: url.pathname, http_status: 200, correlation_id: id }
     expect(rows).toEqual([false, true, true].map((key_sent) => ({ ...line, key_sent })))
+    const { body } = await sandbox.call<{ lines: { path: string; keySent: boolean | null }[] }>('GET', '/sandbox/log')
+    expect(body.lines.filter((each) => each.path === url.pathname).map(({ keySent }) => keySent)).toEqual([
+      false,
+      true,
+      true,
+    ])
     const signature = url.searchParams.get('signature') ?? ''
     const { rows: leaks } = await sandbox.pool.query(
       'select from sandbox.request_log l where strpos(l::text, $1) > 0 or strpos(l::text, $2) > 0',

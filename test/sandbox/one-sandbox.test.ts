@@ -77,3 +77,20 @@ it('closes for good when another holds the database before it is had back', asyn
   expect(sandbox.lost.reason).toMatchObject({ code: 'sandbox_already_running' })
   expect(await answerOf(sandbox)).toBeNull()
 })
+
+it('says which of its two ports is taken, and by which option to choose another', async () => {
+  await using database = await testDatabase({ template: 'empty' })
+  await using other = await testDatabase({ template: 'empty' })
+  await using first = await open(database.url)
+  const portOf = (url: string) => Number(new URL(url).port)
+  const start = (ports: { port: number; filesPort: number }) =>
+    startSandbox({ databaseUrl: other.url, contract, seed, companies: 3, ...ports })
+  await expect(start({ port: portOf(first.url), filesPort: 0 })).rejects.toMatchObject({
+    code: 'sandbox_address_unusable',
+    message: expect.stringMatching(/^The API .* choose another port \(--port\)\.$/),
+  })
+  await expect(start({ port: 0, filesPort: portOf(first.url) })).rejects.toMatchObject({
+    code: 'sandbox_address_unusable',
+    message: expect.stringMatching(/^Result files .* choose another port \(--files-port\)\.$/),
+  })
+})

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { expect, vi } from 'vitest'
 import type { SandboxOptions } from '../../src/sandbox/start-sandbox.ts'
 import type { LoggedDelivery } from '../../src/sandbox/webhooks/delivery-log.ts'
@@ -84,6 +85,22 @@ export async function openWebhookWorld(options: Partial<SandboxOptions> = {}): P
     },
   }
   return world
+}
+
+/** Has the database refuse rows of a table, until the returned function is called: it waits for a row to be refused. */
+export async function refuseRows(pool: Pool, table: string): Promise<() => Promise<void>> {
+  // What a sequence counts stays when the transaction that counted is undone.
+  await pool.query(
+    `create sequence refusals;
+     create function refuse() returns trigger language plpgsql as $$
+       begin perform nextval('refusals'); raise 'refused'; end $$;
+     create trigger refuse before insert on ${table} execute function refuse()`,
+  )
+  return async () => {
+    const refused = async () => (await pool.query<{ is_called: boolean }>('select is_called from refusals')).rows
+    await vi.waitFor(async () => expect(await refused()).toEqual([{ is_called: true }]), { timeout: 15_000 })
+    await pool.query(`drop trigger refuse on ${table}`)
+  }
 }
 
 /** The log's deliveries in the order in which they were recorded. */

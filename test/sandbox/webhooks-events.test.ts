@@ -8,7 +8,7 @@ import { recordApplicationEvent } from '../../src/sandbox/webhooks/record-event.
 import { mapHotels } from './bodies.ts'
 import { contract } from './open-sandbox.ts'
 import type { Envelope } from './webhook-receiver.ts'
-import { allTopics, minuteMs, oldestFirst, openWebhookWorld, type WebhookWorld } from './webhook-world.ts'
+import { allTopics, minuteMs, oldestFirst, openWebhookWorld, refuseRows, type WebhookWorld } from './webhook-world.ts'
 
 let world: WebhookWorld
 afterEach(() => world.close())
@@ -161,14 +161,10 @@ describe('a bulk request', () => {
     world = await openWebhookWorld()
     const { pool } = world.sandbox
     const { id } = await world.subscribe({ topics: ['bulk.task.scheduled'] })
-    await pool.query(
-      `create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
-       create trigger refuse before insert on sandbox.webhook_delivery execute function refuse()`,
-    )
+    const acceptAgain = await refuseRows(pool, 'sandbox.webhook_delivery')
     const correlationId = await world.sandbox.submit('companyMappings', mapHotels(1))
     const waits = async () => (await pool.query('select status from sandbox.task')).rows
-    expect(await waits()).toEqual([{ status: 'pending' }])
-    await pool.query('drop trigger refuse on sandbox.webhook_delivery')
+    await acceptAgain()
     expect(await waits()).toEqual([{ status: 'pending' }])
     world.clock.advance(1000)
     await world.sandbox.finished(correlationId)

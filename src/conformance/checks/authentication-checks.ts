@@ -12,7 +12,7 @@ import type { Answer } from '../wire.ts'
 import { at, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { verifyAll } from './event-faults.ts'
 import { failedRows } from './failed-rows.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 import { withEvidence } from './with-hotel.ts'
 
 /** Specification, Authentication. */

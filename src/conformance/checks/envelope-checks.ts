@@ -12,7 +12,7 @@ import { at, isObject, isUuid, said, textOf } from '../wire-json.ts'
 import { memberFault, overEvents, signedOf, unless } from './event-faults.ts'
 import { everyBulkEvent } from './every-event.ts'
 import { withChanges } from './state-checks.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 
 /** Specification, Events: envelope, data, application events. */
 export const envelopeChecks: Checks<

@@ -14,7 +14,7 @@ import { at, kindOf, objectsOf, said, textOf } from '../wire-json.ts'
 import { failedRows } from './failed-rows.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
 import { notRefused } from './webhook-checks.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 import { withEvidence, withHotel } from './with-hotel.ts'
 /** Specification, Errors. */
 export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${string}`>> = {

@@ -13,7 +13,7 @@ import type { IdOf } from '../outline/entry.ts'
 import type { ruleSections } from '../outline/rule-sections.ts'
 import { at, objectsOf, said, textOf } from '../wire-json.ts'
 import { ourSide } from './our-side.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 import { withHotel } from './with-hotel.ts'
 /** Specification, Limits. */
 export const limitChecks: Checks<Extract<IdOf<typeof ruleSections>, `limits/${string}`>> = {

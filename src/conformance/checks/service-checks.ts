@@ -14,7 +14,7 @@ import type { serviceSections } from '../outline/service-sections.ts'
 import { at, isObject, objectsOf } from '../wire-json.ts'
 import { failedRows } from './failed-rows.ts'
 import { holdsAll, judgeImport, judgeQueued, judgeSearch } from './judge-task.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 import { withEvidence, withHotel } from './with-hotel.ts'
 
 const partly = ['success', 'partialSuccess'] as const

@@ -6,7 +6,7 @@ import type { IdOf } from '../outline/entry.ts'
 import type { eventSections } from '../outline/event-sections.ts'
 import { expectedSignature, overEvents, signedOf, unless, verdictOn, verifyAll } from './event-faults.ts'
 import { everyBulkEvent } from './every-event.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 
 /** Specification, Signature. */
 export const signatureChecks: Checks<Extract<IdOf<typeof eventSections>, `signature/${string}`>> = {

@@ -13,7 +13,7 @@ import type { IdOf } from '../outline/entry.ts'
 import type { stateSections } from '../outline/state-sections.ts'
 import { at, objectsOf, said, textOf } from '../wire-json.ts'
 import { failedRows } from './failed-rows.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 import { withEvidence, withHotel } from './with-hotel.ts'
 
 type StatusKey = keyof Bench['contract']['taskStatuses']

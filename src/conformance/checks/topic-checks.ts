@@ -10,7 +10,7 @@ import { textOf } from '../wire-json.ts'
 import { memberFault, overEvents, unless } from './event-faults.ts'
 import { everyBulkEvent } from './every-event.ts'
 import { withChanges } from './state-checks.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 
 type BulkTopic = 'pending' | 'scheduled' | 'inProgress' | 'success' | 'partialSuccess' | 'error' | 'cancelled'
 

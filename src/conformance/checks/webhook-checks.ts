@@ -20,7 +20,7 @@ import type { eventSections } from '../outline/event-sections.ts'
 import type { resourceSections } from '../outline/resource-sections.ts'
 import type { Answer } from '../wire.ts'
 import { at, isObject, isUuid, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
-import { withEvents } from './with-administration.ts'
+import { withEvents } from './with-events.ts'
 
 type WebhookId = Extract<IdOf<typeof resourceSections>, `webhook/${string}`>
 type DeliveryId = Extract<IdOf<typeof eventSections>, `delivery/${string}`>

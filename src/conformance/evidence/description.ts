@@ -30,17 +30,19 @@ export function describedOperation(document: unknown, { method, path }: Pick<End
 export function describedRequestNames(document: unknown, endpoint: Endpoint): Set<string> {
   const names = new Set<string>()
   const visited = new Set<unknown>()
-  const walk = (value: unknown): void => {
-    if (visited.has(value)) return
+  // A list instead of a recursion: how deep a description goes is up to the service.
+  const waiting = [at(describedOperation(document, endpoint), 'requestBody')]
+  while (waiting.length > 0) {
+    const value = waiting.pop()
+    if (visited.has(value)) continue
     visited.add(value)
-    if (Array.isArray(value)) for (const element of value) walk(element)
-    if (!isObject(value)) return
+    if (Array.isArray(value)) for (const element of value) waiting.push(element)
+    if (!isObject(value)) continue
     const { $ref, properties } = value
-    if (typeof $ref === 'string') walk(resolved(document, $ref))
+    if (typeof $ref === 'string') waiting.push(resolved(document, $ref))
     if (isObject(properties)) for (const name of Object.keys(properties)) names.add(name)
-    for (const member of Object.values(value)) walk(member)
+    for (const member of Object.values(value)) waiting.push(member)
   }
-  walk(at(describedOperation(document, endpoint), 'requestBody'))
   return names
 }
 

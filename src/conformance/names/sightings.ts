@@ -28,7 +28,8 @@ export function createSightings(contract: Contract): Sightings {
   const places = new Map<Shape, Place>()
   const walk = (shape: Shape, value: unknown): void => {
     if (Array.isArray(value)) {
-      for (const element of value.slice(0, maxElements)) walk(shape, element)
+      // A list in a list is no document, and how deep lists go is up to the service.
+      for (const element of value.slice(0, maxElements)) if (!Array.isArray(element)) walk(shape, element)
       return
     }
     if (!isObject(value) && typeof value !== 'string') return

@@ -12,8 +12,10 @@ const clockAnswer = z.looseObject({
   now: z.iso.datetime(),
   timeWarp: z.number().nullable().meta({ description: 'Null for a clock that stands still between leaps.' }),
 })
-const clockBody = z.object({ now: z.iso.datetime().optional(), timeWarp: timeWarp.optional() })
-const advanceBody = z.object({ ms: z.int().min(0).max(maxAdvanceMs) })
+const clockBody = z
+  .strictObject({ now: z.iso.datetime().optional(), timeWarp: timeWarp.optional() })
+  .refine(({ now, timeWarp: factor }) => now !== undefined || factor !== undefined, 'holds neither now nor timeWarp')
+const advanceBody = z.strictObject({ ms: z.int().min(0).max(maxAdvanceMs) })
 
 /** The sandbox's time. It can run faster and leap ahead, never go back. */
 export function clockOperations({ clock }: Pick<Sandbox, 'clock'>): Operation[] {

@@ -16,6 +16,7 @@ const line = z
     phase: z.enum(['received', 'picked_up', 'terminal', 'chaos']),
     status: z.string().nullable(),
     identifiers: z.array(z.string()).nullable(),
+    keySent: z.boolean().nullable().meta({ description: 'Whether an Authorization header came; null: no request.' }),
     chaos: z.array(z.string()).nullable().meta({ description: 'The profiles of trouble that struck.' }),
   })
   .meta({ id: 'LogLine', description: 'A request, or a step in the course of a task.' })
@@ -61,13 +62,14 @@ type Row = {
   phase: string
   status: string | null
   identifiers: string[] | null
+  key_sent: boolean | null
   chaos: string[] | null
 }
 
 async function readLines(db: Queryable, after: number, limit: number): Promise<unknown[]> {
   const { rows } = await db.query<Row>(
     `select l.id, l.at, l.profile_id, l.method, l.path, l.http_status, l.correlation_id, t.sequence as task, l.phase,
-       l.status, l.identifiers, l.chaos
+       l.status, l.identifiers, l.key_sent, l.chaos
      from sandbox.request_log l left join sandbox.task t on t.id = l.correlation_id
      where l.id > $1 order by l.id limit $2`,
     [after, limit],
@@ -84,6 +86,7 @@ async function readLines(db: Queryable, after: number, limit: number): Promise<u
     phase: row.phase,
     status: row.status,
     identifiers: row.identifiers,
+    keySent: row.key_sent,
     chaos: row.chaos,
   }))
 }

@@ -6,11 +6,13 @@ import { taskProfile } from './task-profiles.ts'
 
 /**
  * Re-queues what is struck among the tasks that have been Pending since `before` or longer: each enters Pending once
- * more, and this time it fires. Called before scheduling, it sees every task once before that moves on.
+ * more, and this time it fires. To be called before scheduling.
+ * @returns the ids of the tasks that it looked at: only these may be scheduled now, since others can be committed
+ *   meanwhile and would go unseen. null: the profile is off, and any may.
  */
-export async function repeatPending(sandbox: Sandbox, before: Date): Promise<void> {
+export async function repeatPending(sandbox: Sandbox, before: Date): Promise<string[] | null> {
   const profile = taskProfile.pendingRepeated
-  if (!sandbox.chaos.active().has(profile.name)) return
+  if (!sandbox.chaos.active().has(profile.name)) return null
   const { rows } = await sandbox.pool.query<{
     id: string
     sequence: string
@@ -34,4 +36,5 @@ export async function repeatPending(sandbox: Sandbox, before: Date): Promise<voi
     if (urgent) sandbox.webhooks.wake()
     await logTaskChaos(sandbox, profile, row.id)
   }
+  return rows.map(({ id }) => id)
 }

@@ -48,11 +48,11 @@ function judgeInput({
   if (!fieldType) return { reason: 'field_type_not_found' }
   const { calculatorTypeIds } = fieldType
   if (value === null || value === undefined) return { value: null, calculatorTypeIds }
-  if (typeof value !== 'string' && typeof value !== 'number') return { reason: 'value_not_numeric' }
-  const text = String(value)
-  if (text.trim() === '') return { value: null, calculatorTypeIds }
-  const number = text.length > maxValueLength ? null : parseDecimal(text)
+  // Values are stored as sent: a JSON number would already have lost what a double cannot hold.
+  if (typeof value !== 'string') return { reason: 'value_type_mismatch' }
+  if (value.trim() === '') return { value: null, calculatorTypeIds }
+  const number = value.length > maxValueLength ? null : parseDecimal(value)
   if (!number) return { reason: 'value_not_numeric' }
   if (number.units < 0n) return { reason: 'value_negative' }
-  return { value: text, calculatorTypeIds }
+  return { value, calculatorTypeIds }
 }

@@ -89,8 +89,9 @@ function judgeOptions(point: DataPoint, sent: readonly unknown[]): Judged<unknow
   for (const id of sent) {
     const option = point.options.find((known) => typeof id === 'string' && known.id === id.toLowerCase())
     if (!option) {
-      const message = `${JSON.stringify(id)} is not an option of the data point "${point.title}".`
-      return wrong('option_not_found', message)
+      // Only a text is repeated: what is nested too deep cannot be written out, and would fail the whole request.
+      const said = typeof id === 'string' ? JSON.stringify(id) : 'What is no text'
+      return wrong('option_not_found', `${said} is not an option of the data point "${point.title}".`)
     }
     chosen.add(option.id)
   }

@@ -7,6 +7,7 @@ import type { Sandbox } from '../sandbox.ts'
 import { answerErrors } from './answer-errors.ts'
 import { compressFiles, offerGzipped } from './file-compression.ts'
 import { logRequests } from './request-log.ts'
+import { unroutableErrors } from './unroutable-errors.ts'
 
 /** Nobody sends a body here. */
 const maxBodyBytes = 1024
@@ -17,7 +18,12 @@ const maxBodyBytes = 1024
  */
 export function buildFileServer(sandbox: Sandbox): FastifyInstance {
   const { pool, logger, files } = sandbox
-  const server = fastify({ bodyLimit: maxBodyBytes, forceCloseConnections: true, exposeHeadRoutes: false })
+  const server = fastify({
+    bodyLimit: maxBodyBytes,
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    ...unroutableErrors(sandbox),
+  })
   answerErrors(server, sandbox, maxBodyBytes)
   logRequests(server, sandbox)
   addFileChaos(server, sandbox)

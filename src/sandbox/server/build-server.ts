@@ -12,23 +12,31 @@ import { answerErrors } from './answer-errors.ts'
 import { bulkOperations } from './bulk-operations.ts'
 import { latestFileOperations } from './latest-file-operations.ts'
 import { referenceOperations } from './reference-operations.ts'
+import { refuseForeignHosts, type Whereabouts } from './refuse-foreign-hosts.ts'
 import { logRequests } from './request-log.ts'
 import { taskOperations } from './task-operations.ts'
+import { unroutableErrors } from './unroutable-errors.ts'
 
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
 const maxBodyBytes = 256 * 1024 * 1024
 
-export type ServerOptions = {
+export type ServerOptions = Whereabouts & {
   /** A request was queued. */
   onQueued: () => void
 }
 
 /** The service over HTTP: every answer is JSON, every error carries an errorCode and a message. */
 export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyInstance {
-  const server = fastify({ bodyLimit: maxBodyBytes, forceCloseConnections: true, exposeHeadRoutes: false })
+  const server = fastify({
+    bodyLimit: maxBodyBytes,
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    ...unroutableErrors(sandbox),
+  })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   answerErrors(server, sandbox, maxBodyBytes)
+  refuseForeignHosts(server, options)
   addRequestChaos(server, sandbox)
   logRequests(server, sandbox)
   addAnswerChaos(server, sandbox)

@@ -39,8 +39,8 @@ export function startDispatcher(
   }
 
   const holdBack = createHoldBack(sandbox, wake)
-  /** Tasks that chaos keeps InProgress; they occupy no worker. */
-  let stuck: StartedTask[] = []
+  /** Tasks that are InProgress without a worker: chaos keeps them, or the last sandbox ended in the middle of them. */
+  let idle: StartedTask[] = []
   const stopListening = sandbox.chaos.onReplace(wake)
 
   const work = async (task: StartedTask) => {
@@ -69,18 +69,21 @@ export function startDispatcher(
     running.add(worker)
   }
 
-  const runUnlessStuck = async (task: StartedTask) => {
-    if (!isStruck(sandbox, taskProfile.tasksStuck, task)) return run(task)
-    stuck.push(task)
+  const isStuck = (task: StartedTask) => isStruck(sandbox, taskProfile.tasksStuck, task)
+
+  /** The task waits for a worker or, as long as chaos keeps it, for that to end. */
+  const rest = async (task: StartedTask) => {
+    idle.push(task)
+    if (!isStuck(task)) return
     await logTaskChaos(sandbox, taskProfile.tasksStuck, task.id).catch((error: unknown) =>
       logger.warn({ err: error, correlation_id: task.id }, 'sandbox_chaos_not_logged'),
     )
   }
 
-  /** The oldest task that chaos keeps no longer. */
+  /** The oldest idle task that chaos does not keep, or no longer. */
   const takeReleased = (): StartedTask | undefined => {
-    const released = stuck.find((task) => !isStruck(sandbox, taskProfile.tasksStuck, task))
-    stuck = stuck.filter((task) => task !== released)
+    const released = idle.find((task) => !isStuck(task))
+    idle = idle.filter((task) => task !== released)
     return released
   }
 
@@ -89,8 +92,9 @@ export function startDispatcher(
   /** One look at the tasks; returns when, on the sandbox's clock, the next one is worth while without a wake-up. */
   const dispatch = async (): Promise<number> => {
     const now = clock.now()
-    await repeatPending(sandbox, new Date(now - durations.pendingMs))
-    await scheduleTasks(sandbox, new Date(now - durations.pendingMs), new Date(now))
+    const before = new Date(now - durations.pendingMs)
+    const only = await repeatPending(sandbox, before)
+    await scheduleTasks(sandbox, { before, now: new Date(now), only })
     await cancelStruckTasks(sandbox)
     while (hasWorker()) {
       const task = takeReleased()
@@ -101,7 +105,8 @@ export function startDispatcher(
       const moment = clock.now()
       const task = await startNextTask(sandbox, new Date(moment - durations.scheduledMs), new Date(moment))
       if (!task) break
-      await runUnlessStuck(task)
+      if (isStuck(task)) await rest(task)
+      else run(task)
     }
     const since = await waitingSince(pool)
     const pendingDue = since.pending === null ? Number.POSITIVE_INFINITY : since.pending + durations.pendingMs
@@ -117,7 +122,7 @@ export function startDispatcher(
       let lookAgainAt = clock.now() + retryPauseMs
       try {
         if (!resumedAll) {
-          for (const task of await resumeTasks(sandbox, null)) await runUnlessStuck(task)
+          for (const task of await resumeTasks(sandbox, null)) await rest(task)
           resumedAll = true
         }
         lookAgainAt = await dispatch()

@@ -15,16 +15,20 @@ type TaskRow = {
 }
 const columns = 'id, sequence, profile_id, api_key_id, request, status, items, started_at'
 
-/** Moves every task that was Pending since `before` or longer to Scheduled. */
-export async function scheduleTasks(sandbox: Sandbox, before: Date, now: Date): Promise<void> {
+/** Moves every task that was Pending since `before` or longer to Scheduled; with `only`, those of these ids. */
+export async function scheduleTasks(
+  sandbox: Sandbox,
+  { before, now, only }: { before: Date; now: Date; only: readonly string[] | null },
+): Promise<void> {
   await moveTasks(
     sandbox,
     `with scheduled as (
-       update sandbox.task set status = 'scheduled', scheduled_at = $2 where status = 'pending' and created_at <= $1
+       update sandbox.task set status = 'scheduled', scheduled_at = $2
+       where status = 'pending' and created_at <= $1 and ($3::uuid[] is null or id = any($3))
        returning *
      )
      select ${columns} from scheduled order by sequence`,
-    [before, now],
+    [before, now, only],
   )
 }
 

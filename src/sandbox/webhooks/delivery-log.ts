@@ -100,11 +100,13 @@ export async function queueTest(
  */
 export async function resendDelivery({ pool, clock }: Sandbox, webhookId: string, id: string): Promise<void> {
   const { rowCount } = await pool.query(
-    `update sandbox.webhook_delivery d set
+    // The lock waits for whoever disables the webhook just now.
+    `with webhook as (select id, enabled from sandbox.webhook where id = $2 for share)
+     update sandbox.webhook_delivery d set
        attempted = case when d.status = 'queued' then d.attempted else 0 end,
        status = 'queued', urgent = true, held = false, next_attempt_at = $3
-     from sandbox.webhook w
-     where d.id = $1 and w.id = $2 and d.webhook_id = w.id and d.status <> 'delivered' and (w.enabled or d.is_test)`,
+     from webhook w
+     where d.id = $1 and d.webhook_id = w.id and d.status <> 'delivered' and (w.enabled or d.is_test)`,
     [id, webhookId, new Date(clock.now())],
   )
   if (rowCount === 1) return

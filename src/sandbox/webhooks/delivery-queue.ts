@@ -67,6 +67,15 @@ export async function claimDeliveries(
   return rows.map(asClaimed)
 }
 
+/** Whether a claimed delivery is still to be sent: its webhook was neither disabled nor deleted since. */
+export async function isStillQueued(db: Queryable, id: string): Promise<boolean> {
+  const { rows } = await db.query<{ status: string }>(
+    `update sandbox.webhook_delivery set sending = status = 'queued' where id = $1 returning status`,
+    [id],
+  )
+  return rows[0]?.status === 'queued'
+}
+
 /** Attempts that ended without a note, because the process or the database did, are due again. */
 export async function recoverDeliveries(db: Queryable, except: readonly string[]): Promise<void> {
   await db.query('update sandbox.webhook_delivery set sending = false where sending and webhook_id <> all($1)', [
@@ -77,12 +86,12 @@ export async function recoverDeliveries(db: Queryable, except: readonly string[]
 /** How many deliveries one step removes: each takes its attempts along. */
 const removedAtOnce = 1000
 
-/** Forgets what was delivered, or not, before `before`. */
+/** Forgets what was recorded before `before`, but for what is still to be sent: the clock may have leapt over that. */
 export async function forgetDeliveries(db: Queryable, before: Date): Promise<void> {
   for (;;) {
     const { rowCount } = await db.query(
       `delete from sandbox.webhook_delivery where id in (
-         select id from sandbox.webhook_delivery where created_at < $1 and not sending order by created_at limit $2)`,
+         select id from sandbox.webhook_delivery where created_at < $1 and status <> 'queued' and not sending order by created_at limit $2)`,
       [before, removedAtOnce],
     )
     if ((rowCount ?? 0) < removedAtOnce) return

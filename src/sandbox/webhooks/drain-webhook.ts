@@ -1,7 +1,7 @@
 import PQueue from 'p-queue'
 import type { Agent } from 'undici'
 import type { Sandbox } from '../sandbox.ts'
-import { type ClaimedDelivery, claimDeliveries, type Due } from './delivery-queue.ts'
+import { type ClaimedDelivery, claimDeliveries, type Due, isStillQueued } from './delivery-queue.ts'
 import { noteAttempt, releaseHeld } from './note-attempt.ts'
 import { afterAttempt } from './retry-ladder.ts'
 import { hasSucceeded, sendDelivery } from './send-delivery.ts'
@@ -42,6 +42,8 @@ async function deliver(sandbox: Sandbox, drain: Drain, delivery: ClaimedDelivery
 
 async function deliverOnce(sandbox: Sandbox, drain: Drain, delivery: ClaimedDelivery): Promise<void> {
   const { contract, pool } = sandbox
+  // Several are claimed at once, and those before it may have taken their ten seconds each.
+  if (drain.signal.aborted || !(await isStillQueued(pool, delivery.id))) return
   const delivered = await attempt(sandbox, drain, delivery, delivery.attempted + 1)
   if (delivery.doubled && delivered) await attempt(sandbox, drain, delivery, delivery.attempted + 2)
   const { success, partialSuccess, error, cancelled } = contract.webhookTopics
@@ -65,7 +67,11 @@ async function attempt(sandbox: Sandbox, drain: Drain, delivery: ClaimedDelivery
   }
   const { url, body } = delivery
   const { agent, signal } = drain
-  const made = await sendDelivery({ url, headers, body }, { agent, allowInsecure: webhooks.allowInsecure, signal })
+  const secret = delivery.header?.value ?? null
+  const made = await sendDelivery(
+    { url, headers, body, secret },
+    { agent, allowInsecure: webhooks.allowInsecure, signal },
+  )
   if (made === null) return false
   const succeeded = hasSucceeded(made)
   const after = afterAttempt({ succeeded, attempted, isTest: delivery.isTest, now: clock.now() })

@@ -18,6 +18,9 @@ const deadlineMs = 10_000
 const excerptBytes = 1024
 const excerptMs = 1000
 
+/** What is shorter is no secret, and could stand in an answer by chance. */
+const shortestSecret = 8
+
 /**
  * Connections for deliveries. Each attempt opens its own, so that the addresses of the host are judged each time, and
  * it goes to a judged one.
@@ -33,11 +36,11 @@ export function hasSucceeded({ httpStatus }: Attempt): boolean {
 }
 
 /**
- * Sends a delivery once.
+ * Sends a delivery once. `secret` is a header's value that nobody may read again, not even from what the receiver answers.
  * @returns null when the signal ended it: whether it arrived is then unknown.
  */
 export async function sendDelivery(
-  delivery: { url: string; headers: Record<string, string>; body: Buffer },
+  delivery: { url: string; headers: Record<string, string>; body: Buffer; secret: string | null },
   { agent, allowInsecure, signal }: { agent: Agent; allowInsecure: boolean; signal: AbortSignal },
 ): Promise<Attempt | null> {
   const began = performance.now()
@@ -54,14 +57,21 @@ export async function sendDelivery(
     const latency = latencyMs()
     const { statusCode, body } = answer
     const error = statusCode >= 300 && statusCode < 400 ? 'Redirects are not followed.' : null
-    return { httpStatus: statusCode, error, latencyMs: latency, responseExcerpt: await readExcerpt(body) }
+    return {
+      httpStatus: statusCode,
+      error,
+      latencyMs: latency,
+      responseExcerpt: await readExcerpt(body, delivery.secret ?? ''),
+    }
   } catch (error) {
     if (signal.aborted) return null
     return { httpStatus: null, error: reasonOf(error), latencyMs: latencyMs(), responseExcerpt: null }
   }
 }
 
-async function readExcerpt(body: Dispatcher.ResponseData['body']): Promise<string | null> {
+async function readExcerpt(body: Dispatcher.ResponseData['body'], secret: string): Promise<string | null> {
+  // So much more that a secret at the excerpt's end is seen whole.
+  const enough = excerptBytes + secret.length
   const chunks: Buffer[] = []
   let bytes = 0
   body.on('error', () => undefined)
@@ -70,7 +80,7 @@ async function readExcerpt(body: Dispatcher.ResponseData['body']): Promise<strin
     for await (const chunk of body) {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes >= excerptBytes) break
+      if (bytes >= enough) break
     }
   } catch {
     // The answer's head has decided: a body that breaks off changes nothing.
@@ -78,7 +88,10 @@ async function readExcerpt(body: Dispatcher.ResponseData['body']): Promise<strin
     clearTimeout(timer)
     body.destroy()
   }
-  return bytes === 0 ? null : storable(Buffer.concat(chunks).subarray(0, excerptBytes).toString('utf8'))
+  if (bytes === 0) return null
+  const text = Buffer.concat(chunks).subarray(0, enough).toString('utf8')
+  const shown = secret.length < shortestSecret ? text : text.replaceAll(secret, '*'.repeat(secret.length))
+  return storable(Buffer.from(shown, 'utf8').subarray(0, excerptBytes).toString('utf8'))
 }
 
 function reasonOf(error: unknown): string {

@@ -1,3 +1,4 @@
+import { keepTime } from '../read-world.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { forgetDeliveries, recoverDeliveries, webhooksWithDue } from './delivery-queue.ts'
 import { drainWebhook } from './drain-webhook.ts'
@@ -54,6 +55,8 @@ export function startWebhookDispatcher(sandbox: Sandbox, options: WebhookDispatc
 
   const look = async (dispatching: boolean) => {
     if (dispatching) {
+      // A process that is killed keeps no time at its end, and what is queued is due by this clock.
+      if (clock.now() > clock.wallNow()) await keepTime(pool, clock.now())
       await forgetDeliveries(pool, new Date(clock.now() - logKeptMs))
       await recoverDeliveries(pool, [...draining.keys()])
       lastDispatch = new Date(clock.now())

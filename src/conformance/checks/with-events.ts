@@ -1,4 +1,4 @@
-import { type Bench, needsAdministration } from '../bench.ts'
+import type { Bench } from '../bench.ts'
 import type { Check } from '../check.ts'
 import { webhooks } from '../evidence/webhook-set-up.ts'
 import { notObserved, type Observation } from '../observation.ts'
@@ -9,9 +9,4 @@ export function withEvents(check: (bench: Bench) => Promise<Observation>): Check
     const opened = await webhooks(bench)
     return typeof opened === 'string' ? notObserved(opened) : await check(bench)
   }
-}
-
-/** A check by the administration API alone. */
-export function withAdministration(check: (bench: Bench) => Promise<Observation>): Check {
-  return async (bench) => (bench.administration ? await check(bench) : notObserved(needsAdministration))
 }

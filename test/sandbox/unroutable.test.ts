@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readLog } from './chaos-world.ts'
+import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+
+let sandbox: OpenSandbox
+beforeAll(async () => {
+  sandbox = await openSandbox()
+})
+afterAll(() => sandbox.close())
+
+/** The status and body of the answer to these bytes. */
+async function answerTo(bytes: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  const socket = connect(Number(new URL(sandbox.url).port), '127.0.0.1').setEncoding('utf8')
+  let answer = ''
+  socket.on('data', (text: string) => {
+    answer += text
+  })
+  socket.write(bytes)
+  await once(socket, 'close')
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  return { status: Number(head.split(' ')[1]), body: JSON.parse(body) as Record<string, unknown> }
+}
+const get = (path: string, more = '') =>
+  answerTo(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: demo-key\r\nconnection: close\r\n${more}\r\n`)
+
+describe('what reaches no endpoint', () => {
+  it.each([
+    ['a path that cannot be decoded', () => get('/api/v2/bulk/tasks/%ff'), 400, 'request_malformed'],
+    ['an id that is too long for any', () => get(`/api/v2/bulk/tasks/${'a'.repeat(500)}`), 404, 'task_not_found'],
+    ['bytes that are no HTTP', () => answerTo('NONSENSE\r\n\r\n'), 400, 'request_malformed'],
+    ['a head that is too large', () => get('/', `x: ${'a'.repeat(20_000)}\r\n`), 431, 'request_malformed'],
+  ])('is answered with an errorCode and a message: %s', async (_what, ask, status, errorCode) => {
+    const { names } = contract
+    expect(await ask()).toEqual({
+      status,
+      body: { [names.error.errorCode]: errorCode, [names.error.message]: expect.any(String) },
+    })
+  })
+
+  it('is in the log where it is a request', async () => {
+    await get('/api/v1/frameworks/%zz')
+    expect((await readLog(sandbox)).at(-1)).toMatchObject({ path: '/api/v1/frameworks/%zz', httpStatus: 400 })
+  })
+})
