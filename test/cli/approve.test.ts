@@ -43,6 +43,10 @@ test('a run that the guard stops sends nothing, says so, and goes through once a
   const before = await requests()
 
   await world.partnerPool.query(`update hotelier.hotel set name = name || ' Resort', updated_at = now()`)
+  const foreseen = await call('plan')
+  expect(foreseen).toMatchObject({ code: 0 })
+  expect(foreseen.stdout).toMatch(/properties +held +6\n/)
+  expect(foreseen.stdout).toContain('Nothing would be sent.')
   const { code, report } = await night()
   expect(code).toBe(3)
   expect(report).toMatchObject({
@@ -52,6 +56,16 @@ test('a run that the guard stops sends nothing, says so, and goes through once a
   })
   expect(report.remarks).toContainEqual(expect.stringContaining(`nightferry approve ${report.run_id}`))
   expect(await requests()).toBe(before)
+
+  const status = JSON.parse((await call('status', '--json')).stdout) as { streams: { stream: string; held: number }[] }
+  expect(status.streams.find(({ stream }) => stream === 'properties')).toMatchObject({
+    held: 6,
+    pending: 6,
+    accepted: 0,
+  })
+  const traced = await call('trace', 'H-0001')
+  expect(traced.stdout).toContain(`1 row held by the guard: nightferry approve ${report.run_id} lets them through.`)
+  expect(JSON.parse((await call('rejected', '--json')).stdout)).toEqual([])
 
   const shown = await call('approve', String(report.run_id), '--dry-run')
   expect(shown).toMatchObject({ code: 0, stderr: '' })
@@ -73,6 +87,7 @@ test('a run that the guard stops sends nothing, says so, and goes through once a
     code: 2,
     stderr: expect.stringContaining('approved already, by '),
   })
+  expect((await call('plan')).stdout).toMatch(/company_mappings +1 +6 +properties +6 +changed/)
   const after = await night()
   expect(after).toMatchObject({ code: 0, report: { verdict: 'succeeded', held: [] } })
   expect(after.report.streams.find(({ stream }) => stream === 'properties')).toMatchObject({
@@ -110,5 +125,8 @@ test('what is deleted at the partner is in the drift list until it is there agai
     { stream: 'properties', partner_id: 'H-0003', outcome: 'confirmed' },
   ])
   expect((await call('drift')).stdout).toMatch(/H-0003/)
+  expect((await call('trace', 'H-0003')).stdout).toMatch(/properties +0 +0 +1 /)
+  const planned = await call('plan')
+  expect(planned.stdout).toMatch(/properties +5 +0 +5 +0 +0 +0 +0\n/)
   expect(await call('drift', '--stream', 'nothing')).toMatchObject({ code: 2 })
 })

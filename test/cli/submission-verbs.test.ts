@@ -103,7 +103,9 @@ test('a task that has not begun is cancelled; its rows are unknown, and the run 
   const answer = await night.call('cancel', '1')
   expect(answer, answer.stderr).toMatchObject({ code: 0 })
   expect(answer.stdout).toMatch(/^Task [0-9a-f-]{36} of submission 1 \(company_mappings\) is cancelled\.\n/)
-  expect(await night.world.sandboxPool.query('select status from sandbox.task')).toMatchObject({
+  expect(
+    await night.world.sandboxPool.query("select status from sandbox.task where request = 'companyMappings'"),
+  ).toMatchObject({
     rows: [{ status: 'cancelled' }],
   })
   await night.reaches('company_mappings', { state: 'settled', task_status: 'Cancelled' })
