@@ -1,8 +1,11 @@
 import type { Pool } from 'pg'
 import { expect, vi } from 'vitest'
+import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
 import type { SandboxOptions } from '../../src/sandbox/start-sandbox.ts'
 import type { LoggedDelivery } from '../../src/sandbox/webhooks/delivery-log.ts'
+import { recordApplicationEvent } from '../../src/sandbox/webhooks/record-event.ts'
 import type { Webhook } from '../../src/sandbox/webhooks/webhook-store.ts'
+import { mapHotels } from './bodies.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
 import { openReceiver, type Receiver } from './webhook-receiver.ts'
@@ -106,4 +109,23 @@ export async function refuseRows(pool: Pool, table: string): Promise<() => Promi
 /** The log's deliveries in the order in which they were recorded. */
 export function oldestFirst(log: readonly LoggedDelivery[]): LoggedDelivery[] {
   return log.toReversed()
+}
+
+/** One event, from a mapping request that succeeds. */
+export async function oneEvent(world: WebhookWorld): Promise<void> {
+  await world.sandbox.run('companyMappings', mapHotels(1))
+}
+
+/** `count` events, each about an application of its own of the demo profile. */
+export async function events(world: WebhookWorld, count: number): Promise<void> {
+  const recorder = { contract, clock: world.clock, chaos: createChaos(1) }
+  for (let i = 1; i <= count; i += 1) {
+    const applicationId = `a0000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+    await recordApplicationEvent(world.sandbox.pool, recorder, {
+      applicationId,
+      profileId: 4711,
+      change: 'status',
+      status: 'x',
+    })
+  }
 }

@@ -1,9 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
-import { recordApplicationEvent } from '../../src/sandbox/webhooks/record-event.ts'
-import { mapHotels } from './bodies.ts'
-import { contract } from './open-sandbox.ts'
-import { hourMs, minuteMs, openWebhookWorld, refuseRows, type WebhookWorld } from './webhook-world.ts'
+import { events, hourMs, minuteMs, oneEvent, openWebhookWorld, refuseRows, type WebhookWorld } from './webhook-world.ts'
 
 let world: WebhookWorld
 afterEach(() => world.close())
@@ -11,30 +7,11 @@ afterEach(() => world.close())
 const succeeded = { topics: ['bulk.task.succeeded'] }
 const dayMs = 24 * hourMs
 
-/** One event, from a mapping request that succeeds. */
-async function oneEvent(): Promise<void> {
-  await world.sandbox.run('companyMappings', mapHotels(1))
-}
-
-/** `count` events, each about an application of its own of the demo profile. */
-async function events(count: number): Promise<void> {
-  const recorder = { contract, clock: world.clock, chaos: createChaos(1) }
-  for (let i = 1; i <= count; i += 1) {
-    const applicationId = `a0000000-0000-4000-8000-${String(i).padStart(12, '0')}`
-    await recordApplicationEvent(world.sandbox.pool, recorder, {
-      applicationId,
-      profileId: 4711,
-      change: 'status',
-      status: 'x',
-    })
-  }
-}
-
 describe('a delivery', () => {
   it('is a POST of JSON with id, timestamp and signature, and the custom header', async () => {
     world = await openWebhookWorld()
     await world.subscribe({ ...succeeded, header: { name: 'X-Hotel', value: 'Bearer a b' } })
-    await oneEvent()
+    await oneEvent(world)
     const before = Math.floor(Date.now() / 1000)
     world.dispatch()
     const [got] = await world.receiver.gets(1)
@@ -55,7 +32,7 @@ describe('a delivery', () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
     world.clock.advance(400 * dayMs)
-    await oneEvent()
+    await oneEvent(world)
     world.dispatch()
     const [got] = await world.receiver.gets(1)
     expect(Math.abs(Number(got?.headers['webhook-timestamp']) - Date.now() / 1000)).toBeLessThan(60)
@@ -67,7 +44,7 @@ describe('a delivery', () => {
   it('waits for the next dispatch, about a minute apart', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
-    await oneEvent()
+    await oneEvent(world)
     world.clock.advance(minuteMs - 1)
     const { deliveryId } = await world.test(id)
     await world.logged(id, ([test]) => expect(test?.status).toBe('delivered'))
@@ -82,7 +59,7 @@ describe('a delivery', () => {
   it('comes as often as the setting says', async () => {
     world = await openWebhookWorld({ webhookDispatchMs: 500 })
     await world.subscribe(succeeded)
-    await oneEvent()
+    await oneEvent(world)
     world.clock.advance(500)
     await world.receiver.gets(1)
   })
@@ -186,7 +163,7 @@ describe('a delivery', () => {
     world.receiver.answer((response, { path }) => {
       if (path === '/quick') response.writeHead(200).end()
     })
-    await events(40)
+    await events(world, 40)
     world.dispatch()
     await world.receiver.gets(40, '/quick')
     expect(await world.receiver.gets(1, '/silent')).toHaveLength(1)
@@ -207,7 +184,7 @@ describe('a delivery', () => {
       })
       if (waiting.length === 8) for (const answer of waiting.splice(0)) answer()
     })
-    await events(40)
+    await events(world, 40)
     world.dispatch()
     await world.receiver.gets(40)
     expect(most).toBe(8)
@@ -219,7 +196,7 @@ describe('the retry ladder', () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
     world.receiver.answer((response) => void response.writeHead(500).end())
-    await oneEvent()
+    await oneEvent(world)
     world.dispatch()
     const waits = [1, 5, 30, 120, 360].map((minutes) => minutes * minuteMs)
     for (const [failures, wait] of waits.entries()) {
@@ -252,7 +229,7 @@ describe('the retry ladder', () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
     world.receiver.answer((response) => void response.writeHead(500).end())
-    await oneEvent()
+    await oneEvent(world)
     world.dispatch()
     await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
     world.receiver.answer((response) => void response.writeHead(200).end())
@@ -271,200 +248,11 @@ describe('the retry ladder', () => {
   })
 })
 
-describe('disabling', () => {
-  it('stops what is queued, for good, and leaves the test button working', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe({ topics: ['bulk.task.scheduled', 'bulk.task.succeeded'] })
-    await oneEvent()
-    await world.change(id, { enabled: false })
-    expect((await world.log(id)).map(({ status, nextAttemptAt }) => [status, nextAttemptAt])).toEqual([
-      ['stopped', null],
-      ['stopped', null],
-    ])
-    world.dispatch()
-    await world.test(id)
-    await world.logged(id, ([test]) => expect(test?.status).toBe('delivered'))
-    await world.change(id, { enabled: true })
-    world.dispatch()
-    await oneEvent()
-    world.dispatch()
-    await world.logged(id, (log) =>
-      expect(log.map(({ status }) => status)).toEqual(['delivered', 'delivered', 'delivered', 'stopped', 'stopped']),
-    )
-    expect(world.receiver.received).toHaveLength(3)
-  })
-
-  it('stops what waits behind the attempts that are under way', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe({ topics: ['application.status_changed'] })
-    const underWay: (() => void)[] = []
-    world.receiver.answer((response) => void underWay.push(() => response.writeHead(200).end()))
-    await events(20)
-    world.dispatch()
-    await world.receiver.gets(8)
-    await world.change(id, { enabled: false })
-    for (const answer of underWay) answer()
-    world.receiver.answer((response) => void response.writeHead(200).end())
-    await world.logged(id, (log) => expect(log.filter(({ status }) => status === 'delivered')).toHaveLength(8))
-    await world.test(id)
-    await world.logged(id, ([test]) => expect(test?.status).toBe('delivered'))
-    expect(world.receiver.received.map(({ body }) => JSON.parse(String(body)).type)).toEqual([
-      ...Array.from({ length: 8 }, () => 'application.status_changed'),
-      'webhook.test',
-    ])
-    const { rows } = await world.sandbox.pool.query('select from sandbox.webhook_delivery where sending')
-    expect(rows).toEqual([])
-  })
-
-  it('stops the retries of an attempt that is under way, and still shows its failure', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe(succeeded)
-    const asked = Promise.withResolvers<() => void>()
-    world.receiver.answer((response) => asked.resolve(() => response.writeHead(500).end()))
-    await oneEvent()
-    world.dispatch()
-    const answer = await asked.promise
-    await world.change(id, { enabled: false })
-    answer()
-    const [logged] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
-    expect(logged).toMatchObject({ status: 'stopped', nextAttemptAt: null })
-  })
-})
-
-describe('re-sending', () => {
-  it('sends a failed delivery at once, the same bytes under the same id, and begins the ladder anew', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe(succeeded)
-    await oneEvent()
-    await world.sandbox.pool.query(
-      "update sandbox.webhook_delivery set status = 'failed', attempted = 6, next_attempt_at = null",
-    )
-    const [failed] = await world.log(id)
-    world.receiver.answer((response) => void response.writeHead(500).end())
-    expect(await world.resend(id, failed?.id ?? '')).toBe(202)
-    const [again] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
-    expect(again).toMatchObject({
-      status: 'queued',
-      nextAttemptAt: new Date(world.clock.now() + minuteMs).toISOString(),
-    })
-    const [got] = await world.receiver.gets(1)
-    expect(got?.event).toEqual(failed?.payload)
-  })
-
-  it('tries a stuck delivery at once and goes on with its ladder', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe(succeeded)
-    world.receiver.answer((response) => void response.writeHead(500).end())
-    await oneEvent()
-    world.dispatch()
-    const [stuck] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
-    expect(await world.resend(id, stuck?.id ?? '')).toBe(202)
-    const [again] = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(2))
-    expect(again?.nextAttemptAt).toBe(new Date(world.clock.now() + 5 * minuteMs).toISOString())
-  })
-
-  it('is refused with 409 for what has arrived, and while the webhook is disabled; unknown ones are 404', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe(succeeded)
-    await oneEvent()
-    const [queued] = await world.log(id)
-    await world.change(id, { enabled: false })
-    expect(await world.resend(id, queued?.id ?? '')).toBe(409)
-    await world.change(id, { enabled: true })
-    expect(await world.resend(id, queued?.id ?? '')).toBe(202)
-    await world.logged(id, ([first]) => expect(first?.status).toBe('delivered'))
-    expect(await world.resend(id, queued?.id ?? '')).toBe(409)
-    expect(await world.resend(id, id)).toBe(404)
-    expect(await world.resend(id, 'nonsense')).toBe(404)
-    const other = await world.subscribe({ path: '/other' })
-    expect(await world.resend(other.id, queued?.id ?? '')).toBe(404)
-  })
-})
-
-it('refuses to re-send what a webhook that is being disabled has stopped', async () => {
-  world = await openWebhookWorld()
-  const { id } = await world.subscribe(succeeded)
-  await oneEvent()
-  const [queued] = await world.log(id)
-  const disabling = await world.sandbox.pool.connect()
-  await disabling.query(`begin; update sandbox.webhook set enabled = false;
-    update sandbox.webhook_delivery set status = 'stopped', next_attempt_at = null`)
-  const resent = world.resend(id, queued?.id ?? '')
-  await vi.waitFor(async () => {
-    const { rows } = await world.sandbox.pool.query(
-      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-    )
-    expect(rows).toHaveLength(1)
-  })
-  await disabling.query('commit')
-  disabling.release()
-  expect(await resent).toBe(409)
-  expect((await world.log(id))[0]?.status).toBe('stopped')
-})
-
-describe('a rotated secret', () => {
-  it('signs beside the old one for a day, and alone after it', async () => {
-    world = await openWebhookWorld()
-    const webhook = await world.subscribe()
-    const rotate = async (): Promise<string> => {
-      const path = `/sandbox/webhooks/${webhook.id}/rotate-secret`
-      const { body } = await world.sandbox.call<{ secret: string }>('POST', path)
-      world.receiver.trust('/hook', body.secret)
-      return body.secret
-    }
-    await rotate()
-    const entries = async (count: number) => {
-      await world.test(webhook.id)
-      return String((await world.receiver.gets(count)).at(-1)?.headers['webhook-signature']).split(' ')
-    }
-    const both = await entries(1)
-    expect(both).toHaveLength(2)
-    for (const entry of both) expect(entry).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/)
-    world.clock.advance(dayMs - 1)
-    expect(await entries(2)).toHaveLength(2)
-    world.clock.advance(1)
-    // What takes a delivery just now may still have the time from before.
-    let pressed = 2
-    await vi.waitFor(async () => {
-      pressed += 1
-      expect(await entries(pressed)).toHaveLength(1)
-    })
-  })
-
-  it('verifies with the old secret alone and with the new one alone while both sign', async () => {
-    world = await openWebhookWorld()
-    const webhook = await world.subscribe({ path: '/old' })
-    const { body } = await world.sandbox.call<{ secret: string }>(
-      'POST',
-      `/sandbox/webhooks/${webhook.id}/rotate-secret`,
-    )
-    await world.test(webhook.id)
-    await world.receiver.gets(1, '/old')
-    await world.change(webhook.id, { url: `${world.receiver.url}/new` })
-    world.receiver.trust('/new', body.secret)
-    await world.test(webhook.id)
-    await world.receiver.gets(1, '/new')
-  })
-
-  it('ends the one before the last when it is rotated again', async () => {
-    world = await openWebhookWorld()
-    const webhook = await world.subscribe({ path: '/first' })
-    const path = `/sandbox/webhooks/${webhook.id}/rotate-secret`
-    const second = await world.sandbox.call<{ secret: string }>('POST', path)
-    await world.sandbox.call('POST', path)
-    await world.change(webhook.id, { url: `${world.receiver.url}/second` })
-    world.receiver.trust('/second', second.body.secret)
-    await world.test(webhook.id)
-    const [got] = await world.receiver.gets(1)
-    expect(String(got?.headers['webhook-signature']).split(' ')).toHaveLength(2)
-  })
-})
-
 describe('a sandbox that ends', () => {
   it('delivers after the restart what was queued, and a test that had not been sent', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
-    await oneEvent()
+    await oneEvent(world)
     await world.sandbox.stop()
     world.clock.advance(1)
     await world.sandbox.start()
@@ -477,7 +265,7 @@ describe('a sandbox that ends', () => {
     const { id } = await world.subscribe(succeeded)
     const asked = Promise.withResolvers<void>()
     world.receiver.answer(() => asked.resolve())
-    await oneEvent()
+    await oneEvent(world)
     world.dispatch()
     await asked.promise
     await world.sandbox.stop()
@@ -493,7 +281,7 @@ describe('a sandbox that ends', () => {
     world = await openWebhookWorld()
     await world.subscribe({ topics: ['application.status_changed'] })
     world.receiver.answer(() => undefined)
-    await events(20)
+    await events(world, 20)
     world.dispatch()
     await world.receiver.gets(8)
     const began = performance.now()
@@ -508,7 +296,7 @@ describe('a sandbox that ends', () => {
     world = await openWebhookWorld()
     const { pool } = world.sandbox
     const { id } = await world.subscribe(succeeded)
-    await oneEvent()
+    await oneEvent(world)
     const acceptAgain = await refuseRows(pool, 'sandbox.webhook_attempt')
     world.dispatch()
     await world.receiver.gets(1)
@@ -518,84 +306,5 @@ describe('a sandbox that ends', () => {
       expect((await world.log(id))[0]?.status).toBe('delivered')
     })
     expect(world.receiver.received.length).toBeGreaterThanOrEqual(2)
-  })
-})
-
-describe('the delivery log', () => {
-  it('has the payload, the moments, and each attempt with its answer and latency', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe(succeeded)
-    world.receiver.answer((response) => void response.writeHead(418).end('I am a teapot'))
-    const createdAt = new Date(world.clock.now()).toISOString()
-    await oneEvent()
-    world.dispatch()
-    const log = await world.logged(id, ([first]) => expect(first?.attempts).toHaveLength(1))
-    const [got] = await world.receiver.gets(1)
-    expect(log).toEqual([
-      {
-        id: expect.any(String),
-        eventId: got?.event.id,
-        type: 'bulk.task.succeeded',
-        status: 'queued',
-        payload: got?.event,
-        createdAt,
-        nextAttemptAt: new Date(world.clock.now() + minuteMs).toISOString(),
-        attempts: [
-          {
-            at: new Date(world.clock.now()).toISOString(),
-            webhookTimestamp: Number(got?.headers['webhook-timestamp']),
-            httpStatus: 418,
-            error: null,
-            latencyMs: expect.any(Number),
-            responseExcerpt: 'I am a teapot',
-          },
-        ],
-        chaos: null,
-      },
-    ])
-  })
-
-  it('is read newest first, in pieces', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe({ topics: ['application.status_changed'] })
-    await events(5)
-    const all = (await world.log(id)).map((delivery) => delivery.id)
-    const read = async (query: string) => {
-      const path = `/sandbox/webhooks/${id}/deliveries?${query}`
-      return (await world.sandbox.call<{ id: string }[]>('GET', path)).body.map((delivery) => delivery.id)
-    }
-    expect(await read('limit=2')).toEqual(all.slice(0, 2))
-    expect(await read(`limit=2&before=${all[1]}`)).toEqual(all.slice(2, 4))
-    expect(await read(`before=${all[3]}`)).toEqual(all.slice(4))
-    expect(await read(`before=${all[4]}`)).toEqual([])
-  })
-
-  it('is kept for thirty days', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe({ topics: ['application.status_changed'] })
-    await events(3)
-    world.dispatch()
-    await world.logged(id, (log) => expect(log.map(({ status }) => status)).toEqual(Array(3).fill('delivered')))
-    world.clock.advance(30 * dayMs - minuteMs)
-    await world.test(id)
-    await world.logged(id, ([test]) => expect(test?.status).toBe('delivered'))
-    expect(await world.log(id)).toHaveLength(4)
-    world.clock.advance(1)
-    await world.sandbox.stop()
-    await world.sandbox.start()
-    await world.logged(id, (log) => expect(log).toHaveLength(1))
-    const { rows } = await world.sandbox.pool.query('select 1 from sandbox.webhook_attempt')
-    expect(rows).toHaveLength(1)
-  })
-
-  it('does not forget what is still to be sent, however far the clock leaps', async () => {
-    world = await openWebhookWorld()
-    const { id } = await world.subscribe(succeeded)
-    await oneEvent()
-    world.clock.advance(31 * dayMs)
-    await world.receiver.gets(1)
-    await world.logged(id, ([first]) => expect(first?.status).toBe('delivered'))
-    world.dispatch()
-    await world.logged(id, (log) => expect(log).toEqual([]))
   })
 })
