@@ -1,9 +1,8 @@
-import { type StreamName, streamNames } from '../config/schema.ts'
 import { driftRows } from '../db/runs/drift-rows.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment } from './readable.ts'
+import { requireStream } from './require-stream.ts'
 import { table } from './table.ts'
-import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'
 
 export type DriftOptions = CommonOptions & { stream?: string; limit: number }
@@ -11,9 +10,7 @@ export type DriftOptions = CommonOptions & { stream?: string; limit: number }
 /** `nightferry drift`: what is at the service and no longer in the partner's database, by row and since when. */
 export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> {
   const { stream = null, limit } = options
-  if (stream !== null && !streamNames.includes(stream as StreamName)) {
-    throw new UsageError(`There is no stream ${stream}; there are ${streamNames.join(', ')}`)
-  }
+  if (stream !== null) requireStream(cli, options, stream)
   return await withDatabase(cli, options, async ({ db }) => {
     const rows = await driftRows(db, stream, limit)
     if (options.json) {

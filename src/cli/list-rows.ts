@@ -37,7 +37,7 @@ const words: Record<ListedState, { none: string; next: string }> = {
  */
 export async function listRows(cli: Cli, state: ListedState, options: ListOptions): Promise<ExitCode> {
   if (options.csv && options.json) throw new UsageError('--csv and --json: choose one')
-  const filter = filterOf(options)
+  const filter = filterOf(cli, options)
   return await withDatabase(cli, options, async ({ db }, config) => {
     const rows = await rowsInState(db, state, requirementsOf(config), filter, options.limit)
     if (options.json) {

@@ -6,6 +6,7 @@ import { createExchangeClient } from '../exchange/client.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import type { Deps } from '../pipeline/deps.ts'
+import { needsGroup } from '../pipeline/push/generic/needs-group.ts'
 import type { Cli } from './cli.ts'
 import { createLogger } from './log.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
@@ -54,8 +55,8 @@ export async function openStages(
   cli: Cli,
   config: Config,
 ): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'> }> {
-  const required = requireSettings(config)
   const contract = readContract(cli, config)
+  const required = requireSettings(config, needsGroup(contract, config.streams))
   const logger = createLogger(cli.stderr, config.log.level, secretValues(config))
   const database = await openDatabase(cli, config)
   try {

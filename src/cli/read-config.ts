@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { loadConfig } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { type Contract, loadContract } from '../exchange/contract.ts'
+import { checkKinds } from '../pipeline/push/generic/check-kinds.ts'
 import type { Cli, CommonOptions } from './cli.ts'
 
 /** A file of the package's own config folder, from the sources and from the build alike. */
@@ -15,12 +16,23 @@ export function packagedConfig(name: string): string {
 export function readConfig(cli: Cli, options: CommonOptions): Config {
   const here = resolve(cli.workingFolder, 'nightferry.yaml')
   const file = options.config ? resolve(cli.workingFolder, options.config) : existsSync(here) ? here : null
-  return loadConfig({ file, environment: cli.environment, overrides: options.set ?? [] })
+  return loadConfig({
+    file,
+    environment: cli.environment,
+    overrides: options.set ?? [],
+    addedStreams: (contract) =>
+      Object.fromEntries(contractFrom(cli, contract).kinds.map(({ stream, requires }) => [stream, { requires }])),
+  })
 }
 
 /** Loads the wire names: the configured file, else the one that comes with Nightferry. */
 export function readContract(cli: Cli, { exchange }: Config): Contract {
-  return loadContract(
-    exchange.contract === null ? packagedConfig('contract.yaml') : resolve(cli.workingFolder, exchange.contract),
-  )
+  return contractFrom(cli, exchange.contract)
+}
+
+function contractFrom(cli: Cli, named: string | null): Contract {
+  const file = named === null ? packagedConfig('contract.yaml') : resolve(cli.workingFolder, named)
+  const contract = loadContract(file)
+  checkKinds(file, contract)
+  return contract
 }

@@ -23,7 +23,7 @@ const examples = 20
  * `--run`. A row that is rejected again stays rejected until it changes or a person asks again.
  */
 export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> {
-  const filter = filterOf(options)
+  const filter = filterOf(cli, options)
   if (Object.keys(filter).length === 0 && !options.all) {
     throw new UsageError('Say which rows: --reason, --stream, --partner-id, --since, or --all')
   }

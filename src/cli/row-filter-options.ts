@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { type StreamName, streamNames } from '../config/schema.ts'
+import { streamNames } from '../config/schema.ts'
 import type { RowFilter } from '../db/ledger/row-filter.ts'
-import type { Cli } from './cli.ts'
+import type { Cli, CommonOptions } from './cli.ts'
+import { requireStream } from './require-stream.ts'
 import { sinceMoment } from './since.ts'
-import { UsageError } from './usage-error.ts'
 
 /** The options by which a person narrows rows down. */
 export type FilterOptions = { stream?: string; partnerId?: string; reason?: string; since?: Date }
@@ -11,7 +11,7 @@ export type FilterOptions = { stream?: string; partnerId?: string; reason?: stri
 /** Adds the options to a verb. */
 export function withFilterOptions(verb: Command, cli: Cli): Command {
   return verb
-    .option('--stream <name>', `only rows of a stream: ${streamNames.join(', ')}`)
+    .option('--stream <name>', `only rows of a stream: ${streamNames.join(', ')}, or one that the contract adds`)
     .option('--partner-id <id>', 'only rows of one hotel')
     .option('--reason <text>', 'only rows with this text in the code or the reason')
     .option('--since <time>', 'only rows that are so since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
@@ -21,12 +21,11 @@ export function withFilterOptions(verb: Command, cli: Cli): Command {
 
 /**
  * What the options ask for.
- * @throws {UsageError} when there is no such stream: a misspelt one would look as if all were well.
+ * @throws {UsageError} when there is no such stream.
  */
-export function filterOf({ stream, partnerId, reason, since }: FilterOptions): RowFilter {
-  if (stream !== undefined && !streamNames.includes(stream as StreamName)) {
-    throw new UsageError(`There is no stream ${stream}; there are ${streamNames.join(', ')}`)
-  }
+export function filterOf(cli: Cli, options: CommonOptions & FilterOptions): RowFilter {
+  const { stream, partnerId, reason, since } = options
+  if (stream !== undefined) requireStream(cli, options, stream)
   return {
     ...(stream !== undefined && { stream }),
     ...(partnerId !== undefined && { partnerId }),

@@ -16,10 +16,6 @@ export function rowWords(stream: string, content: Readonly<Record<string, unknow
       return `${period(content)} question ${text('question_id') ?? '–'} declined`
     case 'calculator_inputs':
       return `${period(content)} ${Object.keys((content.inputs as object | undefined) ?? {}).length} inputs`
-    case 'calculator_settings':
-      return Object.entries(content)
-        .map(([name, setting]) => `${name} ${String(setting)}`)
-        .join(', ')
     case 'custom_property_values':
       return `property ${text('property_id') ?? '–'}${value('value')}`
     case 'standard_holders':
@@ -28,7 +24,10 @@ export function rowWords(stream: string, content: Readonly<Record<string, unknow
         .filter((part) => part !== null)
         .join(' ')
     default:
-      return JSON.stringify(content)
+      // The switches of calculators, and streams that the contract adds.
+      return Object.entries(content)
+        .map(([name, value]) => `${name} ${String(value)}`)
+        .join(', ')
   }
 }
 

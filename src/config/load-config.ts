@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
 import type { z } from 'zod'
+import { type AddedStreams, joinAddedStreams } from './added-streams.ts'
 import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { namedVariables, variableOf } from './environment.ts'
 import { interpolate } from './interpolate.ts'
@@ -13,18 +14,21 @@ export type ConfigSources = {
   environment: Readonly<Record<string, string | undefined>>
   /** `path=value` settings from the command line; they win over everything. */
   overrides?: readonly string[]
+  /** The streams that a contract file adds to ours; null: the file that comes with Nightferry. */
+  addedStreams?: (contract: string | null) => AddedStreams
 }
 
 /**
  * Loads the configuration: flag over environment over file over default.
  * @throws {ConfigError} with every problem found and its path.
  */
-export function loadConfig({ file, environment, overrides = [] }: ConfigSources): Config {
+export function loadConfig({ file, environment, overrides = [], addedStreams = () => ({}) }: ConfigSources): Config {
   const problems: ConfigProblem[] = []
   const document = file === null ? {} : readDocument(file)
   const merged = interpolate(document, { environment, problems, convert: valueFromText }) as Record<string, unknown>
   for (const [path, text] of fromEnvironment(environment, problems)) setAt(merged, path, valueFromText(path, text))
   for (const [path, text] of fromFlags(overrides, problems)) setAt(merged, path, valueFromText(path, text))
+  problems.push(...joinAddedStreams(merged, addedStreams))
 
   const checked = settings.safeParse(merged)
   if (!checked.success) {

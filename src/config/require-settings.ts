@@ -12,16 +12,19 @@ export type Required = {
 
 /**
  * The settings without which nothing can be exchanged.
+ * @param needsGroup whether a request that the contract describes holds the group's id.
  * @throws {ConfigError} listing every one that is missing or no address, and how to set it; never its value.
  */
-export function requireSettings(config: Config): Required {
+export function requireSettings(config: Config, needsGroup = false): Required {
   const { baseUrl, apiKey, customIdentifierId, groupId } = config.exchange
   const wanted = {
     'exchange.baseUrl': baseUrl,
     'exchange.apiKey': apiKey,
     'exchange.customIdentifierId': customIdentifierId,
     'partner.url': config.partner.url,
-    ...(config.streams.calculator_inputs || config.streams.calculator_settings ? { 'exchange.groupId': groupId } : {}),
+    ...(needsGroup || config.streams.calculator_inputs || config.streams.calculator_settings
+      ? { 'exchange.groupId': groupId }
+      : {}),
   }
   const problems = Object.entries(wanted)
     .filter(([, value]) => value === null)

@@ -37,6 +37,14 @@ export const streamNames = [
 ] as const
 export type StreamName = (typeof streamNames)[number]
 
+/** Whether a stream is one of those above; the others come with a kind of request that the contract file describes. */
+export function isOurStream(name: string): name is StreamName {
+  return (streamNames as readonly string[]).includes(name)
+}
+
+/** Also a name that is none of ours: whether the contract adds it is asked when the configuration is loaded. */
+const streamName = z.union([z.enum(streamNames), z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'is no name of a stream')])
+
 const stream = z
   .strictObject({
     query: z
@@ -57,9 +65,9 @@ const stream = z
         'With capture: cursor, the column of the query that grows whenever a row changes, such as updated_at. Rows past the watermark are read.',
       ),
     requires: z
-      .array(z.enum(streamNames))
+      .array(streamName)
       .default([])
-      .describe('Streams whose row of the same property must be accepted before a row of this one is sent.'),
+      .describe('Streams whose row of the same property must be accepted before a row of this one is sent. Left out: none, or what the contract says of a stream that it adds.'),
   })
   .refine(({ capture, cursor }) => capture === 'snapshot' || cursor !== undefined, {
     path: ['cursor'],
@@ -162,9 +170,9 @@ export const settings = z.strictObject({
     'Where the hotels live.',
   ),
   streams: z
-    .partialRecord(z.enum(streamNames), stream)
+    .partialRecord(streamName, stream)
     .prefault({})
-    .describe('What is read from the partner. A stream that is not named here is not read.'),
+    .describe('What is read from the partner. A stream that is not named here is not read. Beside ours there are those of the kinds that the contract file adds.'),
   guard: section(
     {
       maxChangedShare: z

@@ -5,7 +5,7 @@ import { type BackOff, defaultBackOff } from './back-off.ts'
 import { createCallQueue, NotStarted } from './call-queue.ts'
 import { callService, type RequestBody, type ServiceCall, shownCall } from './call-service.ts'
 import { createConnector } from './connector.ts'
-import type { BulkRequest, Contract } from './contract.ts'
+import type { BulkRequest, Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, TransportError } from './errors.ts'
 import {
   type CustomProperty,
@@ -66,13 +66,13 @@ export type ExchangeClient = {
   /** Asks to cancel a task that has not started; an HttpError says that it cannot be. Never retried. */
   cancelTask(correlationId: string): Promise<void>
   /**
-   * Sends a bulk request once.
+   * Sends a bulk request once: one that the specification names, or to the endpoint of another.
    * @param signal gives this one up, while it waits or while it is under way.
    * @throws {UncertainSubmission} when it may have been accepted.
    * @throws {TransportError} when nothing was sent: safe to send again.
    * @throws {HttpError} when the service refused it.
    */
-  submit(request: BulkRequest, body: RequestBody, signal?: AbortSignal): Promise<{ correlationId: string }>
+  submit(request: BulkRequest | Endpoint, body: RequestBody, signal?: AbortSignal): Promise<{ correlationId: string }>
   /** Takes no further calls, gives up those that wait, lets those under way end, and closes the connections. */
   close(): Promise<void>
 }
@@ -133,13 +133,13 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     return decoded(call, () => decode(contract, json))
   }
 
-  function callOf(name: keyof Contract['endpoints'], id?: string): ServiceCall {
-    const endpoint = contract.endpoints[name]
+  function callOf(called: keyof Contract['endpoints'] | Endpoint, id?: string): ServiceCall {
+    const endpoint = typeof called === 'string' ? contract.endpoints[called] : called
     return { endpoint, url: endpointUrl(address, endpoint, id) }
   }
 
   async function submit(
-    request: BulkRequest,
+    request: BulkRequest | Endpoint,
     body: RequestBody,
     own?: AbortSignal,
   ): Promise<{ correlationId: string }> {

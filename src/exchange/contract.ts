@@ -1,19 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { type Endpoint, endpoint, name, type TaskName, taskName } from './contract-entry.ts'
+import { type GenericKind, genericKinds } from './generic-kinds.ts'
 import { wireNames } from './wire-names.ts'
 
-/** Where a wire name comes from: the specification, public clients of the service, or our assumption. */
-export const nameSources = ['stated', 'public', 'assumed'] as const
-const source = z.enum(nameSources)
-
-const endpoint = z.strictObject({
-  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
-  path: z.string().startsWith('/'),
-  source,
-})
-const name = z.strictObject({ name: z.string().min(1), source })
-const taskName = z.strictObject({ kind: z.string().min(1), requestType: z.string(), source })
+export type { Endpoint, TaskName }
 
 function keyed<const K extends string, T extends z.ZodType>(keys: readonly K[], value: T) {
   return z.strictObject(Object.fromEntries(keys.map((key) => [key, value])) as Record<K, T>)
@@ -93,10 +85,8 @@ const contractFile = z.strictObject({
   names: z.strictObject(
     Object.fromEntries(Object.entries(wireNames).map(([message, fields]) => [message, keyed(fields, name)])),
   ),
+  kinds: genericKinds,
 })
-
-/** An endpoint of the service; `path` may hold one `{placeholder}`. */
-export type Endpoint = z.infer<typeof endpoint>
 
 /**
  * Every name on the wire, resolved: `contract.names.task.status` is the string to read or write.
@@ -109,6 +99,8 @@ export type Contract = {
   webhookTopics: Record<(typeof webhookTopics)[number], string>
   taskStatuses: Record<keyof z.infer<typeof contractFile>['taskStatuses'], string>
   names: { [M in keyof Messages]: Record<Messages[M][number], string> }
+  /** The bulk requests that a deployment adds, in the order of the file. */
+  kinds: readonly GenericKind[]
   /** Dotted keys of the entries that are our assumption; docs/spec-gaps.md explains each. */
   assumed: string[]
 }
@@ -134,7 +126,7 @@ export function loadContract(file: string): Contract {
     const problems = checked.error.issues.map((issue) => `  ${issue.path.join('.') || '(top)'}: ${issue.message}`)
     throw new ContractError(`${file} does not describe the wire completely:\n${problems.join('\n')}`)
   }
-  const { endpoints, otherEndpoints, taskNames, taskStatuses, webhookTopics, names } = checked.data
+  const { endpoints, otherEndpoints, taskNames, taskStatuses, webhookTopics, names, kinds } = checked.data
   const named = names as Record<string, Record<string, z.infer<typeof name>>>
   const plain = (fields: Record<string, { name: string }>) =>
     Object.fromEntries(Object.entries(fields).map(([key, entry]) => [key, entry.name]))
@@ -147,6 +139,7 @@ export function loadContract(file: string): Contract {
     names: Object.fromEntries(
       Object.entries(named).map(([message, fields]) => [message, plain(fields)]),
     ) as Contract['names'],
+    kinds,
     assumed: [
       ...assumedKeys('endpoints', endpoints),
       ...assumedKeys('otherEndpoints', otherEndpoints),
@@ -154,6 +147,9 @@ export function loadContract(file: string): Contract {
       ...assumedKeys('taskStatuses', taskStatuses),
       ...assumedKeys('webhookTopics', webhookTopics),
       ...Object.entries(named).flatMap(([message, fields]) => assumedKeys(`names.${message}`, fields)),
+      ...kinds.flatMap((kind) =>
+        assumedKeys(`kinds.${kind.name}`, { endpoint: kind.endpoint, taskName: kind.taskName }),
+      ),
     ],
   }
 }

@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
-import type { StreamName } from '../../config/schema.ts'
 import type { Database } from '../database.ts'
 
 export type PendingRow = {
   row_id: number
-  stream: StreamName
+  stream: string
   partner_id: string
   content: Record<string, unknown>
   /** Of the content, in hexadecimal. */

@@ -70,7 +70,7 @@ export async function adoptTask(
  * names wrongly would be read as the outcome of rows that it never carried.
  */
 export function whyNotItsTask(contract: Contract, submission: Submission, task: Task): string | null {
-  const names = contract.taskNames[requestOf(submission.kind)]
+  const names = requestOf(contract, submission.kind).taskName
   const of = `Submission ${submission.submission_id} is of the kind ${submission.kind}`
   if (task.requestType !== null && task.requestType !== names.requestType) {
     const wanted = names.requestType === '' ? 'none' : names.requestType

@@ -1,4 +1,3 @@
-import type { StreamName } from '../../config/schema.ts'
 import { withSession } from '../../db/database.ts'
 import { landRows } from '../../db/landing/land-rows.ts'
 import { noteNullCursors } from '../../db/landing/null-cursors.ts'
@@ -9,10 +8,11 @@ import type { CursorProtection, Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { guardStream } from './guard-stream.ts'
 import { landingOf } from './landing-row.ts'
-import { streamShapes } from './stream-rows.ts'
+import type { StreamShape } from './stream-rows.ts'
 
 export type CursorStream = {
-  name: StreamName
+  name: string
+  shape: StreamShape
   query: StreamQuery
   cursor: string
   protection: CursorProtection | null
@@ -23,7 +23,7 @@ export async function extractDelta(
   deps: Deps,
   run: Run,
   snapshot: PartnerSnapshot,
-  { name, query, cursor, protection }: CursorStream,
+  { name, shape, query, cursor, protection }: CursorStream,
 ): Promise<void> {
   const counts = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
@@ -36,11 +36,11 @@ export async function extractDelta(
       const delta = { ...query, cursor, from: before?.watermark ?? null, overlapMs }
       const seen: Seen = { rows: 0, newestCursor: null, nullCursors: 0 }
       await createStage(trx)
-      await stageRows(client, stagedLines(name, snapshot.delta(delta), seen))
+      await stageRows(client, stagedLines(shape, snapshot.delta(delta), seen))
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
-        foldedKey: streamShapes[name].foldedKey,
+        foldedKey: shape.foldedKey,
         guard: (would) =>
           guardStream(
             deps,
@@ -90,8 +90,8 @@ export async function extractDelta(
 type Seen = { rows: number; newestCursor: string | null; nullCursors: number }
 
 /** Notes the newest cursor on the way, which the order of the delta makes the last one. */
-async function* stagedLines(stream: StreamName, batches: DeltaRows, seen: Seen): AsyncGenerator<string> {
-  const { columns } = streamShapes[stream]
+async function* stagedLines(shape: StreamShape, batches: DeltaRows, seen: Seen): AsyncGenerator<string> {
+  const { columns } = shape
   for await (const batch of batches) {
     let lines = ''
     for (const values of batch) {
@@ -99,7 +99,7 @@ async function* stagedLines(stream: StreamName, batches: DeltaRows, seen: Seen):
       const cursor = values[columns.length] ?? null
       if (cursor === null) seen.nullCursors += 1
       else seen.newestCursor = cursor
-      lines += stagedLine({ ...landingOf(stream, values), ordinal: seen.rows, withoutCursor: cursor === null })
+      lines += stagedLine({ ...landingOf(shape, values), ordinal: seen.rows, withoutCursor: cursor === null })
     }
     yield lines
   }

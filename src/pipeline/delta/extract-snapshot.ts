@@ -1,4 +1,3 @@
-import type { StreamName } from '../../config/schema.ts'
 import { withSession } from '../../db/database.ts'
 import { landRows } from '../../db/landing/land-rows.ts'
 import { noteNullCursors } from '../../db/landing/null-cursors.ts'
@@ -18,7 +17,7 @@ import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { guardStream } from './guard-stream.ts'
 import { landingOf } from './landing-row.ts'
-import { streamShapes } from './stream-rows.ts'
+import type { StreamShape } from './stream-rows.ts'
 
 /**
  * Reads all rows of a stream and compares them with its last snapshot inside Postgres. The lines pass through here as
@@ -28,7 +27,7 @@ export async function extractSnapshot(
   deps: Deps,
   run: Run,
   snapshot: PartnerSnapshot,
-  { name, query }: { name: StreamName; query: StreamQuery },
+  { name, shape, query }: { name: string; shape: StreamShape; query: StreamQuery },
 ): Promise<void> {
   const counts = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
@@ -37,13 +36,13 @@ export async function extractSnapshot(
       const differs = read.differs || read.first
       if (differs) {
         await findDifferences(trx, name)
-        for await (const lines of neededLines(trx, query.fetchRows)) await stageRows(client, stagedLines(name, lines))
+        for await (const lines of neededLines(trx, query.fetchRows)) await stageRows(client, stagedLines(shape, lines))
         await findMissing(trx, name, read.first)
       }
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
-        foldedKey: streamShapes[name].foldedKey,
+        foldedKey: shape.foldedKey,
         completeRows: differs ? (read.first ? 'all' : 'some') : 'none',
         missing: differs,
         guard: (would) => guardStream(deps, trx, run.run_id, name, would, async () => read.lines === 0),
@@ -74,8 +73,8 @@ export async function extractSnapshot(
 }
 
 /** Without a cursor nothing says which of two rows with one key is newer; their hashes decide, every night alike. */
-function stagedLines(stream: StreamName, lines: readonly SnapshotLine[]): string[] {
+function stagedLines(shape: StreamShape, lines: readonly SnapshotLine[]): string[] {
   return lines.map(({ line, high, low }) =>
-    stagedLine({ ...landingOf(stream, valuesOf(line)), ordinal: high, line: { high, low } }),
+    stagedLine({ ...landingOf(shape, valuesOf(line)), ordinal: high, line: { high, low } }),
   )
 }

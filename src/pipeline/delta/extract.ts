@@ -1,11 +1,10 @@
-import { type StreamConfig, type StreamName, streamNames } from '../../config/schema.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../db/partner/partner-snapshot.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { extractDelta } from './extract-delta.ts'
 import { extractSnapshot } from './extract-snapshot.ts'
-import { streamShapes } from './stream-rows.ts'
+import { shapeOf, streamNamesOf } from './stream-shape.ts'
 
 /**
  * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and
@@ -14,9 +13,11 @@ import { streamShapes } from './stream-rows.ts'
  * @throws {PartnerDatabaseError} when the partner's database cannot be reached or a query of the configuration fails.
  */
 export async function extract(deps: Deps, run: Run): Promise<void> {
-  const { config, required, db } = deps
+  const { config, contract, required, db } = deps
   const done = await db.selectFrom('run_stream').select('stream').where('run_id', '=', run.run_id).execute()
-  const streams = streamNames.filter((name) => config.streams[name] && !done.some(({ stream }) => stream === name))
+  const streams = streamNamesOf(contract).filter(
+    (name) => config.streams[name] && !done.some(({ stream }) => stream === name),
+  )
   if (streams.length === 0) return
 
   const snapshot = await openPartnerSnapshot({
@@ -36,14 +37,16 @@ export async function extract(deps: Deps, run: Run): Promise<void> {
   }
 }
 
-async function checkStream(deps: Deps, snapshot: PartnerSnapshot, name: StreamName) {
-  const stream = deps.config.streams[name]
+async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot, name: string) {
+  const stream = config.streams[name]
   if (stream === undefined) throw new Error(`the stream ${name} is not configured`)
-  const query = queryOf(deps, name, stream)
+  const shape = shapeOf(contract, name)
+  const query: StreamQuery = {
+    stream: name,
+    query: stream.query,
+    columns: shape.columns,
+    fetchRows: config.partner.fetchRows,
+  }
   const cursor = stream.capture === 'snapshot' ? null : (stream.cursor ?? null)
-  return { name, query, cursor, protection: await snapshot.check({ ...query, cursor }) }
-}
-
-function queryOf({ config }: Deps, name: StreamName, { query }: StreamConfig): StreamQuery {
-  return { stream: name, query, columns: streamShapes[name].columns, fetchRows: config.partner.fetchRows }
+  return { name, shape, query, cursor, protection: await snapshot.check({ ...query, cursor }) }
 }

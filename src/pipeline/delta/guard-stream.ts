@@ -1,5 +1,4 @@
 import type { Transaction } from 'kysely'
-import type { StreamName } from '../../config/schema.ts'
 import { anyLivingRow, approvedEmpty, leavePlan, livingRows, supersedePlans } from '../../db/guard/guard-plan.ts'
 import { examplesOfChange, type WouldChange } from '../../db/landing/land-rows.ts'
 import type { Schema } from '../../db/tables/schema.ts'
@@ -20,7 +19,7 @@ export async function guardStream(
   deps: Deps,
   trx: Transaction<Schema>,
   runId: number,
-  stream: StreamName,
+  stream: string,
   would: WouldChange,
   empty: () => Promise<boolean>,
 ): Promise<boolean> {

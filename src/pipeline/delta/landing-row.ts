@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { StreamName } from '../../config/schema.ts'
-import { type LandingRow, maxPartnerIdLength, type PartnerRow, streamShapes } from './stream-rows.ts'
+import { type LandingRow, maxPartnerIdLength, type PartnerRow, type StreamShape } from './stream-rows.ts'
 
 /** The ledger row that a partner row's values describe, with keys as they can be stored. */
-export function landingOf(stream: StreamName, values: readonly (string | null)[]): LandingRow {
-  const { columns, toRow } = streamShapes[stream]
+export function landingOf({ columns, toRow }: StreamShape, values: readonly (string | null)[]): LandingRow {
   const row: PartnerRow = Object.fromEntries(columns.map((column, index) => [column, values[index] ?? null]))
   const { partnerId, rowKey, content } = toRow(row, row.partner_id ?? '')
   return { partnerId: indexable(partnerId), rowKey: indexable(rowKey), content }

@@ -125,11 +125,12 @@ function monthOf(row: PartnerRow): string | null {
   return row.month ?? (row.period_type === 'Yearly' ? '1' : null)
 }
 
-function keyOf(...parts: (string | null | undefined)[]): string {
+/** One text for several parts, whatever they hold: two lists of parts never make the same one. */
+export function keyOf(...parts: (string | null | undefined)[]): string {
   return JSON.stringify(parts.map((part) => part ?? null))
 }
 
 /** Absent and null are one thing here; leaving nulls out keeps the content's hash from depending on which it was. */
-function present(columns: PartnerRow): Record<string, string> {
+export function present(columns: PartnerRow): Record<string, string> {
   return Object.fromEntries(Object.entries(columns).filter((entry): entry is [string, string] => entry[1] !== null))
 }

@@ -48,13 +48,19 @@ export function valueTypeOf(frameworkName: string | null): ValueType | null {
 }
 
 function numberValue(member: string, text: string): AnswerValue {
+  const exact = exactNumber(text)
+  return 'problem' in exact ? exact : { value: { [member]: exact.number } }
+}
+
+/** The number that a text says, if the way through a double leaves it as it is; else what is wrong with it. Pure. */
+export function exactNumber(text: string): { number: number } | { problem: string } {
   if (!decimal.test(text)) return { problem: `'${shown(text)}' is no number` }
   const number = Number(text)
   if (!Number.isFinite(number)) return { problem: `'${shown(text)}' is too large a number` }
   if (significant(text) !== significant(String(number))) {
     return { problem: `'${shown(text)}' has more digits than a JSON number keeps` }
   }
-  return { value: { [member]: number } }
+  return { number }
 }
 
 function listValue(member: string, text: string): AnswerValue {

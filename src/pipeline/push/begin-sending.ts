@@ -68,5 +68,5 @@ export async function writeBody(deps: Deps, submission: Submission): Promise<str
     groupId: required.groupId,
     partition: submission.partition,
   }
-  return [...kindOf(submission.kind).writeBody(rows, context)].join('')
+  return [...kindOf(contract, submission.kind).writeBody(rows, context)].join('')
 }

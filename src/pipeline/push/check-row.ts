@@ -1,7 +1,8 @@
-import type { StreamName } from '../../config/schema.ts'
+import { isOurStream } from '../../config/schema.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { isId, maxPartnerIdLength } from '../delta/stream-rows.ts'
 import { answerValue, type ValueType, valueTypeOf, valueTypes } from './answer-value.ts'
+import { checkTemplateRow } from './generic/check-template-row.ts'
 import type { ReferenceIndex } from './reference-index.ts'
 
 /** A ledger row's content: every value as the partner's server printed it; absent means null. */
@@ -16,12 +17,13 @@ const decimal = /^[+-]?\d+(\.\d+)?$/
 export function checkRow(
   contract: Contract,
   reference: ReferenceIndex,
-  stream: StreamName,
+  stream: string,
   partnerId: string,
   content: RowContent,
 ): string | null {
   if (partnerId.trim() === '') return 'partner_id is empty'
   if (partnerId.length > maxPartnerIdLength) return `partner_id is longer than ${maxPartnerIdLength} characters`
+  if (!isOurStream(stream)) return checkTemplateRow(contract, stream, partnerId, content)
   switch (stream) {
     case 'properties':
       return checkProperty(content)

@@ -1,13 +1,15 @@
-import type { Config, StreamName } from '../../config/schema.ts'
-import type { BulkRequest } from '../../exchange/contract.ts'
-import type { BodyWriter } from './bodies/body.ts'
+import type { BulkRequest, Contract, Endpoint, TaskName } from '../../exchange/contract.ts'
+import { StopRun } from '../stop-run.ts'
 import { writeCalculators } from './bodies/calculators.ts'
 import { writeCompanies } from './bodies/companies.ts'
 import { writeCompanyMappings } from './bodies/company-mappings.ts'
 import { writeFrameworkAnswers } from './bodies/framework-answers.ts'
 import { writeStandardHolders } from './bodies/standard-holders.ts'
+import { genericKind } from './generic/generic-kind.ts'
+import type { Kind } from './kind.ts'
+import { calculatorOutcome, mappingOutcome } from './result-outcome.ts'
 
-/** The kinds of bulk request that carry rows, in the order in which waves are planned. */
+/** The kinds of bulk request that the specification shows and that carry rows, in the order in which waves are planned. */
 export const kindNames = [
   'company_mappings',
   'framework_answers',
@@ -17,26 +19,17 @@ export const kindNames = [
 ] as const
 export type KindName = (typeof kindNames)[number]
 
-export type Kind = {
-  request: BulkRequest
-  /** Streams whose rows travel in requests of this kind. */
-  streams: readonly StreamName[]
-  /** A content column that requests are kept apart by. */
-  partitionBy: 'framework_id' | null
-  maxRows: (push: Config['push']) => number
-  writeBody: BodyWriter
-  /** Where the outcome of each row is read: a file that names every company, or the rows that the task's error names. */
-  outcomes: 'result_file' | 'error_rows'
-}
+/** What a submission of a kind is at the service. */
+export type Request = { endpoint: Endpoint; taskName: TaskName }
 
-export const kinds: Record<KindName, Kind> = {
+export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
   company_mappings: {
     request: 'companyMappings',
     streams: ['properties'],
     partitionBy: null,
     maxRows: (push) => push.maxCompaniesPerMapping,
     writeBody: writeCompanyMappings,
-    outcomes: 'result_file',
+    outcomes: { list: (contract) => contract.names.companyMappingsResult.companies, read: mappingOutcome },
   },
   framework_answers: {
     request: 'frameworkAnswersUpsert',
@@ -52,7 +45,7 @@ export const kinds: Record<KindName, Kind> = {
     partitionBy: null,
     maxRows: (push) => push.maxCalculatorsPerUpsert,
     writeBody: writeCalculators,
-    outcomes: 'result_file',
+    outcomes: { list: (contract) => contract.names.calculatorsResult.companies, read: calculatorOutcome },
   },
   companies: {
     request: 'companiesUpsert',
@@ -75,15 +68,39 @@ export const kinds: Record<KindName, Kind> = {
 /** The kind of the calculator search: a submission like the others, without rows. */
 export const searchKind = 'calculators_search'
 
-/** The bulk request that a submission's kind stands for. */
-export function requestOf(kind: string): BulkRequest {
-  if (kind === searchKind) return 'calculatorsSearch'
-  return kindOf(kind).request
+/** Every kind that carries rows, in the order in which waves are planned: ours, then what the contract adds. */
+export function kindNamesOf({ kinds: added }: Contract): string[] {
+  return [...kindNames, ...added.map(({ name }) => name)]
 }
 
-/** @throws when a stored submission has a kind that this version does not know: an older binary on a newer database. */
-export function kindOf(kind: string): Kind {
-  const known = kindNames.find((name) => name === kind)
-  if (known === undefined) throw new Error(`the submission's kind ${kind} is not known to this version`)
-  return kinds[known]
+/** @throws {StopRun} when a stored submission has a kind that neither this version nor the contract knows. */
+export function kindOf(contract: Contract, name: string): Kind {
+  const known = kindNames.find((one) => one === name)
+  if (known !== undefined) return kinds[known]
+  const added = contract.kinds.find((kind) => kind.name === name)
+  if (added === undefined) throw unknownKind(name)
+  return genericKind(added)
+}
+
+/** Where a submission of a kind goes, and how its task names itself. @throws {StopRun} as `kindOf` does. */
+export function requestOf(contract: Contract, name: string): Request {
+  const known = kindNames.find((one) => one === name)
+  const request = name === searchKind ? 'calculatorsSearch' : known && kinds[known].request
+  if (request !== undefined) return { endpoint: contract.endpoints[request], taskName: contract.taskNames[request] }
+  const added = contract.kinds.find((kind) => kind.name === name)
+  if (added === undefined) throw unknownKind(name)
+  return added
+}
+
+/** How the tasks of every bulk request name themselves, searches included. */
+export function taskNamesOf({ taskNames, kinds: added }: Contract): TaskName[] {
+  return [...Object.values(taskNames), ...added.map(({ taskName }) => taskName)]
+}
+
+/** An older binary on a newer database, or a contract file from which a kind was taken while it was under way. */
+function unknownKind(name: string): StopRun {
+  return new StopRun(
+    'kind_unknown',
+    `Submissions of the kind ${name} are under way, and neither this version nor the contract file knows it. Put kinds.${name} back into the file that exchange.contract names, or give them up: nightferry submissions, nightferry abandon`,
+  )
 }

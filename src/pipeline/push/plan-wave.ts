@@ -3,7 +3,7 @@ import { planKind } from '../../db/ledger/plan-kind.ts'
 import { holdRun } from '../../db/runs/hold-run.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
-import { type KindName, kindNames, kinds } from './kinds.ts'
+import { kindNamesOf, kindOf, searchKind } from './kinds.ts'
 import { unfinishedStates } from './submission-state.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function planWave(deps: Deps, run: Run): Promise<boolean> {
   if (run.held) return underWay
   let planned = 0
   // A transaction each: the first kind's requests go out while the next kind is cut.
-  for (const kind of kindNames) planned += await planOneKind(deps, run, kind)
+  for (const kind of kindNamesOf(deps.contract)) planned += await planOneKind(deps, run, kind)
   return underWay || planned > 0
 }
 
@@ -30,15 +30,16 @@ async function anyUnfinished({ db }: Deps, run: Run): Promise<boolean> {
     .selectFrom('submission')
     .select('submission_id')
     .where('run_id', '=', run.run_id)
-    .where('kind', 'in', kindNames)
+    .where('kind', '<>', searchKind)
     .where('state', 'in', unfinishedStates)
     .limit(1)
     .executeTakeFirst()
   return unfinished !== undefined
 }
 
-async function planOneKind({ config, db, looks, logger, now }: Deps, run: Run, name: KindName): Promise<number> {
-  const kind = kinds[name]
+async function planOneKind(deps: Deps, run: Run, name: string): Promise<number> {
+  const { config, contract, db, looks, logger, now } = deps
+  const kind = kindOf(contract, name)
   const streams = kind.streams.filter((stream) => config.streams[stream])
   if (streams.length === 0) return 0
   const planned = await db.transaction().execute(async (trx) => {

@@ -6,7 +6,7 @@ import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { StopRun } from '../stop-run.ts'
 import { callFailed } from './call-failed.ts'
-import { requestOf } from './kinds.ts'
+import { requestOf, taskNamesOf } from './kinds.ts'
 import { moveSubmission } from './move-submission.ts'
 import { unauthorized } from './send.ts'
 
@@ -67,8 +67,8 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
  * and not older than the attempt. Pure.
  */
 export function mayBeOurs(contract: Contract, submission: Submission, task: Task): boolean {
-  const names = contract.taskNames[requestOf(submission.kind)]
-  const others = Object.values(contract.taskNames).filter(({ requestType }) => requestType !== names.requestType)
+  const names = requestOf(contract, submission.kind).taskName
+  const others = taskNamesOf(contract).filter(({ requestType }) => requestType !== names.requestType)
   if (others.some(({ requestType }) => requestType !== '' && requestType === task.requestType)) return false
   if (task.taskKind !== null && task.requestType === null && task.taskKind !== names.kind) return false
   const attemptedAt = submission.attempted_at ?? submission.planned_at

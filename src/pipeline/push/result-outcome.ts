@@ -11,6 +11,14 @@ export type CompanyOutcome = {
   reason: string | null
 }
 
+/** How a kind's result file is read. */
+export type ResultFile = {
+  /** The top-level list whose elements are read. */
+  list: (contract: Contract) => string
+  /** Null for an element that names no company. */
+  read: (contract: Contract, element: unknown) => CompanyOutcome | null
+}
+
 type Fields = Readonly<Record<string, unknown>>
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -60,11 +68,12 @@ function fieldsOf(value: unknown): Fields {
 }
 
 /** The id of a row of ours: longer ones were never sent, and would not fit into the index of the staging table. */
-function partnerIdOf(value: unknown): string | null {
+export function partnerIdOf(value: unknown): string | null {
   const id = textOf(value)
   return id === null || id.length > maxPartnerIdLength ? null : id
 }
 
-function textOf(value: unknown): string | null {
+/** A text that says something, or null. */
+export function textOf(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }

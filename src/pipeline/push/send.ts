@@ -21,7 +21,8 @@ export async function send(deps: Deps, submission: Submission, held: AbortSignal
   if (body === null) return
   let correlationId: string
   try {
-    correlationId = (await deps.exchange.submit(requestOf(submission.kind), body, held)).correlationId
+    correlationId = (await deps.exchange.submit(requestOf(deps.contract, submission.kind).endpoint, body, held))
+      .correlationId
   } catch (error) {
     await sendFailed(deps, submission, error)
     return

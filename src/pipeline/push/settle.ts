@@ -38,7 +38,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     await settleAs(deps, submission, (trx) => listPages(deps, trx, submission, task))
     return
   }
-  if (kindOf(submission.kind).outcomes === 'error_rows') {
+  if (kindOf(deps.contract, submission.kind).outcomes === 'error_rows') {
     await settleAs(deps, submission, (trx) => fromErrors(deps.contract, trx, submission, task))
     return
   }

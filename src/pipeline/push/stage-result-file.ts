@@ -4,8 +4,9 @@ import { withSession } from '../../db/database.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
+import { kindOf } from './kinds.ts'
 import { readResultFile } from './read-result-file.ts'
-import { type CompanyOutcome, calculatorOutcome, mappingOutcome } from './result-outcome.ts'
+import type { CompanyOutcome } from './result-outcome.ts'
 
 /**
  * Streams a result file into the staging table, whole or not at all; an earlier attempt's rows are replaced.
@@ -13,9 +14,8 @@ import { type CompanyOutcome, calculatorOutcome, mappingOutcome } from './result
  */
 export async function stageResultFile(deps: Deps, submission: Submission, url: string): Promise<void> {
   const { contract } = deps
-  const mapping = submission.kind === 'company_mappings'
-  const names = mapping ? contract.names.companyMappingsResult : contract.names.calculatorsResult
-  const read = mapping ? mappingOutcome : calculatorOutcome
+  const { outcomes: file } = kindOf(contract, submission.kind)
+  if (file === 'error_rows') throw new Error(`the outcomes of ${submission.kind} are in no file`)
   const { body } = await openResult(deps, url)
   await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
@@ -26,10 +26,10 @@ export async function stageResultFile(deps: Deps, submission: Submission, url: s
         ),
       )
       await pipeline(
-        readResultFile(body, names.companies, deps.config.pull),
+        readResultFile(body, file.list(contract), deps.config.pull),
         async function* (elements: AsyncIterable<unknown>) {
           for await (const element of elements) {
-            const outcome = read(contract, element)
+            const outcome = file.read(contract, element)
             if (outcome !== null) yield csvLine(submission.submission_id, outcome)
           }
         },

@@ -1,9 +1,8 @@
-import type { StreamName } from '../../../config/schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { ReferenceIndex } from '../reference-index.ts'
 
 /** A ledger row on its way out. */
-export type OutgoingRow = { stream: StreamName; partner_id: string; content: Readonly<Record<string, unknown>> }
+export type OutgoingRow = { stream: string; partner_id: string; content: Readonly<Record<string, unknown>> }
 
 export type BodyContext = {
   contract: Contract

@@ -1,0 +1,34 @@
+import type { ResultFileNames } from '../../../exchange/generic-kinds.ts'
+import { type CompanyOutcome, partnerIdOf, textOf } from '../result-outcome.ts'
+
+/** Reads one element of a result file by the names that the contract gives; null for what names no company. Pure. */
+export function namedOutcome(names: ResultFileNames, element: unknown): CompanyOutcome | null {
+  if (typeof element !== 'object' || element === null) return null
+  const fields = new Map(Object.entries(element))
+  const read = (name: string | null) => (name === null ? undefined : fields.get(name))
+  const partnerId = partnerIdOf(read(names.id))
+  if (partnerId === null) return null
+  const status: unknown = read(names.status)
+  const accepted = isAccepted(names, status)
+  return {
+    partnerId,
+    accepted,
+    companyId: textOf(read(names.companyId)),
+    code: accepted === true ? null : shown(status),
+    reason: shown(read(names.reason)),
+  }
+}
+
+/** Null: the file names the company with a status that nobody has told us about. */
+function isAccepted({ accepted, rejected }: ResultFileNames, status: unknown): boolean | null {
+  const among = (known: readonly unknown[]) => known.includes(status)
+  if (among(accepted)) return true
+  if (typeof status !== 'boolean' && textOf(status) === null) return null
+  return rejected === null || among(rejected) ? false : null
+}
+
+/** A reason may be a list or an object; it is shown as it stands. */
+function shown(value: unknown): string | null {
+  if (value === null || value === undefined) return null
+  return typeof value === 'string' ? textOf(value) : JSON.stringify(value)
+}
