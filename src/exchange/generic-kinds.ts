@@ -72,8 +72,8 @@ const entry = z
     body: z.strictObject({
       head: z.unknown().default({}),
       list: wireName,
-      element: z.unknown(),
-      inner: z.strictObject({ list: wireName, element: z.unknown() }).nullable().default(null),
+      element: z.unknown().optional(),
+      inner: z.strictObject({ list: wireName, element: z.unknown().optional() }).nullable().default(null),
     }),
     outcomes: z.union(
       [
@@ -101,9 +101,15 @@ const entry = z
 
 /** The section `kinds` of a contract file: by name, what a deployment adds. */
 export const genericKinds = z
-  .record(ownName, entry)
+  .record(z.string(), entry)
   .default({})
-  .transform((kinds): GenericKind[] => Object.entries(kinds).map(([name, kind]) => ({ name, ...kind })))
+  .transform((kinds, ctx): GenericKind[] =>
+    Object.entries(kinds).map(([name, kind]) => {
+      const [issue] = ownName.safeParse(name).error?.issues ?? []
+      if (issue !== undefined) ctx.addIssue({ code: 'custom', path: [name], message: issue.message })
+      return { name, ...kind }
+    }),
+  )
 
 type Raw = z.output<(typeof entry)['in']>
 
