@@ -67,7 +67,9 @@ const stream = z
     requires: z
       .array(streamName)
       .default([])
-      .describe('Streams whose row of the same property must be accepted before a row of this one is sent. Left out: none, or what the contract says of a stream that it adds.'),
+      .describe(
+        'Streams whose row of the same property must be accepted before a row of this one is sent. Left out: none, or what the contract says of a stream that it adds.',
+      ),
   })
   .refine(({ capture, cursor }) => capture === 'snapshot' || cursor !== undefined, {
     path: ['cursor'],
@@ -172,7 +174,9 @@ export const settings = z.strictObject({
   streams: z
     .partialRecord(streamName, stream)
     .prefault({})
-    .describe('What is read from the partner. A stream that is not named here is not read. Beside ours there are those of the kinds that the contract file adds.'),
+    .describe(
+      'What is read from the partner. A stream that is not named here is not read. Beside ours there are those of the kinds that the contract file adds.',
+    ),
   guard: section(
     {
       maxChangedShare: z

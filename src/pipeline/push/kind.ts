@@ -8,7 +8,10 @@ export type Kind = {
   streams: readonly string[]
   /** A content column that requests are kept apart by. */
   partitionBy: string | null
+  /** Rows of a request at most. */
   maxRows: (push: Config['push']) => number
+  /** Rows of a request as long as nothing better is known; absent: as many as there may be. */
+  firstRows?: number
   writeBody: BodyWriter
   /** Where the outcome of each row is read: a file that names every company, or the rows that the task's error names. */
   outcomes: ResultFile | 'error_rows'

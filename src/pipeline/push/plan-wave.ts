@@ -50,7 +50,7 @@ async function planOneKind(deps: Deps, run: Run, name: string): Promise<number> 
       streams,
       requires: requirementsOf(config),
       partitionBy: kind.partitionBy,
-      maxRows: kind.maxRows(config.push),
+      maxRows: kind.firstRows ?? kind.maxRows(config.push),
       resendStreams: ['properties'],
       resendBefore: new Date(now().getTime() - config.push.resendUnmatchedAfterMs),
     })

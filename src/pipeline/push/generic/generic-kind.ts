@@ -9,7 +9,8 @@ export function genericKind(described: GenericKind): Kind {
   return {
     streams: [stream],
     partitionBy,
-    maxRows: () => rows.default,
+    maxRows: () => rows.maximum,
+    firstRows: rows.default,
     writeBody: templateWriter(described),
     outcomes:
       outcomes === 'error_rows'
