@@ -47,6 +47,9 @@ const ownName = z
   .max(63)
 const wireName = z.string().min(1)
 const statuses = z.array(z.union([z.string().min(1), z.boolean()])).min(1)
+/** How zod marks what is found by the code of a schema's author. */
+const ofOurs = 'custom'
+
 const rowCount = z.number().int().min(1).max(100_000)
 
 /** Rows of a request unless the contract says otherwise: few, for smaller requests succeed more often (Limits). */
@@ -95,7 +98,7 @@ const entry = z
   })
   .transform((raw, ctx): Omit<GenericKind, 'name'> => {
     const { kind, problems } = compile(raw)
-    for (const { path, message } of problems) ctx.addIssue({ code: 'custom', path, message })
+    for (const { path, message } of problems) ctx.addIssue({ code: ofOurs, path, message })
     return problems.length === 0 ? kind : z.NEVER
   })
 
@@ -106,7 +109,7 @@ export const genericKinds = z
   .transform((kinds, ctx): GenericKind[] =>
     Object.entries(kinds).map(([name, kind]) => {
       const [issue] = ownName.safeParse(name).error?.issues ?? []
-      if (issue !== undefined) ctx.addIssue({ code: 'custom', path: [name], message: issue.message })
+      if (issue !== undefined) ctx.addIssue({ code: ofOurs, path: [name], message: issue.message })
       return { name, ...kind }
     }),
   )

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { answerShapes } from '../../src/conformance/names/answer-shapes.ts'
+import { judgeNames, type NameEvidence } from '../../src/conformance/names/judge-names.ts'
 import { requestShapes } from '../../src/conformance/names/request-shapes.ts'
 import type { Shape } from '../../src/conformance/names/shape.ts'
 import { contract, openNames } from './conform.ts'
@@ -34,4 +35,20 @@ test('every entry of the contract that is not stated is an open name', () => {
       .toSorted(),
   ).toEqual(contract.assumed.toSorted())
   expect(openNames.filter(({ source }) => source === 'public').length).toBeGreaterThan(50)
+})
+
+test('the endpoint of a kind that a contract adds is looked for in the description, without being called', () => {
+  const name = (path: string) => ({ key: 'kinds.things.endpoint', written: `POST ${path}`, source: 'assumed' as const })
+  const evidence: NameEvidence = {
+    contract,
+    answered: [],
+    accepted: [],
+    taskNames: new Map(),
+    statusesOf: new Map(),
+    description: { paths: { '/things': { post: {} } } },
+  }
+  expect(judgeNames([name('/things'), name('/others')], evidence)).toMatchObject([
+    { verdict: 'holds' },
+    { verdict: 'not observed', seen: 'not called' },
+  ])
 })

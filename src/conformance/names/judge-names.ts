@@ -30,6 +30,7 @@ function judgeName({ key, written }: OpenName, evidence: NameEvidence): Observat
   const [kind = '', first = '', field = ''] = key.split('.')
   if (kind === 'endpoints' || kind === 'otherEndpoints') return judgeEndpoint(written, evidence)
   if (kind === 'taskNames') return judgeTaskName(first as BulkRequest, evidence)
+  if (kind === 'kinds' && field === 'endpoint') return judgeEndpoint(written, evidence)
   if (kind !== 'names') return notObserved('nothing shows it')
   const asked = Object.entries(requestShapes).find(([, shape]) => shape.message === first)
   if (asked !== undefined) return judgeRequestName(asked[0] as BulkRequest, field, evidence)

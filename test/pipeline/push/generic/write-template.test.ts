@@ -176,7 +176,7 @@ it('puts any text of a row into its place', () => {
   fc.assert(
     fc.property(fc.array(row, { maxLength: 8 }), (some) => {
       const sorted = some.toSorted(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0))
-      const companies = Object.entries(Object.groupBy(sorted, ([id]) => id)).map(([identifier, group = []]) => [
+      const companies = Object.entries(Object.groupBy(sorted, ([id]) => id)).map(([identifier, group]) => [
         ['identifier', identifier],
         ['__proto__', group.map(([, { a, b }]) => ({ v: a, ...(b !== undefined && { more: { w: [b] } }) }))],
       ])
