@@ -81,11 +81,12 @@ export async function considerEnded(
     from concerned
     cross join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as planned(kind text, streams text[])
     where exists (
-      select from unnest(planned.streams) as stream
+      select from unnest(planned.streams) as wanted(stream)
       cross join lateral (
         select from source_row row
-        where row.stream = stream and row.partner_id = concerned.partner_id
+        where row.stream = wanted.stream and row.partner_id = concerned.partner_id
           and row.accepted_hash is distinct from row.desired_hash
+          and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
         limit 1) pending)
     order by planned.kind, concerned.partner_id
     on conflict do nothing`.execute(trx)

@@ -45,9 +45,14 @@ export async function gatherRows(trx: Transaction<Schema>, gathering: Gathering)
     if (taken.properties < batch) return rows
     const filled = await filledRequests(trx, gathering.maxRows)
     if (filled >= gathering.requests || rows >= (gathering.requests + spareRequests) * gathering.maxRows) return rows
-    const wanted = (gathering.requests - filled) * gathering.maxRows
-    batch = Math.min(largestBatch, Math.max(firstBatch, Math.ceil((wanted * properties) / Math.max(rows, 1))))
+    batch = nextBatch(batch, (gathering.requests - filled) * gathering.maxRows, properties, rows)
   }
+}
+
+/** As many candidates as should bring the rows that are wanted, by those taken so far; never many more at a time. */
+function nextBatch(batch: number, wanted: number, properties: number, rows: number): number {
+  const expected = Math.ceil((wanted * properties) / Math.max(rows, 1))
+  return Math.min(largestBatch, batch * 4, Math.max(firstBatch, expected))
 }
 
 /** Takes the next candidates out, also those that turn out to have nothing ready: what changes that names them again. */
@@ -59,8 +64,9 @@ async function takeCandidates(
   const { rows } = await sql<{ properties: number; rows: number }>`
     with taken as (
       delete from candidate
-      where run_id = ${runId} and kind = ${kind} and partner_id in (
-        select partner_id from candidate where run_id = ${runId} and kind = ${kind} order by partner_id limit ${batch})
+      -- By their places: of a long queue only the head is read. Nobody else writes it under the run's lock.
+      where ctid = any(array(
+        select ctid from candidate where run_id = ${runId} and kind = ${kind} order by partner_id limit ${batch}))
       returning partner_id
     ),
     free as materialized (
