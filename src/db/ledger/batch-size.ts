@@ -9,6 +9,15 @@ export async function learnedRows(db: Database, kind: string): Promise<number | 
   return learned?.rows
 }
 
+/** Rows of the smallest request of a kind that the service found too large in a run; null: it found none so. */
+export async function fewestTooLarge(db: Database, runId: number, kind: string): Promise<number | null> {
+  const { rows } = await sql<{ fewest: number | null }>`
+    select min(row_count) as fewest from submission where run_id = ${runId} and kind = ${kind} and too_large`.execute(
+    db,
+  )
+  return rows[0]?.fewest ?? null
+}
+
 /** The learned size of every kind, with what taught it last. */
 export async function batchSizes(db: Database): Promise<BatchSize[]> {
   return await db.selectFrom('batch_size').selectAll().orderBy('kind').execute()

@@ -36,21 +36,21 @@ export async function gatherRows(trx: Transaction<Schema>, gathering: Gathering)
   await sql`
     create temp table cut_row (row_id bigint, stream text, partner_id text, target text, partition text)
     on commit drop`.execute(trx)
-  let properties = 0
   let rows = 0
   for (let batch = firstBatch; ; ) {
     const taken = await takeCandidates(trx, gathering, batch)
-    properties += taken.properties
     rows += taken.rows
     if (taken.properties < batch) return rows
     const filled = await filledRequests(trx, gathering.maxRows)
     if (filled >= gathering.requests || rows >= (gathering.requests + spareRequests) * gathering.maxRows) return rows
-    batch = nextBatch(batch, (gathering.requests - filled) * gathering.maxRows, properties, rows)
+    batch = nextBatch(batch, (gathering.requests - filled) * gathering.maxRows, taken)
   }
 }
 
-/** As many candidates as should bring the rows that are wanted, by those taken so far; never many more at a time. */
-function nextBatch(batch: number, wanted: number, properties: number, rows: number): number {
+type Taken = { properties: number; rows: number }
+
+/** As many candidates as should bring the rows that are wanted, by the last ones taken; never many more at a time. */
+function nextBatch(batch: number, wanted: number, { properties, rows }: Taken): number {
   const expected = Math.ceil((wanted * properties) / Math.max(rows, 1))
   return Math.min(largestBatch, batch * 4, Math.max(firstBatch, expected))
 }
@@ -60,8 +60,8 @@ async function takeCandidates(
   trx: Transaction<Schema>,
   { runId, kind, streams, requires, partition, sendable, maxRowsOfProperty }: Gathering,
   batch: number,
-): Promise<{ properties: number; rows: number }> {
-  const { rows } = await sql<{ properties: number; rows: number }>`
+): Promise<Taken> {
+  const { rows } = await sql<Taken>`
     with taken as (
       delete from candidate
       -- By their places: of a long queue only the head is read. Nobody else writes it under the run's lock.

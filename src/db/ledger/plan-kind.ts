@@ -68,11 +68,14 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
              or (row.stream = any(${options.resendStreams}::text[]) and row.outcome_at < ${options.resendBefore}))
         and not exists (
           select from submission_row tried
-          join submission using (submission_id)
-          where tried.row_id = row.row_id and submission.run_id = ${runId}
+          where tried.row_id = row.row_id
             and tried.sent_hash is not distinct from row.desired_hash
-            -- What was too large for the service is tried again in smaller requests.
-            and not (submission.too_large and submission.row_count > ${maxRows})))`
+            -- By the row, not by the run: a row was sent a few times, and a run may have thousands of submissions.
+            and (
+              select submission.run_id = ${runId}
+                -- What was too large for the service is tried again in smaller requests.
+                and not (submission.too_large and submission.row_count > ${maxRows})
+              from submission where submission.submission_id = tried.submission_id)))`
 }
 
 /** Cuts what was gathered, keeps the fullest submissions, and makes candidates again of what they do not carry. */

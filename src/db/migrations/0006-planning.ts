@@ -26,6 +26,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     update submission set considered = true
     where state not in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(db)
   await sql`create index submission_unconsidered on submission (run_id) where not considered`.execute(db)
+  await sql`create index submission_too_large on submission (run_id, kind) where too_large`.execute(db)
 
   await sql`
     create table batch_size (

@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import { learnedRows, learnRows } from '../../db/ledger/batch-size.ts'
+import { fewestTooLarge, learnedRows, learnRows } from '../../db/ledger/batch-size.ts'
 import type { SizeVerdict } from '../../db/tables/planning.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Submission } from '../../db/tables/submission.ts'
@@ -42,7 +42,9 @@ export async function learnSize(
   if (verdict === null || kind === searchKind || row_count === 0) return
   const durationMs =
     accepted_at === null || terminal_at === null ? null : Math.max(0, terminal_at.getTime() - accepted_at.getTime())
-  const cap = kindOf(kind).maxRows(config.push)
+  // What was too large stays so for the run, or its rows would be cut at the same size again. The next night tries anew.
+  const tooLarge = await fewestTooLarge(trx, submission.run_id, kind)
+  const cap = Math.min(kindOf(kind).maxRows(config.push), Math.max(1, Math.floor((tooLarge ?? Infinity) / 2)))
   const evidence = {
     kind,
     updated_at: now(),
@@ -52,8 +54,11 @@ export async function learnSize(
     verdict,
   }
   const limits = { cap, targetMs: config.push.targetTaskMs }
-  const { before, after } = await learnRows(trx, evidence, Math.min(config.push.firstRows, cap), (rows) =>
-    nextSize(rows, { rows: row_count, verdict, durationMs }, limits),
+  const { before, after } = await learnRows(
+    trx,
+    evidence,
+    Math.min(config.push.firstRows, kindOf(kind).maxRows(config.push)),
+    (rows) => nextSize(rows, { rows: row_count, verdict, durationMs }, limits),
   )
   if (before !== after) {
     logger.info({ run_id: submission.run_id, submission_id, kind, verdict, before, after }, 'request_size_learned')
