@@ -24,6 +24,7 @@ import { sql } from './sql.ts'
 import { status } from './status.ts'
 import { type SubmissionsOptions, submissions } from './submissions.ts'
 import { trace } from './trace/trace.ts'
+import { waves } from './waves.ts'
 
 /** The command line: one verb per file; each ends with an exit code, which `done` is told. */
 export function createProgram(cli: Cli, version: string, done: (code: ExitCode) => void): Command {
@@ -71,6 +72,9 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
   verb('submissions', 'the requests of a run')
     .option('--run <id>', 'which run (default: the last)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .action(async (options: SubmissionsOptions) => done(await submissions(cli, options)))
+  verb('waves', 'which request of a run released which, and what is still parked behind what')
+    .argument('[run]', 'which run (default: the last)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .action(async (run: number | undefined, options: CommonOptions) => done(await waves(cli, run, options)))
   const listed = {
     rejected: 'rows that the service rejected, in its own words',
     invalid: 'rows that cannot be right, and were not sent, with the reasons',

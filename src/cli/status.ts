@@ -1,7 +1,9 @@
 import { requirementsOf } from '../config/requirements.ts'
+import { batchSizes } from '../db/ledger/batch-size.ts'
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
+import { sizeWords } from './size-words.ts'
 import { table } from './table.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -10,9 +12,10 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
   return await withDatabase(cli, options, async ({ db }, config) => {
     const [last = null] = await newestRuns(db, 1)
     const streams = await statusCounts(db, requirementsOf(config))
+    const sizes = await batchSizes(db)
     if (options.json) {
       const { report: _, ...run } = last ?? { report: null }
-      printJson(cli.stdout, { last_run: last === null ? null : run, streams })
+      printJson(cli.stdout, { last_run: last === null ? null : run, streams, request_sizes: sizes })
       return exitCodes.well
     }
     printLine(
@@ -53,6 +56,15 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
           s.gone,
           moment(s.oldest_pending),
         ]),
+      ),
+    )
+    if (sizes.length === 0) return exitCodes.well
+    printLine(cli.stdout)
+    printLine(
+      cli.stdout,
+      table(
+        ['requests of kind', 'rows each', 'because', 'at (UTC)'],
+        sizes.map((size) => [size.kind, size.rows, sizeWords(size), moment(size.updated_at)]),
       ),
     )
     return exitCodes.well

@@ -212,6 +212,23 @@ export const settings = z.strictObject({
       ),
       maxValuesPerUpsert: count('Custom property values per companies upsert.', 10_000, 1, 100_000),
       maxHoldersPerUpsert: count('Standard holders per upsert.', 10_000, 1, 100_000),
+      firstRows: count(
+        'Rows in the first requests of a kind. From then on the size is learned: doubled while requests succeed in time, halved when one fails, and never above the limits given here.',
+        1_000,
+        1,
+        100_000,
+      ),
+      targetTaskMs: milliseconds(
+        'How long a request may take at the service so that larger ones are tried. After four times as long smaller ones are.',
+        60_000,
+        1,
+      ),
+      inFlightPerKind: count(
+        'Requests of one kind that are planned or in flight at once, by all processes together; the next are cut as these end.',
+        8,
+        1,
+        64,
+      ),
       uncertainGraceMs: milliseconds(
         'After a POST whose answer was lost: how long to wait, at least, for its task to appear in the list before sending again. Too short risks two requests at once, too long only delays.',
         30_000,

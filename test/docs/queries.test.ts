@@ -34,6 +34,7 @@ const views = [
   'actions',
   'drift',
   'rows_without_cursor',
+  'releases',
 ]
 
 test.each(views)('docs/tables.md lists the columns of the view %s in their order', async (view) => {

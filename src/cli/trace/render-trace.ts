@@ -178,8 +178,9 @@ function fates({ rows, confirmed, inferred, rejected, unknown }: TracedSubmissio
   return parts.map(([number, what]) => `${number} ${what}`).join(', ')
 }
 
-function remark({ error_code, error_message, repeats, attempts }: TracedSubmission): string[] {
+function remark({ error_code, error_message, repeats, attempts, released_by }: TracedSubmission): string[] {
   const parts = []
+  if (released_by.length > 0) parts.push(`released by submission ${released_by.join(' and ')}`)
   if (error_code !== null) parts.push(`${error_code}: ${error_message ?? ''}`)
   if (repeats > 0) parts.push(`sent ${attempts} times, ${counted(repeats, 'time')} because the answer was lost`)
   return parts

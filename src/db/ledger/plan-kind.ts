@@ -1,6 +1,9 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
-import { lacksRequirement, type Requires } from './requirement.ts'
+import { sweepKind } from './candidates.ts'
+import { gatherRows } from './gather-rows.ts'
+import { recordReleases } from './record-releases.ts'
+import type { Requires } from './requirement.ts'
 
 export type PlanKindOptions = {
   runId: number
@@ -11,30 +14,51 @@ export type PlanKindOptions = {
   partitionBy: string | null
   /** Rows per submission at most. */
   maxRows: number
+  /** Submissions at most: the rest waits until some of those have ended. */
+  requests: number
+  /** Look over all rows of the kind first, not only at candidates: the first time in a run, and before it ends. */
+  sweep: boolean
   /** Rejected rows of these streams are asked about again when the rejection is older than `resendBefore`. */
   resendStreams: readonly string[]
   resendBefore: Date
 }
 
 /**
- * Cuts the ready rows of one kind into submissions and holds them.
+ * Cuts ready rows of one kind into submissions and holds them.
  *
  * A row is ready when it is pending, checked and valid, not gone, held by nothing, also not by the guard, not refused as it is, not yet tried as it is
- * in this run, and every row that it requires is accepted. Of one property only one submission of a kind is in flight
- * at a time, so two requests never write the same thing at once; a property's rows stay together as far as they fit.
+ * in this run, and every row that it requires is accepted. Of one property, and of one company of the service, only one
+ * submission of a kind is in flight at a time, so two requests never write the same thing at once; a property's rows
+ * stay together as far as they fit.
  *
  * @returns the ids of the new submissions.
  */
 export async function planKind(trx: Transaction<Schema>, options: PlanKindOptions): Promise<number[]> {
-  const { runId, kind, streams, partitionBy, maxRows } = options
-  const partition = partitionBy === null ? sql`''::text` : sql`coalesce(row.content ->> ${partitionBy}::text, '')`
-  await sql`
-    create temp table cut_row on commit drop as
-    with ready as (
-      select row.row_id, row.partner_id, ${partition} as partition
-      from source_row row
-      where row.stream = any(${streams}::text[])
-        and row.accepted_hash is distinct from row.desired_hash
+  const { runId, kind, streams, partitionBy, maxRows, requires, requests } = options
+  const sendable = sendableRow(options)
+  if (options.sweep) await sweepKind(trx, runId, { kind, streams }, requires, sendable)
+  if (requests < 1) return []
+  const gathered = await gatherRows(trx, {
+    runId,
+    kind,
+    streams,
+    requires,
+    partition: partitionBy === null ? sql`''::text` : sql`coalesce(row.content ->> ${partitionBy}::text, '')`,
+    sendable,
+    maxRowsOfProperty: Math.max(1, Math.floor(maxRows / 2)),
+    maxRows,
+    requests,
+  })
+  const ids = gathered === 0 ? [] : await cut(trx, options)
+  if (ids.length > 0) await recordReleases(trx, runId, ids, requires)
+  await sql`drop table cut_row`.execute(trx)
+  return ids
+}
+
+/** Whether a row, which the query must call `row`, could go out as far as the row itself says. */
+function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
+  const { runId, maxRows } = options
+  return sql<boolean>`(row.accepted_hash is distinct from row.desired_hash
         and row.checked_hash = row.desired_hash
         and row.invalid_reason is null
         and row.held_by is null
@@ -44,34 +68,47 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
              or (row.stream = any(${options.resendStreams}::text[]) and row.outcome_at < ${options.resendBefore}))
         and not exists (
           select from submission_row tried
-          join submission using (submission_id)
-          where tried.row_id = row.row_id and submission.run_id = ${runId}
-            and tried.sent_hash is not distinct from row.desired_hash)
-        and not exists (
-          select from source_row other
-          where other.partner_id = row.partner_id and other.stream = any(${streams}::text[]) and other.held_by is not null)
-        and not ${lacksRequirement(options.requires)}
-    ),
-    placed as (
-      select row_id, partner_id, partition,
-             rank() over (partition by partner_id order by partition) as partition_rank,
-             row_number() over (partition by partner_id, partition order by row_id) as place
-      from ready
-    ),
-    kept as (
-      select row_id, partner_id, partition, count(*) over (partition by partition, partner_id) as size
-      from placed
-      where partition_rank = 1 and place <= ${Math.max(1, Math.floor(maxRows / 2))}
-    )
-    select row_id, partition,
-           (count(*) over (partition by partition order by partner_id) - size)
-             / (${maxRows} - max(size) over () + 1) as ordinal
-    from kept`.execute(trx)
+          where tried.row_id = row.row_id
+            and tried.sent_hash is not distinct from row.desired_hash
+            -- By the row, not by the run: a row was sent a few times, and a run may have thousands of submissions.
+            and (
+              select submission.run_id = ${runId}
+                -- What was too large for the service is tried again in smaller requests.
+                and not (submission.too_large and submission.row_count > ${maxRows})
+              from submission where submission.submission_id = tried.submission_id)))`
+}
+
+/** Cuts what was gathered, keeps the fullest submissions, and makes candidates again of what they do not carry. */
+async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<number[]> {
+  const { runId, kind, maxRows, requests } = options
   await sql`analyze cut_row`.execute(trx)
   const { rows } = await sql<{ submission_id: number }>`
-    with cut as materialized (
+    with single as (
+      select row_id, partner_id, partition
+      from (select *, min(partner_id) over (partition by target) as first_of_target from cut_row) gathered
+      where partner_id = first_of_target
+    ),
+    sized as (
+      select row_id, partner_id, partition, count(*) over (partition by partition, partner_id) as size from single
+    ),
+    numbered as (
+      select row_id, partner_id, partition,
+             (count(*) over (partition by partition order by partner_id) - size)
+               / (${maxRows} - max(size) over () + 1) as ordinal
+      from sized
+    ),
+    fullest as (
+      select partition, ordinal, count(*) as row_count
+      from numbered group by partition, ordinal
+      order by row_count desc, partition, ordinal
+      limit ${requests}
+    ),
+    cut as materialized (
       select partition, ordinal, row_count, nextval(pg_get_serial_sequence('submission', 'submission_id')) as submission_id
-      from (select partition, ordinal, count(*) as row_count from cut_row group by partition, ordinal order by 1, 2) counted
+      from (select * from fullest order by partition, ordinal) ordered
+    ),
+    carried as materialized (
+      select row_id, partner_id, submission_id from numbered join cut using (partition, ordinal)
     ),
     planned as (
       insert into submission (submission_id, run_id, kind, partition, state, row_count)
@@ -79,15 +116,19 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
       select submission_id, ${runId}, ${kind}, partition, 'planned', row_count from cut
     ),
     linked as (
-      insert into submission_row (submission_id, row_id)
-      select submission_id, row_id from cut_row join cut using (partition, ordinal)
+      insert into submission_row (submission_id, row_id) select submission_id, row_id from carried
     ),
     held as (
-      update source_row set held_by = cut.submission_id
-      from cut_row join cut using (partition, ordinal)
-      where source_row.row_id = cut_row.row_id
+      update source_row set held_by = carried.submission_id
+      from carried
+      where source_row.row_id = carried.row_id
+    ),
+    put_back as (
+      insert into candidate (run_id, kind, partner_id)
+      select distinct ${runId}::bigint, ${kind}, partner_id from cut_row
+      where not exists (select from carried where carried.partner_id = cut_row.partner_id)
+      on conflict do nothing
     )
     select submission_id from cut order by submission_id`.execute(trx)
-  await sql`drop table cut_row`.execute(trx)
   return rows.map(({ submission_id }) => submission_id)
 }

@@ -7,22 +7,25 @@ import { schemaName } from '../migrate.ts'
 export type Shadow = { pool: pg.Pool; db: Database }
 
 /**
- * Tables that are left empty: what searches brought, and the past. The way out reads none of them. Of submissions and
+ * Tables that are left empty: what searches brought, the past, and where the planner stands in a run. The way out reads none of them. Of submissions and
  * their rows only those in flight are copied.
  */
 const leftEmpty = [
   'calculator',
   'calculator_value',
   'calculator_variable',
+  'candidate',
   'company',
   'company_property',
   'custom_property',
+  'kind_sweep',
   'quarantine',
   'row_change',
   'search_page',
   'search_seen_calculator',
   'search_seen_company',
   'staged_outcome',
+  'submission_release',
 ]
 
 /** Copies that are not of the whole table. */

@@ -49,6 +49,10 @@ export type SubmissionTable = {
   polled_at: Date | null
   terminal_at: Date | null
   settled_at: Date | null
+  /** Whether the planner has looked, since it ended, at what its end makes ready. */
+  considered: Generated<boolean>
+  /** The service refused it with 413: its rows go out again in smaller requests. */
+  too_large: Generated<boolean>
 }
 
 export type SearchResult = { companies: number; calculators: number; withheld: boolean; reason: string | null }

@@ -123,7 +123,8 @@ async function planWaves(
   const rows: PlannedRow[] = []
   const bodies: PlannedBody[] = []
   for (;;) {
-    await planWave(deps, run)
+    // All that is ready at once: nothing ends here, so nothing would make room for more.
+    await planWave(deps, run, { inFlightPerKind: Number.MAX_SAFE_INTEGER })
     const requests = await plannedRequests(deps.db, run.run_id)
     if (requests.length === 0) return { waves, rows, bodies }
     waves.push({ wave: waves.length + 1, requests })

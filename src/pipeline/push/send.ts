@@ -7,6 +7,7 @@ import { StopRun } from '../stop-run.ts'
 import { beginSending } from './begin-sending.ts'
 import { callFailed, callSucceeded } from './call-failed.ts'
 import { requestOf } from './kinds.ts'
+import { learnSize } from './learn-size.ts'
 import { moveSubmission } from './move-submission.ts'
 import { settleRefused } from './settle.ts'
 
@@ -62,6 +63,7 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
   if (error instanceof UncertainSubmission) {
     deps.logger.warn({ run_id: submission.run_id, submission_id: id, reason: error.message }, 'submission_uncertain')
     await becomeUncertain(deps, submission, error)
+    await deps.db.transaction().execute((trx) => learnSize(deps, trx, submission, 'answer_lost'))
     return
   }
   const declined = error instanceof HttpError && (error.status === 401 || error.status === 429)

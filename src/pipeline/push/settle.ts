@@ -19,6 +19,7 @@ import type { Deps } from '../deps.ts'
 import { listPages } from '../pull/list-pages.ts'
 import { callFailed } from './call-failed.ts'
 import { kindOf, searchKind } from './kinds.ts'
+import { learnSize, verdictOfRefusal, verdictOfTask } from './learn-size.ts'
 import { moveSubmission } from './move-submission.ts'
 import { stageResultFile } from './stage-result-file.ts'
 import { unnamedRows } from './unnamed-rows.ts'
@@ -61,12 +62,14 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
   const code = storableText(error.errorCode ?? String(error.status))
   const reason = storableText(error.serviceMessage ?? error.message)
   await deps.db.transaction().execute(async (trx) => {
-    const patch = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
+    const told = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
+    const patch = { ...told, too_large: verdictOfRefusal(error) === 'too_large' }
     const moved = await moveSubmission(trx, submission.submission_id, 'refused', patch)
     if (moved === null) return
     await sameOutcome(trx, submission.submission_id, 'rejected', code, reason)
     await applyOutcomes(trx, submission.submission_id, false)
     await deps.looks.atRun(trx, moved.runId)
+    await learnSize(deps, trx, submission, verdictOfRefusal(error))
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
 }
@@ -96,6 +99,7 @@ async function settleAs(
     await decide(trx)
     await applyOutcomes(trx, id, true)
     await deps.looks.atRun(trx, moved.runId)
+    await learnSize(deps, trx, submission, verdictOfTask(deps.contract, decodeTask(deps.contract, submission.task)))
   })
   deps.logger.info(
     { run_id: submission.run_id, submission_id: id, correlation_id: submission.correlation_id },

@@ -93,6 +93,8 @@ export async function openLedger(): Promise<Ledger> {
           requires: {},
           partitionBy: 'framework_id',
           maxRows: 100,
+          requests: 1_000,
+          sweep: true,
           resendStreams: ['properties'],
           resendBefore: new Date(0),
           ...options,
@@ -135,7 +137,7 @@ export async function openLedger(): Promise<Ledger> {
         .executeTakeFirstOrThrow(),
     clear: async () => {
       await sql`
-        truncate run, submission, source_row, row_change, mapping, reference_data, stream_watermark, snapshot_line, snapshot_bucket cascade`.execute(
+        truncate run, submission, batch_size, candidate, source_row, row_change, mapping, reference_data, stream_watermark, snapshot_line, snapshot_bucket cascade`.execute(
         db,
       )
     },

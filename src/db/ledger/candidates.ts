@@ -1,0 +1,93 @@
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { Schema } from '../tables/schema.ts'
+import { lacksRequirement, type Requires } from './requirement.ts'
+
+/** A kind of request and the streams whose rows travel in it. */
+export type KindStreams = { kind: string; streams: readonly string[] }
+
+/** Whether all rows of a kind were looked over in this run already. */
+export async function wasSwept(db: Database, runId: number, kind: string): Promise<boolean> {
+  const swept = await db
+    .selectFrom('kind_sweep')
+    .select('run_id')
+    .where('run_id', '=', runId)
+    .where('kind', '=', kind)
+    .executeTakeFirst()
+  return swept !== undefined
+}
+
+/**
+ * Looks over all rows of a kind, once in a set-based pass, and makes every property that may have rows ready a
+ * candidate. What follows in the run then costs as much as it plans, however many rows wait, parked or refused.
+ * @param sendable whether a row, called `row`, could go out as far as the row itself says.
+ */
+export async function sweepKind(
+  trx: Transaction<Schema>,
+  runId: number,
+  { kind, streams }: KindStreams,
+  requires: Requires,
+  sendable: RawBuilder<boolean>,
+): Promise<void> {
+  await sql`delete from candidate where kind = ${kind} and run_id <> ${runId}`.execute(trx)
+  await sql`
+    insert into candidate (run_id, kind, partner_id)
+    select ${runId}, ${kind}, row.partner_id
+    from (
+      select distinct row.stream, row.partner_id
+      from source_row row
+      where row.stream = any(${streams}::text[]) and ${sendable}
+      -- The requirement is asked once a property, not once a row.
+      offset 0
+    ) row
+    where not ${lacksRequirement(requires)}
+    order by row.partner_id
+    on conflict do nothing`.execute(trx)
+  await sql`
+    insert into kind_sweep (run_id, kind) values (${runId}, ${kind})
+    on conflict (run_id, kind) do update set swept_at = clock_timestamp()`.execute(trx)
+  await sql`analyze candidate`.execute(trx)
+}
+
+/**
+ * Makes candidates of the properties whose rows a submission carried that has ended since the planner looked last,
+ * for every kind with something pending of them: rows that waited for what was accepted, rows of the kind that were
+ * left for later, and rows of other partner ids of the same company.
+ */
+export async function considerEnded(
+  trx: Transaction<Schema>,
+  runId: number,
+  kinds: readonly KindStreams[],
+): Promise<void> {
+  await sql`
+    with ended as (
+      update submission set considered = true
+      where run_id = ${runId} and not considered
+        and state not in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
+      returning submission_id
+    ),
+    carried as (
+      select distinct source_row.partner_id
+      from ended join submission_row using (submission_id) join source_row using (row_id)
+    ),
+    concerned as (
+      select partner_id from carried
+      union
+      select twin.partner_id
+      from carried join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
+    )
+    insert into candidate (run_id, kind, partner_id)
+    select ${runId}, planned.kind, concerned.partner_id
+    from concerned
+    cross join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as planned(kind text, streams text[])
+    where exists (
+      select from unnest(planned.streams) as wanted(stream)
+      cross join lateral (
+        select from source_row row
+        where row.stream = wanted.stream and row.partner_id = concerned.partner_id
+          and row.accepted_hash is distinct from row.desired_hash
+          and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
+        limit 1) pending)
+    order by planned.kind, concerned.partner_id
+    on conflict do nothing`.execute(trx)
+}

@@ -1,0 +1,37 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+import type { Requires } from './requirement.ts'
+
+/**
+ * Notes by which submissions of this run the rows of new ones were released: what a row requires was accepted by it. A
+ * row that required several counts for the one that was accepted last, so that no row counts twice.
+ */
+export async function recordReleases(
+  trx: Transaction<Schema>,
+  runId: number,
+  submissionIds: readonly number[],
+  requires: Requires,
+): Promise<void> {
+  const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
+  if (pairs.length === 0) return
+  await sql`
+    with released as (
+      select cut_row.stream, cut_row.partner_id, row.held_by as submission_id, count(*) as rows
+      from cut_row join source_row row using (row_id)
+      where row.held_by = any(${submissionIds}::bigint[])
+      group by 1, 2, 3
+    )
+    insert into submission_release (submission_id, released_by, rows)
+    select released.submission_id, last.submission_id, sum(released.rows)
+    from released
+    cross join lateral (
+      select releasing.submission_id
+      from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
+      join source_row needed on needed.stream = requirement.required and needed.partner_id = released.partner_id
+      join submission releasing on releasing.submission_id = needed.outcome_submission and releasing.run_id = ${runId}
+      where requirement.stream = released.stream and needed.outcome in ('confirmed', 'inferred')
+      order by needed.outcome_at desc
+      limit 1
+    ) last
+    group by 1, 2`.execute(trx)
+}

@@ -1,0 +1,11 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+
+/** How many submissions of a kind hold rows in a run: planned, in flight, or ended and not yet settled. */
+export async function unfinishedOfKind(db: Database, runId: number, kind: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from submission
+    where run_id = ${runId} and kind = ${kind}
+      and state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(db)
+  return rows[0]?.count ?? 0
+}

@@ -1,0 +1,61 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+import type { RequirementState } from '../ledger/parked-reason.ts'
+import type { Requires } from '../ledger/requirement.ts'
+import { rowState } from '../ledger/row-state.ts'
+import { waitsFor } from '../ledger/waits-for.ts'
+import type { SubmissionState } from '../tables/submission.ts'
+
+export type WaveSubmission = {
+  submission_id: number
+  kind: string
+  partition: string
+  state: SubmissionState
+  rows: number
+  planned_at: Date
+  attempted_at: Date | null
+  settled_at: Date | null
+  /** Submissions of this run by which what the rows require was accepted, and how many of the rows waited for each. */
+  released_by: { submission_id: number; rows: number }[]
+}
+
+/** The submissions of a run that carry rows, in the order in which they were planned, with what released them. */
+export async function waveSubmissions(db: Database, runId: number): Promise<WaveSubmission[]> {
+  const { rows } = await sql<WaveSubmission>`
+    select submission_id, kind, partition, state, row_count as rows, planned_at, attempted_at, settled_at,
+           coalesce(released_by, '[]') as released_by
+    from submission
+    left join lateral (
+      select jsonb_agg(jsonb_build_object('submission_id', release.released_by, 'rows', release.rows)
+                       order by release.rows desc, release.released_by) as released_by
+      from submission_release release
+      where release.submission_id = submission.submission_id
+    ) released on true
+    where run_id = ${runId} and row_count > 0
+    order by submission_id`.execute(db)
+  return rows
+}
+
+export type ParkedBehind = {
+  stream: string
+  rows: number
+  properties: number
+  /** The stream that is waited for, and where its rows stand. */
+  required: string
+  requirement_state: RequirementState
+  /** The submission that holds what is waited for; null where none does. */
+  submission_id: number | null
+}
+
+/** What is parked now, and behind what. */
+export async function parkedBehind(db: Database, requires: Requires): Promise<ParkedBehind[]> {
+  const { rows } = await sql<ParkedBehind>`
+    select row.stream, count(*) as rows, count(distinct row.partner_id) as properties, waits.required,
+           waits.requirement_state, waits.requirement_held_by as submission_id
+    from source_row row
+    cross join lateral ${waitsFor(requires)} waits
+    where row.accepted_hash is distinct from row.desired_hash and ${rowState(requires)} = 'parked'
+    group by row.stream, waits.required, waits.requirement_state, waits.requirement_held_by
+    order by row.stream, rows desc, waits.requirement_held_by`.execute(db)
+  return rows
+}

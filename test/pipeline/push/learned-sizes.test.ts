@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest'
+import type { RunReport } from '../../../src/pipeline/report/report.ts'
+import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
+import { demoConfig, startWorld, type World } from '../../helpers/world.ts'
+import { limitingProxy } from './limiting-proxy.ts'
+
+type Size = { kind: string; rows: number; verdict: string; rows_before: number }
+
+async function night(world: World, settings: readonly string[], url = world.sandboxUrl): Promise<RunReport> {
+  await using folder = await workingFolder()
+  const overrides = settings.flatMap((setting) => ['--set', setting])
+  const ended = await nightferry(folder.path, ['run', 'nightly-sync', '--json', '--config', demoConfig, ...overrides], {
+    ...world.environment(),
+    EXCHANGE_BASE_URL: url,
+  })
+  expect(ended.stderr).not.toContain('nightferry:')
+  return JSON.parse(ended.stdout) as RunReport
+}
+
+async function sizes(world: World): Promise<Map<string, Size>> {
+  const { rows } = await world.pool.query<Size>('select kind, rows, verdict, rows_before from nightferry.batch_size')
+  return new Map(rows.map((row) => [row.kind, row]))
+}
+
+const answersOf = ({ submissions }: RunReport) => submissions.filter(({ kind }) => kind === 'framework_answers')
+const largest = (list: readonly { rows: number }[]) => Math.max(...list.map(({ rows }) => rows))
+
+/** Every row of every stream was accepted in the end. */
+function expectAllAccepted({ streams, verdict, remarks }: RunReport) {
+  expect({ verdict, remarks }).toEqual({ verdict: 'succeeded', remarks: [] })
+  for (const { pending, sent, confirmed, inferred } of streams) {
+    expect([sent, confirmed + inferred]).toEqual([pending, pending])
+  }
+}
+
+it('come down to what a gateway in front of the service lets through, in one night, and go up again without it', {
+  timeout: 240_000,
+}, async () => {
+  await using world = await startWorld({ hotels: 20, seed: 7 })
+  await using gateway = await limitingProxy(world.sandboxUrl, 12_000)
+  const settings = ['push.firstRows=400', 'guard.maxChangedShare=1']
+  const first = await night(world, settings, gateway.url)
+  expect(gateway.refused()).toBeGreaterThan(2)
+  expectAllAccepted(first)
+  const refused = answersOf(first).filter(({ state }) => state === 'refused')
+  const settled = answersOf(first).filter(({ state }) => state === 'settled')
+  expect(refused.length).toBeGreaterThan(0)
+  expect(largest(settled)).toBeLessThan(largest(refused))
+  const learned = (await sizes(world)).get('framework_answers')?.rows ?? 0
+  expect(learned).toBeLessThan(400)
+
+  await world.partnerPool.query(
+    `update hotelier.sustainability_answer set value = (value::numeric + 1)::text, updated_at = now()
+     where value ~ '^[0-9]+$'`,
+  )
+  const second = await night(world, settings)
+  expectAllAccepted(second)
+  expect((await sizes(world)).get('framework_answers')).toMatchObject({ verdict: 'succeeded' })
+  expect((await sizes(world)).get('framework_answers')?.rows).toBeGreaterThan(learned)
+})
+
+it('come down where large requests take much longer than the target', { timeout: 240_000 }, async () => {
+  await using world = await startWorld({
+    hotels: 20,
+    seed: 7,
+    durations: { processing: { frameworkAnswersUpsert: { baseMs: 20, perItemUs: 20_000 } } },
+  })
+  const report = await night(world, ['push.firstRows=200', 'push.targetTaskMs=400', 'push.inFlightPerKind=1'])
+  expectAllAccepted(report)
+  expect((await sizes(world)).get('framework_answers')?.rows).toBeLessThan(200)
+  expect((await sizes(world)).get('company_mappings')?.rows).toBeGreaterThanOrEqual(200)
+})
