@@ -2,6 +2,7 @@ import type { PartnerTrace } from '../../db/trace/trace-partner.ts'
 import type { TracedCompany } from '../../db/trace/trace-service.ts'
 import type { TracedSubmission } from '../../db/trace/trace-submissions.ts'
 import { differenceWords } from '../content-difference.ts'
+import { policyWords } from '../policy-words.ts'
 import { counted, moment, readable, shortened } from '../readable.ts'
 import { table } from '../table.ts'
 import type { GroupedRow, RowGroup } from './row-groups.ts'
@@ -130,7 +131,8 @@ export function stateWords(group: RowGroup): string {
       return `invalid ${since}, never sent: ${group.reason}`
     case 'rejected': {
       const retry = group.retry_asked_by === null ? '' : ` (${group.retry_asked_by} asked for a retry in the next run)`
-      return `rejected by the service ${since}${by}${retry}: ${said}`
+      const policy = policyWords(group)
+      return `rejected by the service ${since}${by}${retry}: ${said}${policy === null ? '' : `; ${policy}`}`
     }
     case 'unknown':
       return `unknown ${since}${by}, the next run sends it again: ${said}`

@@ -11,9 +11,6 @@ export type PlanKindOptions = {
   partitionBy: string | null
   /** Rows per submission at most. */
   maxRows: number
-  /** Rejected rows of these streams are asked about again when the rejection is older than `resendBefore`. */
-  resendStreams: readonly string[]
-  resendBefore: Date
 }
 
 /**
@@ -40,8 +37,7 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
         and row.held_by is null
         and row.gone_at is null
         and row.guard_run is null
-        and (row.refused_hash is distinct from row.desired_hash
-             or (row.stream = any(${options.resendStreams}::text[]) and row.outcome_at < ${options.resendBefore}))
+        and row.refused_hash is distinct from row.desired_hash
         and not exists (
           select from submission_row tried
           join submission using (submission_id)

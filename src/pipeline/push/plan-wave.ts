@@ -37,7 +37,7 @@ async function anyUnfinished({ db }: Deps, run: Run): Promise<boolean> {
   return unfinished !== undefined
 }
 
-async function planOneKind({ config, db, looks, logger, now }: Deps, run: Run, name: KindName): Promise<number> {
+async function planOneKind({ config, db, looks, logger }: Deps, run: Run, name: KindName): Promise<number> {
   const kind = kinds[name]
   const streams = kind.streams.filter((stream) => config.streams[stream])
   if (streams.length === 0) return 0
@@ -50,8 +50,6 @@ async function planOneKind({ config, db, looks, logger, now }: Deps, run: Run, n
       requires: requirementsOf(config),
       partitionBy: kind.partitionBy,
       maxRows: kind.maxRows(config.push),
-      resendStreams: ['properties'],
-      resendBefore: new Date(now().getTime() - config.push.resendUnmatchedAfterMs),
     })
     await looks.atSubmissions(trx, submissionIds)
     return submissionIds

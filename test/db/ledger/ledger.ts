@@ -93,8 +93,6 @@ export async function openLedger(): Promise<Ledger> {
           requires: {},
           partitionBy: 'framework_id',
           maxRows: 100,
-          resendStreams: ['properties'],
-          resendBefore: new Date(0),
           ...options,
         }),
       ),
