@@ -18,6 +18,11 @@ export type TracedSubmission = {
   attempts: number
   /** POSTs made again because an answer was lost. */
   repeats: number
+  /** What the service said that matches no row of the request, whoever's: how much, and what names this hotel. */
+  unmatched: number
+  unmatched_here: Readonly<Record<string, string | number>>[]
+  /** The request that this one is a half of. */
+  parent_id: number | null
   error_code: string | null
   error_message: string | null
   planned_at: Date
@@ -31,6 +36,11 @@ export type TracedSubmission = {
 export async function traceSubmissions(db: Database, partnerId: string): Promise<TracedSubmission[]> {
   const { rows } = await sql<TracedSubmission>`
     select submission_id, run_id, kind, state, correlation_id, task_status, carried.*, attempts, repeats,
+           coalesce(jsonb_array_length(unmatched), 0) as unmatched,
+           coalesce(jsonb_path_query_array(unmatched, '$[*] ? (@.partner_id == $id || @.company_id == $company)',
+             jsonb_build_object('id', ${partnerId}::text, 'company',
+               (select company_id::text from mapping where partner_id = ${partnerId}))), '[]') as unmatched_here,
+           parent_id,
            error_code, error_message, planned_at, attempted_at, submission.accepted_at, terminal_at, settled_at
     from (
       select submission_id as carrier, count(*) as rows,

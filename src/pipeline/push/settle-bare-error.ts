@@ -87,11 +87,12 @@ async function split(trx: Transaction<Schema>, submission: Submission, runId: nu
 }
 
 function partOf(contract: Contract, { depth, state, task }: FamilyMember): Part {
-  if (task === null) return { depth, fate: unfinishedStates.includes(state) ? 'open' : 'nothing' }
+  const settled = !unfinishedStates.includes(state)
+  if (task === null) return { depth, fate: settled ? 'nothing' : 'open', settled }
   const read = decodeTask(contract, task)
-  if (isBareError(contract, read)) return { depth, fate: 'failed' }
+  if (isBareError(contract, read)) return { depth, fate: 'failed', settled }
   const { success, partialSuccess, error } = contract.taskStatuses
-  return { depth, fate: [success, partialSuccess, error].includes(read.status) ? 'passed' : 'nothing' }
+  return { depth, fate: [success, partialSuccess, error].includes(read.status) ? 'passed' : 'nothing', settled }
 }
 
 function outcomeOf(

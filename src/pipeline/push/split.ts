@@ -7,6 +7,8 @@ export type Part = {
    * names no row. `nothing`: it ended in another way, which says nothing about its rows.
    */
   fate: 'open' | 'passed' | 'failed' | 'nothing'
+  /** Whether it has been judged: until then a part that failed may still have halves. */
+  settled: boolean
 }
 
 export type FailedPart = {
@@ -45,7 +47,8 @@ export function judgeFailedPart({ rows, depth, family, maxSplits }: FailedPart):
   if (depth >= tellingDepth) {
     const telling = family.filter((part) => part.depth > 0 && part.depth <= tellingDepth)
     if (!family.some(({ depth: level, fate }) => level > 0 && fate === 'passed')) {
-      return telling.some(({ fate }) => fate === 'open') ? 'wait' : 'not_the_rows'
+      const outstanding = telling.some((part) => part.fate === 'open' || (part.depth < tellingDepth && !part.settled))
+      return outstanding ? 'wait' : 'not_the_rows'
     }
   }
   if (rows === 1) return 'alone'

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { cutInHalves, type FailedPart, judgeFailedPart, type Part } from '../../../src/pipeline/push/split.ts'
 
 const parts = (...family: [depth: number, fate: Part['fate']][]): Part[] =>
-  family.map(([depth, fate]) => ({ depth, fate }))
+  family.map(([depth, fate]) => ({ depth, fate, settled: depth < 2 && fate !== 'open' }))
 
 describe('a request whose task ended in Error without naming a row', () => {
   it.each<[string, Omit<FailedPart, 'maxSplits'>, string]>([
@@ -114,7 +114,7 @@ describe('a cut', () => {
 /** Sends, splits and judges as a run does, against a service that fails over poison. */
 function search(rows: { target: string; poison: boolean }[], maxSplits: number, pick: (waiting: number) => number) {
   type Node = Part & { rows: typeof rows; stopped?: boolean }
-  const family: Node[] = [{ depth: 0, fate: 'open', rows }]
+  const family: Node[] = [{ depth: 0, fate: 'open', settled: false, rows }]
   const outcomes = new Map<(typeof rows)[number], string[]>()
   const give = (node: Node, outcome: string) => {
     for (const row of node.rows) outcomes.set(row, [...(outcomes.get(row) ?? []), outcome])
@@ -125,15 +125,25 @@ function search(rows: { target: string; poison: boolean }[], maxSplits: number, 
     const next = open[pick(open.length)]
     if (next === undefined) break
     next.fate = next.rows.some(({ poison }) => poison) ? 'failed' : 'passed'
-    if (next.fate === 'passed') give(next, 'accepted')
-    else failed.push(next)
-    // Whatever waited is looked at again after every end.
-    for (const node of failed.splice(0)) {
-      const verdict = judgeFailedPart({ rows: node.rows.length, depth: node.depth, family, maxSplits })
-      if (verdict === 'wait') failed.push(node)
-      else if (verdict === 'split') {
-        for (const half of cutInHalves(node.rows)) family.push({ depth: node.depth + 1, fate: 'open', rows: half })
-      } else give(node, verdict)
+    if (next.fate === 'failed') failed.push(next)
+    else {
+      next.settled = true
+      give(next, 'accepted')
+    }
+    // Whatever waited is looked at again after every end, also of a part that only waited.
+    for (let judged = true; judged; ) {
+      judged = false
+      for (const node of failed.splice(0)) {
+        const verdict = judgeFailedPart({ rows: node.rows.length, depth: node.depth, family, maxSplits })
+        node.settled = verdict !== 'wait'
+        judged ||= node.settled
+        if (verdict === 'wait') failed.push(node)
+        else if (verdict === 'split') {
+          for (const half of cutInHalves(node.rows)) {
+            family.push({ depth: node.depth + 1, fate: 'open', settled: false, rows: half })
+          }
+        } else give(node, verdict)
+      }
     }
   }
   return { outcomes: rows.map((row) => outcomes.get(row) ?? []), requests: family.length - 1, waiting: failed.length }
