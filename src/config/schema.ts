@@ -225,6 +225,10 @@ export const settings = z.strictObject({
         'After a POST whose answer was lost: how long to wait, at least, for its task to appear in the list before sending again. Too short risks two requests at once, too long only delays.',
         30_000,
       ),
+      unlistedGraceMs: milliseconds(
+        'The same where the list of tasks does not reach back to the POST, so that its task may be running unseen: how long until it counts as ended. Meanwhile the run stops, unless a person says which task it is.',
+        21_600_000,
+      ),
       maxSplits: count(
         'Requests at most that one request is split into, by halves and halves of these, when its task ended in Error without naming a row. Too few and the row that it fails over is not found; 10,000 rows with one such row take 28.',
         40,
