@@ -1,7 +1,10 @@
 import { requirementsOf } from '../config/requirements.ts'
 import { type ListedRow, type ListedState, rowsInState } from '../db/ledger/rows-in-state.ts'
+import { resendPolicies } from '../pipeline/push/resend-policies.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { csv } from './csv.ts'
+import { policyWords } from './policy-words.ts'
+import { readContract } from './read-config.ts'
 import { moment, shortened } from './readable.ts'
 import { type FilterOptions, filterOf } from './row-filter-options.ts'
 import { rowWords } from './row-words.ts'
@@ -39,7 +42,8 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
   if (options.csv && options.json) throw new UsageError('--csv and --json: choose one')
   const filter = filterOf(cli, options)
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const rows = await rowsInState(db, state, requirementsOf(config), filter, options.limit)
+    const policies = resendPolicies(config, readContract(cli, config))
+    const rows = await rowsInState(db, state, requirementsOf(config), policies, filter, options.limit)
     if (options.json) {
       printJson(
         cli.stdout,
@@ -84,7 +88,7 @@ function asTable(state: ListedState, rows: readonly ListedRow[]): string {
 function next(state: ListedState, row: ListedRow): string {
   if (row.held_run !== null && row.retry_asked) return `retried when run ${row.held_run} is approved`
   if (state === 'unknown' || row.sent_again) return 'sent by the next run'
-  return row.retry_asked ? 'retried by the next run' : 'when it changes, or is retried'
+  return row.retry_asked ? 'retried by the next run' : (policyWords(row) ?? 'when it changes, or is retried')
 }
 
 const csvColumns = [
@@ -98,6 +102,7 @@ const csvColumns = [
   'correlation_id',
   'at',
   'retry_asked',
+  'policy_after',
 ]
 
 function csvRow(row: ListedRow): (string | number | null)[] {
@@ -112,5 +117,6 @@ function csvRow(row: ListedRow): (string | number | null)[] {
     row.correlation_id,
     row.at.toISOString(),
     String(row.retry_asked),
+    row.policy_after?.toISOString() ?? null,
   ]
 }

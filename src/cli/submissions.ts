@@ -1,5 +1,6 @@
 import { newestRuns, runExists } from '../db/runs/list-rows.ts'
-import { submissionReports } from '../db/runs/report-rows.ts'
+import { type SubmissionReport, submissionReports } from '../db/runs/report-rows.ts'
+import { unmatchedWords } from '../pipeline/report/unmatched-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment } from './readable.ts'
 import { table } from './table.ts'
@@ -7,6 +8,17 @@ import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'
 
 export type SubmissionsOptions = CommonOptions & { run?: number }
+
+/** What there is to say of a request beside its counts. */
+function said(s: SubmissionReport): string {
+  return [
+    s.parent_id === null ? '' : `half of ${s.parent_id}`,
+    s.error_code === null ? '' : `${s.error_code}: ${s.error_message ?? ''}`,
+    s.unmatched === 0 ? '' : `${s.unmatched} unmatched, such as ${s.unmatched_examples.map(unmatchedWords).join('; ')}`,
+  ]
+    .filter((part) => part !== '')
+    .join('; ')
+}
 
 /** `nightferry submissions`: the requests of a run, the last one unless another is named. */
 export async function submissions(cli: Cli, options: SubmissionsOptions): Promise<ExitCode> {
@@ -55,7 +67,7 @@ export async function submissions(cli: Cli, options: SubmissionsOptions): Promis
               s.unknown,
               moment(s.attempted_at),
               moment(s.settled_at),
-              s.error_code === null ? '' : `${s.error_code}: ${s.error_message ?? ''}`,
+              said(s),
             ]),
           ),
     )

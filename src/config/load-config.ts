@@ -5,6 +5,7 @@ import { type AddedStreams, joinAddedStreams } from './added-streams.ts'
 import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { namedVariables, variableOf } from './environment.ts'
 import { interpolate } from './interpolate.ts'
+import { removedSettings } from './removed-settings.ts'
 import { type Config, secretPaths, settings } from './schema.ts'
 import { leafPaths, valueFromText } from './setting-paths.ts'
 
@@ -84,6 +85,10 @@ function* fromEnvironment(
     const text = environment[variableOf(path)]
     if (text !== undefined && text !== '') yield [path, text]
   }
+  for (const [path, message] of Object.entries(removedSettings)) {
+    const variable = variableOf(path)
+    if (environment[variable]) problems.push({ path, message: `${variable}: ${message}` })
+  }
   for (const [variable, path] of Object.entries(namedVariables)) {
     const file = environment[`${variable}_FILE`]
     if (file !== undefined && file !== '') {
@@ -103,7 +108,10 @@ function* fromFlags(overrides: readonly string[], problems: ConfigProblem[]): Ge
   for (const override of overrides) {
     const separator = override.indexOf('=')
     const path = override.slice(0, Math.max(separator, 0))
-    if (!known.has(path)) {
+    const removed = removedSettings[path]
+    if (removed !== undefined) {
+      problems.push({ path, message: removed })
+    } else if (!known.has(path)) {
       problems.push({ path: path || override, message: '--set wants <setting>=<value> with a known setting' })
     } else if ((secretPaths as readonly string[]).includes(path) && override !== 'database.url=embedded') {
       problems.push({ path, message: 'secrets are not taken from the command line, where other users see them' })
@@ -129,6 +137,8 @@ function setAt(document: Record<string, unknown>, path: string, value: unknown):
 function problemOf(issue: z.core.$ZodIssue): ConfigProblem {
   const path = issue.path.join('.')
   if (issue.code === 'unrecognized_keys') {
+    const [key] = issue.keys.map((name) => [...issue.path, name].join('.')).filter((name) => name in removedSettings)
+    if (key !== undefined) return { path: key, message: removedSettings[key] ?? '' }
     return { path, message: `unknown ${issue.keys.length === 1 ? 'setting' : 'settings'} ${issue.keys.join(', ')}` }
   }
   return { path, message: issue.message }

@@ -78,6 +78,27 @@ const stream = z
     error: 'is missing; name the column that grows whenever a row changes, or set capture: snapshot',
   })
 
+/** In `push.retries`: whatever the service calls a property that it could not match. */
+export const notMatchedCode = 'not_matched'
+
+const retry = z.strictObject({
+  stream: z.enum(streamNames).optional().describe('Rows of this stream; left out: of any.'),
+  code: z
+    .string()
+    .min(1)
+    .describe(
+      `The code that a row was rejected with, exactly, as nightferry rejected shows it; ${notMatchedCode} for a property that the service could not match.`,
+    ),
+  afterMs: z.number().int().min(0).describe('How long after it was rejected a row is sent again. Milliseconds.'),
+  times: z
+    .number()
+    .int()
+    .min(1)
+    .nullable()
+    .describe('How often the same content is sent again at most; null: in every run.'),
+})
+export type RetryPolicy = z.infer<typeof retry>
+
 const section = <T extends z.ZodRawShape>(shape: T, text: string) =>
   z
     .strictObject(shape)
@@ -233,10 +254,25 @@ export const settings = z.strictObject({
         'After a POST whose answer was lost: how long to wait, at least, for its task to appear in the list before sending again. Too short risks two requests at once, too long only delays.',
         30_000,
       ),
-      resendUnmatchedAfterMs: milliseconds(
-        'When to ask again about a property that the service could not match, though nothing changed here: it may have been added there.',
-        72_000_000,
+      unlistedGraceMs: milliseconds(
+        'The same where the list of tasks does not reach back to the POST, so that its task may be running unseen: how long until it counts as ended. Meanwhile the run stops, unless a person says which task it is.',
+        21_600_000,
       ),
+      maxSplits: count(
+        'Requests at most that one request is split into, by halves and halves of these, when its task ended in Error without naming a row. Too few and the row that it fails over is not found; 10,000 rows with one such row take 28.',
+        40,
+        2,
+        1_000,
+      ),
+      retries: z
+        .array(retry)
+        .default([
+          { stream: 'properties', code: notMatchedCode, afterMs: 72_000_000, times: null },
+          { code: 'task_error_alone', afterMs: 72_000_000, times: 3 },
+        ])
+        .describe(
+          'Which rejected rows a run sends again as they are. Without an entry a row is sent again when it changes, or when a person says so.',
+        ),
     },
     'The way out.',
   ),

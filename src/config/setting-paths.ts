@@ -31,8 +31,18 @@ export function valueFromText(path: string, text: string): unknown {
   if (types.includes('null') && (text === 'null' || text === '')) return null
   if ((types.includes('number') || types.includes('integer')) && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'
+  if (types.includes('array') && text.trimStart().startsWith('[')) return listFromJson(text)
   if (types.includes('array')) return text === '' ? [] : text.split(',').map((entry) => entry.trim())
   return text
+}
+
+/** A list whose entries are no plain texts is given as JSON; what is none is left for the check to name. */
+function listFromJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
 
 function typesAt(path: string): string[] {

@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
-import { mapHotels, partnerId } from './bodies.ts'
+import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
+import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
+import { calculators, identifiedBy, inputsOf, mapHotels, partnerId } from './bodies.ts'
 import { json, wire } from './chaos-wire.ts'
 import { readLog, shows, struckLines, switchTo } from './chaos-world.ts'
 import type { ErrorBody, MappingFile, Task } from './documents.ts'
 import { manualClock } from './manual-clock.ts'
-import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { contract, type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
 let sandbox: OpenSandbox
 afterEach(() => sandbox.close())
@@ -137,6 +139,52 @@ describe('what is done to a task', () => {
     await reaches(id, 'Error')
     expect((await onWire(id)).error).toEqual({ generalErrorMessages: [expect.any(String)], rowErrors: [] })
     expect(await doneTo(id)).toEqual([['errors-without-rows']])
+  })
+
+  shows('poison-rows', 'fails as a whole over one row, the same in every task, and passes without it', async () => {
+    const chaos = new Map([['poison-rows', 0.2]])
+    sandbox = await openSandbox({ chaos })
+    const isPoisoned = (number: number) => createChaos(seed, chaos).fate('poison-rows', rowOccasion(partnerId(number)))
+    const numbers = Array.from({ length: 30 }, (_, at) => at + 1)
+    const [poisoned = 0] = numbers.filter(isPoisoned)
+    const sound = numbers.filter((number) => !isPoisoned(number))
+    for (const hotels of [[poisoned], [...sound, poisoned]]) {
+      const id = await sandbox.submit('companyMappings', mapHotels(...hotels))
+      await reaches(id, 'Error')
+      expect((await onWire(id)).error).toEqual({ generalErrorMessages: [expect.any(String)], rowErrors: [] })
+      expect(await onWire(id)).not.toHaveProperty('file')
+      expect(await doneTo(id)).toEqual([['poison-rows']])
+    }
+    const id = await sandbox.submit('companyMappings', mapHotels(...sound))
+    await reaches(id, 'Success')
+  })
+
+  it('that holds a poisoned answer, calculator, value or certificate fails over it alone', async () => {
+    await open('poison-rows')
+    const answers = { companies: [{ identifiedBy: identifiedBy(1), periods: [] }] }
+    await reaches(await sandbox.submit('frameworkAnswersUpsert', answers), 'Error')
+    expect((await struckLines(sandbox)).filter(({ phase }) => phase === 'chaos')).toEqual([])
+    const point = { dataPointId: catalogue.frameworks[0]?.id, answer: { number: 1 } }
+    const bodies = {
+      frameworkAnswersUpsert: {
+        companies: [
+          { identifiedBy: identifiedBy(1), periods: [{ periodType: 'Yearly', year: 2025, answers: [point] }] },
+        ],
+      },
+      calculatorsUpsert: calculators([inputsOf(partnerId(1), { year: 2025 }, {})]),
+      companiesUpsert: {
+        customIdentifierId: catalogue.customIdentifierId,
+        companies: [
+          { identifier: partnerId(1), customProperties: [{ propertyId: catalogue.customIdentifierId, value: 'x' }] },
+        ],
+      },
+      standardHoldersUpsert: holders(),
+    } as const
+    for (const [request, body] of Object.entries(bodies) as [keyof typeof bodies, unknown][]) {
+      const id = await sandbox.submit(request, body)
+      await reaches(id, 'Error')
+      expect([request, await doneTo(id)]).toEqual([request, [['poison-rows']]])
+    }
   })
 
   shows('partial-without-rows', 'is partly successful and names no row', async () => {

@@ -2,6 +2,7 @@ import type { ListedRow } from '../../db/ledger/rows-in-state.ts'
 import type { PlannedRequest } from '../../db/shadow/planned-requests.ts'
 import type { PlannedWave, RunPlan } from '../../pipeline/plan/plan-run.ts'
 import { type Difference, differenceWords } from '../content-difference.ts'
+import { policyWords } from '../policy-words.ts'
 import { counted, moment, readable, shortened } from '../readable.ts'
 import { renderHeld } from '../render-held.ts'
 import { rowWords } from '../row-words.ts'
@@ -35,7 +36,7 @@ export function renderPlan(
     unsent(plan),
     listed('Invalid, and not sent', plan.invalid, limit),
     listed('Parked, whatever is accepted now', plan.parked, limit),
-    listed('Rejected before and unchanged since, and not sent again', plan.rejected, limit),
+    listed('Rejected before and unchanged since, and not sent again now', plan.rejected, limit),
     ...plan.bodies.map(({ kind, body }) => bodyOf(kind, body)),
   ]
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
@@ -119,8 +120,9 @@ function unsent({ unsent: states }: Omit<RunPlan, 'rows'>): string {
 function listed(title: string, rows: readonly ListedRow[], limit: number): string {
   if (rows.length === 0) return ''
   const lines = rows.map((row) => {
+    const policy = policyWords(row)
     const said = row.code === null || row.code.startsWith('requires_') ? row.reason : `${row.code}: ${row.reason}`
-    return `  ${readable(row.partner_id)}  ${row.stream}  ${shortened(rowWords(row.stream, row.content), 70)}: ${readable(said)}`
+    return `  ${readable(row.partner_id)}  ${row.stream}  ${shortened(rowWords(row.stream, row.content), 70)}: ${readable(said)}${policy === null ? '' : `; ${policy}`}`
   })
   const more = rows.length === limit ? [`  … the newest ${limit}; --limit shows more`] : []
   return [title, ...lines, ...more].join('\n')

@@ -1,7 +1,9 @@
 import type { PartnerTrace } from '../../db/trace/trace-partner.ts'
 import type { TracedCompany } from '../../db/trace/trace-service.ts'
 import type { TracedSubmission } from '../../db/trace/trace-submissions.ts'
+import { unmatchedWords } from '../../pipeline/report/unmatched-words.ts'
 import { differenceWords } from '../content-difference.ts'
+import { policyWords } from '../policy-words.ts'
 import { counted, moment, readable, shortened } from '../readable.ts'
 import { table } from '../table.ts'
 import type { GroupedRow, RowGroup } from './row-groups.ts'
@@ -130,7 +132,8 @@ export function stateWords(group: RowGroup): string {
       return `invalid ${since}, never sent: ${group.reason}`
     case 'rejected': {
       const retry = group.retry_asked_by === null ? '' : ` (${group.retry_asked_by} asked for a retry in the next run)`
-      return `rejected by the service ${since}${by}${retry}: ${said}`
+      const policy = policyWords(group)
+      return `rejected by the service ${since}${by}${retry}: ${said}${policy === null ? '' : `; ${policy}`}`
     }
     case 'unknown':
       return `unknown ${since}${by}, the next run sends it again: ${said}`
@@ -178,11 +181,18 @@ function fates({ rows, confirmed, inferred, rejected, unknown }: TracedSubmissio
   return parts.map(([number, what]) => `${number} ${what}`).join(', ')
 }
 
-function remark({ error_code, error_message, repeats, attempts, released_by }: TracedSubmission): string[] {
+function remark(submission: TracedSubmission): string[] {
+  const { error_code, error_message, repeats, attempts, parent_id, released_by, unmatched, unmatched_here } = submission
   const parts = []
   if (released_by.length > 0) parts.push(`released by submission ${released_by.join(' and ')}`)
+  if (parent_id !== null)
+    parts.push(`a part of submission ${parent_id}, whose task ended in Error without naming a row`)
   if (error_code !== null) parts.push(`${error_code}: ${error_message ?? ''}`)
   if (repeats > 0) parts.push(`sent ${attempts} times, ${counted(repeats, 'time')} because the answer was lost`)
+  for (const said of unmatched_here) parts.push(`the service said what matches no row of it: ${unmatchedWords(said)}`)
+  if (unmatched > unmatched_here.length) {
+    parts.push(`${unmatched - unmatched_here.length} more that the service said match no row of the request`)
+  }
   return parts
 }
 

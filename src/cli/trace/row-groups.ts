@@ -1,3 +1,4 @@
+import type { PolicyWords } from '../../db/ledger/resend-policy.ts'
 import type { TracedRow } from '../../db/trace/trace-rows.ts'
 import { contentDifference, type Difference } from '../content-difference.ts'
 import { rowWords } from '../row-words.ts'
@@ -6,12 +7,13 @@ import { rowWords } from '../row-words.ts'
 export type RowGroup = Pick<
   TracedRow,
   'stream' | 'state' | 'outcome' | 'code' | 'reason' | 'submission_id' | 'held_run' | 'guard_change'
-> & {
-  /** Since when the newest of them is in this state. */
-  since: Date
-  retry_asked_by: string | null
-  rows: GroupedRow[]
-}
+> &
+  PolicyWords & {
+    /** Since when the newest of them is in this state. */
+    since: Date
+    retry_asked_by: string | null
+    rows: GroupedRow[]
+  }
 
 export type GroupedRow = {
   row_key: string
@@ -29,6 +31,7 @@ export function rowGroups(rows: readonly TracedRow[]): RowGroup[] {
   const groups = new Map<string, RowGroup>()
   for (const row of rows) {
     const { stream, state, outcome, code, reason, submission_id, held_run, guard_change, retry_asked_by } = row
+    const { policy_after, policy_sent, policy_times } = row
     const key = JSON.stringify([
       stream,
       state,
@@ -39,10 +42,13 @@ export function rowGroups(rows: readonly TracedRow[]): RowGroup[] {
       held_run,
       guard_change,
       retry_asked_by,
+      policy_after,
+      policy_sent,
     ])
     const since = sinceWhen(row)
     const group = groups.get(key) ?? {
       ...{ stream, state, outcome, code, reason, submission_id, held_run, guard_change, since, retry_asked_by },
+      ...{ policy_after, policy_sent, policy_times },
       rows: [],
     }
     if (since > group.since) group.since = since

@@ -2,7 +2,9 @@ import { requirementsOf } from '../../config/requirements.ts'
 import type { Database } from '../../db/database.ts'
 import { tracePartner } from '../../db/trace/trace-partner.ts'
 import { likePartnerIds } from '../../db/trace/trace-service.ts'
+import { resendPolicies } from '../../pipeline/push/resend-policies.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from '../cli.ts'
+import { readContract } from '../read-config.ts'
 import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 import { renderTrace } from './render-trace.ts'
@@ -15,7 +17,8 @@ import { headlines } from './trace-headlines.ts'
  */
 export async function trace(cli: Cli, partnerId: string, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const found = await tracePartner(db, partnerId, requirementsOf(config))
+    const policies = resendPolicies(config, readContract(cli, config))
+    const found = await tracePartner(db, partnerId, requirementsOf(config), policies)
     if (found === null) throw await nobodyLike(db, partnerId)
     const groups = rowGroups(found.rows)
     if (options.json) {

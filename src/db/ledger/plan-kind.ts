@@ -18,9 +18,6 @@ export type PlanKindOptions = {
   requests: number
   /** Look over all rows of the kind first, not only at candidates: the first time in a run, and before it ends. */
   sweep: boolean
-  /** Rejected rows of these streams are asked about again when the rejection is older than `resendBefore`. */
-  resendStreams: readonly string[]
-  resendBefore: Date
 }
 
 /**
@@ -64,8 +61,7 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
         and row.held_by is null
         and row.gone_at is null
         and row.guard_run is null
-        and (row.refused_hash is distinct from row.desired_hash
-             or (row.stream = any(${options.resendStreams}::text[]) and row.outcome_at < ${options.resendBefore}))
+        and row.refused_hash is distinct from row.desired_hash
         and not exists (
           select from submission_row tried
           where tried.row_id = row.row_id

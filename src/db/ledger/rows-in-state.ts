@@ -3,6 +3,7 @@ import type { Database } from '../database.ts'
 import { heldRun } from '../guard/held-run.ts'
 import { parkedReason } from './parked-reason.ts'
 import type { Requires } from './requirement.ts'
+import { type PolicyWords, policyOf, type ResendPolicy } from './resend-policy.ts'
 import { passes, type RowFilter } from './row-filter.ts'
 import { type RowState, rowState } from './row-state.ts'
 import { type MaybeWaits, waitingOn, waitsFor } from './waits-for.ts'
@@ -28,7 +29,7 @@ export type ListedRow = {
   sent_again: boolean
   /** The run that the guard stopped: nothing goes out before somebody approves it. */
   held_run: number | null
-}
+} & PolicyWords
 
 type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits }
 
@@ -37,6 +38,7 @@ export async function rowsInState(
   db: Database,
   state: ListedState,
   requires: Requires,
+  policies: readonly ResendPolicy[],
   filter: RowFilter,
   limit: number,
 ): Promise<ListedRow[]> {
@@ -45,10 +47,11 @@ export async function rowsInState(
     select row.stream, row.partner_id, row.row_key, row.content, ${code} as code, ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
-           coalesce(row.guard_run, ${heldRun}) as held_run,
+           coalesce(row.guard_run, ${heldRun}) as held_run, policy_after, policy_sent, policy_times,
            to_jsonb(waits) as waits
     from source_row row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')
+    left join lateral ${policyOf(policies)} policy on ${state} = 'rejected' and row.refused_hash = row.desired_hash
     left join lateral ${waitsFor(requires)} waits on ${state} = 'parked'
     where row.accepted_hash is distinct from row.desired_hash
       and ${rowState(requires)} = ${state}

@@ -114,7 +114,14 @@ export type SubmissionReport = {
   unknown: number
   attempts: number
   repeats: number
+  /** What the service said that matches no row of the request: how much, and the first of it. */
   unmatched: number
+  unmatched_examples: Readonly<Record<string, string | number>>[]
+  /** The request that this one is a half of, and the first one that was split to come to it. */
+  parent_id: number | null
+  root_id: number | null
+  /** Rows that the service failed over although they were sent alone. */
+  failed_alone: number
   planned_at: Date
   attempted_at: Date | null
   accepted_at: Date | null
@@ -131,13 +138,16 @@ export async function submissionReports(db: Database, runId: number): Promise<Su
            coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
            attempts, repeats, coalesce(jsonb_array_length(unmatched), 0) as unmatched,
+           coalesce(jsonb_path_query_array(unmatched, '$[0 to 2]'), '[]') as unmatched_examples,
+           parent_id, root_id, coalesce(failed_alone, 0) as failed_alone,
            planned_at, attempted_at, accepted_at, terminal_at, settled_at, error_code, error_message
     from submission
     left join lateral (
       select count(*) filter (where outcome = 'confirmed') as confirmed,
              count(*) filter (where outcome = 'inferred') as inferred,
              count(*) filter (where outcome = 'rejected') as rejected,
-             count(*) filter (where outcome = 'unknown') as unknown
+             count(*) filter (where outcome = 'unknown') as unknown,
+             count(*) filter (where code = 'task_error_alone') as failed_alone
       from submission_row where submission_row.submission_id = submission.submission_id
     ) outcomes on true
     where run_id = ${runId}

@@ -33,6 +33,9 @@ export type SourceRowTable = {
   accepted_at: Date | null
   /** The retry that asks for a row which was rejected to be sent again; cleared as the next run begins. */
   retry_action: number | null
+  /** The content that policies have sent again, and how often: other content has not been sent again yet. */
+  resent_hash: Buffer | null
+  resent_count: Generated<number>
   /** The tombstone: since when a snapshot no longer brings the row. Nothing of it is sent while it is set. */
   gone_at: Date | null
   /** The run whose plan holds the row until a person approves, and what would happen to it then. */

@@ -21,6 +21,10 @@ export type SubmissionTable = {
   partition: Generated<string>
   state: SubmissionState
   row_count: number
+  /** The request that this one is a part of, the first of all that it is a part of, and how often that was split. */
+  parent_id: number | null
+  root_id: number | null
+  depth: Generated<number>
   correlation_id: string | null
   attempts: Generated<number>
   /** POSTs made again because the answer of an earlier one was lost. */
@@ -38,7 +42,10 @@ export type SubmissionTable = {
   payload_bytes: number | null
   error_code: string | null
   error_message: string | null
+  /** What the service said that matches no row of the request, each with the reason why it does not. */
   unmatched: JSONColumnType<object[]> | null
+  /** While the answer is lost: what the task list has shown so far. */
+  listed: JSONColumnType<ListedTasks> | null
   /** Of a search that is done: what it proved absent, or why it proves nothing. */
   search_result: JSONColumnType<SearchResult> | null
   planned_at: Generated<Date>
@@ -57,6 +64,16 @@ export type SubmissionTable = {
 
 export type SearchResult = { companies: number; calculators: number; withheld: boolean; reason: string | null }
 
+/** What the task list showed when it was read last for a submission whose answer is lost. */
+export type ListedTasks = {
+  /** Tasks that may be the submission's: asked for by id once they are no longer listed. */
+  candidates: string[]
+  /** The newest ones of the list, whoever's: the next reading must show one of them to have missed nothing. */
+  newest: string[]
+  /** Whether every reading so far reached back to the one before, and the first to the attempt. */
+  unbroken: boolean
+}
+
 export type Submission = Selectable<SubmissionTable>
 
 export type SubmissionRowTable = {
@@ -72,10 +89,16 @@ export type SubmissionRowTable = {
 /** Per-company outcomes of a result file, between its download and the settlement. */
 export type StagedOutcomeTable = {
   submission_id: number
-  partner_id: string
+  /** Null: the element names none. */
+  partner_id: string | null
   /** Null: the file names the company with a status we do not know. */
   accepted: boolean | null
   company_id: string | null
   code: string | null
   reason: string | null
+  /** Errors of single fields, where the element lists them. */
+  field_errors: JSONColumnType<FieldError[]> | null
 }
+
+/** What a result file says of one field; null: it does not say of which. */
+export type FieldError = { field: string | null; reason: string }

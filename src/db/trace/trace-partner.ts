@@ -1,5 +1,6 @@
 import type { Database } from '../database.ts'
 import type { Requires } from '../ledger/requirement.ts'
+import type { ResendPolicy } from '../ledger/resend-policy.ts'
 import { type TracedRow, traceRows } from './trace-rows.ts'
 import { type TracedAction, type TracedCompany, traceActions, traceCompany } from './trace-service.ts'
 import { type TracedStream, traceStreams } from './trace-streams.ts'
@@ -16,7 +17,12 @@ export type PartnerTrace = {
 }
 
 /** Follows one hotel from the partner's database to the calculators that came back, as of one moment. Null: unknown. */
-export async function tracePartner(db: Database, partnerId: string, requires: Requires): Promise<PartnerTrace | null> {
+export async function tracePartner(
+  db: Database,
+  partnerId: string,
+  requires: Requires,
+  policies: readonly ResendPolicy[],
+): Promise<PartnerTrace | null> {
   return await db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -28,7 +34,7 @@ export async function tracePartner(db: Database, partnerId: string, requires: Re
         partner_id: partnerId,
         streams,
         company: await traceCompany(trx, partnerId),
-        rows: await traceRows(trx, partnerId, requires),
+        rows: await traceRows(trx, partnerId, requires, policies),
         submissions: await traceSubmissions(trx, partnerId),
         actions: await traceActions(trx, partnerId),
       }

@@ -3,6 +3,7 @@ import type { Database } from '../database.ts'
 import { heldRun } from '../guard/held-run.ts'
 import { parkedReason } from '../ledger/parked-reason.ts'
 import type { Requires } from '../ledger/requirement.ts'
+import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/resend-policy.ts'
 import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type MaybeWaits, waitingOn, waitsFor } from '../ledger/waits-for.ts'
 import type { GuardChange, OutcomeName } from '../tables/source-row.ts'
@@ -34,12 +35,17 @@ export type TracedRow = {
   retry_asked_at: Date | null
   /** Oldest first. */
   past: PastContent[]
-}
+} & PolicyWords
 
 type FoundRow = TracedRow & { waits: MaybeWaits }
 
 /** Every row of one hotel with its state, the reason for it, and what it said before. */
-export async function traceRows(db: Database, partnerId: string, requires: Requires): Promise<TracedRow[]> {
+export async function traceRows(
+  db: Database,
+  partnerId: string,
+  requires: Requires,
+  policies: readonly ResendPolicy[],
+): Promise<TracedRow[]> {
   const { rows } = await sql<FoundRow>`
     select stated.stream, stated.row_key, stated.content, stated.state, stated.outcome,
            case when state in ('rejected', 'unknown') then outcome_code end as code,
@@ -49,13 +55,15 @@ export async function traceRows(db: Database, partnerId: string, requires: Requi
            first_seen_at, changed_at, accepted_at, outcome_at, gone_at, guard_change,
            coalesce(guard_run, case when state = 'held' then ${heldRun} end) as held_run,
            action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
-           stated.waits, past.past
+           stated.waits, past.past, policy_after, policy_sent, policy_times
     from (
       select row.*, ${rowState(requires)} as state, to_jsonb(waits) as waits
       from source_row row
       left join lateral ${waitsFor(requires)} waits on true
       where row.partner_id = ${partnerId}
     ) stated
+    left join lateral (select stated.*) row on true
+    left join lateral ${policyOf(policies)} policy on state = 'rejected' and row.refused_hash = row.desired_hash
     left join action on action.action_id = stated.retry_action
     cross join lateral (
       select coalesce(jsonb_agg(jsonb_build_object(

@@ -18,6 +18,11 @@ export type TracedSubmission = {
   attempts: number
   /** POSTs made again because an answer was lost. */
   repeats: number
+  /** What the service said that matches no row of the request, whoever's: how much, and what names this hotel. */
+  unmatched: number
+  unmatched_here: Readonly<Record<string, string | number>>[]
+  /** The request that this one is a half of. */
+  parent_id: number | null
   error_code: string | null
   error_message: string | null
   planned_at: Date
@@ -40,7 +45,12 @@ export async function traceSubmissions(db: Database, partnerId: string): Promise
              where release.submission_id = submission.submission_id and exists (
                select from submission_row sent join source_row using (row_id)
                where sent.submission_id = release.released_by and source_row.partner_id = ${partnerId})
-             order by 1) as released_by
+             order by 1) as released_by,
+           coalesce(jsonb_array_length(unmatched), 0) as unmatched,
+           coalesce(jsonb_path_query_array(unmatched, '$[*] ? (@.partner_id == $id || @.company_id == $company)',
+             jsonb_build_object('id', ${partnerId}::text, 'company',
+               (select company_id::text from mapping where partner_id = ${partnerId}))), '[]') as unmatched_here,
+           parent_id
     from (
       select submission_id as carrier, count(*) as rows,
              count(*) filter (where submission_row.outcome = 'confirmed') as confirmed,

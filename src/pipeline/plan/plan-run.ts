@@ -24,6 +24,7 @@ import type { Looks } from '../looks.ts'
 import { searchKind } from '../push/kinds.ts'
 import { planWave } from '../push/plan-wave.ts'
 import { preflight } from '../push/preflight.ts'
+import { resendPolicies } from '../push/resend-policies.ts'
 import type { HeldStream } from '../report/report.ts'
 import { type PlannedReference, planReference } from './plan-reference.ts'
 import { type PlannedBody, plannedBodies } from './planned-bodies.ts'
@@ -82,8 +83,9 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
     const sent = await planWaves(shadowed, { ...run, held: held.length > 0 }, options)
 
     const requires = requirementsOf(deps.config)
+    const policies = resendPolicies(deps.config, deps.contract)
     const listed = (state: 'invalid' | 'parked' | 'rejected') =>
-      rowsInState(shadow.db, state, requires, {}, options.rows)
+      rowsInState(shadow.db, state, requires, policies, {}, options.rows)
     const states = await countStates(shadow.db, requires)
     return {
       planned_at: deps.now(),

@@ -1,3 +1,4 @@
+import { earlierPartWrites } from '../../db/ledger/split-submission.ts'
 import { withSubmissionLock } from '../../db/locks/advisory-lock.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
@@ -31,6 +32,7 @@ async function act(deps: Deps, submission: Submission, held: AbortSignal): Promi
   const { state } = submission
   switch (state) {
     case 'planned':
+      if (await earlierPartWrites(deps.db, submission)) return lookLater(deps, submission)
       return send(deps, submission, held)
     case 'sending':
       // We hold the lock, so whoever sent it is gone, and the answer with it.
@@ -55,4 +57,9 @@ async function act(deps: Deps, submission: Submission, held: AbortSignal): Promi
     default:
       return state satisfies never
   }
+}
+
+/** A part of a split request waits for an earlier one. Its end asks for this look; the delay is for when it cannot. */
+async function lookLater({ config, db, looks }: Deps, { submission_id }: Submission): Promise<void> {
+  await db.transaction().execute((trx) => looks.atSubmissions(trx, [submission_id], config.exchange.pollIntervalMs))
 }

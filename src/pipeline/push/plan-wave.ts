@@ -71,7 +71,7 @@ async function planOneKind(
   { inFlightPerKind = deps.config.push.inFlightPerKind }: WaveOptions,
   again: boolean,
 ): Promise<{ planned: number; swept: boolean }> {
-  const { config, contract, db, looks, logger, now } = deps
+  const { config, contract, db, looks, logger } = deps
   const kind = kindOf(contract, name)
   const cut = await db.transaction().execute(async (trx) => {
     if (!(await holdRun(trx, run.run_id))) return { planned: 0, swept: true }
@@ -85,8 +85,6 @@ async function planOneKind(
       maxRows: await sizeOf({ config, contract, db: trx }, name),
       requests: inFlightPerKind - (await unfinishedOfKind(trx, run.run_id, name)),
       sweep,
-      resendStreams: ['properties'],
-      resendBefore: new Date(now().getTime() - config.push.resendUnmatchedAfterMs),
     })
     await looks.atSubmissions(trx, submissionIds)
     return { planned: submissionIds.length, swept: sweep }

@@ -1,21 +1,25 @@
 import { countPending, pendingRows, storeChecks } from '../../db/ledger/pending-rows.ts'
+import { releaseByPolicy } from '../../db/ledger/resend-policy.ts'
 import { releaseRetries } from '../../db/ledger/retry-rows.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { checkRow } from './check-row.ts'
 import { loadReferenceIndex } from './reference-index.ts'
+import { resendPolicies } from './resend-policies.ts'
 
 /** Rows judged at a time: bounds memory, whatever the backlog. */
 const batchRows = 2_000
 
 /**
  * Judges every pending row against the cached reference data; what fails is invalid, with its reason, and is not sent.
- * Rows that were invalid are judged again: the reference data may have changed. Rows that a person wants sent again are
- * released first, so that they are counted and judged with the others.
+ * Rows that were invalid are judged again: the reference data may have changed. Rows that a person, or a policy, wants sent
+ * again are released first, so that they are counted and judged with the others.
  */
 export async function preflight(deps: Deps, run: Run): Promise<void> {
   const retried = await releaseRetries(deps.db)
   if (retried > 0) deps.logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')
+  const resent = await releaseByPolicy(deps.db, resendPolicies(deps.config, deps.contract), deps.now())
+  if (resent > 0) deps.logger.info({ run_id: run.run_id, rows: resent }, 'rejected_released_by_policy')
   await countPending(deps.db, run.run_id)
   const reference = await loadReferenceIndex(deps.db)
   let invalid = 0

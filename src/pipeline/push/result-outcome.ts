@@ -1,66 +1,84 @@
+import type { FieldError } from '../../db/tables/submission.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { maxPartnerIdLength } from '../delta/stream-rows.ts'
 
 /** What a result file says of one company. */
 export type CompanyOutcome = {
-  partnerId: string
+  /** Null: the element names no property of ours by its id. */
+  partnerId: string | null
   /** Null: the file names the company with a status that we do not know. */
   accepted: boolean | null
   companyId: string | null
   code: string | null
   reason: string | null
+  /** Errors of single fields, where the file lists them. */
+  fieldErrors: FieldError[]
 }
 
 /** How a kind's result file is read. */
 export type ResultFile = {
   /** The top-level list whose elements are read. */
   list: (contract: Contract) => string
-  /** Null for an element that names no company. */
-  read: (contract: Contract, element: unknown) => CompanyOutcome | null
+  read: (contract: Contract, element: unknown) => CompanyOutcome
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Reads one element of a company-mappings result file; null for what names no company. Spec gap: docs/spec-gaps.md. */
-export function mappingOutcome(contract: Contract, element: unknown): CompanyOutcome | null {
+/** Characters of an element that names nobody: what is kept of it for a person to look at. */
+const keptOfElement = 500
+
+/** Reads one element of a company-mappings result file; what names nobody is kept as it came. Spec gap: docs/spec-gaps.md. */
+export function mappingOutcome(contract: Contract, element: unknown): CompanyOutcome {
   const names = contract.names.companyMappingsResult
   const fields = fieldsOf(element)
   const partnerId = partnerIdOf(fields[names.id])
-  if (partnerId === null) return null
   const status = textOf(fields[names.status])
-  const companyId = textOf(fields[names.companyId])
+  const named = companyIdOf(fields[names.companyId])
+  if (partnerId === null && named === null) return nobody(element)
   const reason = textOf(fields[names.reason])
-  if (status === names.mapped) {
-    const usable = companyId !== null && uuid.test(companyId)
-    return usable
-      ? { partnerId, accepted: true, companyId, code: null, reason }
-      : { partnerId, accepted: null, companyId: null, code: status, reason: 'mapped, but to no company id' }
+  const common = { partnerId, companyId: named, code: status, reason, fieldErrors: [] }
+  if (status !== names.mapped) {
+    // A company that is named beside another status is no match.
+    const companyId = partnerId === null ? named : null
+    return { ...common, companyId, accepted: status === names.notFound ? false : null }
   }
-  return { partnerId, accepted: status === names.notFound ? false : null, companyId: null, code: status, reason }
+  if (named === null) return { ...common, accepted: null, reason: 'mapped, but to no company id' }
+  return { ...common, accepted: true, code: null }
 }
 
-/** Reads one element of a calculator-upsert result file; null for what names no company. Spec gap: docs/spec-gaps.md. */
-export function calculatorOutcome(contract: Contract, element: unknown): CompanyOutcome | null {
+/** Reads one element of a calculator-upsert result file; what names nobody is kept as it came. Spec gap: docs/spec-gaps.md. */
+export function calculatorOutcome(contract: Contract, element: unknown): CompanyOutcome {
   const names = contract.names.calculatorsResult
   const fields = fieldsOf(element)
   const partnerId = partnerIdOf(fields[names.identifier])
-  if (partnerId === null) return null
+  const companyId = companyIdOf(fields[names.companyId])
+  if (partnerId === null && companyId === null) return nobody(element)
   const status = textOf(fields[names.status])
   const listed = fields[names.errors]
-  const errors = Array.isArray(listed) ? listed.map(fieldsOf) : []
-  const reasons = errors.map((error) =>
-    [textOf(error[names.fieldTypeId]), textOf(error[names.reason])].filter((part) => part !== null).join(': '),
-  )
-  const failed = status === names.failed || errors.length > 0
+  const fieldErrors = (Array.isArray(listed) ? listed.map(fieldsOf) : []).map((error) => ({
+    field: textOf(error[names.fieldTypeId]),
+    reason: textOf(error[names.reason]) ?? 'no reason given',
+  }))
+  const failed = status === names.failed || fieldErrors.length > 0
   return {
     partnerId,
     accepted: failed ? false : status === names.success ? true : null,
-    companyId: textOf(fields[names.companyId]),
+    companyId,
     code: status === names.success && !failed ? null : status,
-    reason: reasons.length === 0 ? null : reasons.join('; '),
+    reason:
+      fieldErrors.length === 0
+        ? null
+        : fieldErrors.map(({ field, reason }) => (field === null ? reason : `${field}: ${reason}`)).join('; '),
+    fieldErrors,
   }
+}
+
+/** What is kept of an element that names nobody. */
+export function nobody(element: unknown): CompanyOutcome {
+  const reason = (JSON.stringify(element) ?? '').slice(0, keptOfElement)
+  return { partnerId: null, accepted: null, companyId: null, code: null, reason, fieldErrors: [] }
 }
 
 function fieldsOf(value: unknown): Fields {
@@ -71,6 +89,12 @@ function fieldsOf(value: unknown): Fields {
 export function partnerIdOf(value: unknown): string | null {
   const id = textOf(value)
   return id === null || id.length > maxPartnerIdLength ? null : id
+}
+
+/** In small letters, as our own mapping has it. What is no UUID names no company. */
+export function companyIdOf(value: unknown): string | null {
+  const id = textOf(value)
+  return id !== null && uuid.test(id) ? id.toLowerCase() : null
 }
 
 /** A text that says something, or null. */

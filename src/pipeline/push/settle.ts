@@ -1,19 +1,13 @@
 import type { Transaction } from 'kysely'
-import {
-  applyOutcomes,
-  type NamedError,
-  outcomesFromErrors,
-  outcomesFromResultFile,
-  sameOutcome,
-  storeMappings,
-} from '../../db/ledger/settle-outcomes.ts'
+import { outcomesFromErrors, type Questions, type Unnamed } from '../../db/ledger/error-outcomes.ts'
+import { outcomesFromResultFile } from '../../db/ledger/file-outcomes.ts'
+import { applyOutcomes, sameOutcome, storeMappings } from '../../db/ledger/settle-outcomes.ts'
+import { holdFamily, rootOf } from '../../db/ledger/split-submission.ts'
 import { storableText } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { HttpError } from '../../exchange/errors.ts'
-import { monthNumber } from '../../exchange/month-names.ts'
-import type { RowError } from '../../exchange/row-error.ts'
 import { decodeTask, type Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { listPages } from '../pull/list-pages.ts'
@@ -21,6 +15,9 @@ import { callFailed } from './call-failed.ts'
 import { kindOf, searchKind } from './kinds.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from './learn-size.ts'
 import { moveSubmission } from './move-submission.ts'
+import { namedError } from './named-error.ts'
+import { loadReferenceIndex } from './reference-index.ts'
+import { isBareError, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
 import { unnamedRows } from './unnamed-rows.ts'
 
@@ -39,19 +36,26 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     await settleAs(deps, submission, (trx) => listPages(deps, trx, submission, task))
     return
   }
+  if (isBareError(deps.contract, task)) {
+    await settleBareError(deps, submission, task)
+    return
+  }
   if (kindOf(deps.contract, submission.kind).outcomes === 'error_rows') {
-    await settleAs(deps, submission, (trx) => fromErrors(deps.contract, trx, submission, task))
+    await settleAs(deps, submission, (trx) => fromErrors(deps, trx, submission, task, unnamedRows(deps.contract, task)))
     return
   }
   if (task.fileUrl === null) {
-    const { code, reason } = missingFile(deps.contract, task)
-    await settleAs(deps, submission, (trx) => sameOutcome(trx, submissionId, 'unknown', code, reason))
+    const unnamed = { outcome: 'unknown' as const, ...missingFile(deps.contract, task) }
+    await settleAs(deps, submission, (trx) => fromErrors(deps, trx, submission, task, unnamed))
     return
   }
   if (await staged(deps, submission, task.fileUrl)) {
     await settleAs(deps, submission, async (trx) => {
-      await outcomesFromResultFile(trx, submissionId)
-      if (submission.kind === 'company_mappings') await storeMappings(trx, submissionId)
+      const mapping = submission.kind === 'company_mappings'
+      await outcomesFromResultFile(trx, submissionId, { mapping })
+      // What an error row says beside the file counts as well: of the two, the rejection.
+      if (task.rowErrors.length > 0) await fromErrors(deps, trx, submission, task, { outcome: 'as_told' })
+      if (mapping) await storeMappings(trx, submissionId)
       await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
     })
   }
@@ -59,8 +63,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
 
 /** The service refused the request as a whole; its rows may be sent again by the next run. */
 export async function settleRefused(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
-  const code = storableText(error.errorCode ?? String(error.status))
-  const reason = storableText(error.serviceMessage ?? error.message)
+  const { code, reason } = refusalWords(error)
   await deps.db.transaction().execute(async (trx) => {
     const told = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
     const patch = { ...told, too_large: verdictOfRefusal(error) === 'too_large' }
@@ -68,10 +71,24 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
     if (moved === null) return
     await sameOutcome(trx, submission.submission_id, 'rejected', code, reason)
     await applyOutcomes(trx, submission.submission_id, false)
+    await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
     await learnSize(deps, trx, submission, verdictOfRefusal(error))
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
+}
+
+/** The status by which any HTTP server, or a proxy before the service, refuses a body for its size. */
+const contentTooLarge = 413
+
+/** Code and words of a request that was refused as a whole: the service's own, but for its size, which has a code here. Pure. */
+export function refusalWords(error: HttpError): { code: string; reason: string } {
+  const said = error.serviceMessage ?? error.message
+  if (error.status !== contentTooLarge) {
+    return { code: storableText(error.errorCode ?? String(error.status)), reason: storableText(said) }
+  }
+  const words = [error.errorCode, said].filter((part) => part !== null).join(': ')
+  return { code: 'request_too_large', reason: storableText(`the request as a whole is too large (413; ${words})`) }
 }
 
 /** The service no longer knows the task: nobody can say what became of its rows. The next run sends them again. */
@@ -82,6 +99,7 @@ export async function settleLost(deps: Deps, submission: Submission, error: Http
     if (moved === null) return
     await sameOutcome(trx, submission.submission_id, 'unknown', 'task_lost', 'the service no longer knows the task')
     await applyOutcomes(trx, submission.submission_id, false)
+    await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id }, 'submission_lost')
@@ -98,6 +116,7 @@ async function settleAs(
     if (moved === null) return
     await decide(trx)
     await applyOutcomes(trx, id, true)
+    await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
     await learnSize(deps, trx, submission, verdictOfTask(deps.contract, decodeTask(deps.contract, submission.task)))
   })
@@ -107,34 +126,30 @@ async function settleAs(
   )
 }
 
+/** Asks for looks at the other parts of a request that was split: they may have waited for this one to end. */
+async function wakeParts(deps: Deps, trx: Transaction<Schema>, submission: Submission): Promise<void> {
+  if (submission.root_id === null) return
+  await wakeFamily(deps, trx, submission, await holdFamily(trx, rootOf(submission)))
+}
+
 async function fromErrors(
-  contract: Contract,
+  deps: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
   task: Task,
+  unnamed: Unnamed,
 ): Promise<void> {
-  const errors = task.rowErrors.map(namedError)
-  const unmatched = await outcomesFromErrors(trx, submission.submission_id, errors, unnamedRows(contract, task))
-  if (unmatched.length === 0) return
-  await trx
-    .updateTable('submission')
-    .set({ unmatched: JSON.stringify(unmatched) })
-    .where('submission_id', '=', submission.submission_id)
-    .execute()
+  const errors = task.rowErrors.map((error) => namedError(deps.contract, error))
+  const byQuestion = errors.some((error) => error.question_id !== null)
+  const questions = byQuestion ? await questionsOf({ ...deps, db: trx }) : []
+  await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)
 }
 
-function namedError(error: RowError): NamedError {
-  return {
-    company_id: error.companyId,
-    partner_id: error.identifiedByValue,
-    data_point_id: error.dataPointId,
-    question_id: error.questionId,
-    period_type: error.periodType,
-    year: error.year,
-    month: error.month === null ? null : (monthNumber(error.month) ?? null),
-    code: error.reason,
-    reason: error.message ?? error.reason,
-  }
+async function questionsOf({ db }: Pick<Deps, 'db'>): Promise<Questions> {
+  const { dataPoints } = await loadReferenceIndex(db)
+  return [...dataPoints.values()].flatMap(({ id, questionId }) =>
+    questionId === null ? [] : [{ data_point_id: id, question_id: questionId }],
+  )
 }
 
 function missingFile({ taskStatuses }: Contract, task: Task): { code: string; reason: string } {

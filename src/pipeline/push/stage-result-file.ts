@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { from as copyFrom } from 'pg-copy-streams'
 import { withSession } from '../../db/database.ts'
+import { storableJson } from '../../db/storable.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
@@ -22,15 +23,14 @@ export async function stageResultFile(deps: Deps, submission: Submission, url: s
       await trx.deleteFrom('staged_outcome').where('submission_id', '=', submission.submission_id).execute()
       const copy = client.query(
         copyFrom(
-          `copy staged_outcome (submission_id, partner_id, accepted, company_id, code, reason) from stdin with (format csv)`,
+          `copy staged_outcome (submission_id, partner_id, accepted, company_id, code, reason, field_errors) from stdin with (format csv)`,
         ),
       )
       await pipeline(
         readResultFile(body, file.list(contract), deps.config.pull),
         async function* (elements: AsyncIterable<unknown>) {
           for await (const element of elements) {
-            const outcome = file.read(contract, element)
-            if (outcome !== null) yield csvLine(submission.submission_id, outcome)
+            yield csvLine(submission.submission_id, file.read(contract, element))
           }
         },
         copy,
@@ -40,7 +40,9 @@ export async function stageResultFile(deps: Deps, submission: Submission, url: s
 }
 
 function csvLine(submissionId: number, outcome: CompanyOutcome): string {
-  const cells = [outcome.partnerId, outcome.accepted, outcome.companyId, outcome.code, outcome.reason]
+  const { partnerId, accepted, companyId, code, reason, fieldErrors } = outcome
+  const errors = fieldErrors.length === 0 ? null : storableJson(fieldErrors)
+  const cells = [partnerId, accepted, companyId, code, reason, errors]
   return `${submissionId},${cells.map(csvCell).join(',')}\n`
 }
 

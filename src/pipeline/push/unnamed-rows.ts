@@ -1,4 +1,4 @@
-import type { Unnamed } from '../../db/ledger/settle-outcomes.ts'
+import type { Unnamed } from '../../db/ledger/error-outcomes.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { Task } from '../../exchange/task.ts'
 

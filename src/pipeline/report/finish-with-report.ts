@@ -30,7 +30,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     resumed: run.resumed,
     verdict,
     remarks,
-    notices: noticesOf(streams),
+    notices: noticesOf(streams, submissions),
     held,
     streams,
     submissions,

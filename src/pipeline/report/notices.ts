@@ -1,7 +1,7 @@
-import type { StreamReport } from '../../db/runs/report-rows.ts'
+import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 
 /** What is worth knowing of a run and is no reason to look, one sentence each. Pure. */
-export function noticesOf(streams: readonly StreamReport[]): string[] {
+export function noticesOf(streams: readonly StreamReport[], submissions: readonly SubmissionReport[] = []): string[] {
   const gone = streams.reduce((sum, stream) => sum + stream.gone, 0)
   const returned = streams.reduce((sum, stream) => sum + stream.returned, 0)
   const protectedBy = (protection: StreamReport['protection']) =>
@@ -28,5 +28,18 @@ export function noticesOf(streams: readonly StreamReport[]): string[] {
       `The partner's database does not show all open transactions: of ${byOverlap}, a row committed late is found if its cursor lies within partner.overlapMs before the watermark.`,
     )
   }
-  return notices
+  return [...notices, ...splitNotices(submissions)]
+}
+
+/** Which requests were split because nobody said which of their rows failed, and what was found. */
+function splitNotices(submissions: readonly SubmissionReport[]): string[] {
+  const families = Map.groupBy(
+    submissions.filter(({ root_id }) => root_id !== null),
+    ({ root_id }) => root_id,
+  )
+  return [...families].map(([root, parts]) => {
+    const found = parts.reduce((sum, { failed_alone }) => sum + failed_alone, 0)
+    const rows = `${found === 0 ? 'no row was' : found === 1 ? '1 row was' : `${found} rows were`} found that it fails over`
+    return `Submission ${root} was split into ${parts.length} requests, for its task ended in Error without naming a row; ${rows}.`
+  })
 }

@@ -1,6 +1,7 @@
 import type { RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { GuardPlan } from '../../db/tables/guard-plan.ts'
 import type { Verdict } from '../../db/tables/run.ts'
+import { unmatchedWords } from './unmatched-words.ts'
 
 export type RunReport = {
   run_id: number
@@ -67,7 +68,6 @@ export function judge(
     return { verdict: 'failed', remarks: wrong.map((sentence) => `The counts do not add up. ${sentence}.`) }
   }
   const total = (count: (s: StreamReport) => number) => streams.reduce((sum, stream) => sum + count(stream), 0)
-  const unmatched = submissions.reduce((sum, { unmatched: rows }) => sum + rows, 0)
   const counted: [number, string][] = [
     [total((s) => s.rejected), 'refused by the service'],
     [total((s) => s.invalid), 'invalid, and not sent'],
@@ -87,7 +87,7 @@ export function judge(
     )
   }
   remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${counts(rows, 'row')} ${what}.`))
-  if (unmatched > 0) remarks.push(`${counts(unmatched, 'error row')} of the service match nothing that was sent.`)
+  remarks.push(...unmatchedRemarks(submissions))
   for (const search of searches) {
     if (search.failed_pages > 0) {
       remarks.push(
@@ -103,6 +103,17 @@ export function judge(
       remarks.push(`Nothing was removed, for the search does not prove absence: ${search.withheld}.`)
   }
   return { verdict: remarks.length === 0 ? 'succeeded' : 'partial', remarks }
+}
+
+function unmatchedRemarks(submissions: readonly SubmissionReport[]): string[] {
+  const concerned = submissions.filter(({ unmatched }) => unmatched > 0)
+  const [first] = concerned
+  if (first === undefined) return []
+  const total = concerned.reduce((sum, { unmatched }) => sum + unmatched, 0)
+  const what =
+    total === 1 ? 'error row or entry of a result file matches' : 'error rows or entries of result files match'
+  const examples = first.unmatched_examples.map(unmatchedWords).join('; ')
+  return [`${total} ${what} nothing that was sent, such as in submission ${first.submission_id}: ${examples}.`]
 }
 
 /** What the guard stopped a run over, in one sentence. */

@@ -26,6 +26,11 @@ export const taskProfile = {
     0.1,
     'A task does nothing and ends in error, with a message and without rows.',
   ),
+  poisonRows: profile(
+    'poison-rows',
+    0.01,
+    'A task that holds a poisoned row, of which this is the share, ends in error without rows.',
+  ),
   partialWithoutRows: profile(
     'partial-without-rows',
     0.2,

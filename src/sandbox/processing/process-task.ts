@@ -1,3 +1,4 @@
+import { failOverPoison } from '../chaos/poison-rows.ts'
 import { discardFiles } from '../files/write-file.ts'
 import { type ReadRequest, readStoredRequest } from '../requests/read-bulk-request.ts'
 import type { Sandbox } from '../sandbox.ts'
@@ -21,6 +22,8 @@ export async function processTask(sandbox: Sandbox, task: StartedTask, signal: A
   const stored = rows[0]
   if (!stored) throw new TypeError(`the body of task ${task.id} is not in sandbox.task_body`)
   const request = readStoredRequest(sandbox.contract, { request: task.request, path: stored.path }, stored.body)
+  const poisoned = await failOverPoison(sandbox, task, request)
+  if (poisoned) return poisoned
   const work: Work = { sandbox, taskId: task.id, profileId: task.profileId, signal }
   switch (request.kind) {
     case 'companyMappings':

@@ -95,8 +95,6 @@ export async function openLedger(): Promise<Ledger> {
           maxRows: 100,
           requests: 1_000,
           sweep: true,
-          resendStreams: ['properties'],
-          resendBefore: new Date(0),
           ...options,
         }),
       ),

@@ -204,26 +204,3 @@ describe('submissions', () => {
     },
   )
 })
-
-describe('a property that was not matched', () => {
-  const mappings = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
-
-  it('is asked about again once the time has come', async () => {
-    await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
-    const [id = 0] = await ledger.plan(run, mappings)
-    await ledger.settleAll(id, 'rejected')
-    const next = await ledger.startRun()
-    const { outcome_at } = await ledger.row('properties', 'H-1')
-    const at = outcome_at?.getTime() ?? 0
-    expect(await ledger.plan(next, { ...mappings, resendBefore: new Date(at - 1) })).toEqual([])
-    expect(await ledger.plan(next, { ...mappings, resendBefore: new Date(at + 1) })).toHaveLength(1)
-  })
-
-  it('is asked about again alone: a refused answer stays where it is', async () => {
-    await ledger.landChecked('framework_answers', answers('H-1', 1))
-    const [id = 0] = await ledger.plan(run)
-    await ledger.settleAll(id, 'rejected')
-    const later = new Date(Date.now() + 1e9)
-    expect(await ledger.plan(await ledger.startRun(), { resendBefore: later })).toEqual([])
-  })
-})

@@ -41,7 +41,7 @@ async function outcome(partnerId: string, name: string, code: string, reason: st
 }
 
 const listed = async (state: ListedState, filter: RowFilter = {}) =>
-  await rowsInState(ledger.db, state, requires, filter, 100)
+  await rowsInState(ledger.db, state, requires, [], filter, 100)
 const ids = async (state: ListedState, filter: RowFilter = {}) =>
   (await listed(state, filter)).map(({ partner_id }) => partner_id).sort()
 

@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
-  applyOutcomes,
   type NamedError,
   outcomesFromErrors,
-  outcomesFromResultFile,
-  sameOutcome,
-  storeMappings,
+  type Questions,
   type Unnamed,
-} from '../../../src/db/ledger/settle-outcomes.ts'
+} from '../../../src/db/ledger/error-outcomes.ts'
+import { outcomesFromResultFile } from '../../../src/db/ledger/file-outcomes.ts'
+import { applyOutcomes, sameOutcome, storeMappings } from '../../../src/db/ledger/settle-outcomes.ts'
 import type { SourceRow } from '../../../src/db/tables/source-row.ts'
+import type { FieldError } from '../../../src/db/tables/submission.ts'
 import { type Landing, type Ledger, openLedger } from './ledger.ts'
 
 const company = '0b6c2f4e-0000-4000-8000-00000000000a'
@@ -44,19 +44,46 @@ const outcomeOf = async (stream: string, key: string) => {
   const { outcome, outcome_code, outcome_reason } = await ledger.row(stream, key)
   return [outcome, outcome_code, outcome_reason]
 }
+const unmatchedOf = async (id: number) => {
+  const { unmatched } = await ledger.db
+    .selectFrom('submission')
+    .select('unmatched')
+    .where('submission_id', '=', id)
+    .executeTakeFirstOrThrow()
+  return unmatched
+}
+const map = async (partnerId: string, companyId: string) => {
+  const { submission_id } = await ledger.db
+    .insertInto('submission')
+    .values({ run_id: run, kind: 'company_mappings', state: 'settled', row_count: 1 })
+    .returning('submission_id')
+    .executeTakeFirstOrThrow()
+  await ledger.db
+    .insertInto('mapping')
+    .values({ partner_id: partnerId, company_id: companyId, submission_id })
+    .execute()
+}
 const isAccepted = ({ accepted_hash, desired_hash }: SourceRow) => accepted_hash?.equals(desired_hash) ?? false
 
 describe('a result file', () => {
   const properties = ['H-1', 'H-2', 'H-3', 'H-4'].map((partner_id) => ({ partner_id, content: { name: partner_id } }))
-  type Staged = [partnerId: string, accepted: boolean | null, companyId?: string | null, code?: string, reason?: string]
+  type Staged = [
+    partnerId: string | null,
+    accepted: boolean | null,
+    companyId?: string | null,
+    code?: string | null,
+    reason?: string | null,
+    fieldErrors?: FieldError[],
+  ]
 
-  async function settle(id: number, staged: Staged[]): Promise<void> {
+  async function settle(id: number, staged: Staged[], mapping = true): Promise<void> {
     await ledger.inTransaction(async (trx) => {
-      for (const [partner_id, accepted, company_id = null, code = null, reason = null] of staged) {
-        const row = { submission_id: id, partner_id, accepted, company_id, code, reason }
+      for (const [partner_id, accepted, company_id = null, code = null, reason = null, errors] of staged) {
+        const field_errors = errors === undefined ? null : JSON.stringify(errors)
+        const row = { submission_id: id, partner_id, accepted, company_id, code, reason, field_errors }
         await trx.insertInto('staged_outcome').values(row).execute()
       }
-      await outcomesFromResultFile(trx, id)
+      await outcomesFromResultFile(trx, id, { mapping })
       await storeMappings(trx, id)
       await applyOutcomes(trx, id, true)
     })
@@ -90,11 +117,19 @@ describe('a result file', () => {
       ['H-2', true, company],
       ['H-2', null, null, 'Ambiguous'],
       ['H-3', true, company],
-      ['H-3', true, company],
+      ['H-3', true, company.toUpperCase()],
+      ['H-4', true, company],
+      ['H-4', true, otherCompany],
     ])
-    expect((await outcomeOf('properties', 'H-1'))[0]).toBe('rejected')
-    expect((await outcomeOf('properties', 'H-2'))[0]).toBe('unknown')
-    expect((await outcomeOf('properties', 'H-3'))[0]).toBe('confirmed')
+    const contradicts = 'the result file names this property more than once and contradicts itself'
+    expect(await outcomeOf('properties', 'H-1')).toEqual(['rejected', 'NotFound', contradicts])
+    expect(await outcomeOf('properties', 'H-2')).toEqual(['unknown', 'Ambiguous', contradicts])
+    expect(await outcomeOf('properties', 'H-3')).toEqual(['confirmed', null, null])
+    expect(await outcomeOf('properties', 'H-4')).toEqual([
+      'unknown',
+      'result_contradicts',
+      'the result file maps this property to 2 companies',
+    ])
     expect(await mappings()).toEqual([{ partner_id: 'H-3', company_id: company }])
   })
 
@@ -107,6 +142,8 @@ describe('a result file', () => {
       ['H-9', true, otherCompany],
     ])
     expect((await ledger.row('properties', 'H-9')).outcome).toBeNull()
+    const why = 'it names no property of the request'
+    expect(await unmatchedOf(id)).toEqual([{ partner_id: 'H-9', company_id: otherCompany, why }])
     expect(await mappings()).toEqual([{ partner_id: 'H-1', company_id: company }])
   })
 
@@ -121,9 +158,78 @@ describe('a result file', () => {
     const calculators = ['2024', '2025'].map((year) => ({ partner_id: 'H-1', row_key: year, content: { year } }))
     const kind = { kind: 'calculators', streams: ['calculator_inputs'], partitionBy: null }
     const id = await sent('calculator_inputs', calculators, kind)
-    await settle(id, [['H-1', false, null, 'Failed', 'x: Negative']])
+    await settle(id, [['H-1', false, null, 'Failed', 'x: Negative']], false)
     expect(await outcomeOf('calculator_inputs', '2024')).toEqual(['rejected', 'Failed', 'x: Negative'])
     expect(await outcomeOf('calculator_inputs', '2025')).toEqual(['rejected', 'Failed', 'x: Negative'])
+  })
+
+  describe('of calculators', () => {
+    const kind = { kind: 'calculators', streams: ['calculator_inputs'], partitionBy: null }
+    const inputs = (partner_id: string, row_key: string, ...fields: string[]) => ({
+      partner_id,
+      row_key,
+      content: { year: '2025', inputs: Object.fromEntries(fields.map((field) => [field, '1'])) },
+    })
+
+    it('keeps with each row the errors of its own fields, and says of the others why they were refused', async () => {
+      const rows = [inputs('H-1', 'one', 'AA', 'bb'), inputs('H-1', 'two', 'cc'), inputs('H-1', 'none', 'dd')]
+      const errors = [
+        { field: 'aa', reason: 'Negative' },
+        { field: 'cc', reason: 'Blank' },
+      ]
+      const id = await sent('calculator_inputs', rows, kind)
+      await settle(id, [['H-1', false, company, 'Failed', 'aa: Negative; cc: Blank', errors]], false)
+      expect(await outcomeOf('calculator_inputs', 'one')).toEqual(['rejected', 'Failed', 'aa: Negative'])
+      expect(await outcomeOf('calculator_inputs', 'two')).toEqual(['rejected', 'Failed', 'cc: Blank'])
+      expect((await outcomeOf('calculator_inputs', 'none'))[2]).toBe(
+        'refused with its property: aa: Negative; cc: Blank',
+      )
+    })
+
+    it.each<[string, string | null, string]>([
+      ['none', null, 'confirmed'],
+      ['one that nobody here knows', 'h-one', 'confirmed'],
+      ['another of ours, which was not sent', 'H-7', 'unknown'],
+    ])('finds a property by its company where the element names %s', async (_, named, expected) => {
+      await map('H-1', company)
+      await ledger.land('properties', [{ partner_id: 'H-7', content: { name: 'seven' } }])
+      const id = await sent('calculator_inputs', [inputs('H-1', 'one', 'aa')], kind)
+      await settle(id, [[named, true, company.toUpperCase()]], false)
+      expect((await outcomeOf('calculator_inputs', 'one'))[0]).toBe(expected)
+      expect((await unmatchedOf(id))?.length ?? 0).toBe(expected === 'confirmed' ? 0 : 1)
+    })
+
+    it('accepts nothing by a company that several properties of the request stand for, and rejects all of them', async () => {
+      await map('H-1', company)
+      await map('H-2', company)
+      const rows = [inputs('H-1', 'one', 'aa'), inputs('H-2', 'two', 'aa')]
+      const id = await sent('calculator_inputs', rows, kind)
+      await settle(id, [[null, true, company]], false)
+      for (const key of ['one', 'two']) {
+        expect(await outcomeOf('calculator_inputs', key)).toEqual(['unknown', null, expect.stringContaining('several')])
+      }
+      const again = await ledger.startRun()
+      const [second = 0] = await ledger.plan(again, kind)
+      await ledger.markSent(second)
+      await settle(second, [[null, false, company, 'Failed', 'No.']], false)
+      for (const key of ['one', 'two']) {
+        expect(await outcomeOf('calculator_inputs', key)).toEqual(['rejected', 'Failed', 'No.'])
+      }
+    })
+
+    it('keeps what names nobody, as it came', async () => {
+      const id = await sent('calculator_inputs', [inputs('H-1', 'one', 'aa')], kind)
+      await settle(
+        id,
+        [
+          [null, null, null, null, '{"odd":1}'],
+          ['H-1', true],
+        ],
+        false,
+      )
+      expect(await unmatchedOf(id)).toEqual([{ reason: '{"odd":1}', why: 'it names no property' }])
+      expect((await outcomeOf('calculator_inputs', 'one'))[0]).toBe('confirmed')
+    })
   })
 })
 
@@ -133,11 +239,15 @@ describe('error rows', () => {
     partner_id: null,
     data_point_id: null,
     question_id: null,
+    property_id: null,
+    standard_id: null,
+    field_type_id: null,
     period_type: null,
     year: null,
     month: null,
     code: 'OutOfRange',
     reason: 'Too much.',
+    why: null,
   }
   const inferred: Unnamed = { outcome: 'inferred' }
   const answer = (row_key: string, content: object, partner_id = 'H-1') => ({
@@ -159,19 +269,22 @@ describe('error rows', () => {
   }
   const keys = [...rows, omission].map(({ row_key }) => row_key)
 
-  async function rejectedBy(errors: Partial<NamedError>[], unnamed = inferred) {
+  async function rejectedBy(errors: Partial<NamedError>[], unnamed = inferred, questions: Questions = []) {
     await ledger.landChecked('omissions', [omission])
     const id = await sent('framework_answers', rows)
-    const unmatched = await ledger.inTransaction(async (trx) => {
-      const left = await outcomesFromErrors(
+    const left = await ledger.inTransaction(async (trx) => {
+      const count = await outcomesFromErrors(
         trx,
         id,
         errors.map((error) => ({ ...blank, ...error })),
         unnamed,
+        questions,
       )
       await applyOutcomes(trx, id, true)
-      return left
+      return count
     })
+    const unmatched = (await unmatchedOf(id)) ?? []
+    expect(unmatched).toHaveLength(left)
     const stored = await ledger.db.selectFrom('source_row').selectAll().orderBy('row_id').execute()
     const rejected = stored.filter(({ outcome }) => outcome === 'rejected').map(({ row_key }) => row_key)
     return { unmatched, rejected: keys.filter((key) => rejected.includes(key)), stored }
@@ -183,7 +296,22 @@ describe('error rows', () => {
     ['a data point', { partner_id: 'H-1', data_point_id: otherPoint }, ['other point']],
     ['a data point in other letters', { partner_id: 'H-1', data_point_id: otherPoint.toUpperCase() }, ['other point']],
     ['a question', { partner_id: 'H-1', question_id: dataPoint.toLowerCase() }, ['omission']],
-    ['a kind of period', { partner_id: 'H-1', period_type: 'Monthly' }, ['march']],
+    ['a kind of period', { partner_id: 'H-1', period_type: 'monthly' }, ['march']],
+    [
+      "a property that nobody here knows, and the property's company",
+      { partner_id: 'h2', company_id: company },
+      ['other hotel'],
+    ],
+    [
+      'a question, answers of which are known by their data points',
+      { partner_id: 'H-1', question_id: dataPoint, period_type: 'Yearly', year: 2024, month: 1 },
+      ['last year'],
+    ],
+    [
+      'a data point and its question',
+      { partner_id: 'H-1', data_point_id: otherPoint, question_id: otherPoint },
+      ['other point'],
+    ],
     ['a year', { partner_id: 'H-1', year: 2024 }, ['last year']],
     ['a month', { partner_id: 'H-1', month: 3 }, ['march']],
     [
@@ -192,7 +320,10 @@ describe('error rows', () => {
       ['january'],
     ],
   ])('reject what names %s', async (_, error, expected) => {
-    const { rejected, unmatched, stored } = await rejectedBy([error])
+    await map('H-2', company)
+    // Of the other point nobody knows the question.
+    const questions = _.includes('known by') ? [{ data_point_id: dataPoint, question_id: dataPoint }] : []
+    const { rejected, unmatched, stored } = await rejectedBy([error], inferred, questions)
     expect(rejected).toEqual(expected)
     expect(unmatched).toEqual([])
     for (const row of stored) {
@@ -228,16 +359,134 @@ describe('error rows', () => {
   })
 
   it('that match nothing are handed back as they came', async () => {
-    const strange = [
-      { partner_id: 'H-9' },
-      { company_id: otherCompany },
-      {},
-      { partner_id: 'H-1', data_point_id: 'no id at all' },
-      { partner_id: 'H-1', year: 999_999_999_999_999 },
+    const nothing = 'it matches no row of the request'
+    const strange: [Partial<NamedError>, string][] = [
+      [{ partner_id: 'H-9' }, nothing],
+      [{ company_id: otherCompany }, nothing],
+      [{}, 'it names no company'],
+      [{ partner_id: 'H-1', data_point_id: 'no id at all' }, nothing],
+      [{ partner_id: 'H-1', year: 999_999_999_999_999 }, nothing],
+      [{ partner_id: 'H-1', question_id: otherPoint, data_point_id: dataPoint }, nothing],
+      [{ partner_id: 'H-1', property_id: otherPoint, why: 'so it is' }, 'so it is'],
+      [
+        { partner_id: 'H-2', company_id: otherCompany },
+        `it names H-2 and company ${otherCompany}, but H-2 is company ${company}`,
+      ],
     ]
-    const { rejected, unmatched } = await rejectedBy([{ partner_id: 'H-2' }, ...strange])
+    await map('H-2', company)
+    const questions = [{ data_point_id: dataPoint, question_id: company }]
+    const { rejected, unmatched } = await rejectedBy(
+      [{ partner_id: 'H-2' }, ...strange.map(([error]) => error)],
+      inferred,
+      questions,
+    )
     expect(rejected).toEqual(['other hotel'])
-    expect(unmatched).toEqual(strange.map((error) => ({ ...blank, ...error })))
+    const words = { code: blank.code, reason: blank.reason }
+    expect(unmatched).toEqual(strange.map(([error, why]) => ({ ...words, ...error, why })))
+  })
+
+  it('name every property that a company stands for', async () => {
+    await map('H-1', company)
+    await map('H-2', company)
+    expect((await rejectedBy([{ company_id: company, year: 2025, month: 1 }])).rejected).toEqual([
+      'january',
+      'other point',
+      'other hotel',
+      'omission',
+    ])
+  })
+
+  it.each<[string, string, object, Partial<NamedError>]>([
+    ['custom_property_values', 'property_id', { value: 'x' }, { property_id: otherPoint.toUpperCase() }],
+    ['standard_holders', 'standard_id', {}, { standard_id: otherPoint.toUpperCase() }],
+  ])('of %s are told apart by their %s', async (stream, column, more, error) => {
+    const of = (id: string) => ({ partner_id: 'H-1', row_key: id, content: { [column]: id, ...more } })
+    const id = await sent(stream, [of(dataPoint), of(otherPoint)], {
+      kind: stream,
+      streams: [stream],
+      partitionBy: null,
+    })
+    await ledger.inTransaction(async (trx) => {
+      expect(await outcomesFromErrors(trx, id, [{ ...blank, partner_id: 'H-1', ...error }], inferred)).toBe(0)
+      await applyOutcomes(trx, id, true)
+    })
+    expect((await outcomeOf(stream, otherPoint))[0]).toBe('rejected')
+    expect((await outcomeOf(stream, dataPoint))[0]).toBe('inferred')
+  })
+
+  it('of calculators are told apart by field type and period, a year as a whole among them', async () => {
+    const of = (row_key: string, period: object, field: string) => ({
+      partner_id: 'H-1',
+      row_key,
+      content: { ...period, inputs: { [field]: '1' } },
+    })
+    const rows = [
+      of('year', { year: '2025' }, 'F1'),
+      of('month', { year: '2025', month: '1' }, 'F1'),
+      of('other', { year: '2025', month: '2' }, 'f2'),
+    ]
+    const kind = { kind: 'calculators', streams: ['calculator_inputs'], partitionBy: null }
+    const id = await sent('calculator_inputs', rows, kind)
+    const named = [
+      { period_type: 'Yearly', year: 2025, month: 1 },
+      { field_type_id: 'F2', year: 2025 },
+    ]
+    await ledger.inTransaction(async (trx) => {
+      const errors = named.map((error) => ({ ...blank, partner_id: 'H-1', ...error }))
+      expect(await outcomesFromErrors(trx, id, errors, inferred)).toBe(0)
+      await applyOutcomes(trx, id, true)
+    })
+    const outcomes = await Promise.all(rows.map(({ row_key }) => outcomeOf('calculator_inputs', row_key)))
+    expect(outcomes.map(([name]) => name)).toEqual(['rejected', 'inferred', 'rejected'])
+  })
+
+  it('beside a result file reject, and leave the others as the file has them', async () => {
+    const { stored } = await (async () => {
+      const id = await sent('framework_answers', rows)
+      await sameOutcome(ledger.db as never, id, 'unknown', 'told', 'By the file.')
+      await ledger.inTransaction(async (trx) => {
+        await outcomesFromErrors(
+          trx,
+          id,
+          [
+            { ...blank, partner_id: 'H-2' },
+            { ...blank, partner_id: 'H-9' },
+          ],
+          {
+            outcome: 'as_told',
+          },
+        )
+        await applyOutcomes(trx, id, true)
+      })
+      return { stored: await ledger.db.selectFrom('source_row').selectAll().execute() }
+    })()
+    for (const { row_key, outcome_code } of stored) {
+      expect(outcome_code).toBe(row_key === 'other hotel' ? 'OutOfRange' : 'told')
+    }
+  })
+
+  it('of which there are 20,000 for 20,000 rows are matched without comparing each with each', async () => {
+    const many = Array.from({ length: 20_000 }, (_, at) =>
+      answer(`row ${at}`, { data_point_id: `p${at % 50}`, year: `${2000 + (at % 7)}` }, `H-${at % 1000}`),
+    )
+    const id = await sent('framework_answers', many, { ...answersKind, maxRows: 100_000 })
+    const errors = many.map(({ partner_id, content }) => ({
+      ...blank,
+      partner_id,
+      data_point_id: content.data_point_id,
+      year: Number(content.year),
+      reason: 'x'.repeat(200),
+    }))
+    const started = performance.now()
+    await ledger.inTransaction(async (trx) => {
+      expect(await outcomesFromErrors(trx, id, errors, inferred)).toBe(0)
+      await applyOutcomes(trx, id, true)
+    })
+    const seconds = (performance.now() - started) / 1000
+    expect(seconds).toBeLessThan(60)
+    const { rows: counted } = await sql<{ count: number }>`
+      select count(*) from source_row where outcome = 'rejected'`.execute(ledger.db)
+    expect(counted[0]?.count).toBe(20_000)
   })
 
   it('on one row are told together', async () => {

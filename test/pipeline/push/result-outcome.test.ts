@@ -11,6 +11,7 @@ describe("a mapping's element", () => {
       companyId: ids.company,
       code: null,
       reason: null,
+      fieldErrors: [],
     })
   })
 
@@ -21,6 +22,7 @@ describe("a mapping's element", () => {
       companyId: null,
       code: 'NotFound',
       reason: 'No company.',
+      fieldErrors: [],
     })
   })
 
@@ -34,12 +36,22 @@ describe("a mapping's element", () => {
     expect(mappingOutcome(contract, element)).toMatchObject({ partnerId: 'H-1', accepted: null, companyId: null, code })
   })
 
-  it.each([[null], ['H-1'], [[]], [{ status: 'Mapped', companyId: ids.company }], [{ id: '', status: 'Mapped' }]])(
-    'names no company: %j',
+  it.each([[null], ['H-1'], [[]], [{ status: 'Mapped', companyId: 'none' }], [{ id: '', status: 'Mapped' }]])(
+    'names nobody, and is kept as it came: %j',
     (element) => {
-      expect(mappingOutcome(contract, element)).toBeNull()
+      const nobody = { partnerId: null, companyId: null, accepted: null, code: null }
+      expect(mappingOutcome(contract, element)).toMatchObject({ ...nobody, reason: JSON.stringify(element) })
     },
   )
+
+  it('names its company where it names no property, in small letters', () => {
+    const element = { status: 'Mapped', companyId: ids.company.toUpperCase() }
+    expect(mappingOutcome(contract, element)).toMatchObject({ partnerId: null, accepted: true, companyId: ids.company })
+  })
+
+  it('that names nobody is kept only as far as a person looks', () => {
+    expect(mappingOutcome(contract, { odd: 'x'.repeat(10_000) }).reason).toHaveLength(500)
+  })
 })
 
 describe("a calculator upsert's element", () => {
@@ -50,6 +62,7 @@ describe("a calculator upsert's element", () => {
       companyId: ids.company,
       code: null,
       reason: null,
+      fieldErrors: [],
     })
   })
 
@@ -77,7 +90,27 @@ describe("a calculator upsert's element", () => {
     expect(calculatorOutcome(contract, { identifier: 'H-1' })).toMatchObject({ accepted: null, code: null })
   })
 
-  it('names no company without an identifier', () => {
-    expect(calculatorOutcome(contract, { companyId: ids.company, status: 'Success' })).toBeNull()
+  it('is named by its company where it has no identifier', () => {
+    expect(calculatorOutcome(contract, { companyId: ids.company, status: 'Success' })).toMatchObject({
+      partnerId: null,
+      accepted: true,
+      companyId: ids.company,
+    })
+  })
+
+  it('lists the errors of its fields one by one', () => {
+    const errors = [{ fieldTypeId: ids.field, reason: 'Negative' }, { reason: 'No period' }, { fieldTypeId: ids.field }]
+    expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Failed', errors }).fieldErrors).toEqual([
+      { field: ids.field, reason: 'Negative' },
+      { field: null, reason: 'No period' },
+      { field: ids.field, reason: 'no reason given' },
+    ])
+  })
+
+  it('names nobody without an identifier or a company', () => {
+    expect(calculatorOutcome(contract, { companyId: 'none', status: 'Success' })).toMatchObject({
+      partnerId: null,
+      accepted: null,
+    })
   })
 })

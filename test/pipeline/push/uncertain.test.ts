@@ -19,12 +19,12 @@ afterAll(() => ferry.close())
 
 const property = { partner_id: 'H-1', content: { name: 'Zur Brücke' } }
 
-const mappingTask = (correlationId: string, status: string) => ({
+const mappingTask = (correlationId: string, status: string, createdAt = ferry.clock.at) => ({
   correlationId,
   status,
   taskKind: 'CompanyMappingRequest',
   requestType: null,
-  createdAt: ferry.clock.at.toISOString(),
+  createdAt: createdAt.toISOString(),
 })
 
 describe('a POST whose answer was lost', () => {
@@ -98,7 +98,9 @@ describe('a POST whose answer was lost', () => {
   })
 
   it('finds its way in a task list of any length, whatever its ids hold', async () => {
-    const tasks = Array.from({ length: 70_000 }, (_, at) => mappingTask(`task-${at}`, 'Success'))
+    const tasks = Array.from({ length: 70_000 }, (_, at) =>
+      mappingTask(`task-${at}`, 'Success', new Date(ferry.clock.at.getTime() - at * 1000)),
+    )
     await using server = await service({
       [post]: [reset, json({ correlationId: second })],
       [list]: [json([...tasks, mappingTask('a\u0000b', 'Success')])],
@@ -109,6 +111,98 @@ describe('a POST whose answer was lost', () => {
     const id = await ferry.planned(deps, 'properties', [property])
     await lookAtSubmission(deps, id)
     ferry.clock.pass(3_600_000)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+  })
+
+  const later = (count: number, prefix: string) =>
+    Array.from({ length: count }, (_, at) =>
+      mappingTask(`${prefix}-${at}`, 'Success', new Date(ferry.clock.at.getTime() + 1000)),
+    )
+
+  it('is not sent again while a task runs that was listed once and is listed no longer', async () => {
+    const running = json(mappingTask(foreign, 'InProgress'))
+    const ended = json(mappingTask(foreign, 'Success'))
+    await using server = await service({
+      [post]: [reset, json({ correlationId: second })],
+      // The first reading shows what may be ours; by the next ones a sibling has filled the list.
+      [list]: [
+        json([mappingTask(foreign, 'InProgress')]),
+        json([mappingTask(foreign, 'InProgress'), ...later(30, 'a')]),
+        json(later(30, 'a')),
+      ],
+      [`${list}/${foreign}`]: [running, ended],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    for (const asked of [0, 0, 1]) {
+      await lookAtSubmission(deps, id)
+      expect((await ferry.submission(id)).state).toBe('uncertain')
+      expect(server.count(`${list}/${foreign}`)).toBe(asked)
+    }
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'planned', listed: null, correlation_id: null })
+    expect(server.count(post)).toBe(1)
+  })
+
+  it('is sent again where a task that was listed once is unknown to the service by now', async () => {
+    await using server = await service({
+      [post]: [reset],
+      [list]: [json([mappingTask(foreign, 'InProgress')]), json([])],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('uncertain')
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+  })
+
+  it('stays uncertain, and says why, where the list does not reach back to it; the run stops, and after hours it is sent', async () => {
+    await using server = await service({ [post]: [reset], [list]: [json(later(100, 'x'))] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({
+      state: 'uncertain',
+      error_code: 'task_list_too_short',
+      error_message: expect.stringContaining('nightferry adopt'),
+    })
+    ferry.clock.pass(900_000)
+    await expect(lookAtSubmission(deps, id)).rejects.toMatchObject({ code: 'task_list_too_short' })
+    expect(server.count(post)).toBe(1)
+    // The next run takes it over, as one does that was begun too soon.
+    await ferry.ledger.db.updateTable('submission').set({ failing_since: null }).execute()
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('uncertain')
+    ferry.clock.pass(21_600_000)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+  })
+
+  it('knows by a task of its own from before that the list reaches back, whatever its clock says', async () => {
+    await using server = await service({
+      [post]: [json({ correlationId: ours }), reset],
+      [list]: [json([...later(50, 'x'), mappingTask(ours, 'Success', new Date('2026-11-22T00:00:00Z'))])],
+    })
+    await using deps = ferry.deps(server.url)
+    await lookAtSubmission(deps, await ferry.planned(deps, 'properties', [property]))
+    ferry.clock.pass(1_000)
+    await ferry.ledger.landChecked('properties', [{ ...property, partner_id: 'H-2' }])
+    await ferry.wave(deps)
+    const { submission_id: id } = await ferry.ledger.db
+      .selectFrom('submission')
+      .select('submission_id')
+      .where('state', '=', 'planned')
+      .executeTakeFirstOrThrow()
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(30_000)
     await lookAtSubmission(deps, id)
     expect((await ferry.submission(id)).state).toBe('planned')
   })
@@ -235,6 +329,22 @@ describe('a POST that did not get through', () => {
     expect((await ferry.submission(id)).state).toBe('planned')
     await lookAtSubmission(deps, id)
     expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', correlation_id: ours })
+  })
+
+  it('is refused at 413 under a code of ours, with the words that the service has for it', async () => {
+    const tooLarge = json({ errorCode: 'payload_limit', message: 'Too much.' }, 413)
+    await using server = await service({ [post]: [tooLarge] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'refused', error_code: 'request_too_large' })
+    expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({
+      outcome: 'rejected',
+      outcome_code: 'request_too_large',
+      outcome_reason: 'the request as a whole is too large (413; payload_limit: Too much.)',
+      refused_hash: null,
+    })
+    await ferry.planned(deps, 'properties', [property])
   })
 
   it('is refused at 403: its rows are rejected, and sent again by the next run, not in this one', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { StreamReport } from '../../../src/db/runs/report-rows.ts'
+import type { StreamReport, SubmissionReport } from '../../../src/db/runs/report-rows.ts'
 import { noticesOf } from '../../../src/pipeline/report/notices.ts'
 
 const stream = (change: Partial<StreamReport>) =>
@@ -17,4 +17,15 @@ test.each<[Partial<StreamReport>, RegExp]>([
 ])('says of %j what it means', (change, notice) => {
   const streams = [stream(change), stream({ ...change, gone: 0, returned: 0 }), stream({ stream: 'omissions' })]
   expect(noticesOf(streams)).toEqual([expect.stringMatching(notice)])
+})
+
+test('says which requests were split, into how many, and what was found', () => {
+  const part = (root_id: number | null, failed_alone = 0) => ({ root_id, failed_alone }) as SubmissionReport
+  expect(noticesOf([], [part(null), part(3), part(3, 1), part(3), part(9), part(9), part(12, 1), part(12, 1)])).toEqual(
+    [
+      'Submission 3 was split into 3 requests, for its task ended in Error without naming a row; 1 row was found that it fails over.',
+      'Submission 9 was split into 2 requests, for its task ended in Error without naming a row; no row was found that it fails over.',
+      'Submission 12 was split into 2 requests, for its task ended in Error without naming a row; 2 rows were found that it fails over.',
+    ],
+  )
 })

@@ -120,9 +120,13 @@ describe('the verdict', () => {
   })
 
   it('is partial when the service complains of rows that were not sent', () => {
-    expect(judge([well], [{ ...submission, unmatched: 2 }, submission], [search])).toEqual({
+    const said = { partner_id: 'H-9', year: 2025, code: 'OutOfRange', reason: 'Too much.', why: 'it is so' }
+    const unmatched = { ...submission, submission_id: 7, unmatched: 2, unmatched_examples: [said, { why: 'empty' }] }
+    expect(judge([well], [unmatched, submission], [search])).toEqual({
       verdict: 'partial',
-      remarks: ['2 error rows of the service match nothing that was sent.'],
+      remarks: [
+        '2 error rows or entries of result files match nothing that was sent, such as in submission 7: partner_id H-9, year 2025, OutOfRange: Too much. (it is so); nothing at all (empty).',
+      ],
     })
   })
 })

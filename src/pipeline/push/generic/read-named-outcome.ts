@@ -1,21 +1,23 @@
 import type { ResultFileNames } from '../../../exchange/generic-kinds.ts'
-import { type CompanyOutcome, partnerIdOf, textOf } from '../result-outcome.ts'
+import { type CompanyOutcome, companyIdOf, nobody, partnerIdOf, textOf } from '../result-outcome.ts'
 
-/** Reads one element of a result file by the names that the contract gives; null for what names no company. Pure. */
-export function namedOutcome(names: ResultFileNames, element: unknown): CompanyOutcome | null {
-  if (typeof element !== 'object' || element === null) return null
+/** Reads one element of a result file by the names that the contract gives; what names nobody is kept as it came. Pure. */
+export function namedOutcome(names: ResultFileNames, element: unknown): CompanyOutcome {
+  if (typeof element !== 'object' || element === null) return nobody(element)
   const fields = new Map(Object.entries(element))
   const read = (name: string | null) => (name === null ? undefined : fields.get(name))
   const partnerId = partnerIdOf(read(names.id))
-  if (partnerId === null) return null
+  const companyId = companyIdOf(read(names.companyId))
+  if (partnerId === null && companyId === null) return nobody(element)
   const status: unknown = read(names.status)
   const accepted = isAccepted(names, status)
   return {
     partnerId,
     accepted,
-    companyId: textOf(read(names.companyId)),
+    companyId,
     code: accepted === true ? null : shown(status),
     reason: shown(read(names.reason)),
+    fieldErrors: [],
   }
 }
 

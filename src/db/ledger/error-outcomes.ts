@@ -1,0 +1,216 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+
+/**
+ * What is said of rows that no error names: accepted as far as can be inferred, unknown with a reason, or what a result
+ * file has said of them already.
+ */
+export type Unnamed =
+  | { outcome: 'inferred' }
+  | { outcome: 'unknown'; code: string; reason: string }
+  | { outcome: 'as_told' }
+
+/** An error row of a task, in the terms of the ledger. What it does not name is null. */
+export type NamedError = {
+  company_id: string | null
+  partner_id: string | null
+  data_point_id: string | null
+  question_id: string | null
+  /** A custom property's id. */
+  property_id: string | null
+  standard_id: string | null
+  field_type_id: string | null
+  period_type: string | null
+  year: number | null
+  /** 1 to 12. */
+  month: number | null
+  code: string | null
+  reason: string | null
+  /** Why the error cannot be held against any row; null: it can. */
+  why: string | null
+}
+
+/** The question that each data point answers: an error may name an answer by its question only. */
+export type Questions = readonly { data_point_id: string; question_id: string }[]
+
+/** An error that matches no row may mean any of them, so none of those that are left can be taken for accepted. */
+const unmatchedErrors: Unnamed = {
+  outcome: 'unknown',
+  code: 'unmatched_errors',
+  reason: 'the task names errors that match no row of the request, so this row may be meant',
+}
+
+/** Errors that are handed over at once: what is held in memory twice, as objects and as text. */
+const batch = 5_000
+
+/**
+ * Outcomes from the rows that the task's error names. An error matches every row that it does not tell apart: by the
+ * partner's id, or by the company where it has none that is known here; then by data point, question, custom property,
+ * standard, field type and period as far as it names them. An error whose two ids belong to different companies matches
+ * nothing. Errors that match no row are kept with the submission, each with the reason.
+ *
+ * @returns how many errors match none of the submission's rows.
+ */
+export async function outcomesFromErrors(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  errors: readonly NamedError[],
+  unnamed: Unnamed,
+  questions: Questions = [],
+): Promise<number> {
+  await stageErrors(trx, errors)
+  await readSentRows(trx, submissionId, questions)
+  await matchErrors(trx)
+  const unmatched = await keepUnmatched(trx, submissionId)
+  await nameRows(trx, submissionId, unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors)
+  await sql`drop table named_error, sent_row, matched_error`.execute(trx)
+  return unmatched
+}
+
+async function stageErrors(trx: Transaction<Schema>, errors: readonly NamedError[]): Promise<void> {
+  await sql`
+    create temp table named_error (
+      ordinal bigint generated always as identity,
+      company_id text, partner_id text, data_point_id text, question_id text, property_id text, standard_id text,
+      field_type_id text, period_type text, year bigint, month integer, code text, reason text, why text,
+      number bigint
+    ) on commit drop`.execute(trx)
+  for (let start = 0; start < errors.length; start += batch) {
+    await sql`
+      insert into named_error (company_id, partner_id, data_point_id, question_id, property_id, standard_id,
+                               field_type_id, period_type, year, month, code, reason, why)
+      select * from jsonb_to_recordset(${JSON.stringify(errors.slice(start, start + batch))}::jsonb) as _(
+        company_id text, partner_id text, data_point_id text, question_id text, property_id text, standard_id text,
+        field_type_id text, period_type text, year bigint, month integer, code text, reason text, why text)`.execute(
+      trx,
+    )
+  }
+  await sql`analyze named_error`.execute(trx)
+  await sql`
+    update named_error set why = 'it names ' || named_error.partner_id || ' and company ' || named_error.company_id
+                                 || ', but ' || named_error.partner_id || ' is company ' || mapping.company_id
+    from mapping
+    where named_error.why is null and mapping.partner_id = named_error.partner_id
+      and mapping.company_id::text <> lower(named_error.company_id)`.execute(trx)
+  // Errors that name the same share a number, so that a service which repeats itself costs no more than one that does not.
+  await sql`
+    update named_error set number = numbered.number
+    from (select ordinal, dense_rank() over (order by company_id, partner_id, data_point_id, question_id, property_id,
+                                             standard_id, field_type_id, period_type, year, month) as number
+          from named_error where why is null) numbered
+    where numbered.ordinal = named_error.ordinal`.execute(trx)
+}
+
+/** The rows of the request with everything that an error can name them by, ids in small letters. */
+async function readSentRows(trx: Transaction<Schema>, submissionId: number, questions: Questions): Promise<void> {
+  await sql`
+    create temp table sent_row on commit drop as
+    with point as (
+      select distinct on (data_point_id) lower(data_point_id) as data_point_id, lower(question_id) as question_id
+      from jsonb_to_recordset(${JSON.stringify(questions)}::jsonb) as _(data_point_id text, question_id text)
+      order by data_point_id
+    ),
+    sent as (
+      select row_id, partner_id, content,
+             coalesce(content ->> 'period_type', case when content ? 'year' then
+               case when content ->> 'month' is null then 'Yearly' else 'Monthly' end end) as period_type
+      from submission_row join source_row using (row_id)
+      where submission_id = ${submissionId}
+    )
+    select row_id, sent.partner_id, mapping.company_id::text as company_id,
+           lower(coalesce(content ->> 'data_point_id', content ->> 'property_id', content ->> 'standard_id')) as thing,
+           coalesce(lower(content ->> 'question_id'), point.question_id) as question,
+           content ->> 'question_id' is not null as omission,
+           content -> 'inputs' as inputs, lower(period_type) as period_type, content ->> 'year' as year,
+           coalesce(content ->> 'month', case when period_type = 'Yearly' then '1' end) as month
+    from sent
+    left join mapping using (partner_id)
+    left join point on point.data_point_id = lower(content ->> 'data_point_id')`.execute(trx)
+  await sql`create index on sent_row (partner_id, thing)`.execute(trx)
+  await sql`create index on sent_row (company_id, thing)`.execute(trx)
+  await sql`analyze sent_row`.execute(trx)
+}
+
+async function matchErrors(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table matched_error on commit drop as
+    with told as (
+      select number, company_id, partner_id, lower(coalesce(data_point_id, property_id, standard_id)) as thing,
+             lower(question_id) as question, lower(field_type_id) as field, lower(period_type) as period_type, year, month,
+             min(code) as code, array_agg(distinct reason) as reasons
+      from named_error
+      where number is not null
+      group by number, company_id, partner_id, 4, 5, 6, 7, year, month
+    ),
+    -- By the company only where the partner's id is missing, or one that nobody here knows.
+    placed as (
+      select told.*, false as by_company from told where partner_id is not null
+      union all
+      select told.*, true from told
+      where company_id is not null and (partner_id is null or not exists (
+        select from source_row known where known.partner_id = told.partner_id))
+    ),
+    joined as (
+      select placed.*, sent.row_id, sent.question as row_question, sent.omission, sent.inputs,
+             sent.period_type as row_period_type, sent.year as row_year, sent.month as row_month
+      from placed join sent_row sent on not by_company and sent.partner_id = placed.partner_id and sent.thing = placed.thing
+      union all
+      select placed.*, sent.row_id, sent.question, sent.omission, sent.inputs, sent.period_type, sent.year, sent.month
+      from placed join sent_row sent on not by_company and sent.partner_id = placed.partner_id and placed.thing is null
+      union all
+      select placed.*, sent.row_id, sent.question, sent.omission, sent.inputs, sent.period_type, sent.year, sent.month
+      from placed join sent_row sent on by_company and sent.company_id = lower(placed.company_id)
+        and (placed.thing is null or sent.thing = placed.thing)
+    )
+    select number, row_id, code,
+           array_to_string(reasons[1:10], '; ')
+             || case when cardinality(reasons) > 10 then '; and ' || cardinality(reasons) - 10 || ' more' else '' end as reason
+    from joined
+    -- An answer whose question nobody here knows is told apart by its data point alone.
+    where (question is null or row_question = question or (thing is not null and row_question is null and not omission))
+      and (field is null or exists (
+        select from jsonb_object_keys(case jsonb_typeof(inputs) when 'object' then inputs else '{}' end) key
+        where lower(key) = field))
+      and (period_type is null or row_period_type = period_type)
+      and (year is null or row_year = year::text)
+      and (month is null or row_month = month::text)`.execute(trx)
+  await sql`analyze matched_error`.execute(trx)
+}
+
+async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Promise<number> {
+  const { rows } = await sql<{ unmatched: number }>`
+    with left_over as (
+      select jsonb_agg(jsonb_strip_nulls(to_jsonb(named_error) - 'ordinal' - 'number' || jsonb_build_object('why',
+               coalesce(why, case when partner_id is null and company_id is null then 'it names no company'
+                                  else 'it matches no row of the request' end))) order by ordinal) as errors
+      from named_error
+      where number is null or not exists (select from matched_error where matched_error.number = named_error.number)
+    ),
+    kept as (
+      update submission set unmatched = coalesce(unmatched, '[]') || errors from left_over
+      where submission_id = ${submissionId} and errors is not null
+    )
+    select coalesce(jsonb_array_length(errors), 0) as unmatched from left_over`.execute(trx)
+  return rows[0]?.unmatched ?? 0
+}
+
+async function nameRows(trx: Transaction<Schema>, submissionId: number, rest: Unnamed): Promise<void> {
+  const { code, reason } = rest.outcome === 'unknown' ? rest : { code: null, reason: null }
+  const asTold = rest.outcome === 'as_told'
+  await sql`
+    with named as (
+      select row_id, min(code) as code, string_agg(distinct reason, '; ') as reason from matched_error group by row_id
+    )
+    update submission_row
+    set outcome = case when named.row_id is not null then 'rejected'
+                       when ${asTold} then submission_row.outcome else ${asTold ? null : rest.outcome}::text end,
+        code = case when named.row_id is not null then named.code
+                    when ${asTold} then submission_row.code else ${code}::text end,
+        reason = case when named.row_id is not null then named.reason
+                      when ${asTold} then submission_row.reason else ${reason}::text end
+    from submission_row sent
+    left join named on named.row_id = sent.row_id
+    where submission_row.submission_id = ${submissionId}
+      and sent.submission_id = ${submissionId}
+      and sent.row_id = submission_row.row_id`.execute(trx)
+}

@@ -1,0 +1,130 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+
+export type FileOptions = {
+  /**
+   * Whether the file's elements say which company a property is: then one that is named with two companies is unknown,
+   * and an element counts for the company it names only where it names no property at all.
+   */
+  mapping: boolean
+}
+
+/**
+ * Outcomes from the staged result file: what it names is confirmed or rejected, what it does not name is unknown.
+ *
+ * An element is matched by the partner's id; where it has none, or one that nobody here knows, by the company that the
+ * mapping of a row's property names. A company that several properties of the request stand for is never accepted that
+ * way, because nobody says which of them is meant. Where elements contradict each other the rejection counts, and the
+ * reason says so. Elements that match no row are kept with the submission.
+ *
+ * @returns how many elements match no row.
+ */
+export async function outcomesFromResultFile(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  { mapping }: FileOptions,
+): Promise<number> {
+  await sql`
+    create temp table sent_property on commit drop as
+    select partner_id, mapping.company_id::text as company_id, count(*) over (partition by mapping.company_id) as sharers
+    from (select distinct partner_id from submission_row join source_row using (row_id)
+          where submission_id = ${submissionId}) sent
+    left join mapping using (partner_id)`.execute(trx)
+  await sql`create index on sent_property (partner_id)`.execute(trx)
+  await sql`create index on sent_property (company_id)`.execute(trx)
+  await sql`analyze sent_property`.execute(trx)
+  await sql`
+    create temp table element on commit drop as
+    with staged as (
+      select row_number() over () as ordinal, staged_outcome.* from staged_outcome where submission_id = ${submissionId}
+    )
+    select staged.ordinal, staged.partner_id as named_id, staged.company_id, staged.code, staged.field_errors,
+           coalesce(direct.partner_id, shared.partner_id) as partner_id,
+           case when direct.partner_id is null and shared.sharers > 1 and accepted then null else accepted end as accepted,
+           case when direct.partner_id is null and shared.sharers > 1 and accepted
+                then concat_ws('; ', reason, 'the result file names company ' || shared.company_id
+                     || ', and several properties of the request stand for it')
+                else reason end as reason
+    from staged
+    left join sent_property direct on direct.partner_id = staged.partner_id
+    left join sent_property shared
+      on direct.partner_id is null and shared.company_id = lower(staged.company_id)
+      and (staged.partner_id is null or (not ${mapping} and not exists (
+        select from source_row known where known.partner_id = staged.partner_id)))`.execute(trx)
+  await sql`create index on element (partner_id)`.execute(trx)
+  await sql`analyze element`.execute(trx)
+  await nameRows(trx, submissionId, mapping)
+  const unmatched = await keepUnmatched(trx, submissionId)
+  await sql`drop table sent_property, element`.execute(trx)
+  return unmatched
+}
+
+async function nameRows(trx: Transaction<Schema>, submissionId: number, mapping: boolean): Promise<void> {
+  await sql`
+    with verdict as (
+      select partner_id,
+             case when bool_or(not accepted) then false
+                  when bool_or(accepted is null) or (${mapping} and count(distinct lower(company_id)) filter (where accepted) > 1) then null
+                  else true end as accepted,
+             bool_or(accepted) as any_accepted, bool_or(not accepted) as any_rejected,
+             bool_or(accepted is null) as any_undecided,
+             count(distinct lower(company_id)) filter (where accepted) as companies
+      from element
+      where partner_id is not null
+      group by partner_id
+    ),
+    named as (
+      select partner_id, verdict.accepted, verdict.companies,
+             verdict.any_accepted::int + verdict.any_rejected::int + verdict.any_undecided::int > 1 as contradicted,
+             min(code) filter (where element.accepted is not distinct from verdict.accepted) as code,
+             string_agg(distinct reason, '; ') filter (where element.accepted is not distinct from verdict.accepted) as reason,
+             coalesce(jsonb_agg(field_errors) filter (where field_errors is not null), '[]') as field_errors
+      from verdict join element using (partner_id)
+      group by partner_id, verdict.accepted, verdict.companies, contradicted
+    ),
+    told as (
+      select sent.row_id, named.partner_id, named.accepted, named.contradicted, named.companies, named.code,
+             case when named.field_errors = '[]' then named.reason
+                  else coalesce(own.words, 'refused with its property: ' || named.reason) end as reason
+      from submission_row sent
+      join source_row row using (row_id)
+      left join named on named.partner_id = row.partner_id
+      left join lateral (
+        select string_agg(distinct concat_ws(': ', error ->> 'field', error ->> 'reason'), '; ') as words
+        from jsonb_array_elements(named.field_errors) list, jsonb_array_elements(list) error
+        where error ->> 'field' is null or exists (
+          select from jsonb_object_keys(coalesce(row.content -> 'inputs', '{}')) field
+          where lower(field) = lower(error ->> 'field'))
+      ) own on true
+      where sent.submission_id = ${submissionId}
+    )
+    update submission_row
+    set outcome = case when told.accepted then 'confirmed' when told.accepted = false then 'rejected' else 'unknown' end,
+        code = case when told.partner_id is null then 'not_in_result'
+                    when ${mapping} and told.accepted is null and told.companies > 1 then 'result_contradicts'
+                    else told.code end,
+        reason = case when told.partner_id is null then 'the result file does not name this property'
+                      when ${mapping} and told.accepted is null and told.companies > 1
+                      then 'the result file maps this property to ' || told.companies || ' companies'
+                      when told.contradicted
+                      then concat_ws('; ', told.reason, 'the result file names this property more than once and contradicts itself')
+                      else told.reason end
+    from told
+    where submission_row.submission_id = ${submissionId} and submission_row.row_id = told.row_id`.execute(trx)
+}
+
+async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Promise<number> {
+  const { rows } = await sql<{ unmatched: number }>`
+    with left_over as (
+      select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+               'partner_id', named_id, 'company_id', company_id, 'code', code, 'reason', reason,
+               'why', case when named_id is null and company_id is null then 'it names no property'
+                           else 'it names no property of the request' end)) order by ordinal) as elements
+      from element
+      where partner_id is null
+    )
+    update submission set unmatched = elements from left_over
+    where submission_id = ${submissionId} and elements is not null
+    returning jsonb_array_length(elements) as unmatched`.execute(trx)
+  return rows[0]?.unmatched ?? 0
+}

@@ -1,0 +1,101 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { Schema } from '../tables/schema.ts'
+import type { Submission, SubmissionState } from '../tables/submission.ts'
+
+/** A request of the family that a split request has: the first one and all that came of it. */
+export type FamilyMember = {
+  submission_id: number
+  depth: number
+  state: SubmissionState
+  task_status: string | null
+  /** The task as it came; null where it has not ended. */
+  task: unknown
+}
+
+/** The first request that a submission is a part of: itself where it is none. */
+export function rootOf({ submission_id, root_id }: Pick<Submission, 'submission_id' | 'root_id'>): number {
+  return root_id ?? submission_id
+}
+
+/** Every request that came of a first one, that one included, locked so that one settlement at a time judges them. */
+export async function holdFamily(trx: Transaction<Schema>, rootId: number): Promise<FamilyMember[]> {
+  await sql`select from submission where submission_id = ${rootId} for no key update`.execute(trx)
+  const { rows } = await sql<FamilyMember>`
+    select submission_id, depth, state, task_status, task
+    from submission
+    where submission_id = ${rootId} or root_id = ${rootId}
+    order by submission_id`.execute(trx)
+  return rows
+}
+
+/** A row of a submission, and what it writes to: the company where the mapping says which, else the property. */
+export type RowToSplit = { row_id: number; target: string }
+
+/**
+ * The rows of a submission that its halves can carry, in the order in which they were sent. A row that has changed, or
+ * that nothing may be sent of any more, is left to the planner.
+ */
+export async function rowsToSplit(trx: Transaction<Schema>, submissionId: number): Promise<RowToSplit[]> {
+  const { rows } = await sql<RowToSplit>`
+    select row_id, coalesce(mapping.company_id::text, 'partner ' || row.partner_id) as target
+    from submission_row sent
+    join source_row row using (row_id)
+    left join mapping using (partner_id)
+    where sent.submission_id = ${submissionId}
+      and row.desired_hash = sent.sent_hash and row.checked_hash = row.desired_hash
+      and row.accepted_hash is distinct from row.desired_hash
+      and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
+    order by row.partner_id, row.row_id`.execute(trx)
+  return rows
+}
+
+/** Plans a request for some of a submission's rows, which it holds from now on. @returns its id. */
+export async function insertPart(
+  trx: Transaction<Schema>,
+  parent: Submission,
+  runId: number,
+  rowIds: readonly number[],
+): Promise<number> {
+  const { submission_id: id } = await trx
+    .insertInto('submission')
+    .values({
+      run_id: runId,
+      kind: parent.kind,
+      partition: parent.partition,
+      state: 'planned',
+      row_count: rowIds.length,
+      parent_id: parent.submission_id,
+      root_id: rootOf(parent),
+      depth: parent.depth + 1,
+    })
+    .returning('submission_id')
+    .executeTakeFirstOrThrow()
+  await sql`
+    insert into submission_row (submission_id, row_id) select ${id}, unnest(${rowIds}::bigint[])`.execute(trx)
+  await sql`update source_row set held_by = ${id} where row_id = any(${rowIds}::bigint[])`.execute(trx)
+  return id
+}
+
+/**
+ * Whether a part has to wait: an earlier part of the same first request writes to a company that this one writes to as
+ * well, and the service has not finished with it. Two at once could land in any order.
+ */
+export async function earlierPartWrites(db: Database, part: Submission): Promise<boolean> {
+  if (part.root_id === null) return false
+  const { rows } = await sql<{ waits: boolean }>`
+    with own as (
+      select distinct coalesce(mapping.company_id::text, 'partner ' || partner_id) as target
+      from submission_row join source_row using (row_id) left join mapping using (partner_id)
+      where submission_row.submission_id = ${part.submission_id}
+    )
+    select exists (
+      select from submission earlier
+      join submission_row on submission_row.submission_id = earlier.submission_id
+      join source_row using (row_id)
+      left join mapping using (partner_id)
+      join own on own.target = coalesce(mapping.company_id::text, 'partner ' || partner_id)
+      where earlier.root_id = ${part.root_id} and earlier.submission_id < ${part.submission_id}
+        and earlier.state in ('planned', 'sending', 'accepted', 'uncertain')) as waits`.execute(db)
+  return rows[0]?.waits ?? false
+}
