@@ -4,15 +4,10 @@ import type { GuardPlanTable } from './guard-plan.ts'
 import type { ReferenceDataTable } from './reference-data.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
+import type { ServiceKeyTable } from './service-key.ts'
 import type { NullCursorRowTable, SnapshotBucketTable, SnapshotLineTable, StreamSnapshotTable } from './snapshot.ts'
 import type { MappingTable, SourceRowTable } from './source-row.ts'
-import type { ServiceKeyTable } from './service-key.ts'
-import type {
-  StagedOutcomeTable,
-  SubmissionPayloadTable,
-  SubmissionRowTable,
-  SubmissionTable,
-} from './submission.ts'
+import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
 
 /** Every table of the schema `nightferry`, by name. */
 export type Schema = CalculatorsSchema & {
