@@ -106,7 +106,17 @@ export const settings = z.strictObject({
         .default(null)
         .describe('Id of the group that holds the companies; the calculator upsert needs it.'),
       concurrency: count('Calls to the service at once, per process.', 4, 1, 64),
-      requestsPerSecond: count('Calls to the service a second at most, per process.', 20, 1, 1000),
+      requestsPerSecond: count(
+        'Calls to the service a second at most, of all processes together that use one database and API key.',
+        20,
+        1,
+        1000,
+      ),
+      probeIntervalMs: milliseconds(
+        'While the service does not accept the API key (401): time between two calls that ask whether it does again. No other is made.',
+        60_000,
+        100,
+      ),
       connectTimeoutMs: milliseconds('How long a connection may take to come up.', 10_000, 100),
       headersTimeoutMs: milliseconds('How long the service may take to begin an answer.', 60_000, 100),
       bodyTimeoutMs: milliseconds('How long an answer may pause.', 60_000, 100),
@@ -203,6 +213,12 @@ export const settings = z.strictObject({
       uncertainGraceMs: milliseconds(
         'After a POST whose answer was lost: how long to wait, at least, for its task to appear in the list before sending again. Too short risks two requests at once, too long only delays.',
         30_000,
+      ),
+      keepPayloadsDays: count(
+        'How long the bodies of requests that have ended are kept. Days; 0: for ever.',
+        90,
+        0,
+        36_500,
       ),
       resendUnmatchedAfterMs: milliseconds(
         'When to ask again about a property that the service could not match, though nothing changed here: it may have been added there.',

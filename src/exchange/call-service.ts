@@ -24,6 +24,8 @@ export type ServiceCall = {
   answerIgnored?: boolean
   /** Gives this one call up. */
   signal?: AbortSignal
+  /** It may find out whether a key that was refused is accepted again. */
+  mayProbe?: boolean
 }
 
 export type CallSettings = AnswerLimits & {

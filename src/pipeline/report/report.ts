@@ -61,6 +61,7 @@ export function judge(
   submissions: readonly SubmissionReport[],
   searches: readonly SearchReport[],
   held: readonly HeldStream[] = [],
+  keyRefused: string | null = null,
 ): { verdict: Verdict; remarks: string[] } {
   const wrong = imbalances(streams)
   if (wrong.length > 0) {
@@ -87,6 +88,7 @@ export function judge(
     )
   }
   remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${counts(rows, 'row')} ${what}.`))
+  if (keyRefused !== null) remarks.push(`Nothing more is sent: ${keyRefused}.`)
   if (unmatched > 0) remarks.push(`${counts(unmatched, 'error row')} of the service match nothing that was sent.`)
   for (const search of searches) {
     if (search.failed_pages > 0) {
