@@ -98,6 +98,9 @@ export async function openStages(
       logger,
     })
     const partnerUrl = await database.resolveUrl(required.partnerUrl)
+    // A person who has mended the key should not have to wait until a daemon finds out. If it is refused still, so is
+    // the first call that needs it, which says so.
+    if (by === 'person' && (await gate.refusal()) !== null) await exchange.getUnitTypes().catch(() => {})
     return {
       deps: {
         config,
