@@ -9,6 +9,9 @@ import type { Schema } from '../../db/tables/schema.ts'
 /** Bytes of a stored piece: what one statement carries, and what sending holds in memory. */
 const pieceBytes = 256 * 1024
 
+/** Bytes that are decompressed at a time. */
+const inflatedAtOnce = 64 * 1024
+
 /** Characters that are compressed at a time: writers yield a company each, and a call for each would take its time. */
 const writtenAtOnce = 64 * 1024
 
@@ -70,7 +73,7 @@ function sizeOf(parts: readonly Buffer[]): number {
  * It fails where the pieces cannot be read, are damaged, or end too early.
  */
 export function readPayload(db: Database, submissionId: number): Readable {
-  const body = createGunzip()
+  const body = createGunzip({ chunkSize: inflatedAtOnce })
   // What goes wrong ends the body, and whoever reads it is told.
   pipeline(Readable.from(readPieces(db, submissionId)), body, () => {})
   return body
