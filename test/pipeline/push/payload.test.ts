@@ -8,6 +8,7 @@ import { up } from '../../../src/db/migrations/0007-sending.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { readPayload, storePayload } from '../../../src/pipeline/push/payload.ts'
+import { finishWithReport } from '../../../src/pipeline/report/finish-with-report.ts'
 import { tcpServer } from '../../exchange/fault-server.ts'
 import { type Ferry, openFerry } from './ferry.ts'
 import { json, reset, service } from './service.ts'
@@ -157,6 +158,27 @@ describe('payloads that were kept long enough', () => {
     expect(await pieces(id)).toHaveLength(gone ? 0 : 1)
     expect((await ferry.submission(id)).payload_bytes).toBeGreaterThan(0)
   })
+})
+
+it.each([
+  [90, 0],
+  [0, 1],
+  [1_000, 1],
+])('a run that ends, with keepPayloadsDays %i, leaves %i piece of a request of 91 days ago', async (days, left) => {
+  await using server = await service({ [post]: [json(accepted)] })
+  await using given = ferry.deps(server.url)
+  const { push } = given.config
+  const deps = { ...given, config: { ...given.config, push: { ...push, keepPayloadsDays: days } } }
+  const id = await ferry.planned(deps, 'properties', many(1))
+  await lookAtSubmission(deps, id)
+  const settled_at = new Date(ferry.clock.at.getTime() - 91 * 86_400_000)
+  await ferry.ledger.db.updateTable('submission').set({ state: 'settled', settled_at }).execute()
+  const run = await ferry.ledger.db.selectFrom('run').selectAll().executeTakeFirstOrThrow()
+  await finishWithReport(deps, run)
+  expect(await pieces(id)).toHaveLength(left)
+  const { state, report } = await ferry.ledger.db.selectFrom('run').selectAll().executeTakeFirstOrThrow()
+  expect(state).toBe('finished')
+  expect(report).toMatchObject({ submissions: [{ submission_id: id }] })
 })
 
 it('a payload that an earlier version stored in one column is cut into pieces that read as before', async () => {
