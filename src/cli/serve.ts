@@ -12,8 +12,10 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
   const config = readConfig(cli, options)
   const ferry = await openFerry(cli, config, 'daemon')
   const { gate, logger } = ferry
-  const { getUnitTypes } = ferry.deps.exchange
-  const watch = startKeyWatch({ refusal: gate.refusal, probe: getUnitTypes, logger }, config.exchange.probeIntervalMs)
+  const watch = startKeyWatch(
+    { refusal: () => gate.refusal(), probe: () => ferry.deps.exchange.getUnitTypes(), logger },
+    config.exchange.probeIntervalMs,
+  )
   try {
     const interrupted = await runningRun(ferry.deps.db, nightlySync.name)
     if (interrupted !== undefined) {

@@ -113,7 +113,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   const { gate, concurrency } = options
   const requestsPerSecond = gate === undefined ? options.requestsPerSecond : null
   const queue = createCallQueue({ concurrency, requestsPerSecond, signal: giveUp })
-  const passing = { gate, waiting: queue.waiting, signal: giveUp, logger }
+  const passing = { gate, waiting: () => queue.waiting(), signal: giveUp, logger }
 
   async function once(dispatcher: Dispatcher, call: ServiceCall): Promise<unknown> {
     try {

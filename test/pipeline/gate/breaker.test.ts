@@ -34,7 +34,7 @@ test('after one 401 no daemon makes any call, and each says since when, why, and
   await revoke()
   expect(await rejection(daemons[1].client.getGroups())).toMatchObject({ code: 'exchange_unauthorized', status: 401 })
   for (const { client } of daemons) {
-    const calls = [client.getUnitTypes, client.getTasks, () => client.submit('companyMappings', '{}')]
+    const calls = [() => client.getUnitTypes(), () => client.getTasks(), () => client.submit('companyMappings', '{}')]
     for (const call of calls) {
       const error = await rejection(call())
       expect(error).toMatchObject({
@@ -58,7 +58,11 @@ test('of three daemons one makes each probe, and the first that succeeds lets al
   await rejection(daemons[0].client.getGroups())
   const watches = daemons.map(({ client, gate }) =>
     startKeyWatch(
-      { refusal: gate.refusal, probe: client.getUnitTypes, logger: { warn: () => {}, debug: () => {} } },
+      {
+        refusal: () => gate.refusal(),
+        probe: () => client.getUnitTypes(),
+        logger: { warn: () => {}, debug: () => {} },
+      },
       300,
     ),
   )
