@@ -6,17 +6,28 @@ import { createExchangeClient } from '../exchange/client.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import type { Deps } from '../pipeline/deps.ts'
+import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
+import { createSharedGate, type SharedGate } from '../pipeline/gate/shared-gate.ts'
 import { needsGroup } from '../pipeline/push/generic/needs-group.ts'
 import type { Cli } from './cli.ts'
 import { createLogger } from './log.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readContract } from './read-config.ts'
 
-export type Ferry = { deps: Deps; database: OpenDatabase; logger: Logger; close(): Promise<void> }
+export type Ferry = {
+  deps: Deps
+  database: OpenDatabase
+  gate: SharedGate
+  logger: Logger
+  close(): Promise<void>
+}
+
+/** `person`: somebody waits, so a key that was refused is asked about again at once. `daemon`: when it is time. */
+export type OpenedBy = 'person' | 'daemon'
 
 /** Everything that a process needs to carry rows: configuration checked, databases open, engine at work. */
-export async function openFerry(cli: Cli, config: Config): Promise<Ferry> {
-  const { engine, ...ferry } = await openIdleFerry(cli, config)
+export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
+  const { engine, ...ferry } = await openIdleFerry(cli, config, by)
   try {
     await engine.work(ferry.deps, [nightlySync])
     return ferry
@@ -27,8 +38,12 @@ export async function openFerry(cli: Cli, config: Config): Promise<Ferry> {
 }
 
 /** The same, but the process works nothing off: it only asks others, or a later one, to look. */
-export async function openIdleFerry(cli: Cli, config: Config): Promise<Ferry & { engine: Engine }> {
-  const { deps, database, logger, close } = await openStages(cli, config)
+export async function openIdleFerry(
+  cli: Cli,
+  config: Config,
+  by: OpenedBy = 'person',
+): Promise<Ferry & { engine: Engine }> {
+  const { deps, database, gate, logger, close } = await openStages(cli, config, by)
   try {
     const engine = await startEngine(database.url, config, (error) =>
       logger.error({ error: error.message }, 'queue_error'),
@@ -36,6 +51,7 @@ export async function openIdleFerry(cli: Cli, config: Config): Promise<Ferry & {
     return {
       deps: { ...deps, looks: engine.looks },
       database,
+      gate,
       logger,
       engine,
       close: async () => {
@@ -54,18 +70,28 @@ export async function openIdleFerry(cli: Cli, config: Config): Promise<Ferry & {
 export async function openStages(
   cli: Cli,
   config: Config,
+  by: OpenedBy = 'person',
 ): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'> }> {
   const contract = readContract(cli, config)
   const required = requireSettings(config, needsGroup(contract, config.streams))
   const logger = createLogger(cli.stderr, config.log.level, secretValues(config))
   const database = await openDatabase(cli, config)
   try {
+    const gate = createSharedGate({
+      db: database.db,
+      fingerprint: keyFingerprint(required.apiKey, required.baseUrl),
+      requestsPerSecond: config.exchange.requestsPerSecond,
+      probeIntervalMs: config.exchange.probeIntervalMs,
+      probeAtOnce: by === 'person',
+      logger,
+    })
     const exchange = createExchangeClient({
       baseUrl: required.baseUrl,
       apiKey: required.apiKey,
       contract,
       concurrency: config.exchange.concurrency,
       requestsPerSecond: config.exchange.requestsPerSecond,
+      gate,
       connectTimeoutMs: config.exchange.connectTimeoutMs,
       headersTimeoutMs: config.exchange.headersTimeoutMs,
       bodyTimeoutMs: config.exchange.bodyTimeoutMs,
@@ -73,6 +99,9 @@ export async function openStages(
       logger,
     })
     const partnerUrl = await database.resolveUrl(required.partnerUrl)
+    // A person who has mended the key should not have to wait until a daemon finds out. If it is refused still, so is
+    // the first call that needs it, which says so.
+    if (by === 'person' && (await gate.refusal()) !== null) await exchange.getUnitTypes().catch(() => {})
     return {
       deps: {
         config,
@@ -85,6 +114,7 @@ export async function openStages(
         now: cli.now,
       },
       database,
+      gate,
       logger,
       close: async () => {
         await exchange.close()

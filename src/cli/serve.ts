@@ -2,6 +2,7 @@ import { runningRun } from '../db/runs/start-run.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { triggerRun } from '../jobs/trigger-run.ts'
+import { startKeyWatch } from '../jobs/watch-key.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, untilInterrupted } from './cli.ts'
 import { openFerry } from './open-ferry.ts'
 import { readConfig } from './read-config.ts'
@@ -9,7 +10,12 @@ import { readConfig } from './read-config.ts'
 /** `nightferry serve`: the long-lived service. Starts what the schedule asks for until it is told to end. */
 export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode> {
   const config = readConfig(cli, options)
-  const ferry = await openFerry(cli, config)
+  const ferry = await openFerry(cli, config, 'daemon')
+  const { gate, logger } = ferry
+  const watch = startKeyWatch(
+    { refusal: () => gate.refusal(), probe: () => ferry.deps.exchange.getUnitTypes(), logger },
+    config.exchange.probeIntervalMs,
+  )
   try {
     const interrupted = await runningRun(ferry.deps.db, nightlySync.name)
     if (interrupted !== undefined) {
@@ -28,6 +34,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     await scheduler.stop()
     return exitCodes.well
   } finally {
+    watch.stop()
     await ferry.close()
   }
 }

@@ -137,7 +137,17 @@ export const settings = z.strictObject({
         .default(null)
         .describe('Id of the group that holds the companies; the calculator upsert needs it.'),
       concurrency: count('Calls to the service at once, per process.', 4, 1, 64),
-      requestsPerSecond: count('Calls to the service a second at most, per process.', 20, 1, 1000),
+      requestsPerSecond: count(
+        'Calls to the service a second at most, of all processes together that use one database and API key.',
+        20,
+        1,
+        1000,
+      ),
+      probeIntervalMs: milliseconds(
+        'While the service does not accept the API key (401): time between two calls that ask whether it does again. No other is made.',
+        60_000,
+        100,
+      ),
       connectTimeoutMs: milliseconds('How long a connection may take to come up.', 10_000, 100),
       headersTimeoutMs: milliseconds('How long the service may take to begin an answer.', 60_000, 100),
       bodyTimeoutMs: milliseconds('How long an answer may pause.', 60_000, 100),
@@ -257,6 +267,12 @@ export const settings = z.strictObject({
       unlistedGraceMs: milliseconds(
         'The same where the list of tasks does not reach back to the POST, so that its task may be running unseen: how long until it counts as ended. Meanwhile the run stops, unless a person says which task it is.',
         21_600_000,
+      ),
+      keepPayloadsDays: count(
+        'How long the bodies of requests that have ended are kept. Days; 0: for ever.',
+        90,
+        0,
+        36_500,
       ),
       maxSplits: count(
         'Requests at most that one request is split into, by halves and halves of these, when its task ended in Error without naming a row. Too few and the row that it fails over is not found; 10,000 rows with one such row take 28.',

@@ -12,13 +12,15 @@ export class NotStarted extends Error {
 export type CallQueue = {
   /** Runs the work in its turn. @throws {NotStarted} when a signal aborts before. What the work throws passes through. */
   run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>
+  /** Calls that wait for their turn. */
+  waiting(): number
 }
 
 export type CallQueueOptions = {
   /** Calls in progress at once. */
   concurrency: number
-  /** Calls begun per second. */
-  requestsPerSecond: number
+  /** Calls begun per second; null: somebody else keeps the pace. */
+  requestsPerSecond: number | null
   signal: AbortSignal
 }
 
@@ -27,8 +29,9 @@ export type CallQueueOptions = {
  * the configuration's.
  */
 export function createCallQueue({ concurrency, requestsPerSecond, signal: closing }: CallQueueOptions): CallQueue {
-  const queue = new PQueue({ concurrency, ...pace(requestsPerSecond) })
+  const queue = new PQueue({ concurrency, ...(requestsPerSecond === null ? {} : pace(requestsPerSecond)) })
   return {
+    waiting: () => queue.size,
     async run(work, own) {
       const signal = own === undefined ? closing : AbortSignal.any([closing, own])
       // p-queue rejects at once when its signal aborts, also for work that runs. Running work hears the signal itself

@@ -6,8 +6,15 @@ import { AnswerFormatError, type Call, HttpError, TransportError } from './error
 import { type AnswerLimits, parseAnswer, readAnswer } from './read-answer.ts'
 import { readRefusal } from './refusal.ts'
 
-/** A request body: text and bytes are sent with their length, an iterable is streamed in chunks. */
-export type RequestBody = string | Uint8Array | AsyncIterable<Uint8Array>
+/** A body that is streamed, and whose length is known before its first byte leaves. */
+export type SizedBody = {
+  bytes: number
+  /** Opens the body; asked for when the request's turn has come. */
+  content: () => AsyncIterable<Uint8Array>
+}
+
+/** A request body: text and bytes are sent with their length, an iterable without one is streamed in chunks. */
+export type RequestBody = string | Uint8Array | SizedBody | AsyncIterable<Uint8Array>
 
 export type ServiceCall = {
   endpoint: Endpoint
@@ -17,6 +24,8 @@ export type ServiceCall = {
   answerIgnored?: boolean
   /** Gives this one call up. */
   signal?: AbortSignal
+  /** It may find out whether a key that was refused is accepted again. */
+  mayProbe?: boolean
 }
 
 export type CallSettings = AnswerLimits & {
@@ -90,16 +99,38 @@ function requestOptions(
       accept: 'application/json',
       'accept-encoding': 'identity',
       'user-agent': 'nightferry',
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json', ...lengthOf(body) }),
     },
-    ...(body === undefined
-      ? {}
-      : { body: typeof body === 'string' || body instanceof Uint8Array ? body : streamOf(body) }),
+    ...(body === undefined ? {} : { body: sendable(body) }),
   }
 }
 
-function streamOf(body: AsyncIterable<Uint8Array>): Readable {
-  return Readable.from(body, { objectMode: false })
+/** With the length announced, undici breaks the connection off where the body turns out to have another one. */
+function lengthOf(body: RequestBody): { 'content-length'?: string } {
+  return typeof body === 'object' && 'bytes' in body ? { 'content-length': String(body.bytes) } : {}
+}
+
+function sendable(body: RequestBody): string | Uint8Array | Readable {
+  return typeof body === 'string' || body instanceof Uint8Array
+    ? body
+    : Readable.from(opened(body), { objectMode: false })
+}
+
+/**
+ * The body could not be read to its end, so the request was broken off. With a code of its own: whatever went wrong
+ * here, such as a refused connection to a database, says nothing about the connection to the service.
+ */
+export class BodyFailed extends Error {
+  readonly code = 'BODY_FAILED'
+}
+
+/** Opened when the first byte is asked for: a request that is never written opens nothing. */
+async function* opened(body: SizedBody | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* 'bytes' in body ? body.content() : body
+  } catch (cause) {
+    throw new BodyFailed(`the body could not be read to its end (${describeFailure(cause)})`, { cause })
+  }
 }
 
 /** A failure in one line: code and message, those of each attempt when several addresses were tried. */

@@ -2,11 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { type BackOff, defaultBackOff } from './back-off.ts'
+import type { CallGate } from './call-gate.ts'
 import { createCallQueue, NotStarted } from './call-queue.ts'
 import { callService, type RequestBody, type ServiceCall, shownCall } from './call-service.ts'
 import { createConnector } from './connector.ts'
 import type { BulkRequest, Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, TransportError } from './errors.ts'
+import { passGate } from './pass-gate.ts'
 import {
   type CustomProperty,
   decodeCustomProperties,
@@ -31,8 +33,10 @@ export type ExchangeClientOptions = {
   contract: Contract
   /** Calls in progress at once. */
   concurrency: number
-  /** Calls begun per second, retries included; below one is possible. */
+  /** Calls begun per second, retries included; below one is possible. With a gate, the gate keeps the pace. */
   requestsPerSecond: number
+  /** Shares rate, pauses and breaker with whoever else uses the key. */
+  gate?: CallGate | undefined
   connectTimeoutMs: number
   /** From the request's last byte to the answer's headers. */
   headersTimeoutMs: number
@@ -106,11 +110,14 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   // A kept connection can be closed by the service at the instant of the next request: harmless for a read, an
   // uncertain submission for a write. So each write has a connection of its own.
   const writes = new Agent({ ...timeouts, pipelining: 0 })
-  const queue = createCallQueue({ ...options, signal: giveUp })
+  const { gate, concurrency } = options
+  const requestsPerSecond = gate === undefined ? options.requestsPerSecond : null
+  const queue = createCallQueue({ concurrency, requestsPerSecond, signal: giveUp })
+  const passing = { gate, waiting: () => queue.waiting(), signal: giveUp, logger }
 
   async function once(dispatcher: Dispatcher, call: ServiceCall): Promise<unknown> {
     try {
-      return await queue.run(() => callService(dispatcher, call, settings), call.signal)
+      return await queue.run(() => passGate(passing, call, () => callService(dispatcher, call, settings)), call.signal)
     } catch (error) {
       throw error instanceof NotStarted ? new TransportError(shownCall(call), error.message, false, error.cause) : error
     }
@@ -135,7 +142,8 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
 
   function callOf(called: keyof Contract['endpoints'] | Endpoint, id?: string): ServiceCall {
     const endpoint = typeof called === 'string' ? contract.endpoints[called] : called
-    return { endpoint, url: endpointUrl(address, endpoint, id) }
+    // The cheapest way to check credentials (specification, Authentication 5).
+    return { endpoint, url: endpointUrl(address, endpoint, id), mayProbe: called === 'unitTypes' }
   }
 
   async function submit(

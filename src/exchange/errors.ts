@@ -1,3 +1,5 @@
+import type { KeyRefusal } from './call-gate.ts'
+
 /** What identifies one call in a message: never the key, a header or a body. */
 export type Call = { method: string; url: string }
 
@@ -60,6 +62,23 @@ export class HttpError extends Error {
     this.path = new URL(call.url).pathname
   }
 }
+
+/** A call that was not made, because the service does not accept the key: the breaker is open. Nothing was sent. */
+export class KeyRefused extends HttpError {
+  readonly since: Date
+
+  constructor(call: Call, { since, ...said }: KeyRefusal) {
+    super(call, { status: 401, ...said, retryAfterMs: null })
+    const words = [said.errorCode, said.serviceMessage].filter((part) => part !== null).join(': ')
+    const at = since.toISOString().slice(0, 19).replace('T', ' ')
+    this.message = `${call.method} ${call.url}: not called, because the service does not accept the API key (401${words ? ` ${words}` : ''}) since ${at} UTC. ${keyAdvice}`
+    this.name = 'KeyRefused'
+    this.since = since
+  }
+}
+
+/** What to do about a key that the service does not accept. */
+export const keyAdvice = 'Set EXCHANGE_API_KEY to a key of the profile to act as'
 
 function codeFor(status: number): HttpErrorCode {
   if (status === 401) return 'exchange_unauthorized'

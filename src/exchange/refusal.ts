@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { Contract } from './contract.ts'
 import type { Refusal } from './errors.ts'
-import { headerText } from './read-answer.ts'
 import { retryAfterMs } from './retry-after.ts'
 import { objectOf, textOf } from './wire-value.ts'
 
@@ -21,7 +20,7 @@ export type RefusedAnswer = {
 export function readRefusal(contract: Contract, answer: RefusedAnswer): Refusal {
   const names = contract.names.error
   const fields = objectOf(jsonOrNull(answer.body))
-  const asked = retryAfterMs(headerText(answer.headers['retry-after']), answer.nowMs, answer.maxRetryAfterMs)
+  const asked = retryAfterMs(answer.headers['retry-after'], answer.nowMs, answer.maxRetryAfterMs)
   return {
     status: answer.status,
     errorCode: textOf(fields?.[names.errorCode])?.slice(0, maxMessageLength) ?? null,

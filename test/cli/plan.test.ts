@@ -99,10 +99,11 @@ test('a body is what the run then sends, byte for byte', async () => {
   await world.partnerPool.query(`update hotelier.hotel set street = 'Neue Straße 1' where code = 'H-0002'`)
   const { bodies } = await plan('--bodies')
   await night()
-  const { rows } = await world.pool.query<{ payload: Buffer }>(
-    `select payload from nightferry.submission where kind = 'company_mappings' order by submission_id desc limit 1`,
+  const { rows } = await world.pool.query<{ piece: Buffer }>(
+    `select piece from nightferry.submission_payload where ordinal = 1 and submission_id = (
+       select max(submission_id) from nightferry.submission where kind = 'company_mappings')`,
   )
-  expect(bodies.map(({ body }) => body)).toEqual([gunzipSync(rows[0]?.payload ?? Buffer.alloc(0)).toString()])
+  expect(bodies.map(({ body }) => body)).toEqual([gunzipSync(rows[0]?.piece ?? Buffer.alloc(0)).toString()])
 })
 
 let day: SecondNight

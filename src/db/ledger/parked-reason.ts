@@ -1,4 +1,7 @@
-/** Where what a parked row waits for stands; `missing`: the partner never had such a row; `gone`: has it no longer. */
+/**
+ * Where what a parked row waits for stands; `missing`: the partner never had such a row; `gone`: has it no longer;
+ * `key`: it waits for no row, but for the service to accept the API key.
+ */
 export type RequirementState =
   | 'missing'
   | 'gone'
@@ -8,10 +11,11 @@ export type RequirementState =
   | 'rejected'
   | 'unknown'
   | 'pending'
+  | 'key'
 
 /** What a parked row waits for. */
 export type WaitsFor = {
-  /** The stream that is required. */
+  /** The stream that is required; `key` where it is none. */
   required: string
   requirement_state: RequirementState
   requirement_code: string | null
@@ -19,6 +23,15 @@ export type WaitsFor = {
   requirement_held_by: number | null
   /** The run whose guard holds it. */
   requirement_guard_run: number | null
+  /** Since when the service does not accept the key, as JSON has it. */
+  requirement_since: string | null
+}
+
+/** Since when the service does not accept the key, its words, and what to do, as one clause. Pure. */
+export function keyRefusedWords(since: Date, said: readonly (string | null)[]): string {
+  const words = said.filter((part) => part !== null).join(': ')
+  const at = since.toISOString().slice(0, 16).replace('T', ' ')
+  return `the service does not accept the API key (401${words === '' ? '' : ` ${words}`}) since ${at} UTC: set EXCHANGE_API_KEY`
 }
 
 /** Why a row is parked, and what would release it, in words. Pure. */
@@ -40,6 +53,8 @@ export function parkedReason(waits: WaitsFor, partnerId: string): string {
       return `its ${required} row was rejected by the service (${said}): mend that one, or retry it`
     case 'unknown':
       return `nobody knows what became of its ${required} row (${said}); the next run sends that one again`
+    case 'key':
+      return keyRefusedWords(new Date(waits.requirement_since ?? 0), [code, reason])
     case 'pending':
       return `its ${required} row is pending; the next run sends that one first`
     default:

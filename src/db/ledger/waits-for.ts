@@ -1,12 +1,16 @@
 import { type RawBuilder, sql } from 'kysely'
 import { heldRun } from '../guard/held-run.ts'
+import { keyRequirement } from '../service-key/key-in-use.ts'
 import type { RequirementState, WaitsFor } from './parked-reason.ts'
 import type { Requires } from './requirement.ts'
 
 /** The fragment's columns as JSON; all null, or null as a whole, where a row waits for nothing. */
 export type MaybeWaits = { [K in keyof WaitsFor]: WaitsFor[K] | null } | null
 
-/** The first requirement of a row, which the query must call `row`, that is not met, and where it stands. */
+/**
+ * The first requirement of a row, which the query must call `row`, that is not met, and where it stands; where all are
+ * met, that the service accepts the key, if it does not.
+ */
 export function waitsFor(requires: Requires): RawBuilder<unknown> {
   const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
   const state: RawBuilder<RequirementState> = sql`case
@@ -18,10 +22,11 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
     when needed.guard_run is not null or ${heldRun} is not null then 'held'
     when needed.outcome = 'unknown' then 'unknown'
     else 'pending' end`
-  return sql`(
+  const ofStreams = sql`(
     select requirement.required, ${state} as requirement_state, needed.outcome_code as requirement_code,
            coalesce(needed.invalid_reason, needed.outcome_reason) as requirement_reason,
-           needed.held_by as requirement_held_by, coalesce(needed.guard_run, ${heldRun}) as requirement_guard_run
+           needed.held_by as requirement_held_by, coalesce(needed.guard_run, ${heldRun}) as requirement_guard_run,
+           null::timestamptz as requirement_since
     from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
     left join source_row needed
       on needed.stream = requirement.required and needed.partner_id = row.partner_id
@@ -33,6 +38,14 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
         where other.stream = requirement.required and other.partner_id = row.partner_id
           and (other.gone_at is null or other.accepted_hash is not distinct from other.desired_hash)))
     order by needed.row_id nulls first
+    limit 1)`
+  return sql`(
+    select required, requirement_state, requirement_code, requirement_reason, requirement_held_by,
+           requirement_guard_run, requirement_since
+    from (select 1 as rank, streams.* from ${ofStreams} streams
+          union all
+          select 2 as rank, key.* from ${keyRequirement} key) ranked
+    order by rank
     limit 1)`
 }
 

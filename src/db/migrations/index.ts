@@ -4,6 +4,7 @@ import * as calculators from './0002-calculators.ts'
 import * as extraction from './0003-extraction.ts'
 import * as actions from './0004-actions.ts'
 import * as planning from './0006-planning.ts'
+import * as sending from './0007-sending.ts'
 import * as outcomes from './0008-outcomes.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
@@ -14,4 +15,5 @@ export const migrations: Record<string, Migration> = {
   '0004-actions': actions,
   '0006-planning': planning,
   '0008-outcomes': outcomes,
+  '0007-sending': sending,
 }

@@ -39,7 +39,7 @@ export async function statusCounts(db: Database, requires: Requires): Promise<St
            count(*) filter (where pending and invalid_reason is not null) as invalid,
            count(*) filter (where state = 'parked') as parked,
            count(*) filter (where pending and refused_hash = desired_hash) as rejected,
-           count(*) filter (where held_by is not null) as in_flight,
+           count(*) filter (where held_by is not null and state <> 'parked') as in_flight,
            count(*) filter (where state = 'held' or (state = 'accepted' and guard_change = 'gone')) as held,
            count(*) filter (where gone_at is not null) as gone,
            min(changed_at) filter (where pending) as oldest_pending

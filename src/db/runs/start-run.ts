@@ -45,7 +45,7 @@ export async function adoptUnfinished(trx: Transaction<Schema>, runId: number, s
       from run
       where run.run_id = submission.run_id and run.state <> 'running'
         and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
-        and (submission.kind = ${searchKind} or (submission.state = 'planned' and submission.payload is null))
+        and (submission.kind = ${searchKind} or (submission.state = 'planned' and submission.payload_bytes is null))
       returning submission_id
     )
     update source_row set held_by = null from given_up where held_by = given_up.submission_id`.execute(trx)

@@ -33,7 +33,7 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
   const { rows } = await sql<PlannedRequest>`
     with carried as (
       select submission_id, row.stream, count(*) as rows,
-             case when submission.payload is not null then 'sent again, for the answer was lost'
+             case when submission.payload_bytes is not null then 'sent again, for the answer was lost'
                   when exists (select from planned_retry where planned_retry.row_id = row.row_id) then 'retried'
                   when row.refused_hash = row.desired_hash then 'asked about again'
                   when row.refused_hash is not null then 'changed since it was rejected'

@@ -7,8 +7,8 @@ import { schemaName } from '../migrate.ts'
 export type Shadow = { pool: pg.Pool; db: Database }
 
 /**
- * Tables that are left empty: what searches brought, the past, and where the planner stands in a run. The way out reads none of them. Of submissions and
- * their rows only those in flight are copied.
+ * Tables that are left empty: what searches brought, the past, and where the planner stands in a run. The way out reads
+ * none of them. Of submissions, their rows and payloads only those in flight are copied.
  */
 const leftEmpty = [
   'calculator',
@@ -31,6 +31,7 @@ const leftEmpty = [
 /** Copies that are not of the whole table. */
 const partly: Record<string, RawBuilder<unknown>> = {
   submission: sql`where source.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`,
+  submission_payload: sql`where source.submission_id in (select submission_id from submission)`,
   submission_row: sql`where source.submission_id in (select submission_id from submission)`,
 }
 

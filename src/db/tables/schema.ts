@@ -5,9 +5,10 @@ import type { BatchSizeTable, CandidateTable, KindSweepTable, SubmissionReleaseT
 import type { ReferenceDataTable } from './reference-data.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
+import type { ServiceKeyTable } from './service-key.ts'
 import type { NullCursorRowTable, SnapshotBucketTable, SnapshotLineTable, StreamSnapshotTable } from './snapshot.ts'
 import type { MappingTable, SourceRowTable } from './source-row.ts'
-import type { StagedOutcomeTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
+import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
 
 /** Every table of the schema `nightferry`, by name. */
 export type Schema = CalculatorsSchema & {
@@ -21,10 +22,12 @@ export type Schema = CalculatorsSchema & {
   null_cursor_row: NullCursorRowTable
   guard_plan: GuardPlanTable
   submission: SubmissionTable
+  submission_payload: SubmissionPayloadTable
   submission_row: SubmissionRowTable
   staged_outcome: StagedOutcomeTable
   mapping: MappingTable
   reference_data: ReferenceDataTable
+  service_key: ServiceKeyTable
   search_page: SearchPageTable
   action: ActionTable
   row_change: RowChangeTable

@@ -37,8 +37,7 @@ export type SubmissionTable = {
   timer: Generated<number>
   task_status: string | null
   task: JSONColumnType<object> | null
-  /** The exact body that was sent, compressed with gzip. */
-  payload: Buffer | null
+  /** Bytes of the exact body, not compressed; null until it is written. Its pieces are in `submission_payload`. */
   payload_bytes: number | null
   error_code: string | null
   error_message: string | null
@@ -75,6 +74,14 @@ export type ListedTasks = {
 }
 
 export type Submission = Selectable<SubmissionTable>
+
+/** The exact body of a submission: one gzip stream, cut into pieces. */
+export type SubmissionPayloadTable = {
+  submission_id: number
+  /** From 1. */
+  ordinal: number
+  piece: Buffer
+}
 
 export type SubmissionRowTable = {
   submission_id: number

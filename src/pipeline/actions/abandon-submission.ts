@@ -27,8 +27,9 @@ export type Abandoned = {
  * @throws {ActionRefused} `submission_state` when it has ended already.
  */
 export async function abandonSubmission(deps: Deps, submissionId: number, actor: Actor): Promise<Abandoned> {
-  return await holdSubmission(deps, submissionId, async ({ kind, state: was, correlation_id, row_count, payload }) => {
-    const sent = payload !== null
+  return await holdSubmission(deps, submissionId, async (submission) => {
+    const { kind, state: was, correlation_id, row_count } = submission
+    const sent = submission.payload_bytes !== null
     const reason = storableText(`given up by ${actor.user} while it was ${was}`)
     if (!unfinishedStates.includes(was)) {
       throw new ActionRefused('submission_state', `Submission ${submissionId} is ${was}: nothing waits for it any more`)

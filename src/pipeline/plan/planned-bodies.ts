@@ -1,6 +1,9 @@
+import { text } from 'node:stream/consumers'
 import type { PlannedRequest } from '../../db/shadow/planned-requests.ts'
+import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
-import { decompress, writeBody } from '../push/begin-sending.ts'
+import { readPayload } from '../push/payload.ts'
+import { writeBody } from '../push/write-body.ts'
 
 export type PlannedBody = { submission_id: number; kind: string; body: string }
 
@@ -23,11 +26,17 @@ export async function plannedBodies(
       .selectAll()
       .where('submission_id', '=', submission_id)
       .executeTakeFirstOrThrow()
-    const body =
-      submission.payload === null
-        ? await writeBody(deps, submission)
-        : (await decompress(submission.payload)).toString('utf8')
+    const body = await bodyOf(deps, submission)
     bodies.push({ submission_id, kind, body })
   }
   return bodies
+}
+
+async function bodyOf(deps: Deps, submission: Submission): Promise<string> {
+  if (submission.payload_bytes !== null) return await text(readPayload(deps.db, submission.submission_id))
+  return await deps.db.transaction().execute(async (trx) => {
+    const pieces: string[] = []
+    for await (const piece of writeBody(deps, trx, submission)) pieces.push(piece)
+    return pieces.join('')
+  })
 }

@@ -1,5 +1,6 @@
 import { storableText } from '../../db/storable.ts'
 import type { Submission } from '../../db/tables/submission.ts'
+import { HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { StopRun } from '../stop-run.ts'
 
@@ -11,7 +12,7 @@ export function backOffMs(failures: number): number {
 /**
  * A call about a submission failed in a way that says nothing about the submission: look again later.
  * Its state and outcomes stay as they are. Failures of one code in a row are counted, so that a service that is
- * down now and then is not taken for one that denies a task.
+ * down now and then is not taken for one that denies a task. The service may say when to look again (Retry-After).
  *
  * @throws {StopRun} once calls have failed for as long as the configuration tolerates.
  */
@@ -19,7 +20,6 @@ export async function callFailed(
   deps: Deps,
   submission: Submission,
   error: { code: string; message: string },
-  waitMs?: number | null,
 ): Promise<void> {
   // After a call that succeeded failing begins anew: an uncertain submission keeps the time of its lost answer.
   const since = (submission.failures > 0 ? submission.failing_since : null) ?? deps.now()
@@ -40,8 +40,14 @@ export async function callFailed(
       .set({ failures, failing_since: since, error_code: error.code, error_message: storableText(error.message) })
       .where('submission_id', '=', submission.submission_id)
       .execute()
-    await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs ?? backOffMs(failures))
+    await deps.looks.atSubmissions(trx, [submission.submission_id], retryAfterOf(error) ?? backOffMs(failures))
   })
+}
+
+/** Milliseconds after which the service wants to be asked again, where it says so; also where the answer is lost for all that. */
+export function retryAfterOf(error: unknown): number | null {
+  if (error instanceof HttpError) return error.retryAfterMs
+  return error instanceof Error && error.cause instanceof HttpError ? error.cause.retryAfterMs : null
 }
 
 /** The columns that say that calls succeed again. */

@@ -57,5 +57,5 @@ async function pollFailed(deps: Deps, submission: Submission, error: Error & { c
     await settleLost(deps, submission, error)
     return
   }
-  await callFailed(deps, submission, error, error instanceof HttpError ? error.retryAfterMs : null)
+  await callFailed(deps, submission, error)
 }

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { storableText } from '../../db/storable.ts'
 import type { Submission } from '../../db/tables/submission.ts'
-import { HttpError, TransportError, UncertainSubmission } from '../../exchange/errors.ts'
+import { HttpError, KeyRefused, keyAdvice, TransportError, UncertainSubmission } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { StopRun } from '../stop-run.ts'
 import { beginSending } from './begin-sending.ts'
-import { callFailed, callSucceeded } from './call-failed.ts'
+import { callFailed, callSucceeded, retryAfterOf } from './call-failed.ts'
 import { requestOf } from './kinds.ts'
 import { learnSize } from './learn-size.ts'
 import { moveSubmission } from './move-submission.ts'
@@ -62,7 +62,7 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
   const id = submission.submission_id
   if (error instanceof UncertainSubmission) {
     deps.logger.warn({ run_id: submission.run_id, submission_id: id, reason: error.message }, 'submission_uncertain')
-    await becomeUncertain(deps, submission, error)
+    await becomeUncertain(deps, submission, error, retryAfterOf(error))
     await deps.db.transaction().execute((trx) => learnSize(deps, trx, submission, 'answer_lost'))
     return
   }
@@ -70,7 +70,7 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
   if (error instanceof TransportError || declined) {
     await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'not_sent'))
     if (declined && error.status === 401) throw unauthorized(error)
-    await callFailed(deps, submission, error, error instanceof HttpError ? error.retryAfterMs : null)
+    await callFailed(deps, submission, error)
     return
   }
   if (error instanceof HttpError) {
@@ -80,11 +80,15 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
   throw error
 }
 
-/** Marks a submission whose POST has no answer, and comes back once a task of it would be listed. */
+/**
+ * Marks a submission whose POST has no answer, and comes back once a task of it would be listed, or once the service
+ * wants to be asked again.
+ */
 export async function becomeUncertain(
   deps: Deps,
   submission: Submission,
   reason: { code: string; message: string },
+  retryAfterMs: number | null = null,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     await moveSubmission(trx, submission.submission_id, 'answer_lost', {
@@ -93,7 +97,7 @@ export async function becomeUncertain(
       error_message: storableText(reason.message),
       failing_since: submission.failing_since ?? deps.now(),
     })
-    await deps.looks.atSubmissions(trx, [submission.submission_id], backOffMsForList)
+    await deps.looks.atSubmissions(trx, [submission.submission_id], Math.max(backOffMsForList, retryAfterMs ?? 0))
   })
 }
 
@@ -102,5 +106,6 @@ const backOffMsForList = 500
 
 /** A key that the service does not know stops everything at once: no other call will fare better. */
 export function unauthorized(error: HttpError): StopRun {
-  return new StopRun(error.code, `${error.message}. Set EXCHANGE_API_KEY to a key of the profile to act as`)
+  const { code, message } = error
+  return new StopRun(code, error instanceof KeyRefused ? message : `${message}. ${keyAdvice}`)
 }

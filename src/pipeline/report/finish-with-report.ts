@@ -1,7 +1,10 @@
 import { requirementsOf } from '../../config/requirements.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
+import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
+import { removePayloads } from '../../db/ledger/payload.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
+import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
@@ -18,7 +21,9 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const submissions = await submissionReports(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
   const held = await plansOf(db, run.run_id)
-  const { verdict, remarks } = judge(streams, submissions, searches, held)
+  const key = await refusedKeyInUse(db)
+  const refused = key === null ? null : keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
+  const { verdict, remarks } = judge(streams, submissions, searches, held, refused)
   const finishedAt = deps.now()
   const report: RunReport = {
     run_id: run.run_id,
@@ -37,6 +42,17 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     searches,
     refused: await refusedRows(db, refusedListed),
   }
+  await forgetPayloads(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
   deps.logger.info({ run_id: run.run_id, verdict, remarks }, 'run_finished')
+}
+
+const dayMs = 86_400_000
+
+/** Removes the bodies of requests that ended long ago: they take most room, and no run reads them. */
+async function forgetPayloads({ config, db, logger, now }: Deps): Promise<void> {
+  const days = config.push.keepPayloadsDays
+  if (days === 0) return
+  const submissions = await removePayloads(db, new Date(now().getTime() - days * dayMs))
+  if (submissions > 0) logger.info({ submissions, days }, 'payloads_removed')
 }

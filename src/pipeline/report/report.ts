@@ -62,6 +62,7 @@ export function judge(
   submissions: readonly SubmissionReport[],
   searches: readonly SearchReport[],
   held: readonly HeldStream[] = [],
+  keyRefused: string | null = null,
 ): { verdict: Verdict; remarks: string[] } {
   const wrong = imbalances(streams)
   if (wrong.length > 0) {
@@ -88,6 +89,7 @@ export function judge(
   }
   remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${counts(rows, 'row')} ${what}.`))
   remarks.push(...unmatchedRemarks(submissions))
+  if (keyRefused !== null) remarks.push(`Nothing more is sent: ${keyRefused}.`)
   for (const search of searches) {
     if (search.failed_pages > 0) {
       remarks.push(

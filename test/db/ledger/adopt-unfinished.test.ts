@@ -17,10 +17,10 @@ beforeEach(async () => {
 })
 afterAll(() => ledger.close())
 
-async function put(state: SubmissionState, kind: string, payload: Buffer | null): Promise<number> {
+async function put(state: SubmissionState, kind: string, payload_bytes: number | null): Promise<number> {
   const { submission_id } = await ledger.db
     .insertInto('submission')
-    .values({ run_id: earlier, kind, state, row_count: 1, payload, failures: 5, failing_since: new Date(0) })
+    .values({ run_id: earlier, kind, state, row_count: 1, payload_bytes, failures: 5, failing_since: new Date(0) })
     .returning('submission_id')
     .executeTakeFirstOrThrow()
   return submission_id
@@ -37,14 +37,14 @@ describe('a new run', () => {
   it.each<SubmissionState>(['planned', 'sending', 'uncertain', 'accepted', 'terminal'])(
     'takes over a written submission that is %s, and forgets how often calls failed before',
     async (state) => {
-      const id = await put(state, 'company_mappings', Buffer.from('{}'))
+      const id = await put(state, 'company_mappings', 2)
       const run = await adopt()
       expect(await submission(id)).toMatchObject({ run_id: run, state, failures: 0, failing_since: null })
     },
   )
 
   it.each<SubmissionState>(['settled', 'refused', 'lost', 'abandoned'])('leaves alone what is %s', async (state) => {
-    const id = await put(state, 'company_mappings', Buffer.from('{}'))
+    const id = await put(state, 'company_mappings', 2)
     await adopt()
     expect(await submission(id)).toMatchObject({ run_id: earlier, state, failures: 5 })
   })
@@ -52,7 +52,7 @@ describe('a new run', () => {
   it.each<SubmissionState>(['planned', 'sending', 'uncertain', 'accepted', 'terminal'])(
     'abandons a search that is %s: it has its own',
     async (state) => {
-      const id = await put(state, searchKind, Buffer.from('{}'))
+      const id = await put(state, searchKind, 2)
       await adopt()
       expect(await submission(id)).toMatchObject({ run_id: earlier, state: 'abandoned' })
     },
@@ -69,7 +69,7 @@ describe('a new run', () => {
   })
 
   it('touches nothing of a run that is under way', async () => {
-    const id = await put('accepted', 'company_mappings', Buffer.from('{}'))
+    const id = await put('accepted', 'company_mappings', 2)
     await ledger.inTransaction((trx) => adoptUnfinished(trx, earlier, searchKind))
     expect(await submission(id)).toMatchObject({ run_id: earlier, failures: 5 })
   })

@@ -13,7 +13,10 @@ export type BodyContext = {
   partition: string
 }
 
-/** Writes one request's body, piece by piece, from rows that come ordered by partner id. */
+/**
+ * Writes one request's body, piece by piece, from rows that come ordered by partner id. Between two pieces it takes at
+ * most the rows of one property and the first row of the next, because no more may be in memory (stream-body.ts).
+ */
 export type BodyWriter = (rows: Iterable<OutgoingRow>, context: BodyContext) => Generator<string>
 
 /** A JSON object whose last member is a list, written one element at a time. */

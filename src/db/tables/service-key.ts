@@ -1,0 +1,20 @@
+import type { Generated } from 'kysely'
+
+/** What all processes that use one API key share. Times are the database's: no two processes have the same clock. */
+export type ServiceKeyTable = {
+  /** Tells keys apart and gives none of them away. */
+  fingerprint: string
+  /** When the next call that nobody has reserved may begin. */
+  next_call_at: Generated<Date>
+  /** The service asked to wait until then (429). */
+  paused_until: Date | null
+  /** When a call was last admitted: the newest row is the key in use. */
+  used_at: Generated<Date>
+  /** The breaker: since when the service answers 401; null while it accepts the key. */
+  open_since: Date | null
+  /** The service's own code and words of its last 401. */
+  refusal_code: string | null
+  refusal_message: string | null
+  /** While the breaker is open: when the next probe may go out. */
+  probe_at: Date | null
+}
