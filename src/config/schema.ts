@@ -208,6 +208,20 @@ export const settings = z.strictObject({
         'When to ask again about a property that the service could not match, though nothing changed here: it may have been added there.',
         72_000_000,
       ),
+      maxTextLength: count(
+        'Longest text of a row, in characters: an answer, a name, a street, a value. Longer ones are invalid. The specification states no limit.',
+        65_536,
+        1,
+        16_777_216,
+      ),
+      minReferenceShare: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(0.5)
+        .describe(
+          'Reference data that hold a smaller share of the frameworks, questions, data points, options, units or custom properties known are not taken until a person accepts them: rows are judged by those before. 0 to 1; 0 takes everything.',
+        ),
     },
     'The way out.',
   ),

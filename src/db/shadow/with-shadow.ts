@@ -18,6 +18,8 @@ const leftEmpty = [
   'company_property',
   'custom_property',
   'quarantine',
+  'reference_change',
+  'reference_past',
   'row_change',
   'search_page',
   'search_seen_calculator',

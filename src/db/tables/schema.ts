@@ -1,7 +1,14 @@
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
 import type { GuardPlanTable } from './guard-plan.ts'
-import type { ReferenceDataTable } from './reference-data.ts'
+import type { JudgingBasisTable, RowFindingTable } from './preflight.ts'
+import type {
+  ReferenceChangeTable,
+  ReferenceDataTable,
+  ReferencePastTable,
+  ReferenceVersionTable,
+  ReferenceWithheldTable,
+} from './reference-data.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
 import type { NullCursorRowTable, SnapshotBucketTable, SnapshotLineTable, StreamSnapshotTable } from './snapshot.ts'
@@ -24,6 +31,12 @@ export type Schema = CalculatorsSchema & {
   staged_outcome: StagedOutcomeTable
   mapping: MappingTable
   reference_data: ReferenceDataTable
+  reference_version: ReferenceVersionTable
+  reference_change: ReferenceChangeTable
+  reference_past: ReferencePastTable
+  reference_withheld: ReferenceWithheldTable
+  judging_basis: JudgingBasisTable
+  row_finding: RowFindingTable
   search_page: SearchPageTable
   action: ActionTable
   row_change: RowChangeTable
