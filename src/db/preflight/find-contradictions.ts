@@ -36,6 +36,7 @@ async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
       where found.kind in (${contradictionKinds})
         and mine.row_id = found.row_id and other.row_id = found.other_row_id
         and (mine.desired_hash <> found.row_hash or other.desired_hash <> found.other_hash or other.gone_at is not null
+             or mine.gone_at is not null
              or (found.kind = 'two_partner_ids' and not exists (
                select from mapping one join mapping two using (company_id)
                where one.partner_id = mine.partner_id and two.partner_id = other.partner_id)))
@@ -108,6 +109,7 @@ async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
       and other.row_id <> candidate.row_id
     join source_row mine on mine.row_id = candidate.row_id
     where candidate.stream = 'framework_answers' and other.gone_at is null
+      and coalesce(lower(mine.content ->> 'framework_id'), '') <> coalesce(lower(other.content ->> 'framework_id'), '')
       and ${said(sql`mine`)} <> ${said(sql`other`)}`.execute(trx)
 }
 

@@ -14,16 +14,19 @@ export function whyNotBelieved(
   fetched: readonly ReferenceDocument[],
   minShare: number,
 ): string | null {
-  const after = new Map(countsOf(fetched).map(([what, number]) => [what, number]))
+  const after = new Map(countsOf(fetched).map(({ key, count }) => [key, count]))
   const listed = new Set(fetched.filter(isFramework).map(({ id }) => id))
   // Of a framework that is gone as a whole only the number of frameworks speaks.
-  const before = countsOf(known).filter(([, , framework]) => framework === undefined || listed.has(framework))
-  const missing = before.flatMap(([what, number]) => {
-    const now = after.get(what) ?? 0
-    return now < number * minShare ? [`${what}: ${now}, where ${number} were known`] : []
+  const before = countsOf(known).filter(({ framework }) => framework === null || listed.has(framework))
+  const missing = before.flatMap(({ key, what, count }) => {
+    const now = after.get(key) ?? 0
+    return now < count * minShare ? [`${what}: ${now}, where ${count} were known`] : []
   })
   return missing.length === 0 ? null : missing.join('; ')
 }
+
+/** How many there are of something; `key` is the same in every fetch, `what` is for people. */
+type Count = { key: string; what: string; count: number; framework: string | null }
 
 const wholes = {
   unit_type: 'unit types',
@@ -33,23 +36,26 @@ const wholes = {
 const parts = { unit: 'units', question: 'questions', data_point: 'data points', option: 'options' } as const
 
 /** How many there are of what rows refer to: of all documents, and data points framework by framework. */
-function countsOf(documents: readonly ReferenceDocument[]): [what: string, count: number, framework?: string][] {
-  const counts = new Map<string, number>()
-  const points: [string, number, string][] = []
+function countsOf(documents: readonly ReferenceDocument[]): Count[] {
+  const counts = new Map<string, Count>()
+  const add = (key: string, what: string, framework: string | null) => {
+    const count = counts.get(key)?.count ?? 0
+    counts.set(key, { key, what, count: count + 1, framework })
+  }
   for (const document of documents) {
     const items = [...itemsOf(document).values()]
+    const name = items.find(({ item }) => item === 'document')?.name ?? ''
     for (const { item, within } of items) {
       // The units of a data point are those of the unit types once more.
       if (item === 'unit' && within !== null) continue
       const what = item === 'document' ? wholeOf(document.kind) : parts[item]
-      if (what !== null) counts.set(what, (counts.get(what) ?? 0) + 1)
+      if (what !== null) add(what, what, null)
+      if (item === 'data_point') {
+        add(`${what} ${document.id}`, `data points of framework "${name}" (${document.id})`, document.id)
+      }
     }
-    if (!isFramework(document)) continue
-    const { name = '' } = items.find(({ item }) => item === 'document') ?? {}
-    const count = items.filter(({ item }) => item === 'data_point').length
-    points.push([`data points of framework "${name}" (${document.id})`, count, document.id])
   }
-  return [...counts, ...points]
+  return [...counts.values()]
 }
 
 /** No row refers to a group: the one that is configured is looked for by itself. */

@@ -179,6 +179,13 @@ describe('reference data that shrink', () => {
     expect(await withheldReference(ledger.db)).toMatchObject({ times: 1, reason: expect.stringMatching(reason) })
   })
 
+  it('are taken when a framework is renamed, and when one of two is gone with all that it holds', async () => {
+    const other = framework([ids.number], { id: ids.otherFramework })
+    await keep({ framework: [framework([ids.number, ids.list]), other] })
+    const renamed = framework([ids.number, ids.list], { title: 'Renamed' })
+    expect(await keep({ framework: [renamed] }, tuesday)).toMatchObject({ version: 2 })
+  })
+
   it('are taken when they lose half, or a group', async () => {
     await keep({ framework: [framework([ids.number, ids.list])], group: [a] })
     expect(await keep({ framework: [framework([ids.list])] }, tuesday)).toMatchObject({ version: 2 })
