@@ -9,7 +9,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       fetched_at timestamptz not null,
       confirmed_at timestamptz not null,
       documents bigint not null,
-      changes bigint not null
+      changes bigint not null,
+      accepted_by text
     )`.execute(db)
   await sql`
     create table reference_change (

@@ -42,7 +42,7 @@ export async function storeReferenceData(
   trx: Transaction<Schema>,
   documents: readonly ReferenceDocument[],
   changes: readonly ReferenceChange[],
-  { fetchedAt, runId }: { fetchedAt: Date; runId: number | null },
+  { fetchedAt, runId, acceptedBy }: { fetchedAt: Date; runId: number | null; acceptedBy: string | null },
 ): Promise<StoredReference> {
   const { rows } = await sql<{ version: number }>`
     select coalesce(max(version), 0) as version from reference_version`.execute(trx)
@@ -52,8 +52,10 @@ export async function storeReferenceData(
   if (isNew) {
     await keepPast(trx, version, changes)
     await sql`
-      insert into reference_version (version, run_id, fetched_at, confirmed_at, documents, changes)
-      values (${version}, ${runId}, ${fetchedAt}, ${fetchedAt}, ${documents.length}, ${changes.length})`.execute(trx)
+      insert into reference_version (version, run_id, fetched_at, confirmed_at, documents, changes, accepted_by)
+      values (${version}, ${runId}, ${fetchedAt}, ${fetchedAt}, ${documents.length}, ${changes.length}, ${acceptedBy})`.execute(
+      trx,
+    )
     await insertChanges(trx, version, changes)
     await sql`delete from reference_version where version <= ${version - versionsKept}`.execute(trx)
     // The shadow of a plan has no foreign keys that would do so.

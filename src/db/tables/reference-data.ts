@@ -40,6 +40,8 @@ export type ReferenceVersionTable = {
   confirmed_at: Date
   documents: number
   changes: number
+  /** Who accepted it, where it held so little that it was withheld first. */
+  accepted_by: string | null
 }
 export type ReferenceVersion = Selectable<ReferenceVersionTable>
 

@@ -23,13 +23,12 @@ export async function keepReferenceData(
   const at = now()
   const inForce = await documentsInForce(trx)
   const reason = whyNotBelieved(inForce, documents, config.push.minReferenceShare)
-  if (reason !== null) {
-    const earlier = await withheldReference(trx)
-    if (earlier?.reason !== reason || earlier.accepted_at === null) {
-      await withholdReference(trx, { reason, at, runId })
-      return { withheld: reason }
-    }
+  const earlier = reason === null ? null : await withheldReference(trx)
+  if (reason !== null && (earlier?.reason !== reason || earlier.accepted_at === null)) {
+    await withholdReference(trx, { reason, at, runId })
+    return { withheld: reason }
   }
+  const acceptedBy = earlier?.accepted_by ?? null
   const changes = referenceDifferences(inForce, documents)
-  return await storeReferenceData(trx, documents, changes, { fetchedAt: at, runId })
+  return await storeReferenceData(trx, documents, changes, { fetchedAt: at, runId, acceptedBy })
 }
