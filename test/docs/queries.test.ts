@@ -34,6 +34,8 @@ const views = [
   'actions',
   'drift',
   'rows_without_cursor',
+  'reference_changes',
+  'row_warnings',
 ]
 
 test.each(views)('docs/tables.md lists the columns of the view %s in their order', async (view) => {

@@ -42,7 +42,8 @@ function periods(rows: OutgoingRow[], context: BodyContext): object[] {
     return {
       [names.periodType]: text(content, 'period_type') === 'Yearly' ? names.yearly : names.monthly,
       [names.year]: Number(text(content, 'year')),
-      [names.month]: monthName(Number(text(content, 'month'))),
+      // An omitted start month means January (Framework answers upsert request).
+      [names.month]: monthName(Number(text(content, 'month') ?? '1')),
       ...(answers.length > 0 && { [names.answers]: answers.map((row) => answerOf(row, context)) }),
       ...(omissions.length > 0 && {
         [names.omissions]: omissions.map((row) => ({ [names.questionId]: text(row.content, 'question_id') })),
