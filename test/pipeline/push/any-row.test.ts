@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StreamName } from '../../../src/config/schema.ts'
+import type { FrameworkDataPoint } from '../../../src/exchange/reference-data.ts'
+import { valueTypeOf } from '../../../src/pipeline/push/answer-value.ts'
 import { checkRow } from '../../../src/pipeline/push/check-row.ts'
 import { kindNames, kinds } from '../../../src/pipeline/push/kinds.ts'
 import { type ReferenceIndex, referenceIndexOf } from '../../../src/pipeline/push/reference-index.ts'
@@ -59,17 +61,19 @@ const period = {
   year: mostly('2025', '1900'),
   month: mostly('1', '12', undefined),
 }
-const values = [
-  '12',
-  '1.50',
-  '-1e3',
-  'true',
-  '2025-01-31',
-  '2025-01-01/2025-12-31',
-  'some words',
-  'Straße 🏨\n',
-  undefined,
-]
+/** Values that fit a data point, and some that fit others. */
+const valuesOf = (point: FrameworkDataPoint): (string | undefined)[] => {
+  const fitting: Record<string, string[]> = {
+    text: ['some words', 'Straße 🏨\n'],
+    number: ['12', '1.50', '-1e3'],
+    boolean: ['true', 'false'],
+    date: ['2025-01-31'],
+    date_range: ['2025-01-01/2025-12-31'],
+    list: [point.optionIds.join(','), JSON.stringify(point.optionIds)],
+  }
+  const right = fitting[valueTypeOf(point.valueType) ?? 'text'] ?? []
+  return [...right, ...right, ...right, '12', 'true', undefined]
+}
 const details = ['A hotel', 'Zur Brücke "7"', '', undefined]
 
 /** Content of each stream, most of it right. Made when the reference data are known. */
@@ -92,10 +96,7 @@ const contents: Record<StreamName, () => fc.Arbitrary<Record<string, unknown>>> 
         framework_id: mostly(undefined, ...[...reference.frameworks.values()].map(({ id }) => id)),
         data_point_id: mostly(point.id, point.id.toUpperCase()),
         value_type: mostly(undefined, point.valueType?.toLowerCase()),
-        value: mostly(
-          ...values,
-          ...(point.optionIds.length > 0 ? [point.optionIds.join(','), JSON.stringify(point.optionIds)] : []),
-        ),
+        value: mostly(...valuesOf(point)),
         unit_id: mostly(...(point.unitIds.length > 0 ? point.unitIds : [undefined])),
       }),
     ),
@@ -155,7 +156,7 @@ describe.each(kindNames.flatMap((kind) => kinds[kind].streams.map((stream) => [s
           expect(correlationId).toMatch(/^[0-9a-f-]{36}$/)
           sent += 1
         }),
-        { numRuns: 150, seed: 20261121 },
+        { numRuns: 200, seed: 20261121 },
       )
       // Were hardly any row right, the test would say little.
       expect(sent - before).toBeGreaterThan(10)
