@@ -21,6 +21,7 @@ import type { Deps } from '../src/pipeline/deps.ts'
 import { beginSending } from '../src/pipeline/push/begin-sending.ts'
 import type { OutgoingRow } from '../src/pipeline/push/bodies/body.ts'
 import { kinds } from '../src/pipeline/push/kinds.ts'
+import { loadReferenceIndex } from '../src/pipeline/push/reference-index.ts'
 import { memoryOf } from './memory.ts'
 
 /**
@@ -141,7 +142,7 @@ async function wholeBody({ db, contract, required }: Deps, submissionId: number)
     .orderBy('partner_id')
     .orderBy('source_row.row_id')
     .execute()) as unknown as OutgoingRow[]
-  const reference = { frameworksKnown: false, dataPoints: new Map(), questionIds: new Set<string>() }
+  const reference = await loadReferenceIndex(db)
   const context = { contract, reference, customIdentifierId: required.customIdentifierId, groupId: null, partition: '' }
   const body = Buffer.from([...kinds.framework_answers.writeBody(rows, context)].join(''))
   const payload = await promisify(gzip)(body, { level: 3 })

@@ -22,7 +22,7 @@ const words: Record<ListedState, { none: string; next: string }> = {
   },
   invalid: {
     none: 'Nothing is invalid.',
-    next: 'Mend the value at its source; every run judges these rows anew, and sends what is right.',
+    next: 'Mend the value at its source: the next run judges anew what changed, and everything when the reference data have.',
   },
   parked: {
     none: 'Nothing is parked.',

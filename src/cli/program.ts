@@ -13,6 +13,7 @@ import { type ListOptions, listRows } from './list-rows.ts'
 import { migrate } from './migrate.ts'
 import { wholeNumber } from './option-values.ts'
 import { type PlanVerbOptions, plan } from './plan/plan.ts'
+import { type ReferenceOptions, reference } from './reference.ts'
 import { type RetryOptions, retry } from './retry.ts'
 import { withFilterOptions } from './row-filter-options.ts'
 import { run } from './run.ts'
@@ -114,6 +115,12 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .option('--stream <name>', 'of this stream only')
     .option('--limit <count>', 'how many', wholeNumber(1, 1_000_000), 100)
     .action(async (options: DriftOptions) => done(await drift(cli, options)))
+  verb('reference', 'what is known of the service: frameworks, units, properties; since when, and what changed')
+    .option('--changes', 'what the newest version changed, or what differs between two')
+    .option('--from <version>', 'the earlier of the two', wholeNumber(0, 2 ** 31 - 1))
+    .option('--to <version>', 'the later of the two', wholeNumber(1, 2 ** 31 - 1))
+    .option('--accept', 'take what was withheld for holding too little, with the next run')
+    .action(async (options: ReferenceOptions) => done(await reference(cli, options)))
   verb('sql', 'run a read-only query on the tables, or say how to connect')
     .argument('[query]', 'one statement; the views are found without their schema')
     .action(async (query: string | undefined, options: CommonOptions) => done(await sql(cli, query, options)))

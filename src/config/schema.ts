@@ -289,6 +289,20 @@ export const settings = z.strictObject({
         .describe(
           'Which rejected rows a run sends again as they are. Without an entry a row is sent again when it changes, or when a person says so.',
         ),
+      maxTextLength: count(
+        'Longest text of a row, in characters: an answer, a name, a street, a value. Longer ones are invalid. The specification states no limit.',
+        65_536,
+        1,
+        16_777_216,
+      ),
+      minReferenceShare: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(0.5)
+        .describe(
+          'Reference data that hold a smaller share of the frameworks, questions, data points, options, units or custom properties known are not taken until a person accepts them: rows are judged by those before. 0 to 1; 0 takes everything.',
+        ),
     },
     'The way out.',
   ),

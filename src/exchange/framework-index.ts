@@ -21,6 +21,8 @@ export type FrameworkIndex = {
   title: string
   questionIds: string[]
   dataPoints: FrameworkDataPoint[]
+  /** What questions, data points and options are called, by id: for people. */
+  titles: Record<string, string>
   /** The answer as it came: what to keep, because the index cannot be read a second time. */
   raw: unknown
 }
@@ -52,6 +54,7 @@ export function decodeFramework(contract: Contract, json: unknown): FrameworkInd
 
   const questionIds = new Set<string>()
   const dataPoints = new Map<string, FrameworkDataPoint>()
+  const titles = new Map<string, string>()
   const places: Place[] = [{ value: root, depth: 0, field: '', questionId: null, dataPoint: null }]
   for (let place = places.pop(); place !== undefined; place = places.pop()) {
     if (place.depth > maxDepth) throw new AnswerFormatError(`framework ${id} nests deeper than ${maxDepth} levels`)
@@ -66,6 +69,8 @@ export function decodeFramework(contract: Contract, json: unknown): FrameworkInd
       continue
     }
     const ownId = idOf(fields[names.id])
+    const title = textOf(fields[names.title])
+    if (ownId !== null && title !== null && titled(names, place.field)) titles.set(ownId, title)
     if (ownId !== null && place.field === names.questions) {
       questionIds.add(ownId)
       inner.questionId = ownId
@@ -92,11 +97,16 @@ export function decodeFramework(contract: Contract, json: unknown): FrameworkInd
     title: textOf(root[names.title]) ?? '',
     questionIds: [...questionIds],
     dataPoints: [...dataPoints.values()],
+    titles: Object.fromEntries(titles),
     raw: json,
   }
 }
 
 type FrameworkNames = Contract['names']['frameworks']
+
+function titled(names: FrameworkNames, field: string): boolean {
+  return field === names.questions || field === names.dataPoints || field === names.options
+}
 
 /** A list of options or units may hold their ids alone. */
 function noteBareId(names: FrameworkNames, place: Place): void {

@@ -15,7 +15,7 @@ import type { Job } from './job.ts'
 export const nightlySync: Job = {
   name: 'nightly-sync',
   steps: [
-    { name: 'reference', run: (deps) => once(fetchReferenceData(deps)) },
+    { name: 'reference', run: (deps, run) => once(fetchReferenceData(deps, run)) },
     { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
     { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
     { name: 'push', run: async (deps, run) => until(await planWave(deps, run)) },

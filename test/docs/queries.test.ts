@@ -35,6 +35,8 @@ const views = [
   'drift',
   'rows_without_cursor',
   'releases',
+  'reference_changes',
+  'row_warnings',
 ]
 
 test.each(views)('docs/tables.md lists the columns of the view %s in their order', async (view) => {

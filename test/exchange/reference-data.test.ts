@@ -112,8 +112,34 @@ describe('decodeFramework', () => {
         },
         { id: 'd3', valueType: 'Text', reportingPeriodType: null, unitIds: [], optionIds: [], questionId: 'q3' },
       ],
+      titles: {},
       raw: framework,
     })
+  })
+
+  it('keeps what questions, data points and options are called, and nothing else', () => {
+    const titled = {
+      id: 'f',
+      title: 'Framework',
+      topics: [
+        {
+          id: 't',
+          title: 'Topic',
+          questions: [
+            {
+              id: 'q',
+              title: 'Which?',
+              dataPoints: [{ id: 'd', title: 'Sources', options: [{ id: '__proto__', title: 'Solar' }, { id: 'o' }] }],
+            },
+          ],
+        },
+      ],
+    }
+    expect(Object.entries(decodeFramework(contract, titled).titles)).toEqual([
+      ['q', 'Which?'],
+      ['d', 'Sources'],
+      ['__proto__', 'Solar'],
+    ])
   })
 
   it('finds them wherever they stand', () => {

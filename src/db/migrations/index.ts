@@ -6,6 +6,7 @@ import * as actions from './0004-actions.ts'
 import * as planning from './0006-planning.ts'
 import * as sending from './0007-sending.ts'
 import * as outcomes from './0008-outcomes.ts'
+import * as reference from './0005-reference.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -16,4 +17,5 @@ export const migrations: Record<string, Migration> = {
   '0006-planning': planning,
   '0008-outcomes': outcomes,
   '0007-sending': sending,
+  '0005-reference': reference,
 }

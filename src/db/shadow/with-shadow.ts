@@ -20,6 +20,8 @@ const leftEmpty = [
   'custom_property',
   'kind_sweep',
   'quarantine',
+  'reference_change',
+  'reference_past',
   'row_change',
   'search_page',
   'search_seen_calculator',

@@ -2,7 +2,14 @@ import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
 import type { GuardPlanTable } from './guard-plan.ts'
 import type { BatchSizeTable, CandidateTable, KindSweepTable, SubmissionReleaseTable } from './planning.ts'
-import type { ReferenceDataTable } from './reference-data.ts'
+import type { JudgingBasisTable, RowFindingTable } from './preflight.ts'
+import type {
+  ReferenceChangeTable,
+  ReferenceDataTable,
+  ReferencePastTable,
+  ReferenceVersionTable,
+  ReferenceWithheldTable,
+} from './reference-data.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
 import type { ServiceKeyTable } from './service-key.ts'
@@ -28,6 +35,12 @@ export type Schema = CalculatorsSchema & {
   mapping: MappingTable
   reference_data: ReferenceDataTable
   service_key: ServiceKeyTable
+  reference_version: ReferenceVersionTable
+  reference_change: ReferenceChangeTable
+  reference_past: ReferencePastTable
+  reference_withheld: ReferenceWithheldTable
+  judging_basis: JudgingBasisTable
+  row_finding: RowFindingTable
   search_page: SearchPageTable
   action: ActionTable
   row_change: RowChangeTable

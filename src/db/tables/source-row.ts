@@ -22,6 +22,8 @@ export type SourceRowTable = {
   refused_hash: Buffer | null
   /** The content that preflight has judged. */
   checked_hash: Buffer | null
+  /** By which reference data and rules it was judged: `judging_basis`; 0 for never. */
+  judged_by: Generated<number>
   invalid_reason: string | null
   /** The submission, planned or in flight, that holds the row. */
   held_by: number | null

@@ -1,4 +1,5 @@
 import type { Contract } from '../../exchange/contract.ts'
+import { shown } from './preflight/row-content.ts'
 
 /** How a value of the partner is meant; null in the stream means: as the framework says. */
 export const valueTypes = ['text', 'number', 'boolean', 'date', 'date_range', 'list'] as const
@@ -76,6 +77,11 @@ function listValue(member: string, text: string): AnswerValue {
   return { value: { [member]: options } }
 }
 
+/** Whether a text is a decimal number. */
+export function isNumber(text: string): boolean {
+  return decimal.test(text)
+}
+
 /** Digits and exponent of a decimal without leading and trailing zeros, so that 1.50 and 1.5 compare equal. */
 function significant(text: string): string {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().replace(/^\+/, '').split('e')
@@ -88,10 +94,7 @@ function significant(text: string): string {
   return `${negative ? '-' : ''}${kept}e${whole.length - leading + Number(exponent)}`
 }
 
-function isDate(text: string): boolean {
+/** Whether a text is a day that exists, as 2025-03-31. */
+export function isDate(text: string): boolean {
   return isoDate.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text)
-}
-
-function shown(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text
 }

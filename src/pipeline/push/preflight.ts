@@ -1,40 +1,67 @@
-import { countPending, pendingRows, storeChecks } from '../../db/ledger/pending-rows.ts'
+import { createHash } from 'node:crypto'
+import { countPending } from '../../db/ledger/pending-rows.ts'
 import { releaseByPolicy } from '../../db/ledger/resend-policy.ts'
 import { releaseRetries } from '../../db/ledger/retry-rows.ts'
+import { findContradictions } from '../../db/preflight/find-contradictions.ts'
+import { judgingBasis } from '../../db/preflight/judging-basis.ts'
+import { type Judgement, storeJudgements, type UnjudgedRow, unjudgedRows } from '../../db/preflight/unjudged-rows.ts'
 import type { Run } from '../../db/tables/run.ts'
+import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
-import { checkRow } from './check-row.ts'
-import { loadReferenceIndex } from './reference-index.ts'
+import { checkRow, checksRevision } from './check-row.ts'
+import { rowWarnings } from './preflight/row-warnings.ts'
+import { loadReferenceIndex, type ReferenceIndex } from './reference-index.ts'
 import { resendPolicies } from './resend-policies.ts'
 
 /** Rows judged at a time: bounds memory, whatever the backlog. */
 const batchRows = 2_000
 
 /**
- * Judges every pending row against the cached reference data; what fails is invalid, with its reason, and is not sent.
- * Rows that were invalid are judged again: the reference data may have changed. Rows that a person, or a policy, wants sent
- * again are released first, so that they are counted and judged with the others.
+ * Judges pending rows against the reference data in force and against each other; what fails is invalid, with its
+ * reason, and is not sent. A row is judged when its content, or what it was judged by, has changed since, or the row
+ * that it contradicts; all others keep their verdict, so that a night with no change costs nothing. Rows that a person,
+ * or a policy, wants sent again are released first, so that they are counted with the others.
  */
 export async function preflight(deps: Deps, run: Run): Promise<void> {
-  const retried = await releaseRetries(deps.db)
-  if (retried > 0) deps.logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')
-  const resent = await releaseByPolicy(deps.db, resendPolicies(deps.config, deps.contract), deps.now())
-  if (resent > 0) deps.logger.info({ run_id: run.run_id, rows: resent }, 'rejected_released_by_policy')
-  await countPending(deps.db, run.run_id)
-  const reference = await loadReferenceIndex(deps.db)
-  let invalid = 0
-  for (let after = 0; ; ) {
-    const rows = await pendingRows(deps.db, after, batchRows)
-    const checks = rows.map((row) => ({
-      row_id: row.row_id,
-      hash: row.hash,
-      invalid_reason: checkRow(deps.contract, reference, row.stream, row.partner_id, row.content),
-    }))
-    if (checks.length > 0) await storeChecks(deps.db, checks)
-    invalid += checks.filter(({ invalid_reason }) => invalid_reason !== null).length
-    const last = rows.at(-1)
-    if (last === undefined) break
-    after = last.row_id
+  const { db, logger } = deps
+  const retried = await releaseRetries(db)
+  if (retried > 0) logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')
+  const resent = await releaseByPolicy(db, resendPolicies(deps.config, deps.contract), deps.now())
+  if (resent > 0) logger.info({ run_id: run.run_id, rows: resent }, 'rejected_released_by_policy')
+  await countPending(db, run.run_id)
+  const judged = await judgeRows(deps)
+  logger.info({ run_id: run.run_id, ...judged }, 'preflight_done')
+}
+
+/** Judges every row that has to be, and says how many, and how many of these are invalid. */
+export async function judgeRows(deps: Deps): Promise<{ judged: number; invalid: number; contradicting: number }> {
+  const { config, contract, db, required } = deps
+  const rules = { maxTextLength: config.push.maxTextLength, customIdentifierId: required.customIdentifierId }
+  const basis = await judgingBasis(db, { checks: checksRevision, ...rules, addedKinds: digestOf(contract.kinds) })
+  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis))
+  const counts = { judged: 0, invalid: 0, contradicting }
+  let reference: ReferenceIndex | null = null
+  for await (const rows of unjudgedRows(db, basis, batchRows)) {
+    // A night with nothing to judge does not read the frameworks.
+    reference ??= await loadReferenceIndex(db, rules)
+    const judgements = rows.map((row) => judgementOf(deps, reference as ReferenceIndex, row))
+    await storeJudgements(db, basis, judgements)
+    counts.judged += rows.length
+    counts.invalid += judgements.filter(({ invalid_reason }) => invalid_reason !== null).length
   }
-  deps.logger.info({ run_id: run.run_id, invalid }, 'preflight_done')
+  return counts
+}
+
+function judgementOf({ contract }: Deps, reference: ReferenceIndex, row: UnjudgedRow): Judgement {
+  const { row_id, hash, stream, partner_id, content } = row
+  return {
+    row_id,
+    hash,
+    invalid_reason: checkRow(contract, reference, stream, partner_id, content) ?? row.contradiction,
+    warnings: rowWarnings(reference, stream, content),
+  }
+}
+
+function digestOf(kinds: Contract['kinds']): string {
+  return createHash('sha256').update(JSON.stringify(kinds)).digest('hex')
 }

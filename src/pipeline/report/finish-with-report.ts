@@ -9,6 +9,7 @@ import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
 import { noticesOf } from './notices.ts'
+import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
 
 /** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
@@ -21,9 +22,12 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const submissions = await submissionReports(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
   const held = await plansOf(db, run.run_id)
+  const news = await referenceNews(db, run)
   const key = await refusedKeyInUse(db)
   const refused = key === null ? null : keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
-  const { verdict, remarks } = judge(streams, submissions, searches, held, refused)
+  const judged = judge(streams, submissions, searches, held, refused)
+  const remarks = [...news.remarks, ...judged.remarks]
+  const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
   const report: RunReport = {
     run_id: run.run_id,
@@ -35,7 +39,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     resumed: run.resumed,
     verdict,
     remarks,
-    notices: noticesOf(streams, submissions),
+    notices: [...news.notices, ...noticesOf(streams, submissions)],
     held,
     streams,
     submissions,

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { storeReferenceData } from '../../../src/db/reference/store-reference-data.ts'
-import type { ReferenceKind } from '../../../src/db/tables/reference-data.ts'
+import { settings } from '../../../src/config/schema.ts'
+import { referenceChanges, referenceVersions, rowsUsingRemoved } from '../../../src/db/reference/list-reference.ts'
+import type { FetchedDocuments } from '../../../src/db/reference/reference-documents.ts'
+import { storableDocuments, versionsKept } from '../../../src/db/reference/store-reference-data.ts'
+import { acceptWithheld, withheldReference } from '../../../src/db/reference/withheld-reference.ts'
+import { type KeptReference, keepReferenceData } from '../../../src/pipeline/reference/keep-reference-data.ts'
+import { dataPoint, ids } from '../../pipeline/push/rows.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger
@@ -10,52 +15,202 @@ beforeAll(async () => {
 beforeEach(() => ledger.clear())
 afterAll(() => ledger.close())
 
-type Document = { id: string; name: string }
 const monday = new Date('2026-11-16T02:00:00Z')
 const tuesday = new Date('2026-11-17T02:00:00Z')
+const nothing: FetchedDocuments = { unit_type: [], group: [], custom_property: [], framework: [] }
+const config = settings.parse({})
 
-const store = (documents: Partial<Record<ReferenceKind, Document[]>>, at: Date) =>
+const keep = (documents: Partial<FetchedDocuments>, at = monday, runId: number | null = null): Promise<KeptReference> =>
   ledger.inTransaction((trx) =>
-    storeReferenceData(trx, { unit_type: [], group: [], custom_property: [], framework: [], ...documents }, at),
+    keepReferenceData({ config, now: () => at }, trx, storableDocuments({ ...nothing, ...documents }), runId),
   )
 const stored = () =>
   ledger.db
     .selectFrom('reference_data')
-    .select(['kind', 'id', 'document', 'changed_at'])
+    .select(['kind', 'id', 'document', 'changed_at', 'version'])
     .orderBy('kind')
     .orderBy('id')
     .execute()
 
+const framework = (dataPoints: string[], change: object = {}) => ({
+  id: ids.framework,
+  title: 'Responsible Hotel',
+  questionIds: [ids.question],
+  dataPoints: dataPoints.map(dataPoint),
+  titles: { [ids.number]: 'Energy', [ids.list]: 'Sources', [ids.option]: 'Solar' },
+  raw: {},
+  ...change,
+})
+const named = (name: string): { id: string } => ({ name, id: 'a' }) as { id: string }
+const [a, b] = [
+  { id: 'a', name: 'A' },
+  { id: 'b', name: 'B' },
+]
+
 describe('reference data', () => {
-  it('are stored, changed and removed as the service lists them', async () => {
-    const [a, b] = [
-      { id: 'a', name: 'A' },
-      { id: 'b', name: 'B' },
-    ]
-    expect(await store({ group: [a, b], framework: [a] }, monday)).toEqual({ stored: 3, gone: 0 })
+  it('are stored, changed and removed as the service lists them, each change in a version', async () => {
+    const energy = { ...a, units: [] }
+    expect(await keep({ group: [a, b], unit_type: [energy] })).toEqual({ version: 1, changes: 3 })
     const renamed = { id: 'b', name: 'B, renamed' }
-    expect(await store({ group: [a, renamed] }, tuesday)).toEqual({ stored: 1, gone: 1 })
+    expect(await keep({ group: [renamed], unit_type: [energy] }, tuesday)).toEqual({ version: 2, changes: 2 })
     expect(await stored()).toEqual([
-      { kind: 'group', id: 'a', document: a, changed_at: monday },
-      { kind: 'group', id: 'b', document: renamed, changed_at: tuesday },
+      { kind: 'group', id: 'b', document: renamed, changed_at: tuesday, version: 2 },
+      { kind: 'unit_type', id: 'a', document: energy, changed_at: monday, version: 1 },
+    ])
+    expect(await referenceChanges(ledger.db, 1, 2)).toMatchObject([
+      { kind: 'group', document_id: 'a', document_name: 'A', item: 'document', change: 'removed' },
+      { kind: 'group', document_id: 'b', change: 'changed', detail: '"B" → "B, renamed"' },
+    ])
+    const past = await ledger.db.selectFrom('reference_past').selectAll().orderBy('id').execute()
+    expect(past).toEqual([
+      { kind: 'group', id: 'a', from_version: 1, until_version: 2, document: a },
+      { kind: 'group', id: 'b', from_version: 1, until_version: 2, document: b },
     ])
   })
 
-  it('that did not change are not written', async () => {
-    await store({ group: [{ id: 'a', name: 'A' }] }, monday)
-    expect(await store({ group: [{ name: 'A', id: 'a' }] }, tuesday)).toEqual({ stored: 0, gone: 0 })
+  it('that did not change are not written, make no version, and confirm the one in force', async () => {
+    await keep({ group: [a] })
+    expect(await keep({ group: [named('A')] }, tuesday)).toEqual({ version: 1, changes: 0 })
     expect(await stored()).toMatchObject([{ changed_at: monday }])
+    expect(await referenceVersions(ledger.db)).toMatchObject([{ fetched_at: monday, confirmed_at: tuesday }])
+  })
+
+  it('that differ only in what is not read here make no version', async () => {
+    await keep({ framework: [framework([ids.number, ids.list])] })
+    const again = framework([ids.list, ids.number], { raw: { readAt: 'tonight' } })
+    expect(await keep({ framework: [again] }, tuesday)).toEqual({ version: 1, changes: 0 })
+    expect(await stored()).toMatchObject([{ document: { raw: { readAt: 'tonight' } }, version: 1 }])
   })
 
   it('listed twice are stored once', async () => {
-    const a = { id: 'a', name: 'A' }
-    expect(await store({ group: [a, a], unit_type: [a] }, monday)).toEqual({ stored: 2, gone: 0 })
+    expect(await keep({ group: [a, a], custom_property: [a] })).toEqual({ version: 1, changes: 2 })
   })
 
-  it('with characters that Postgres cannot keep are stored all the same', async () => {
-    await store({ group: [{ id: 'a', name: 'nul \0, half \ud83c, whole 🏨, escaped \\u0000' }] }, monday)
+  it('with characters that Postgres cannot keep are stored all the same, and do not differ from themselves', async () => {
+    const strange = { id: 'a', name: 'nul \0, half \ud83c, whole 🏨, escaped \\u0000' }
+    await keep({ group: [strange] })
     expect(await stored()).toMatchObject([
       { document: { id: 'a', name: 'nul \\u0000, half \ufffd, whole 🏨, escaped \\u0000' } },
     ])
+    expect(await keep({ group: [strange] })).toEqual({ version: 1, changes: 0 })
+  })
+
+  it('say of a framework which data points, questions, options and units were added, removed and changed', async () => {
+    await keep({ framework: [framework([ids.number, ids.list])] })
+    const changed = framework([ids.number, ids.strange], {
+      questionIds: [ids.question, ids.property],
+      dataPoints: [
+        { ...dataPoint(ids.number), unitIds: [ids.company], reportingPeriodType: 'Monthly' },
+        { ...dataPoint(ids.list), optionIds: [ids.option, ids.brand] },
+        dataPoint(ids.strange),
+      ],
+      titles: { [ids.number]: 'Energy', [ids.list]: 'Sources', [ids.option]: 'Sun' },
+    })
+    await keep({ framework: [changed] }, tuesday)
+    const changes = await referenceChanges(ledger.db, 1, 2)
+    expect(
+      changes.map(({ item, item_id, change, within_id, detail }) => [change, item, item_id, within_id, detail]),
+    ).toEqual([
+      [
+        'changed',
+        'data_point',
+        ids.number,
+        null,
+        expect.stringMatching(/"Energy", Number, Any.* → "Energy", Number, Monthly/),
+      ],
+      ['removed', 'unit', ids.unit, ids.number, null],
+      ['changed', 'option', ids.option, ids.list, '"Solar" → "Sun"'],
+      ['added', 'question', ids.property, null, null],
+      ['added', 'unit', ids.company, ids.number, null],
+      ['added', 'option', ids.brand, ids.list, null],
+      ['added', 'data_point', ids.strange, null, expect.stringContaining('Hologram')],
+    ])
+  })
+
+  it('count the rows that use what a version removed: data points, questions, options and units', async () => {
+    await ledger.startRun()
+    await keep({ framework: [framework([ids.number, ids.list, ids.strange])] })
+    const answer = (row_key: string, content: object) => ({ partner_id: 'H', row_key, content: { ...content } })
+    await ledger.land('framework_answers', [
+      answer('removed', { data_point_id: ids.strange.toUpperCase(), value: '1' }),
+      answer('removed there', { data_point_id: ids.strange, framework_id: ids.framework, value: '1' }),
+      answer('elsewhere', { data_point_id: ids.strange, framework_id: ids.otherFramework, value: '1' }),
+      answer('kept', { data_point_id: ids.number, value: '1' }),
+      answer('unit', { data_point_id: ids.number, value: '1', unit_id: ids.unit }),
+      answer('option', { data_point_id: ids.list, value: `["${ids.option}"]` }),
+    ])
+    await ledger.land('omissions', [answer('omission', { question_id: ids.question })])
+    const reduced = framework([], {
+      questionIds: [ids.property],
+      dataPoints: [
+        { ...dataPoint(ids.number), unitIds: [ids.company] },
+        { ...dataPoint(ids.list), optionIds: [ids.brand] },
+      ],
+    })
+    await keep({ framework: [reduced] }, tuesday)
+    expect(await rowsUsingRemoved(ledger.db, [2])).toEqual(new Map([[ids.framework, 5]]))
+  })
+
+  it('of old versions are kept as far as promised', async () => {
+    for (let fetch = 1; fetch <= versionsKept + 3; fetch++) await keep({ group: [named(`A ${fetch}`)] })
+    const versions = await referenceVersions(ledger.db)
+    expect(versions.map(({ version }) => version)).toEqual(
+      Array.from({ length: versionsKept }, (_, index) => versionsKept + 3 - index),
+    )
+    expect((await referenceChanges(ledger.db, 0, 1000)).map(({ version }) => version)[0]).toBe(4)
+    const past = await ledger.db.selectFrom('reference_past').select('until_version').execute()
+    expect(Math.min(...past.map(({ until_version }) => until_version))).toBe(4)
+  })
+})
+
+describe('reference data that shrink', () => {
+  const whole = framework([ids.number, ids.list, ids.strange])
+
+  it.each<[string, Partial<FetchedDocuments>, RegExp]>([
+    ['hold no framework', {}, /^frameworks: 0, where 1 were known; .*data points: 0, where 3 were known/],
+    ['hold a framework without most of its data points', { framework: [framework([ids.number])] }, /^data points: 1, /],
+  ])('are not taken when they %s', async (_, fetched, reason) => {
+    await keep({ framework: [whole], group: [a] })
+    expect(await keep({ ...fetched, group: [b] }, tuesday)).toEqual({ withheld: expect.stringMatching(reason) })
+    expect(await stored()).toMatchObject([
+      { kind: 'framework', id: ids.framework },
+      { kind: 'group', id: 'a' },
+    ])
+    expect(await withheldReference(ledger.db)).toMatchObject({ times: 1, reason: expect.stringMatching(reason) })
+  })
+
+  it('are taken when a framework is renamed, and when one of two is gone with all that it holds', async () => {
+    const other = framework([ids.number], { id: ids.otherFramework })
+    await keep({ framework: [framework([ids.number, ids.list]), other] })
+    const renamed = framework([ids.number, ids.list], { title: 'Renamed' })
+    expect(await keep({ framework: [renamed] }, tuesday)).toMatchObject({ version: 2 })
+  })
+
+  it('are taken when they lose half, or a group', async () => {
+    await keep({ framework: [framework([ids.number, ids.list])], group: [a] })
+    expect(await keep({ framework: [framework([ids.list])] }, tuesday)).toMatchObject({ version: 2 })
+    expect(await withheldReference(ledger.db)).toBeNull()
+  })
+
+  it('are taken once a person accepts them, and not when they then hold something else', async () => {
+    await keep({ framework: [whole] })
+    expect(await acceptWithheld(ledger.db, monday, 'ann')).toBeNull()
+    await keep({}, monday)
+    await keep({}, tuesday)
+    expect(await withheldReference(ledger.db)).toMatchObject({ times: 2, first_seen_at: monday, last_seen_at: tuesday })
+    await acceptWithheld(ledger.db, tuesday, 'ann')
+    expect(await keep({ framework: [framework([ids.number])] })).toMatchObject({ withheld: expect.anything() })
+    expect(await keep({})).toMatchObject({ withheld: expect.anything() })
+    expect(await acceptWithheld(ledger.db, tuesday, 'ann')).toMatchObject({ accepted_by: 'ann' })
+    expect(await keep({})).toMatchObject({ version: 2 })
+    expect(await stored()).toEqual([])
+    expect(await withheldReference(ledger.db)).toBeNull()
+  })
+
+  it('are forgotten when the next fetch is whole again', async () => {
+    await keep({ framework: [whole] })
+    await keep({})
+    expect(await keep({ framework: [whole] }, tuesday)).toEqual({ version: 1, changes: 0 })
+    expect(await withheldReference(ledger.db)).toBeNull()
   })
 })

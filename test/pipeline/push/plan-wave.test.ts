@@ -19,7 +19,14 @@ const property = { partner_id: 'H-1', content: { name: 'A' } }
 const answer = {
   partner_id: 'H-1',
   row_key: 'a',
-  content: { period_type: 'Yearly', year: '2025', month: '1', data_point_id: ids.number, value: '1' },
+  content: {
+    period_type: 'Yearly',
+    year: '2025',
+    month: '1',
+    data_point_id: ids.number,
+    value: '1',
+    unit_id: ids.unit,
+  },
 }
 const currentRun = () =>
   ferry.ledger.db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
@@ -144,8 +151,12 @@ describe('preflight', () => {
       checked_hash?.equals(desired_hash) ?? false,
     ])
   }
-  const knowFramework = () =>
-    ferry.ledger.db
+  const knowFramework = async () => {
+    await ferry.ledger.db
+      .insertInto('reference_version')
+      .values({ version: 1, fetched_at: ferry.clock.at, confirmed_at: ferry.clock.at, documents: 1, changes: 1 })
+      .execute()
+    await ferry.ledger.db
       .insertInto('reference_data')
       .values({
         kind: 'framework',
@@ -159,6 +170,7 @@ describe('preflight', () => {
         changed_at: ferry.clock.at,
       })
       .execute()
+  }
 
   it('judges every pending row against the reference data that are stored', async () => {
     await using deps = ferry.deps(nowhere)

@@ -1,5 +1,5 @@
 import type { FrameworkDataPoint } from '../../../src/exchange/reference-data.ts'
-import type { ReferenceIndex } from '../../../src/pipeline/push/reference-index.ts'
+import { type ReferenceIndex, referenceIndexOf } from '../../../src/pipeline/push/reference-index.ts'
 
 const id = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 
@@ -20,6 +20,8 @@ export const ids = {
   standard: id(13),
   option: id(14),
   company: id(15),
+  unitType: id(16),
+  brand: id(17),
 }
 
 export function dataPoint(pointId: string): FrameworkDataPoint {
@@ -34,9 +36,19 @@ export function dataPoint(pointId: string): FrameworkDataPoint {
   }
 }
 
-/** One framework with a number, a list and a data point of a type that nobody knows. */
-export const reference: ReferenceIndex = {
-  frameworksKnown: true,
-  dataPoints: new Map([ids.number, ids.list, ids.strange].map((pointId) => [pointId, dataPoint(pointId)])),
-  questionIds: new Set([ids.question]),
-}
+/** One framework with a number, a list and a data point of a type that nobody knows; another is empty. */
+export const reference: ReferenceIndex = referenceIndexOf({
+  frameworks: [
+    {
+      id: ids.framework,
+      title: 'Responsible Hotel',
+      questionIds: [ids.question],
+      dataPoints: [ids.number, ids.list, ids.strange].map(dataPoint),
+      titles: { [ids.question]: 'How much?', [ids.number]: 'Energy', [ids.list]: 'Sources', [ids.option]: 'Solar' },
+    },
+    { id: ids.otherFramework, title: 'Living Coast', questionIds: [], dataPoints: [], titles: {} },
+  ],
+  unitTypes: [
+    { id: ids.unitType, name: 'Energy', units: [{ id: ids.unit, name: 'Kilowatt hour', abbreviation: 'kWh' }] },
+  ],
+})

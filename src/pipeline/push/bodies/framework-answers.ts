@@ -1,6 +1,7 @@
 import { monthName } from '../../../exchange/month-names.ts'
 import { answerValue } from '../answer-value.ts'
 import { answerType, text } from '../check-row.ts'
+import { dataPointOf } from '../reference-index.ts'
 import {
   type BodyContext,
   type BodyWriter,
@@ -41,7 +42,8 @@ function periods(rows: OutgoingRow[], context: BodyContext): object[] {
     return {
       [names.periodType]: text(content, 'period_type') === 'Yearly' ? names.yearly : names.monthly,
       [names.year]: Number(text(content, 'year')),
-      [names.month]: monthName(Number(text(content, 'month'))),
+      // An omitted start month means January (Framework answers upsert request).
+      [names.month]: monthName(Number(text(content, 'month') ?? '1')),
       ...(answers.length > 0 && { [names.answers]: answers.map((row) => answerOf(row, context)) }),
       ...(omissions.length > 0 && {
         [names.omissions]: omissions.map((row) => ({ [names.questionId]: text(row.content, 'question_id') })),
@@ -53,7 +55,7 @@ function periods(rows: OutgoingRow[], context: BodyContext): object[] {
 function answerOf({ content }: OutgoingRow, { contract, reference }: BodyContext): object {
   const names = contract.names.frameworkAnswers
   const dataPointId = text(content, 'data_point_id') ?? ''
-  const type = answerType(content, reference.dataPoints.get(dataPointId)?.valueType ?? null)
+  const type = answerType(content, dataPointOf(reference, dataPointId)?.valueType ?? null)
   const answer = typeof type === 'string' ? answerValue(contract, type, text(content, 'value') ?? '') : type
   if ('problem' in answer) throw new Error(`a row that preflight passed cannot be written: ${answer.problem}`)
   return withoutAbsent({

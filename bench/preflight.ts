@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { pino } from 'pino'
+import { settings } from '../src/config/schema.ts'
+import { createDatabase, createPool } from '../src/db/database.ts'
+import { locationOf } from '../src/db/embedded/data-home.ts'
+import { openCluster } from '../src/db/embedded/open-cluster.ts'
+import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
+import { storableDocuments } from '../src/db/reference/store-reference-data.ts'
+import { loadContract } from '../src/exchange/contract.ts'
+import type { Deps } from '../src/pipeline/deps.ts'
+import { judgeRows } from '../src/pipeline/push/preflight.ts'
+import { keepReferenceData } from '../src/pipeline/reference/keep-reference-data.ts'
+
+/**
+ * How long preflight takes over a ledger of accepted rows and of others that wait: the first time, on a night on which
+ * nothing changed, and when the reference data changed: `node bench/preflight.ts --accepted 5000000 --waiting 1000000`.
+ * Brings its own PostgreSQL and removes it.
+ */
+const { values } = parseArgs({
+  options: { accepted: { type: 'string', default: '1000000' }, waiting: { type: 'string', default: '1000000' } },
+})
+const [accepted, waiting] = [Number(values.accepted), Number(values.waiting)]
+const id = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+
+const folder = await mkdtemp(join(tmpdir(), 'nightferry-bench-'))
+const cluster = await openCluster({ folder, onNotice: console.error })
+try {
+  await cluster.ensureDatabase('own')
+  await migrateToLatest(cluster.url('own'))
+  const pool = createPool(cluster.url('own'), {
+    max: 4,
+    applicationName: 'nightferry bench',
+    searchPath: schemaName,
+    onIdleError: () => {},
+  })
+  const deps = {
+    config: settings.parse({}),
+    required: { customIdentifierId: id(1) },
+    contract: loadContract(new URL('../config/contract.yaml', import.meta.url).pathname),
+    pool,
+    db: createDatabase(pool),
+    logger: pino({ level: 'silent' }),
+    now: () => new Date(),
+  } as unknown as Deps
+  const know = async (title: string) => {
+    const framework = {
+      id: id(2),
+      title,
+      questionIds: [id(3)],
+      dataPoints: Array.from({ length: 40 }, (_, index) => ({
+        id: id(100 + index),
+        valueType: 'number',
+        reportingPeriodType: 'Any',
+        unitIds: [],
+        optionIds: [],
+        questionId: id(3),
+      })),
+      titles: {},
+    }
+    const documents = storableDocuments({ unit_type: [], group: [], custom_property: [], framework: [framework] })
+    await deps.db.transaction().execute((trx) => keepReferenceData(deps, trx, documents, null))
+  }
+  await know('First')
+  // Ten answers a hotel. Of those that wait a third was rejected, a third is invalid, a third is parked.
+  await pool.query(
+    `insert into source_row (stream, partner_id, row_key, content, desired_hash, accepted_hash, refused_hash)
+     select 'framework_answers', 'H-' || n / 10, n::text, content, hash,
+            case when n <= $1 then hash end, case when n > $1 and n % 3 = 0 then hash end
+     from (
+       select n, jsonb_build_object('period_type', 'Yearly', 'year', '2025', 'month', '1', 'value',
+                case when n > $1 and n % 3 = 1 then 'many' else n::text end,
+                'data_point_id', '00000000-0000-4000-8000-' || lpad((100 + n % 10)::text, 12, '0')) as content,
+              sha256(n::text::bytea) as hash
+       from generate_series(1, $1::int + $2::int) n) rows`,
+    [accepted, waiting],
+  )
+  await pool.query('vacuum analyze source_row')
+  await timed('the first time', () => judgeRows(deps))
+  await pool.query('vacuum analyze source_row')
+  for (let round = 0; round < 3; round++) await timed('nothing changed', () => judgeRows(deps))
+  await know('Second')
+  await timed('the reference data changed', () => judgeRows(deps))
+  await pool.query('vacuum analyze source_row')
+  await timed('nothing changed', () => judgeRows(deps))
+  await pool.query(
+    `insert into row_finding (row_id, kind, other_row_id, row_hash, other_hash, detail)
+     select one.row_id, 'two_frameworks', two.row_id, one.desired_hash, two.desired_hash, ''
+     from source_row one join source_row two on two.row_id = one.row_id - 1
+     where one.accepted_hash is null and two.accepted_hash is null`,
+  )
+  await pool.query('vacuum analyze row_finding')
+  await timed('nothing changed, and every waiting row contradicts another', () => judgeRows(deps))
+  await pool.end()
+} finally {
+  await cluster.release()
+  // Started by root, the cluster lies elsewhere.
+  const elsewhere = await locationOf(folder).catch(() => undefined)
+  for (const gone of [elsewhere ?? folder, folder]) await rm(gone, { recursive: true, force: true })
+}
+
+async function timed(what: string, work: () => Promise<object>): Promise<void> {
+  const start = performance.now()
+  const counts = await work()
+  const seconds = (performance.now() - start) / 1000
+  console.info(
+    `${what}: ${seconds.toFixed(3)} s, ${JSON.stringify(counts)}, RSS ${Math.round(process.memoryUsage().rss / 1e6)} MB`,
+  )
+}

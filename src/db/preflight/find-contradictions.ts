@@ -1,0 +1,215 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+import { contradictionKinds } from './contradiction-kinds.ts'
+import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
+
+/**
+ * Finds rows that contradict others, before they are judged: rows to judge are held against all rows of their hotel, and
+ * of other partner ids that are confirmed for the same company. Both sides are to be judged then, unless one is accepted as
+ * it stands: what the service has is not taken back for a newcomer.
+ *
+ * What was found is kept, so that a row is judged again when the other says something else. Begun anew it finds the same.
+ *
+ * @returns how many rows contradict another, newly or still.
+ */
+export async function findContradictions(trx: Transaction<Schema>, basis: number): Promise<number> {
+  await releaseOutdated(trx)
+  const candidates = await collectCandidates(trx, basis)
+  if (candidates === 0) return 0
+  await sql`
+    create temp table pair (one bigint not null, other bigint not null, kind text not null) on commit drop`.execute(trx)
+  await pairAnsweredAndDeclined(trx)
+  await pairFrameworks(trx)
+  await pairPartnerIds(trx)
+  await noteAlike(trx)
+  const found = await storeContradictions(trx)
+  await sql`drop table pair, candidate`.execute(trx)
+  return found
+}
+
+/** Forgets what is no contradiction any more, and has those rows judged again. */
+async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    with outdated as (
+      delete from row_finding found
+      using source_row mine, source_row other
+      where found.kind in (${contradictionKinds})
+        and mine.row_id = found.row_id and other.row_id = found.other_row_id
+        and (mine.desired_hash <> found.row_hash or other.desired_hash <> found.other_hash or other.gone_at is not null
+             or mine.gone_at is not null
+             or (found.kind = 'two_partner_ids' and not exists (
+               select from mapping one join mapping two using (company_id)
+               where one.partner_id = mine.partner_id and two.partner_id = other.partner_id)))
+      returning found.row_id
+    )
+    update source_row set checked_hash = null
+    where row_id in (select row_id from outdated) and checked_hash is not null`.execute(trx)
+}
+
+/** The rows to judge: the table `candidate`, with what answers and omissions are about. */
+async function collectCandidates(trx: Transaction<Schema>, basis: number): Promise<number> {
+  const columns = sql`
+    row_id, stream, partner_id, judged_by = 0 as is_new, ${target(sql`source_row`)} as target, ${period(sql`source_row`)} as period`
+  await sql`
+    create temp table candidate on commit drop as
+    select ${columns} from source_row where ${neverJudged}
+    union all
+    select ${columns} from source_row where ${judgedOtherwise(basis)}`.execute(trx)
+  await sql`analyze candidate`.execute(trx)
+  const { rows } = await sql<{ candidates: number }>`select count(*) as candidates from candidate`.execute(trx)
+  return rows[0]?.candidates ?? 0
+}
+
+type Fragment = ReturnType<typeof sql>
+
+/** What an answer or an omission is about. */
+const target = (row: Fragment) =>
+  sql`lower(coalesce(${row}.content ->> 'data_point_id', ${row}.content ->> 'question_id'))`
+const period = (row: Fragment) =>
+  sql`concat_ws(' ', ${row}.content ->> 'period_type', ${row}.content ->> 'year', ${row}.content ->> 'month')`
+/** What an answer says, however its number is written. */
+const said = (row: Fragment) => sql`
+  concat_ws(' ', coalesce(trim_scale(numeric_reading(${row}.content ->> 'value'))::text, ${row}.content ->> 'value'),
+            lower(${row}.content ->> 'unit_id'))`
+
+/** An answer and an omission of the same question, hotel and period. Which data points a question has, frameworks say. */
+async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table asked on commit drop as
+    select distinct lower(point ->> 'id') as data_point, lower(point ->> 'questionId') as question
+    from reference_data, jsonb_array_elements(document -> 'dataPoints') as point
+    where kind = 'framework' and point ->> 'questionId' is not null`.execute(trx)
+  await sql`analyze asked`.execute(trx)
+  await sql`
+    insert into pair
+    select candidate.row_id, declined.row_id, 'answered_and_declined'
+    from candidate
+    join asked on asked.data_point = candidate.target
+    join source_row declined on declined.stream = 'omissions' and declined.partner_id = candidate.partner_id
+      and lower(declined.content ->> 'question_id') = asked.question and ${period(sql`declined`)} = candidate.period
+    where candidate.stream = 'framework_answers' and declined.gone_at is null
+    union
+    select answer.row_id, candidate.row_id, 'answered_and_declined'
+    from candidate
+    join asked on asked.question = candidate.target
+    join source_row answer on answer.stream = 'framework_answers' and answer.partner_id = candidate.partner_id
+      and lower(answer.content ->> 'data_point_id') = asked.data_point and ${period(sql`answer`)} = candidate.period
+    where candidate.stream = 'omissions' and answer.gone_at is null`.execute(trx)
+  await sql`drop table asked`.execute(trx)
+}
+
+/** The same data point, hotel and period under two frameworks, with different values: one would overwrite the other. */
+async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    insert into pair
+    select distinct least(mine.row_id, other.row_id), greatest(mine.row_id, other.row_id), 'two_frameworks'
+    from candidate
+    join source_row other on other.stream = 'framework_answers' and other.partner_id = candidate.partner_id
+      and lower(other.content ->> 'data_point_id') = candidate.target and ${period(sql`other`)} = candidate.period
+      and other.row_id <> candidate.row_id
+    join source_row mine on mine.row_id = candidate.row_id
+    where candidate.stream = 'framework_answers' and other.gone_at is null
+      and coalesce(lower(mine.content ->> 'framework_id'), '') <> coalesce(lower(other.content ->> 'framework_id'), '')
+      and ${said(sql`mine`)} <> ${said(sql`other`)}`.execute(trx)
+}
+
+/** Two partner ids that are confirmed for one company, whose rows write the same thing with different values. */
+async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table namesake on commit drop as
+    select own.partner_id, two.partner_id as other_id
+    from (select distinct partner_id from candidate) own
+    join mapping one on one.partner_id = own.partner_id
+    join mapping two on two.company_id = one.company_id and two.partner_id <> one.partner_id`.execute(trx)
+  await sql`analyze namesake`.execute(trx)
+  await sql`
+    insert into pair
+    select distinct least(mine.row_id, other.row_id), greatest(mine.row_id, other.row_id), 'two_partner_ids'
+    from namesake
+    join candidate using (partner_id)
+    join source_row mine on mine.row_id = candidate.row_id
+    join source_row other on other.partner_id = namesake.other_id and other.stream = mine.stream
+    where other.gone_at is null and case mine.stream
+      when 'framework_answers' then ${target(sql`other`)} = candidate.target and ${period(sql`other`)} = candidate.period
+        and ${said(sql`mine`)} <> ${said(sql`other`)}
+      when 'custom_property_values' then lower(mine.content ->> 'property_id') = lower(other.content ->> 'property_id')
+        and mine.content ->> 'value' <> other.content ->> 'value'
+      when 'standard_holders' then lower(mine.content ->> 'standard_id') = lower(other.content ->> 'standard_id')
+        and mine.content - 'standard_id' <> other.content - 'standard_id'
+      when 'calculator_settings' then exists (
+        select from jsonb_each_text(mine.content) as own(name, value)
+        where own.value <> other.content ->> own.name)
+      when 'calculator_inputs' then mine.content - 'inputs' = other.content - 'inputs' and exists (
+        select from jsonb_each_text(mine.content -> 'inputs') as own(name, value)
+        where own.value <> other.content -> 'inputs' ->> own.name)
+      else false end`.execute(trx)
+  await sql`drop table namesake`.execute(trx)
+}
+
+/** Partner ids of properties that are new here and differ from another's by case or surrounding white space alone: a warning. */
+async function noteAlike(trx: Transaction<Schema>): Promise<void> {
+  const plain = (row: Fragment) => sql`lower(btrim(${row}.partner_id, e' \t\n\r'))`
+  await sql`
+    insert into row_finding as held (row_id, kind, other_row_id, detail)
+    select distinct on (candidate.row_id) candidate.row_id, 'partner_ids_alike', other.row_id,
+           format('partner_id ''%s'' differs from ''%s'' by case or surrounding white space alone: are they one hotel?',
+                  candidate.partner_id, other.partner_id)
+    from candidate
+    join source_row other on ${plain(sql`other`)} = ${plain(sql`candidate`)} and other.partner_id <> candidate.partner_id
+    where candidate.stream = 'properties' and candidate.is_new and other.stream = 'properties' and other.gone_at is null
+    order by candidate.row_id, other.row_id
+    on conflict (row_id, kind) do nothing`.execute(trx)
+}
+
+/** Both rows of each pair that are pending, with the reason in words; those already judged are to be judged again. */
+async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
+  await sql`
+    delete from row_finding using candidate
+    where row_finding.row_id = candidate.row_id and kind in (${contradictionKinds})`.execute(trx)
+  const { rows } = await sql<{ found: number }>`
+    with side as (
+      select one as row_id, other as other_row_id, kind from pair
+      union all
+      select other, one, kind from pair
+    ),
+    found as (
+      select distinct on (mine.row_id, kind) mine.row_id, kind, other.row_id as other_row_id,
+             mine.desired_hash as row_hash, other.desired_hash as other_hash,
+             case kind
+               when 'two_partner_ids' then format(
+                 '%s is confirmed for the same company and says something else of the same thing (row %s): leave one of the two hotels out, or make them agree',
+                 other.partner_id, other.row_key)
+               when 'two_frameworks' then format(
+                 'data point %s is ''%s'' here and ''%s'' under %s for the same period (row %s): they must agree',
+                 mine.content ->> 'data_point_id', left(mine.content ->> 'value', 60), left(other.content ->> 'value', 60),
+                 coalesce('framework ' || (other.content ->> 'framework_id'), 'no framework'), other.row_key)
+               else case mine.stream
+                 when 'omissions' then format(
+                   'the question is answered for the same period: data point %s is ''%s'' (row %s of framework_answers): keep one of the two',
+                   other.content ->> 'data_point_id', left(other.content ->> 'value', 60), other.row_key)
+                 else format(
+                   'its question %s is declined for the same period (row %s of omissions): keep one of the two',
+                   other.content ->> 'question_id', other.row_key) end
+             end as detail
+      from side
+      join source_row mine on mine.row_id = side.row_id
+      join source_row other on other.row_id = side.other_row_id
+      where mine.accepted_hash is distinct from mine.desired_hash and mine.gone_at is null
+      order by mine.row_id, kind, other.row_id
+    ),
+    stored as (
+      insert into row_finding (row_id, kind, other_row_id, row_hash, other_hash, detail)
+      select row_id, kind, other_row_id, row_hash, other_hash, detail from found
+      on conflict (row_id, kind) do update
+      set other_row_id = excluded.other_row_id, row_hash = excluded.row_hash, other_hash = excluded.other_hash,
+          detail = excluded.detail
+      returning row_id
+    ),
+    reopened as (
+      update source_row set checked_hash = null
+      where row_id in (select row_id from stored) and not exists (
+        select from candidate where candidate.row_id = source_row.row_id)
+    )
+    select count(distinct row_id) as found from stored`.execute(trx)
+  return rows[0]?.found ?? 0
+}

@@ -1,0 +1,33 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+
+/** What rows are judged by besides the reference data. A change of any of it makes rows be judged again. */
+export type JudgingRules = {
+  checks: number
+  maxTextLength: number
+  customIdentifierId: string
+  /** A digest of the kinds of request that the contract adds. */
+  addedKinds: string
+}
+
+/** The number of what rows are judged by now: the version of the reference data in force, and our own rules. */
+export async function judgingBasis(db: Database, rules: JudgingRules): Promise<number> {
+  const { rows } = await sql<{ basis: number }>`
+    with wanted as (
+      select coalesce((select max(version) from reference_version), 0) as reference_version,
+             ${JSON.stringify(rules)}::jsonb as rules
+    ),
+    made as (
+      insert into judging_basis (reference_version, rules)
+      select * from wanted
+      where not exists (select from judging_basis join wanted using (reference_version, rules))
+      on conflict do nothing
+      returning basis
+    )
+    select basis from made
+    union all
+    select basis from judging_basis join wanted using (reference_version, rules)`.execute(db)
+  const [found] = rows
+  // Nothing is returned where another process made the same one at the same moment: then it is there now.
+  return found === undefined ? await judgingBasis(db, rules) : found.basis
+}

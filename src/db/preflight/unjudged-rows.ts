@@ -1,0 +1,109 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { StreamName } from '../../config/schema.ts'
+import type { Database } from '../database.ts'
+import type { WarningKind } from '../tables/preflight.ts'
+import { contradictionKinds } from './contradiction-kinds.ts'
+
+export type UnjudgedRow = {
+  row_id: number
+  stream: StreamName
+  partner_id: string
+  content: Record<string, unknown>
+  /** Of the content, in hexadecimal. */
+  hash: string
+  /** What it contradicts another row in; null where it contradicts none. */
+  contradiction: string | null
+}
+
+/** Pending rows whose content was never judged as it is. The words of the index `source_row_unjudged`. */
+export const neverJudged = sql<boolean>`(
+  accepted_hash is distinct from desired_hash and checked_hash is distinct from desired_hash and gone_at is null)`
+
+/** Pending rows that were judged by something else than `basis`. The words of the index `source_row_judged_by`. */
+export function judgedOtherwise(basis: number): RawBuilder<boolean> {
+  return sql<boolean>`(
+    accepted_hash is distinct from desired_hash and gone_at is null
+    and checked_hash = desired_hash and (judged_by < ${basis} or judged_by > ${basis}))`
+}
+
+/**
+ * Rows that have to be judged, also those in flight, which may have changed since they were sent: pending ones whose
+ * content changed, or that were judged by another basis. In batches; what is judged meanwhile is not met again.
+ */
+export async function* unjudgedRows(db: Database, basis: number, limit: number): AsyncGenerator<UnjudgedRow[]> {
+  for (let after = 0; ; ) {
+    const rows = await batch(db, sql`${neverJudged} and row_id > ${after}`, sql`row_id`, limit)
+    if (rows.length === 0) break
+    yield rows
+    after = rows.at(-1)?.row_id ?? after
+  }
+  // Each half is one range of the index, in its order.
+  for (const half of [sql`judged_by < ${basis}`, sql`judged_by > ${basis}`]) {
+    let last = { judged_by: -1, row_id: 0 }
+    for (;;) {
+      const rows = await batch(
+        db,
+        sql`accepted_hash is distinct from desired_hash and gone_at is null and checked_hash = desired_hash
+            and ${half} and (judged_by, row_id) > (${last.judged_by}, ${last.row_id})`,
+        sql`judged_by, row_id`,
+        limit,
+      )
+      const end = rows.at(-1)
+      if (end === undefined) break
+      yield rows
+      last = end
+    }
+  }
+}
+
+async function batch(
+  db: Database,
+  where: RawBuilder<unknown>,
+  order: RawBuilder<unknown>,
+  limit: number,
+): Promise<(UnjudgedRow & { judged_by: number })[]> {
+  const { rows } = await sql<UnjudgedRow & { judged_by: number }>`
+    select row_id, stream, partner_id, content, judged_by, encode(desired_hash, 'hex') as hash,
+           (select detail from row_finding
+            where row_finding.row_id = source_row.row_id and kind in (${contradictionKinds})
+            order by kind limit 1) as contradiction
+    from source_row
+    where ${where}
+    order by ${order}
+    limit ${limit}`.execute(db)
+  return rows
+}
+
+export type Judgement = {
+  row_id: number
+  hash: string
+  invalid_reason: string | null
+  warnings: readonly { kind: WarningKind; detail: string }[]
+}
+
+/** Stores verdicts and warnings, for rows whose content is still what was judged. */
+export async function storeJudgements(db: Database, basis: number, judgements: readonly Judgement[]): Promise<void> {
+  await sql`
+    with judged as materialized (
+      select * from jsonb_to_recordset(${JSON.stringify(judgements)}::jsonb)
+        as _(row_id bigint, hash text, invalid_reason text, warnings jsonb)
+    ),
+    stored as (
+      update source_row
+      set invalid_reason = judged.invalid_reason, checked_hash = desired_hash, judged_by = ${basis}
+      from judged
+      where source_row.row_id = judged.row_id and source_row.desired_hash = decode(judged.hash, 'hex')
+      returning source_row.row_id, judged.warnings
+    ),
+    warned as (
+      select row_id, kind, detail from stored, jsonb_to_recordset(warnings) as _(kind text, detail text)
+    ),
+    outdated as (
+      delete from row_finding using stored
+      where row_finding.row_id = stored.row_id and row_finding.kind in ('coordinates_zero', 'field_type_unseen')
+        and not exists (select from warned where warned.row_id = row_finding.row_id and warned.kind = row_finding.kind)
+    )
+    insert into row_finding as held (row_id, kind, detail)
+    select row_id, kind, detail from warned
+    on conflict (row_id, kind) do update set detail = excluded.detail where held.detail <> excluded.detail`.execute(db)
+}
