@@ -46,12 +46,13 @@ export async function learnRows(
     .forUpdate()
     .executeTakeFirstOrThrow()
   const after = decide(before)
-  // What confirms a size says why it is what it is only until something has moved it.
+  // What has moved a size says why it is what it is, until something else moves it; a small request says nothing.
+  const confirms = evidence.request_rows * 2 > before
   await trx
     .updateTable('batch_size')
     .set({ ...evidence, rows: after, rows_before: before })
     .where('kind', '=', evidence.kind)
-    .where(sql<boolean>`(${before !== after} or rows_before = rows)`)
+    .where(sql<boolean>`(${before !== after} or (${confirms} and rows_before = rows))`)
     .execute()
   return { before, after }
 }

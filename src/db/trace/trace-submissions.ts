@@ -40,12 +40,11 @@ export async function traceSubmissions(db: Database, partnerId: string): Promise
     select submission_id, run_id, kind, state, correlation_id, task_status, carried.*, attempts, repeats,
            error_code, error_message, planned_at, attempted_at, submission.accepted_at, terminal_at, settled_at,
            -- Of those that released rows of the request, the ones that carried a row of this hotel.
-           array(
-             select release.released_by from submission_release release
+           coalesce((
+             select jsonb_agg(release.released_by order by release.released_by) from submission_release release
              where release.submission_id = submission.submission_id and exists (
                select from submission_row sent join source_row using (row_id)
-               where sent.submission_id = release.released_by and source_row.partner_id = ${partnerId})
-             order by 1) as released_by,
+               where sent.submission_id = release.released_by and source_row.partner_id = ${partnerId})), '[]') as released_by,
            coalesce(jsonb_array_length(unmatched), 0) as unmatched,
            coalesce(jsonb_path_query_array(unmatched, '$[*] ? (@.partner_id == $id || @.company_id == $company)',
              jsonb_build_object('id', ${partnerId}::text, 'company',

@@ -27,7 +27,8 @@ function firstRows({ push }: Deps['config'], kind: Kind): number {
 /** What a terminal task says about the size of its request; null: nothing. Pure. */
 export function verdictOfTask({ taskStatuses }: Contract, task: Task): SizeVerdict | null {
   if (task.status === taskStatuses.success || task.status === taskStatuses.partialSuccess) return 'succeeded'
-  if (task.status === taskStatuses.error && task.rowErrors.length === 0) return 'failed'
+  // One that says what became of each row, in its error or in a file, has failed over the rows, not over their number.
+  if (task.status === taskStatuses.error && task.rowErrors.length === 0 && task.fileUrl === null) return 'failed'
   return null
 }
 
