@@ -25,7 +25,7 @@ async function verb(world: World, folder: string, ...args: string[]): Promise<st
 }
 
 test('hotels that the service fails over are found in the same night, the others are mapped, and nothing is sent twice at once', async () => {
-  await using world = await startWorld({ hotels: 45, seed })
+  await using world = await startWorld({ hotels: 30, seed })
   await using folder = await workingFolder()
   const { rows: hotels } = await world.partnerPool.query<{ code: string }>(
     'select code from hotelier.hotel order by code',
@@ -71,4 +71,4 @@ test('hotels that the service fails over are found in the same night, the others
     sent: poisoned.length,
     confirmed: poisoned.length,
   })
-})
+}, 400_000)
