@@ -76,7 +76,8 @@ export async function callService(dispatcher: Dispatcher, call: ServiceCall, set
     return call.answerIgnored === true ? null : parseAnswer(bytes, headers)
   } catch (error) {
     if (!(error instanceof AnswerFormatError)) throw broken(error, true)
-    throw new AnswerFormatError(conceal(`${shown.method} ${shown.url}: ${error.message}`), { cause: error.cause })
+    const { cause, tooLong } = error
+    throw new AnswerFormatError(conceal(`${shown.method} ${shown.url}: ${error.message}`), { cause, tooLong })
   }
 }
 

@@ -118,9 +118,12 @@ export class UncertainSubmission extends Error {
 /** The service answered with success and something that is not the promised answer. */
 export class AnswerFormatError extends Error {
   readonly code = 'exchange_answer_malformed'
+  /** It may be the promised answer, but is longer than may be read into memory. */
+  readonly tooLong: boolean
 
-  constructor(what: string, options?: ErrorOptions) {
+  constructor(what: string, options?: ErrorOptions & { tooLong?: boolean }) {
     super(what, options)
+    this.tooLong = options?.tooLong ?? false
     this.name = 'AnswerFormatError'
   }
 }

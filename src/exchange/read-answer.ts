@@ -26,7 +26,8 @@ export async function readAnswer(body: Dispatcher.ResponseData['body'], limits: 
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length
       if (bytes > limits.maxAnswerBytes) {
-        throw new AnswerFormatError(`the answer is longer than ${limits.maxAnswerBytes} bytes`)
+        const what = `the answer is longer than ${limits.maxAnswerBytes} bytes (exchange.maxAnswerBytes)`
+        throw new AnswerFormatError(what, { tooLong: true })
       }
       chunks.push(chunk)
     }

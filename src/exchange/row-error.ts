@@ -34,7 +34,7 @@ export function decodeRowError(contract: Contract, value: unknown): RowError {
     identifiedByValue: textOf(read('identifiedByValue')),
     dataPointId: idOf(read('dataPointId')),
     questionId: idOf(read('questionId')),
-    // Spec gap: what an error row names of these imports is not shown; what their requests call it is read.
+    // Spec gap: how an error row names these is not shown (docs/spec-gaps.md); what requests call them is read.
     propertyId: idOf(fields?.[companies.propertyId]),
     standardId: idOf(fields?.[standardHolders.standardId]),
     fieldTypeId: idOf(fields?.[calculators.fieldTypeId]),

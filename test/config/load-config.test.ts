@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this spelling is what the file is about.
-import { expect, test } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { ConfigError, type ConfigProblem } from '../../src/config/config-error.ts'
 import { variableOf } from '../../src/config/environment.ts'
 import { type ConfigSources, loadConfig } from '../../src/config/load-config.ts'
@@ -253,4 +253,27 @@ test.each([
 ])('takes %s for the address of a partner database: %s', (url, taken) => {
   const found = refusal(() => requireSettings(load(`partner: { url: "${url}" }`))).problems
   expect(found.every(({ path }) => path !== 'partner.url')).toBe(taken)
+})
+
+describe('a setting that an earlier version had', () => {
+  const told = { path: 'push.resendUnmatchedAfterMs', message: expect.stringContaining('push.retries') }
+
+  it.each<[string, string | null, Partial<ConfigSources>]>([
+    ['the file', 'push:\n  resendUnmatchedAfterMs: 5\n', {}],
+    ['the command line', null, { overrides: ['push.resendUnmatchedAfterMs=5'] }],
+    ['the environment', null, { environment: { NIGHTFERRY_PUSH_RESEND_UNMATCHED_AFTER_MS: '5' } }],
+  ])('is refused in %s, with what stands in its place', (_, text, sources) => {
+    expect(problems(text, sources)).toEqual([told])
+  })
+})
+
+describe('a list whose entries are no plain texts', () => {
+  it('is given as JSON on the command line', () => {
+    const retries = [{ code: 'x', afterMs: 1, times: null }]
+    expect(load(null, { overrides: [`push.retries=${JSON.stringify(retries)}`] }).push.retries).toEqual(retries)
+  })
+
+  it('that is no JSON is refused by its path', () => {
+    expect(problems(null, { overrides: ['push.retries=[{'] })).toMatchObject([{ path: 'push.retries' }])
+  })
 })

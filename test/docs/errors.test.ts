@@ -13,7 +13,8 @@ const spellings = [
   /\b(?:error_)?code: '(\w+)'/g,
   /\bnew StopRun\(\s*(?:[\w.]+ \?\? )?'(\w+)'/g,
   /sameOutcome\([^)]*'(?:rejected|unknown)',\s*'(\w+)'/g,
-  /then '(\w+)'\s+else named\.code/g,
+  /then '(\w+)'\s+(?:else (?:named|told)\.code|when \$\{mapping\}|else told)/g,
+  /\bunreadableCode = '(\w+)'/g,
   /\? cause\.code : '(\w+)'/g,
 ]
 

@@ -1,9 +1,10 @@
 import { storableJson, storableText } from '../../db/storable.ts'
 import type { Submission } from '../../db/tables/submission.ts'
-import { HttpError } from '../../exchange/errors.ts'
+import { AnswerFormatError, HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { callFailed, callSucceeded } from './call-failed.ts'
+import { endUnreadable } from './end-unreadable.ts'
 import { moveSubmission } from './move-submission.ts'
 import { unauthorized } from './send.ts'
 import { settleLost } from './settle.ts'
@@ -51,6 +52,7 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
 
 async function pollFailed(deps: Deps, submission: Submission, error: Error & { code: string }): Promise<void> {
   if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
+  if (error instanceof AnswerFormatError && error.tooLong && (await endUnreadable(deps, submission, error))) return
   const denied = error instanceof HttpError && error.code === 'exchange_not_found'
   const denials = submission.error_code === error.code ? submission.failures + 1 : 1
   if (denied && denials >= denialsBeforeLost) {

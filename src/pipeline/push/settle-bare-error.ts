@@ -7,6 +7,7 @@ import type { Submission } from '../../db/tables/submission.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { decodeTask, type Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
+import { unreadableCode } from './end-unreadable.ts'
 import { learnSize } from './learn-size.ts'
 import { moveSubmission } from './move-submission.ts'
 import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './split.ts'
@@ -18,7 +19,8 @@ export function isBareError({ taskStatuses }: Contract, task: Task): boolean {
 }
 
 /**
- * Settles a submission whose task ended in Error without naming a row: it is split in halves, down to the rows that the
+ * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one that
+ * names very many rows is: it is split in halves, down to the rows that the
  * service fails over, or left unknown where splitting is no use. One transaction: halves exist, and hold their rows,
  * exactly if the request is settled.
  *
@@ -103,7 +105,11 @@ function outcomeOf(
   task: Task,
   verdict: Exclude<SplitVerdict, 'wait'>,
 ): { outcome: 'rejected' | 'unknown'; code: string; reason: string } {
-  const said = task.generalErrors.join('; ') || `the task ended as ${task.status} and does not name this row`
+  const unreadable = submission.error_code === unreadableCode
+  const said = unreadable
+    ? `the task ended as ${task.status}; ${submission.error_message ?? ''}`
+    : task.generalErrors.join('; ') || `the task ended as ${task.status} and does not name this row`
+  if (unreadable) return { outcome: 'unknown', code: unreadableCode, reason: said }
   switch (verdict) {
     case 'alone':
       return { outcome: 'rejected', code: 'task_error_alone', reason: `${said} (it was sent alone)` }

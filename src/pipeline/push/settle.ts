@@ -12,6 +12,7 @@ import { decodeTask, type Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { listPages } from '../pull/list-pages.ts'
 import { callFailed } from './call-failed.ts'
+import { isUnreadable } from './end-unreadable.ts'
 import { kindOf, searchKind } from './kinds.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from './learn-size.ts'
 import { moveSubmission } from './move-submission.ts'
@@ -36,7 +37,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     await settleAs(deps, submission, (trx) => listPages(deps, trx, submission, task))
     return
   }
-  if (isBareError(deps.contract, task)) {
+  if (isBareError(deps.contract, task) || isUnreadable(deps.contract, submission, task)) {
     await settleBareError(deps, submission, task)
     return
   }

@@ -12,7 +12,7 @@ export type KeptReference = StoredReference | { withheld: string }
 
 /**
  * Puts fetched documents in force, unless they are so few that a fault is likelier than a decision and nobody has
- * accepted them: then those before stay in force, rows are judged by them, and the report says so (decision 0015).
+ * accepted them: then those before stay in force, rows are judged by them, and the report says so (decision 0018).
  */
 export async function keepReferenceData(
   { config, now }: Pick<Deps, 'config' | 'now'>,

@@ -1,0 +1,137 @@
+import { type RawBuilder, sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ResendPolicy, releaseByPolicy } from '../../../src/db/ledger/resend-policy.ts'
+import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(() => ledger.clear())
+afterAll(() => ledger.close())
+
+const hour = 3_600_000
+const policy = (change: Partial<ResendPolicy> = {}): ResendPolicy => ({
+  stream: 'properties',
+  code: 'NotFound',
+  after_ms: hour,
+  times: null,
+  ...change,
+})
+const kind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
+
+/** Sends what is ready in a new run, and has the service reject it. @returns how many rows went out. */
+async function rejectedInRun(code = 'NotFound'): Promise<number> {
+  const run = await ledger.startRun()
+  const submissions = await ledger.plan(run, kind)
+  let rows = 0
+  for (const id of submissions) {
+    rows += (await ledger.keysOf(id)).length
+    await ledger.markSent(id)
+    await ledger.settleAll(id, 'rejected')
+  }
+  await sql`update source_row set outcome_code = ${code} where outcome = 'rejected'`.execute(ledger.db)
+  return rows
+}
+
+/** A moment after the last rejection. */
+const after = (ms: number) => new Date(Date.now() + ms)
+const property = (name: string) => ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name } }])
+
+describe('a rejected row', () => {
+  it('is sent again once the time has come, and not before', async () => {
+    await property('a')
+    await rejectedInRun()
+    expect(await releaseByPolicy(ledger.db, [policy()], after(hour - 60_000))).toBe(0)
+    expect(await rejectedInRun()).toBe(0)
+    expect(await releaseByPolicy(ledger.db, [policy()], after(hour))).toBe(1)
+    expect(await rejectedInRun()).toBe(1)
+  })
+
+  it.each<[string, ResendPolicy[]]>([
+    ['no policy has its code, for a part of it is not enough', [policy({ code: 'Not' })]],
+    ['the policy with its code is for another stream', [policy({ stream: 'omissions' })]],
+    ['there is no policy', []],
+  ])('stays where it is when %s', async (_, policies) => {
+    await property('a')
+    await rejectedInRun()
+    expect(await releaseByPolicy(ledger.db, policies, after(100 * hour))).toBe(0)
+  })
+
+  it('of any stream is meant by a policy that names none, and the first that fits counts', async () => {
+    await property('a')
+    await rejectedInRun()
+    const policies = [policy({ stream: null, after_ms: 2 * hour }), policy({ after_ms: 0 })]
+    expect(await releaseByPolicy(ledger.db, policies, after(hour))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, policies, after(2 * hour))).toBe(1)
+  })
+
+  it('is sent once more in a run at most, though the service always rejects it and the policy has no bound', async () => {
+    await property('a')
+    await rejectedInRun()
+    const policies = [policy({ after_ms: 0 })]
+    for (let night = 0; night < 5; night++) {
+      const run = await ledger.startRun()
+      expect(await releaseByPolicy(ledger.db, policies, after(1))).toBe(1)
+      let sent = 0
+      // Waves are planned again after every settlement, and preflight may be repeated after a crash.
+      for (let wave = 0; wave < 4; wave++) {
+        for (const id of await ledger.plan(run, kind)) {
+          sent += 1
+          await ledger.markSent(id)
+          await ledger.settleAll(id, 'rejected')
+          await sql`update source_row set outcome_code = 'NotFound'`.execute(ledger.db)
+        }
+        await releaseByPolicy(ledger.db, policies, after(1))
+      }
+      expect(sent).toBe(1)
+      await sql`update source_row set refused_hash = desired_hash`.execute(ledger.db)
+    }
+  })
+
+  it('is sent again as often as the policy says for the same content, and anew once that has changed', async () => {
+    const policies = [policy({ times: 2 })]
+    const nights = async () => {
+      const sent = []
+      for (let night = 0; night < 4; night++) {
+        await releaseByPolicy(ledger.db, policies, after(2 * hour))
+        sent.push(await rejectedInRun())
+      }
+      return sent
+    }
+    await property('a')
+    expect(await nights()).toEqual([1, 1, 1, 0])
+    await property('b')
+    expect(await nights()).toEqual([1, 1, 1, 0])
+    expect(await ledger.row('properties', 'H-1')).toMatchObject({ resent_count: 2 })
+  })
+
+  it.each(['held_by', 'gone_at', 'guard_run'])('stays where it is with a %s', async (column) => {
+    await property('a')
+    await rejectedInRun()
+    const change: Record<string, RawBuilder<unknown>> = {
+      held_by: sql`held_by = (select max(submission_id) from submission)`,
+      gone_at: sql`gone_at = now()`,
+      guard_run: sql`guard_run = (select max(run_id) from run), guard_change = 'changed'`,
+    }
+    await sql`update source_row set ${change[column] ?? sql``}`.execute(ledger.db)
+    expect(await releaseByPolicy(ledger.db, [policy()], after(2 * hour))).toBe(0)
+  })
+
+  it('says when a policy sends it again, and for which time, as long as one does', async () => {
+    await property('a')
+    await rejectedInRun()
+    const listed = async (policies: ResendPolicy[]) => {
+      const [row] = await rowsInState(ledger.db, 'rejected', {}, policies, {}, 10)
+      return [row?.policy_after?.getTime() ?? null, row?.policy_sent, row?.policy_times]
+    }
+    const at = (await ledger.row('properties', 'H-1')).outcome_at?.getTime() ?? 0
+    expect(await listed([])).toEqual([null, null, null])
+    expect(await listed([policy({ times: 1 })])).toEqual([at + hour, 0, 1])
+    await releaseByPolicy(ledger.db, [policy({ times: 1 })], after(2 * hour))
+    await rejectedInRun()
+    expect(await listed([policy({ times: 1 })])).toEqual([null, null, null])
+    expect((await listed([policy()])).slice(1)).toEqual([1, null])
+  })
+})

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { type Ferry, openFerry } from './ferry.ts'
+import { ids } from './rows.ts'
+import { json, service } from './service.ts'
+
+const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
+const post = '/api/v2/bulk/framework-answers/upsert'
+const list = '/api/v2/bulk/tasks'
+
+let ferry: Ferry
+beforeAll(async () => {
+  ferry = await openFerry()
+})
+beforeEach(() => ferry.clear())
+afterAll(() => ferry.close())
+
+const rows = ['1', '2'].map((month) => ({
+  partner_id: `H-${month}`,
+  row_key: month,
+  content: { period_type: 'Monthly', year: '2025', month, data_point_id: ids.number, value: '1', value_type: 'number' },
+}))
+// The client of the tests reads a million bytes.
+const huge = (status: string) =>
+  json({ correlationId, status, error: { rowErrors: [{ identifiedByValue: 'H-1', message: 'x'.repeat(1_100_000) }] } })
+
+async function sent(status: string, listed: object[], count = 2) {
+  const server = await service({
+    [post]: [json({ correlationId })],
+    [`${list}/${correlationId}`]: [huge(status)],
+    [list]: [json(listed)],
+  })
+  const deps = ferry.deps(server.url)
+  const id = await ferry.planned(deps, 'framework_answers', rows.slice(0, count))
+  await lookAtSubmission(deps, id)
+  await lookAtSubmission(deps, id)
+  return {
+    id,
+    deps,
+    [Symbol.asyncDispose]: async () => {
+      await deps[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+it.each(['PartialSuccess', 'Error'])(
+  'a task that ended as %s and whose answer is too long is sent again in halves',
+  async (status) => {
+    await using world = await sent(status, [{ correlationId, status }])
+    expect(await ferry.submission(world.id)).toMatchObject({
+      state: 'terminal',
+      error_code: 'task_too_large',
+      task_status: status,
+    })
+    await lookAtSubmission(world.deps, world.id)
+    expect((await ferry.submission(world.id)).state).toBe('settled')
+    const halves = await ferry.ledger.db
+      .selectFrom('submission')
+      .selectAll()
+      .where('parent_id', '=', world.id)
+      .execute()
+    expect(halves.map(({ row_count }) => row_count)).toEqual([1, 1])
+  },
+)
+
+it('a single row whose task has an answer that is too long is unknown, and says which setting bounds it', async () => {
+  await using world = await sent('PartialSuccess', [{ correlationId, status: 'PartialSuccess' }], 1)
+  await lookAtSubmission(world.deps, world.id)
+  expect(await ferry.ledger.row('framework_answers', '1')).toMatchObject({
+    outcome: 'unknown',
+    outcome_code: 'task_too_large',
+    outcome_reason: expect.stringContaining('1000000 bytes (exchange.maxAnswerBytes)'),
+    refused_hash: null,
+  })
+})
+
+it.each<[string, object[]]>([
+  ['is not listed', []],
+  ['is listed as running', [{ correlationId, status: 'InProgress' }]],
+])('a task whose answer is too long is not given up while it %s', async (_, listed) => {
+  await using world = await sent('PartialSuccess', listed)
+  expect(await ferry.submission(world.id)).toMatchObject({ state: 'accepted', error_code: 'exchange_answer_malformed' })
+  expect((await ferry.ledger.row('framework_answers', '1')).held_by).toBe(world.id)
+})
