@@ -106,7 +106,9 @@ test('when the data point is back the row is judged anew and sent, and two versi
   expect(await call('reference', '--changes', '--from', '7')).toMatchObject({ code: 2 })
 })
 
-test('a service that lists no framework makes no row invalid: the report says what was withheld, until it is accepted', async () => {
+test('a service that lists no framework makes no row invalid: the report says what was withheld, until it is accepted', {
+  timeout: 180_000,
+}, async () => {
   proxy.change(lists, () => [])
   const report = await night()
   expect(report.verdict).toBe('partial')

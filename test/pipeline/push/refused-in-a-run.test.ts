@@ -156,7 +156,9 @@ async function partnerOf(world: World, folder: string, rows: readonly [StreamNam
 
 type Invalid = { partner_id: string; stream: string; reason: string }
 
-test('in a run each row that cannot be right is invalid with its reason, and nothing of it is sent', async () => {
+test('in a run each row that cannot be right is invalid with its reason, and nothing of it is sent', {
+  timeout: 180_000,
+}, async () => {
   await using world = await startWorld({ hotels: 1 })
   await using folder = await workingFolder()
   const single = cases.map(([stream, row], index): [StreamName, Row] => [
@@ -186,7 +188,7 @@ test('in a run each row that cannot be right is invalid with its reason, and not
   }
 })
 
-test('in a run rows that merely look wrong are sent, and the report says so', async () => {
+test('in a run rows that merely look wrong are sent, and the report says so', { timeout: 180_000 }, async () => {
   await using world = await startWorld({ hotels: 1 })
   await using folder = await workingFolder()
   const file = await partnerOf(world, folder.path, [
