@@ -1,0 +1,3 @@
+export async function openSqlserverSnapshot(_: unknown): Promise<never> {
+  throw new Error('x')
+}
