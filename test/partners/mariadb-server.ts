@@ -83,7 +83,13 @@ export async function startMariadb(): Promise<RunningMariadb> {
 
 /** A connection with every privilege; several statements at once may be given. */
 export async function asRoot(port: number): Promise<Connection> {
-  return await mysql.createConnection({ host: '127.0.0.1', port, user: 'root', multipleStatements: true, timezone: 'Z' })
+  return await mysql.createConnection({
+    host: '127.0.0.1',
+    port,
+    user: 'root',
+    multipleStatements: true,
+    timezone: 'Z',
+  })
 }
 
 async function untilUp(port: number, gone: () => boolean, log: string): Promise<void> {
@@ -107,7 +113,10 @@ function path(): string {
 /** @throws {Error} saying what to install. */
 function program(name: string): string {
   try {
-    return execFileSync('/bin/sh', ['-c', 'command -v "$1"', 'sh', name], { env: { PATH: path() }, encoding: 'utf8' }).trim()
+    return execFileSync('/bin/sh', ['-c', 'command -v "$1"', 'sh', name], {
+      env: { PATH: path() },
+      encoding: 'utf8',
+    }).trim()
   } catch (error) {
     throw new Error(
       `${name} is not installed, and these tests need a MariaDB server of their own. Debian and Ubuntu: apt-get install mariadb-server`,

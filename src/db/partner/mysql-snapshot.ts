@@ -9,7 +9,15 @@ import {
   withoutSemicolon,
 } from './dialect.ts'
 import { type MysqlBound, oldestOpen } from './mysql-bound.ts'
-import { columnOf, cursorOf, type MysqlColumn, selected, textLiteral, textRows, watermarkValue } from './mysql-columns.ts'
+import {
+  columnOf,
+  cursorOf,
+  type MysqlColumn,
+  selected,
+  textLiteral,
+  textRows,
+  watermarkValue,
+} from './mysql-columns.ts'
 import { type MysqlSession, openMysqlSession, readFailed } from './mysql-session.ts'
 import { requireColumns, unreachable } from './partner-database-error.ts'
 import { placeOf } from './server-address.ts'
@@ -51,6 +59,8 @@ const patience = 86_400
 async function begin(session: MysqlSession, statementTimeoutMs: number): Promise<MysqlBound> {
   const { rows } = await session.ask(sql`select @@session.time_zone, version()`)
   const [zone = null, version = null] = rows[0] ?? []
+  // With the collation that literals of this character set have by themselves, ours and those of a configured query.
+  await session.ask(sql`set names utf8mb4`)
   await session.ask(
     sql`set session time_zone = '+00:00', session net_write_timeout = ${sql.lit(patience)}, session wait_timeout = ${sql.lit(patience)}`,
   )
