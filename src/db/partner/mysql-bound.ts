@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { textLiteral } from './mysql-columns.ts'
 import type { MysqlSession } from './mysql-session.ts'
+import { inUtc } from './server-clock.ts'
 
 /** No row past `moment` (UTC) may move a watermark; `shown` is the earliest that a clock of the server showed then. */
 export type MysqlBound = { moment: string; shown: string; seesAll: boolean }
@@ -66,15 +67,4 @@ async function oldestTransaction(session: MysqlSession): Promise<{ oldest: strin
     await session.ask(sql`rollback`)
   }
   return { oldest: null, seesAll: false }
-}
-
-/** Zones are a multiple of a quarter of an hour apart; what is left is the time that our own question took. */
-const quarterMs = 900_000
-const hourMs = 3_600_000
-
-/** A clock that is not at UTC may have been put back since, so an hour is taken off: reading too much does no harm. */
-export function inUtc(text: string, secondsAhead: number): string {
-  const aheadMs = Math.round((secondsAhead * 1000) / quarterMs) * quarterMs
-  const at = Date.parse(`${text.replace(' ', 'T')}Z`) - aheadMs - (aheadMs === 0 ? 0 : hourMs)
-  return new Date(at).toISOString().replace('T', ' ').replace('Z', '')
 }
