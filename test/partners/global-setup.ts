@@ -9,7 +9,7 @@ declare module 'vitest' {
 
 /** One MariaDB server for the whole run; every test file has databases of its own in it. */
 export default async function startServer(project: TestProject): Promise<() => Promise<void>> {
-  const { stop, ...server } = await startMariadb()
-  project.provide('mariadb', server)
-  return stop
+  const server = await startMariadb()
+  project.provide('mariadb', { port: server.port, authorityFile: server.authorityFile })
+  return () => server.stop()
 }

@@ -41,7 +41,7 @@ it.each([
     const seen = { late: 0, written: 0, tied: 0 }
     const ferry = await openFerry()
     const partner = await openMariadbPartner('create table hotel (code varchar(20), name text, at timestamp(6) null)')
-    const clients = await Promise.all(Array.from({ length: writers }, partner.connect))
+    const clients = await Promise.all(Array.from({ length: writers }, () => partner.connect()))
     const url = protection === 'transactions' ? partner.url : partner.blindUrl
     try {
       await fc.assert(

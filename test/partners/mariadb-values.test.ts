@@ -212,7 +212,7 @@ describe('a cursor of MariaDB', () => {
           }
           return rows
         })
-      const namesOf = (rows: (string | null)[][]) => rows.map(([name]) => name)
+      const namesOf = (rows: (string | null)[][]) => rows.map(([name]) => name ?? '')
       const all = await from(null)
       expect(namesOf(all)).toEqual([
         'null',
@@ -223,7 +223,7 @@ describe('a cursor of MariaDB', () => {
       ])
       const watermarks = all.map(([, at]) => at ?? null)
       expect(namesOf(await from(watermarks[1] ?? null))).toEqual(namesOf(all))
-      expect(namesOf(await from(watermarks[2] ?? null)).toSorted()).toEqual(['high', 'middle', 'null', 'same'])
+      expect(new Set(namesOf(await from(watermarks[2] ?? null)))).toEqual(new Set(['high', 'middle', 'null', 'same']))
       expect(namesOf(await from(watermarks[4] ?? null))).toEqual(['null', 'high'])
     },
   )

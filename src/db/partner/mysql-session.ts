@@ -103,14 +103,17 @@ async function* read(
     },
   })
   let wanted = true
-  reads.add(rows.fail)
+  const fail = (error: unknown) => {
+    rows.fail(error)
+  }
+  reads.add(fail)
   const query = connection.query(compiled(statement))
-  query.on('error', rows.fail)
+  query.on('error', fail)
   query.on('result', (row: unknown) => {
     if (wanted) rows.push(row as MysqlRow)
   })
   query.on('end', () => {
-    reads.delete(rows.fail)
+    reads.delete(fail)
     rows.end()
   })
   try {

@@ -53,7 +53,7 @@ export async function openSqlserverSession(
   })
   await new Promise<void>((resolve, reject) => {
     connection.connect((error) => {
-      if (error) reject(error)
+      if (error) reject(rootOf(error))
       else resolve()
     })
   })
@@ -79,6 +79,12 @@ export async function openSqlserverSession(
         connection.close()
       }),
   }
+}
+
+/** The driver says that a sequence of addresses failed; why is in the errors behind that. */
+function rootOf(error: Error): Error {
+  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [error.cause]
+  return first instanceof Error ? rootOf(first) : error
 }
 
 /** What the driver is told. Exported for the test of TLS settings. */
