@@ -36,7 +36,7 @@ export function requireSettings(config: Config, needsGroup = false): Required {
     problems.push({
       path: 'partner.url',
       message:
-        'is no URL of a database; it looks like postgres://user:password@host:5432/database, or file:///folder/hotels.db for SQLite',
+        'is no URL of a database; it looks like postgres://user:password@host:5432/database, with mysql, mariadb or sqlserver in place of postgres for these, or file:///folder/hotels.db for SQLite',
     })
   }
   if (Object.keys(config.streams).length === 0) {
@@ -62,5 +62,5 @@ function isDatabaseAddress(text: string): boolean {
   const { protocol, host } = new URL(text)
   // A path that is not absolute would be read from the root of the file system.
   if (protocol === 'file:') return text.startsWith('file:///') && host === ''
-  return ['postgres:', 'postgresql:', 'embedded:'].includes(protocol)
+  return ['postgres:', 'postgresql:', 'embedded:', 'mysql:', 'mariadb:', 'sqlserver:', 'mssql:'].includes(protocol)
 }

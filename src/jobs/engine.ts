@@ -188,6 +188,8 @@ const finalCodes = new Set([
   'exchange_refused',
   'exchange_answer_malformed',
   'partner_query_failed',
+  'partner_driver_missing',
+  'partner_snapshot_off',
 ])
 
 /** Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached. */

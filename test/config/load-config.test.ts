@@ -249,7 +249,11 @@ test.each([
   ['file:///data/hotels.db', true],
   ['file:hotels.db', false],
   ['file://server/hotels.db', false],
-  ['mysql://reader@db/hotels', false],
+  ['mysql://reader@db/hotels', true],
+  ['mariadb://reader@db/hotels', true],
+  ['sqlserver://reader@db/hotels', true],
+  ['mssql://reader@db/hotels', true],
+  ['oracle://reader@db/hotels', false],
 ])('takes %s for the address of a partner database: %s', (url, taken) => {
   const found = refusal(() => requireSettings(load(`partner: { url: "${url}" }`))).problems
   expect(found.every(({ path }) => path !== 'partner.url')).toBe(taken)

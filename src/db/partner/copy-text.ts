@@ -18,6 +18,11 @@ export function copyText(value: string | null): string {
   return value.replaceAll(/[\\\b\f\n\r\t\v]/g, (character) => escapes[character] ?? character) // oxlint-disable-line no-control-regex
 }
 
+/** Rows as lines of COPY's text form, in UTF-8. */
+export function copyLines(rows: readonly (readonly (string | null)[])[]): Buffer {
+  return Buffer.from(rows.map((row) => `${row.map(copyText).join('\t')}\n`).join(''))
+}
+
 /** The values of a line in COPY's text form, without its line end. */
 export function valuesOf(line: string): (string | null)[] {
   return line.split('\t').map((field) => {

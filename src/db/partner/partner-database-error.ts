@@ -1,6 +1,6 @@
 /** A query against the partner's database failed; `code` tells what a person has to look at. */
 export class PartnerDatabaseError extends Error {
-  readonly code: 'partner_unreachable' | 'partner_query_failed'
+  readonly code: 'partner_unreachable' | 'partner_query_failed' | 'partner_driver_missing' | 'partner_snapshot_off'
 
   constructor(code: PartnerDatabaseError['code'], message: string, options?: ErrorOptions) {
     super(message, options)
@@ -9,6 +9,7 @@ export class PartnerDatabaseError extends Error {
 }
 
 export function unreachable(place: string, error: unknown): PartnerDatabaseError {
+  if (error instanceof PartnerDatabaseError) return error
   return new PartnerDatabaseError(
     'partner_unreachable',
     `The partner's database at ${place} cannot be read: ${reasonOf(error)}. Check partner.url (PARTNER_DATABASE_URL), and that its server is up.`,

@@ -3,11 +3,28 @@ import { openPostgresSnapshot } from './postgres-snapshot.ts'
 
 /**
  * Opens the partner's database and begins the snapshot, in the dialect that its URL names.
- * @throws {PartnerDatabaseError} `partner_unreachable`, naming the place but never the password.
+ * @throws {PartnerDatabaseError} `partner_unreachable`, naming the place but never the password;
+ *   `partner_driver_missing`, `partner_snapshot_off`.
  */
 export async function openPartnerSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
-  if (!options.url.startsWith('file:')) return await openPostgresSnapshot(options)
-  // Loaded when it is needed: not every Node.js that runs the rest has it without a warning.
-  const { openSqliteSnapshot } = await import('./sqlite-snapshot.ts')
-  return await openSqliteSnapshot(options)
+  // Loaded when it is needed: not every Node.js that runs the rest has node:sqlite without a warning, and few partners
+  // have another server than PostgreSQL.
+  switch (options.url.slice(0, options.url.indexOf(':')).toLowerCase()) {
+    case 'file': {
+      const { openSqliteSnapshot } = await import('./sqlite-snapshot.ts')
+      return await openSqliteSnapshot(options)
+    }
+    case 'mysql':
+    case 'mariadb': {
+      const { openMysqlSnapshot } = await import('./mysql-snapshot.ts')
+      return await openMysqlSnapshot(options)
+    }
+    case 'sqlserver':
+    case 'mssql': {
+      const { openSqlserverSnapshot } = await import('./sqlserver-snapshot.ts')
+      return await openSqlserverSnapshot(options)
+    }
+    default:
+      return await openPostgresSnapshot(options)
+  }
 }

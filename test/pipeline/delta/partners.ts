@@ -8,15 +8,16 @@ import { testDatabase } from '../../helpers/postgres.ts'
 
 /** A partner's database with hotels and meter readings, of whichever dialect; every test of the seam runs on each. */
 export type DialectPartner = {
-  dialect: 'PostgreSQL' | 'SQLite'
   url: string
+  /** A text as the dialect writes it in SQL. */
+  literal(text: string): string
   run(text: string): Promise<void>
   /** Something that is committed while a reader has its snapshot. */
   clear(): Promise<void>
   close(): Promise<void>
 }
 
-const tables = `
+export const tables = `
   create table hotel (code text, name text, at text, number integer);
   create table reading (code text, year integer, month integer, field text, value real, at text)`
 
@@ -30,8 +31,8 @@ export const partners: (() => Promise<DialectPartner>)[] = [
     }
     await run(tables.replaceAll('at text', 'at timestamptz').replaceAll('value real', 'value numeric'))
     return {
-      dialect: 'PostgreSQL',
       url,
+      literal: (text) => `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`,
       run,
       clear: () => run('truncate hotel, reading'),
       close: () => pool.end(),
@@ -47,8 +48,8 @@ export const partners: (() => Promise<DialectPartner>)[] = [
       database.exec(text)
     }
     return {
-      dialect: 'SQLite',
       url: pathToFileURL(path).href,
+      literal: (text) => `'${text.replaceAll("'", "''")}'`,
       run,
       clear: () => run('delete from hotel; delete from reading'),
       close: async () => {

@@ -1,0 +1,143 @@
+import { DummyDriver, Kysely, MysqlAdapter, MysqlIntrospector, MysqlQueryCompiler, type RawBuilder } from 'kysely'
+import type { Connection, FieldPacket } from 'mysql2'
+import { loadDriver } from './load-driver.ts'
+import { brokeOff, PartnerDatabaseError, queryFailed } from './partner-database-error.ts'
+import { pushedRows } from './pushed-rows.ts'
+import { readServerAddress } from './server-address.ts'
+
+/** Values as the server wrote them on the wire. */
+export type MysqlRow = (Buffer | null)[]
+
+export type MysqlSession = {
+  /** The whole answer to a statement of ours, as texts. */
+  ask(statement: RawBuilder<unknown>): Promise<{ fields: FieldPacket[]; rows: (string | null)[][] }>
+  /** Rows a few at a time; the server waits while nobody takes them. */
+  read(statement: RawBuilder<unknown>, fetchRows: number): AsyncGenerator<MysqlRow[]>
+  close(): Promise<void>
+}
+
+/** Writes statements in this dialect; the driver is asked directly, see docs/decisions/0015. */
+const compiler = new Kysely<unknown>({
+  dialect: {
+    createAdapter: () => new MysqlAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new MysqlIntrospector(db),
+    createQueryCompiler: () => new MysqlQueryCompiler(),
+  },
+})
+
+/** Connects, and changes nothing about the session. */
+export async function openMysqlSession(url: string, connectTimeoutMs: number): Promise<MysqlSession> {
+  const { createConnection } = await loadDriver('MySQL or MariaDB', ['mysql2'], () => import('mysql2'))
+  const address = await readServerAddress(url, { allowed: ['socket'], tlsByDefault: false })
+  const socketPath = address.parameters.get('socket')
+  const connection = createConnection({
+    host: address.host,
+    port: address.port ?? 3306,
+    user: address.user,
+    password: address.password,
+    ...(address.database !== null && { database: address.database }),
+    ...(socketPath !== undefined && { socketPath }),
+    ...(address.tls !== null && {
+      ssl: {
+        rejectUnauthorized: address.tls.verify,
+        verifyIdentity: address.tls.verify,
+        ...(address.tls.ca !== undefined && { ca: address.tls.ca }),
+      },
+    }),
+    charset: 'UTF8MB4_UNICODE_CI',
+    connectTimeout: connectTimeoutMs,
+    connectAttributes: { program_name: 'nightferry extract' },
+    // The server could otherwise ask for files of this machine; and the names of functions would be reserved words.
+    flags: ['-LOCAL_FILES', '-IGNORE_SPACE'],
+    rowsAsArray: true,
+    typeCast: false,
+  })
+  // A read that has no callback hears of a lost connection here only.
+  const reads = new Set<(error: unknown) => void>()
+  connection.on('error', (error: unknown) => {
+    for (const fail of reads) fail(error)
+  })
+  await new Promise<void>((resolve, reject) => {
+    connection.connect((error) => {
+      if (error) reject(error)
+      else resolve()
+    })
+  })
+  return {
+    ask: (statement) => ask(connection, statement),
+    read: (statement, fetchRows) => read(connection, reads, statement, fetchRows),
+    close: () => close(connection, reads.size > 0),
+  }
+}
+
+/** Without parameters, see `textLiteral`. */
+function compiled(statement: RawBuilder<unknown>): { sql: string } {
+  return { sql: statement.compile(compiler).sql }
+}
+
+async function ask(connection: Connection, statement: RawBuilder<unknown>) {
+  return await new Promise<{ fields: FieldPacket[]; rows: (string | null)[][] }>((resolve, reject) => {
+    connection.query(compiled(statement), (error, rows, fields) => {
+      if (error) reject(error)
+      else {
+        const texts = Array.isArray(rows) ? (rows as unknown as MysqlRow[]) : []
+        resolve({ fields: fields ?? [], rows: texts.map((row) => row.map((value) => value?.toString('utf8') ?? null)) })
+      }
+    })
+  })
+}
+
+async function* read(
+  connection: Connection,
+  reads: Set<(error: unknown) => void>,
+  statement: RawBuilder<unknown>,
+  fetchRows: number,
+): AsyncGenerator<MysqlRow[]> {
+  const rows = pushedRows<MysqlRow>(fetchRows, {
+    pause: () => {
+      connection.pause()
+    },
+    resume: () => {
+      connection.resume()
+    },
+  })
+  let wanted = true
+  const fail = (error: unknown) => {
+    rows.fail(error)
+  }
+  reads.add(fail)
+  const query = connection.query(compiled(statement))
+  query.on('error', fail)
+  query.on('result', (row: unknown) => {
+    if (wanted) rows.push(row as MysqlRow)
+  })
+  query.on('end', () => {
+    reads.delete(fail)
+    rows.end()
+  })
+  try {
+    yield* rows.batches()
+  } finally {
+    // What is left of the answer stands before the next one on the wire, and is passed over.
+    wanted = false
+    connection.resume()
+  }
+}
+
+/** A server that is still answering would let a polite goodbye wait. */
+async function close(connection: Connection, reading: boolean): Promise<void> {
+  if (!reading) await new Promise<void>((resolve) => connection.end(() => resolve()))
+  connection.destroy()
+}
+
+/** The errors of a server that stops, ends the connection or the statement, or is out of time. */
+const brokenOff = new Set([1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 1969, 3024, 4031])
+
+/** What an error of the driver means for the stream that was read. */
+export function readFailed(stream: string, error: unknown): PartnerDatabaseError {
+  if (error instanceof PartnerDatabaseError) return error
+  const { sqlState, errno, fatal } = error as { sqlState?: string; errno?: number; fatal?: boolean }
+  const lost = fatal === true || sqlState === undefined || (errno !== undefined && brokenOff.has(errno))
+  return lost ? brokeOff(stream, error) : queryFailed(stream, error)
+}
