@@ -11,18 +11,33 @@ export type PendingRow = {
   hash: string
 }
 
+/** Where a batch of pending rows ended. */
+export type PendingPlace = { stream: string; partner_id: string; row_id: number }
+
+/** Before all pending rows. */
+export const firstPlace: PendingPlace = { stream: '', partner_id: '', row_id: 0 }
+
 /**
- * Pending rows, also those in flight, which may have changed since they were sent: a batch at a time in the order of
- * their ids. Begin with 0 and go on from the last id.
+ * Pending rows that a run has not judged yet, also those in flight, which may have changed since they were sent: a batch
+ * at a time, in the order of the index of what is pending. Rows that came or changed in this run were judged on their way
+ * into the ledger, unless they were folded; those that contradict themselves are invalid whatever the reference data say.
  */
-export async function pendingRows(db: Database, afterRowId: number, limit: number): Promise<PendingRow[]> {
+export async function pendingRows(
+  db: Database,
+  runId: number,
+  after: PendingPlace,
+  limit: number,
+): Promise<PendingRow[]> {
   const { rows } = await sql<PendingRow>`
     select row_id, stream, partner_id, content, encode(desired_hash, 'hex') as hash
     from source_row
-    where row_id > ${afterRowId}
+    where (stream, partner_id, row_id) > (${after.stream}, ${after.partner_id}, ${after.row_id})
       and accepted_hash is distinct from desired_hash
       and gone_at is null
-    order by row_id
+      and contradiction is null
+      and not (checked_hash is not distinct from desired_hash
+               and changed_at >= (select started_at from run where run_id = ${runId}))
+    order by stream, partner_id, row_id
     limit ${limit}`.execute(db)
   return rows
 }
@@ -48,16 +63,23 @@ export async function storeChecks(
  */
 export async function countPending(db: Database, runId: number): Promise<void> {
   await sql`
+    with pending as (
+      select stream, count(*) as rows
+      from source_row
+      where gone_at is null and accepted_hash is distinct from desired_hash
+      group by stream
+    ),
+    settled as (
+      select source_row.stream, count(distinct row_id) as rows
+      from submission
+      join submission_row using (submission_id)
+      join source_row using (row_id)
+      where submission.run_id = ${runId} and source_row.gone_at is null
+        and source_row.accepted_hash is not distinct from source_row.desired_hash
+      group by source_row.stream
+    )
     update run_stream
-    set pending =
-      (select count(*) from source_row
-       where source_row.stream = run_stream.stream and source_row.gone_at is null
-         and source_row.accepted_hash is distinct from source_row.desired_hash)
-      + (select count(distinct row_id)
-         from submission
-         join submission_row using (submission_id)
-         join source_row using (row_id)
-         where submission.run_id = ${runId} and source_row.stream = run_stream.stream and source_row.gone_at is null
-           and source_row.accepted_hash is not distinct from source_row.desired_hash)
+    set pending = coalesce((select rows from pending where pending.stream = run_stream.stream), 0)
+      + coalesce((select rows from settled where settled.stream = run_stream.stream), 0)
     where run_id = ${runId} and pending is null`.execute(db)
 }

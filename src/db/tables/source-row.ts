@@ -23,6 +23,8 @@ export type SourceRowTable = {
   /** The content that preflight has judged. */
   checked_hash: Buffer | null
   invalid_reason: string | null
+  /** Set while the partner yields several rows with this key, and nothing says which is newer: then it is invalid. */
+  contradiction: string | null
   /** The submission, planned or in flight, that holds the row. */
   held_by: number | null
   outcome: OutcomeName | null

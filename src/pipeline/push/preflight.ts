@@ -1,4 +1,4 @@
-import { countPending, pendingRows, storeChecks } from '../../db/ledger/pending-rows.ts'
+import { countPending, firstPlace, type PendingPlace, pendingRows, storeChecks } from '../../db/ledger/pending-rows.ts'
 import { releaseRetries } from '../../db/ledger/retry-rows.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
@@ -6,10 +6,11 @@ import { checkRow } from './check-row.ts'
 import { loadReferenceIndex } from './reference-index.ts'
 
 /** Rows judged at a time: bounds memory, whatever the backlog. */
-const batchRows = 2_000
+const batchRows = 500
 
 /**
  * Judges every pending row against the cached reference data; what fails is invalid, with its reason, and is not sent.
+ * What this run brought was judged on its way into the ledger (delta/judge-row.ts).
  * Rows that were invalid are judged again: the reference data may have changed. Rows that a person wants sent again are
  * released first, so that they are counted and judged with the others.
  */
@@ -19,8 +20,8 @@ export async function preflight(deps: Deps, run: Run): Promise<void> {
   await countPending(deps.db, run.run_id)
   const reference = await loadReferenceIndex(deps.db)
   let invalid = 0
-  for (let after = 0; ; ) {
-    const rows = await pendingRows(deps.db, after, batchRows)
+  for (let after: PendingPlace = firstPlace; ; ) {
+    const rows = await pendingRows(deps.db, run.run_id, after, batchRows)
     const checks = rows.map((row) => ({
       row_id: row.row_id,
       hash: row.hash,
@@ -30,7 +31,7 @@ export async function preflight(deps: Deps, run: Run): Promise<void> {
     invalid += checks.filter(({ invalid_reason }) => invalid_reason !== null).length
     const last = rows.at(-1)
     if (last === undefined) break
-    after = last.row_id
+    after = last
   }
   deps.logger.info({ run_id: run.run_id, invalid }, 'preflight_done')
 }
