@@ -127,7 +127,7 @@ const firstRows = 100
  * Bytes of text that a batch should have. Batches that outlive a collection or two of young garbage are moved with it: with
  * 2 MB the process grew by 200 MB, with a quarter of one by 30, and neither took longer.
  */
-const batchBytes = 262_144
+const batchBytes = 65_536
 
 /** Rows to fetch next: as many as make a batch by the length of those before, and at most `fetchRows`. */
 export function nextCount(rows: readonly (readonly (string | null)[])[], fetchRows: number): number {
