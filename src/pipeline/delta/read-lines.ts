@@ -9,7 +9,7 @@ export async function* readLines(pieces: AsyncIterable<Buffer>): AsyncGenerator<
   for await (const piece of pieces) {
     const end = piece.lastIndexOf(newline)
     if (end === -1) {
-      begun.push(piece)
+      if (piece.length > 0) begun.push(piece)
       continue
     }
     const whole = piece.subarray(0, end)
