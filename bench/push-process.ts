@@ -43,7 +43,6 @@ const pool = createPool(task.ownUrl, {
 const db = createDatabase(pool)
 const stream = { capture: task.capture, cursor: 'updated_at' }
 const config = settings.parse({
-  guard: { minRows: 1_000_000_000 },
   streams: {
     properties: { query: task.queries.properties, ...stream },
     framework_answers: { query: task.queries.framework_answers, ...stream },

@@ -57,6 +57,7 @@ describe.each([
     await extractNow(ferry, partner, streams)
     const { invalid_reason } = await row()
     const later = await extractNow(ferry, partner, streams)
+    await ferry.ledger.db.updateTable('source_row').set({ checked_hash: null }).execute()
     await runPreflight(later)
     expect((await row()).invalid_reason).toBe(invalid_reason)
   })
