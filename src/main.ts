@@ -1,12 +1,15 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
+import { boundHeap } from './cli/bound-heap.ts'
 import { type Cli, exitCodes } from './cli/cli.ts'
 import { createProgram } from './cli/program.ts'
 import { readable } from './cli/readable.ts'
 
 /** Errors of whoever wrote the command line or the configuration. */
 const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown'])
+
+boundHeap()
 
 const interrupted = new AbortController()
 let signalled: 'SIGINT' | 'SIGTERM' | null = null

@@ -3,11 +3,22 @@ import type { Database } from '../database.ts'
 import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/guard-plan.ts'
 import type { Schema } from '../tables/schema.ts'
 
-/** Ledger rows of a stream that are not gone. Those that wait for approval because they are new are not known yet. */
-export async function livingRows(trx: Transaction<Schema>, stream: string): Promise<number> {
+/**
+ * Ledger rows of a stream that are not gone. Those that wait for approval because they are new are not known yet.
+ * @param enough where to stop counting; null: count all.
+ */
+export async function livingRows(
+  trx: Transaction<Schema>,
+  stream: string,
+  enough: number | null = null,
+): Promise<number> {
   const { rows } = await sql<{ living: number }>`
-    select count(*) as living from source_row
-    where stream = ${stream} and gone_at is null and guard_change is distinct from 'new'`.execute(trx)
+    select count(*) as living
+    from (
+      select from source_row
+      where stream = ${stream} and gone_at is null and guard_change is distinct from 'new'
+      limit ${enough}
+    ) living_row`.execute(trx)
   return rows[0]?.living ?? 0
 }
 

@@ -1,16 +1,29 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { findContradictions } from './contradictions.ts'
 
-/** Of rows with one key the latest, each with the hash of its content: the table `landed`. */
+/** Of rows with one key the latest, each with the hash of its content. */
+export const latestRows = sql`
+  select row_id, partner_id, row_key, content, sha256(convert_to(content::text, 'UTF8')) as hash, judged, reason,
+         null::text as contradicts
+  from (
+    select distinct on (row_key) row_id, partner_id, row_key, content, judged, reason
+    from staged
+    order by row_key, ordinal desc
+  ) latest`
+
+/** The latest of rows with one key, and what is said of those that contradict each other: the table `landed`. */
 export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
+  await sql`create temp table landed on commit drop as ${latestRows}`.execute(trx)
+  const { rows } = await sql<{ repeated: boolean }>`
+    select (select count(*) from staged) > (select count(*) from landed) as repeated`.execute(trx)
+  if (rows[0]?.repeated !== true) return
+  await findContradictions(trx)
   await sql`
-    create temp table landed on commit drop as
-    select partner_id, row_key, content, sha256(convert_to(content::text, 'UTF8')) as hash
-    from (
-      select distinct on (row_key) partner_id, row_key, content
-      from staged
-      order by row_key, ordinal desc
-    ) latest`.execute(trx)
+    update landed set content = said.content, hash = said.hash, contradicts = said.contradicts
+    from contradiction said
+    where said.row_key = landed.row_key`.execute(trx)
+  await sql`drop table contradiction`.execute(trx)
 }
 
 /**
@@ -63,5 +76,8 @@ export async function foldTogether(
         where part.value <> 'null' or before.parts ? part.key
       ) known
     )
-    select partner_id, row_key, content, sha256(convert_to(content::text, 'UTF8')) as hash from folded`.execute(trx)
+    select nextval(pg_get_serial_sequence('source_row', 'row_id')) as row_id, partner_id, row_key, content,
+           sha256(convert_to(content::text, 'UTF8')) as hash,
+           false as judged, null::text as reason, null::text as contradicts
+    from folded`.execute(trx)
 }

@@ -1,7 +1,9 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { notCompared } from '../preflight/judging-basis.ts'
 import type { GuardExample } from '../tables/guard-plan.ts'
 import type { Schema } from '../tables/schema.ts'
-import { foldTogether, keepLatest } from './fold-rows.ts'
+import { findContradictions } from './contradictions.ts'
+import { foldTogether, keepLatest, latestRows } from './fold-rows.ts'
 
 export type LandedCounts = {
   /** Staged rows that share a ledger row with another. */
@@ -26,6 +28,8 @@ export type Landing = {
   completeRows?: 'none' | 'some' | 'all'
   /** Whether the table `missing_row` names ledger rows that the partner no longer has. */
   missing?: boolean
+  /** What staged rows were judged by: a number of `judging_basis`. */
+  judgedBy: number
   /** Whether the rows are held until a person approves. */
   guard: (would: WouldChange) => Promise<boolean>
 }
@@ -39,7 +43,12 @@ export type Landing = {
  */
 export async function landRows(trx: Transaction<Schema>, landing: Landing): Promise<LandedCounts> {
   const { stream, foldedKey, runId, missing = false } = landing
-  await sql`analyze staged`.execute(trx)
+  // Sorts of a first night are large. The memory is given back at the end of the transaction.
+  await sql`set local work_mem = ${sql.lit(landingMemory)}`.execute(trx)
+  await sql`set local jit = off`.execute(trx)
+  if (foldedKey === undefined && (await isNewStream(trx, stream))) return await landFirstRows(trx, landing)
+  // Only what joins: the contents are long, and no plan depends on them.
+  await sql`analyze staged (row_key)`.execute(trx)
   await (foldedKey === undefined
     ? keepLatest(trx)
     : foldTogether(trx, stream, foldedKey, landing.completeRows ?? 'none'))
@@ -47,18 +56,79 @@ export async function landRows(trx: Transaction<Schema>, landing: Landing): Prom
   await compare(trx, stream)
   const held = await landing.guard(await wouldChange(trx, stream))
   const gone = await judgeMarked(trx, stream, runId, held)
-  const stored = await store(trx, stream, runId, held)
+  const stored = await store(trx, landing, held)
   const missingGone = await markMissing(trx, runId, held)
   const counts = await count(trx)
   await sql`drop table landed, compared, missing_row`.execute(trx)
   return { ...counts, returned: stored, gone: gone + missingGone }
 }
 
+/** Memory of a sort or hash table while rows land. Less spills to disk. */
+const landingMemory = '64MB'
+
+/** Whether the ledger has no row of a stream yet, not even one that is gone. */
+export async function isNewStream(trx: Transaction<Schema>, stream: string): Promise<boolean> {
+  const { rows } = await sql<{ known: boolean }>`
+    select exists (select from source_row where stream = ${stream}) as known`.execute(trx)
+  return rows[0]?.known !== true
+}
+
+/** The ledger has no row of the stream, so there is nothing to compare with: every row is written once, in one pass. */
+async function landFirstRows(trx: Transaction<Schema>, landing: Landing): Promise<LandedCounts> {
+  const { runId, stream, guard } = landing
+  const counted = await sql<{ staged: number }>`select count(*) as staged from staged`.execute(trx)
+  const staged = counted.rows[0]?.staged ?? 0
+  const held = await guard({ new: staged, changed: 0, gone: 0 })
+  const mark = { run: sql`${held ? runId : null}::bigint`, change: sql`${held ? 'new' : null}::text` }
+  const inserted = await insertRows(trx, landing, latestRows, mark)
+  if (inserted < staged) {
+    await findContradictions(trx)
+    // Written anew, not updated: nothing was known of these rows before, so they have no past to keep.
+    await sql`
+      delete from source_row using contradiction said
+      where source_row.stream = ${stream} and source_row.row_key = said.row_key`.execute(trx)
+    await insertRows(trx, landing, sql`select * from contradiction`, mark)
+    await sql`drop table contradiction`.execute(trx)
+  }
+  return { folded: staged - inserted, unchanged: 0, changed: inserted, gone: 0, returned: 0 }
+}
+
+/** What marks a row that the guard holds. */
+type Mark = { run: RawBuilder<unknown>; change: RawBuilder<unknown> }
+
+/**
+ * In the order of their keys, which is that of two indexes: in any other, each row would touch other pages.
+ * @param rows a query with the columns of `landed`.
+ */
+async function insertRows(
+  trx: Transaction<Schema>,
+  { stream, judgedBy }: Landing,
+  rows: RawBuilder<unknown>,
+  mark: Mark,
+): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    insert into source_row (row_id, stream, partner_id, row_key, content, desired_hash, checked_hash, judged_by, invalid_reason,
+                            contradiction, guard_run, guard_change)
+    overriding system value
+    select row_id, ${stream}, partner_id, row_key, content, hash, ${judgedHash}, ${judgedAlone(judgedBy, sql`0`)}, ${invalidReason}, contradicts,
+           ${mark.run}, ${mark.change}
+    from (${rows}) made
+    order by row_key`.execute(trx)
+  return Number(numAffectedRows)
+}
+
+/** What preflight would store of a row that was judged on its way here. */
+const judgedHash = sql`case when judged or contradicts is not null then hash end`
+const invalidReason = sql`coalesce(contradicts, reason)`
+const judgedAlone = (basis: number, otherwise: RawBuilder<unknown>) =>
+  sql`case when judged or contradicts is not null then ${notCompared(basis)}::integer else ${otherwise} end`
+
 /** What differs from the ledger, or is there again: the table `compared`. */
 async function compare(trx: Transaction<Schema>, stream: string): Promise<void> {
   await sql`
     create temp table compared on commit drop as
-    select landed.*, held.row_id,
+    select landed.partner_id, landed.row_key, landed.content, landed.hash, landed.judged, landed.reason,
+           landed.contradicts, landed.row_id as new_row_id, held.row_id,
            case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed' else 'returned' end
              as change,
            case when held.row_id is null or held.guard_change = 'new' then 'new' else 'changed' end as guard_change,
@@ -69,7 +139,7 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
     where held.row_id is null or held.desired_hash <> landed.hash or held.gone_at is not null or held.guard_change = 'gone'`.execute(
     trx,
   )
-  await sql`analyze compared`.execute(trx)
+  await sql`analyze compared (row_id)`.execute(trx)
 }
 
 /** Rows that wait for approval already, and that neither this landing nor what is missing says anything new about. */
@@ -115,21 +185,22 @@ async function judgeMarked(trx: Transaction<Schema>, stream: string, runId: numb
   return rows[0]?.gone ?? 0
 }
 
-async function store(trx: Transaction<Schema>, stream: string, runId: number, held: boolean): Promise<number> {
-  const mark = sql`case when ${held} and pending then ${runId}::bigint end`
-  const change = sql`case when ${held} and pending then compared.guard_change end`
-  await sql`
-    insert into source_row (stream, partner_id, row_key, content, desired_hash, guard_run, guard_change)
-    select ${stream}, partner_id, row_key, content, hash, ${mark}, ${change}
-    from compared
-    where change = 'new'
-    order by row_key`.execute(trx)
+async function store(trx: Transaction<Schema>, landing: Landing, held: boolean): Promise<number> {
+  const { runId, judgedBy } = landing
+  const mark = (of: string) => sql`case when ${held} and ${sql.ref(`${of}.pending`)} then ${runId}::bigint end`
+  const change = (of: string) =>
+    sql`case when ${held} and ${sql.ref(`${of}.pending`)} then ${sql.ref(`${of}.guard_change`)} end`
+  const created = sql`
+    select new_row_id as row_id, partner_id, row_key, content, hash, judged, reason, contradicts, pending, guard_change
+    from compared where change = 'new'`
+  await insertRows(trx, landing, created, { run: mark('made'), change: change('made') })
   await sql`
     update source_row
     set content = compared.content, desired_hash = compared.hash, partner_id = compared.partner_id,
-        changed_at = clock_timestamp(), gone_at = null, guard_run = ${mark}, guard_change = ${change}
+        checked_hash = ${judgedHash}, judged_by = ${judgedAlone(judgedBy, sql`judged_by`)}, invalid_reason = ${invalidReason}, contradiction = contradicts,
+        changed_at = clock_timestamp(), gone_at = null, guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
-    where source_row.row_id = compared.row_id`.execute(trx)
+    where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
   const { rows } = await sql<{ returned: number }>`
     select count(*) filter (where was_gone) as returned from compared`.execute(trx)
   return rows[0]?.returned ?? 0

@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises'
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { Schema } from '../tables/schema.ts'
@@ -30,7 +30,7 @@ export async function copySnapshot(
   trx: Transaction<Schema>,
   stream: string,
   lines: AsyncIterable<Buffer>,
-): Promise<{ lines: number; differs: boolean; first: boolean }> {
+): Promise<{ lines: number; differs: boolean }> {
   await sql`set local work_mem = ${sql.lit(comparisonMemory)}`.execute(trx)
   // Compiling pays for itself in none of these, and takes longer than some.
   await sql`set local jit = off`.execute(trx)
@@ -38,11 +38,7 @@ export async function copySnapshot(
   // The delimiter and the quote are characters that COPY's text form always escapes: a line goes in as it is.
   const copy = `copy snapshot (line) from stdin with (format csv, delimiter E'\\x08', quote E'\\x0b')`
   await pipeline(lines, client.query(copyFrom(copy)))
-  await sql`
-    create temp table read_bucket on commit drop as
-    select (high & ${sql.lit(buckets - 1)})::integer as bucket, count(*) as lines, sum(high) as high_sum, sum(low) as low_sum
-    from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low from snapshot) hashed
-    group by 1`.execute(trx)
+  await sumUp(trx, 'snapshot')
   await sql`
     create temp table differing_bucket on commit drop as
     select bucket
@@ -50,11 +46,25 @@ export async function copySnapshot(
     full join (select * from snapshot_bucket where stream = ${stream}) known using (bucket)
     where (read_bucket.lines, read_bucket.high_sum, read_bucket.low_sum)
       is distinct from (known.lines, known.high_sum, known.low_sum)`.execute(trx)
-  const { rows } = await sql<{ lines: number; differs: boolean; first: boolean }>`
+  const { rows } = await sql<{ lines: number; differs: boolean }>`
     select (select coalesce(sum(lines), 0) from read_bucket)::bigint as lines,
-           exists (select from differing_bucket) as differs,
-           not exists (select from stream_snapshot where stream = ${stream}) as first`.execute(trx)
-  return rows[0] ?? { lines: 0, differs: false, first: true }
+           exists (select from differing_bucket) as differs`.execute(trx)
+  return rows[0] ?? { lines: 0, differs: false }
+}
+
+/** Whether a snapshot of the stream was kept that another can be compared with. */
+export async function hasSnapshot(trx: Transaction<Schema>, stream: string): Promise<boolean> {
+  const known = await trx.selectFrom('stream_snapshot').select('stream').where('stream', '=', stream).executeTakeFirst()
+  return known !== undefined
+}
+
+/** Sums the hashes of lines by bucket: the table `read_bucket`. */
+async function sumUp(trx: Transaction<Schema>, table: 'snapshot' | 'staged'): Promise<void> {
+  await sql`
+    create temp table read_bucket on commit drop as
+    select (high & ${sql.lit(buckets - 1)})::integer as bucket, count(*) as lines, sum(high) as high_sum, sum(low) as low_sum
+    from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low from ${sql.table(table)}) hashed
+    group by 1`.execute(trx)
 }
 
 /**
@@ -107,10 +117,47 @@ export async function findDifferences(trx: Transaction<Schema>, stream: string):
 
 /** The lines that are needed, some at a time. Between two batches the connection is free for other statements. */
 export async function* neededLines(trx: Transaction<Schema>, batch: number): AsyncGenerator<SnapshotLine[]> {
+  yield* linesOf(trx, batch, sql`select * from unknown_line union all select * from remaining_text`)
+}
+
+/**
+ * Of ledger rows that gain a line while others of theirs stay, those others: what the row says must not depend on which
+ * came first. The rows that were needed are staged; a ledger row is known by its key, which nobody but these rows says.
+ */
+export async function* gainedLines(
+  trx: Transaction<Schema>,
+  stream: string,
+  batch: number,
+): AsyncGenerator<SnapshotLine[]> {
+  await sql`analyze staged (row_key)`.execute(trx)
+  await sql`
+    create temp table gaining_row on commit drop as
+    select distinct source_row.row_id
+    from staged join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key
+    where source_row.row_id not in (select row_id from vanished_row)`.execute(trx)
+  await sql`
+    create temp table gained_line on commit drop as
+    select high, low from snapshot_line
+    where exists (select from gaining_row) and stream = ${stream} and row_id in (select row_id from gaining_row)`.execute(
+    trx,
+  )
+  yield* linesOf(
+    trx,
+    batch,
+    sql`select distinct on (high, low) high, low, line
+        from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, line from snapshot) hashed
+        where exists (select from gained_line) and (high, low) in (select high, low from gained_line)`,
+  )
+}
+
+async function* linesOf(
+  trx: Transaction<Schema>,
+  batch: number,
+  query: RawBuilder<unknown>,
+): AsyncGenerator<SnapshotLine[]> {
   await sql`
     declare needed no scroll cursor for
-    select line, high::text as high, low::text as low
-    from (select * from unknown_line union all select * from remaining_text) needed_line`.execute(trx)
+    select line, high::text as high, low::text as low from (${query}) needed_line`.execute(trx)
   for (;;) {
     const { rows } = await sql<SnapshotLine>`fetch forward ${sql.lit(batch)} from needed`.execute(trx)
     if (rows.length === 0) break
@@ -146,10 +193,46 @@ export async function keepSnapshot(trx: Transaction<Schema>, stream: string, run
     delete from snapshot_bucket where stream = ${stream} and bucket in (select bucket from differing_bucket)`.execute(
     trx,
   )
+  await keepBuckets(trx, stream, sql`where bucket in (select bucket from differing_bucket)`)
+  return await noteSnapshot(trx, stream, runId)
+}
+
+/**
+ * Keeps a stream's first snapshot, whose lines were staged with their rows.
+ * @param written whether every staged row is a row of the ledger of its own, under the number that it was staged with.
+ */
+export async function keepFirstSnapshot(
+  trx: Transaction<Schema>,
+  stream: string,
+  runId: number,
+  written: boolean,
+): Promise<number> {
+  await sumUp(trx, 'staged')
+  const found = written
+    ? sql`select line, row_id from staged`
+    : sql`select line, source_row.row_id from staged
+          join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key`
+  await sql`
+    insert into snapshot_line (stream, bucket, high, low, row_id)
+    select distinct on (bucket, high, low) ${stream}, bucket, high, low, row_id
+    from (
+      select (high & ${sql.lit(buckets - 1)})::integer as bucket, high, low, row_id
+      from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, row_id from (${found}) line) hashed
+    ) placed
+    order by bucket, high, low`.execute(trx)
+  await keepBuckets(trx, stream, sql``)
+  return await noteSnapshot(trx, stream, runId)
+}
+
+async function keepBuckets(trx: Transaction<Schema>, stream: string, which: RawBuilder<unknown>): Promise<void> {
   await sql`
     insert into snapshot_bucket (stream, bucket, lines, high_sum, low_sum)
-    select ${stream}, bucket, lines, high_sum, low_sum from read_bucket join differing_bucket using (bucket)
+    select ${stream}, bucket, lines, high_sum, low_sum from read_bucket ${which}
     order by bucket`.execute(trx)
+}
+
+/** @returns how many lines of the snapshot share a ledger row with another. */
+async function noteSnapshot(trx: Transaction<Schema>, stream: string, runId: number): Promise<number> {
   const { rows } = await sql<{ folded: number }>`
     insert into stream_snapshot as known (stream, run_id, folded)
     select ${stream}, ${runId},

@@ -3,10 +3,11 @@ import * as ledger from './0001-ledger.ts'
 import * as calculators from './0002-calculators.ts'
 import * as extraction from './0003-extraction.ts'
 import * as actions from './0004-actions.ts'
+import * as reference from './0005-reference.ts'
 import * as planning from './0006-planning.ts'
 import * as sending from './0007-sending.ts'
 import * as outcomes from './0008-outcomes.ts'
-import * as reference from './0005-reference.ts'
+import * as extractionSpeed from './0010-extraction-speed.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -18,4 +19,5 @@ export const migrations: Record<string, Migration> = {
   '0008-outcomes': outcomes,
   '0007-sending': sending,
   '0005-reference': reference,
+  '0010-extraction-speed': extractionSpeed,
 }

@@ -18,7 +18,10 @@ export type DeltaQuery = StreamQuery & {
   overlapMs: number
 }
 
-/** Rows of a delta, each an array of texts in the order of `columns`, then the cursor. */
+/**
+ * Rows of a delta, each an array of texts in the order of `columns`, then the cursor as far as it may move the
+ * watermark. Where that may be short of the row's own cursor, one more text says this one, and is null where they are equal.
+ */
 export type DeltaRows = AsyncIterable<(string | null)[][]>
 
 /**

@@ -97,10 +97,19 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Bound,
   const fields = await describe(client, delta)
   const text = deltaSql(fields.get(delta.cursor), bound, delta)
   const cursor = client.query(new Cursor(text, delta.from === null ? [] : [delta.from], { rowMode: 'array' }))
+  const read = (count: number) => {
+    const reading = cursor.read(count) as Promise<(string | null)[][]>
+    // Whoever stops listening never awaits what was asked for in advance.
+    reading.catch(() => {})
+    return reading
+  }
   try {
+    let reading = read(Math.min(firstRows, delta.fetchRows))
     for (;;) {
-      const rows = (await cursor.read(delta.fetchRows)) as (string | null)[][]
+      const rows = await reading
       if (rows.length === 0) return
+      // The server makes the next rows while these are worked on.
+      reading = read(nextCount(rows, delta.fetchRows))
       yield rows
     }
   } catch (error) {
@@ -109,6 +118,29 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Bound,
     // Closing waits for an answer of the server, which a connection that broke off never brings.
     await Promise.race([cursor.close().catch(() => {}), ended])
   }
+}
+
+/** Rows fetched first, while nobody knows how long they are. */
+const firstRows = 100
+
+/**
+ * Bytes of text that a batch should have. Batches that outlive a collection or two of young garbage are moved with it: with
+ * 2 MB the process grew by 200 MB, with a quarter of one by 30, and neither took longer.
+ */
+const batchBytes = 65_536
+
+/** Rows to fetch next: as many as make a batch by the length of those before, and at most `fetchRows`. */
+export function nextCount(rows: readonly (readonly (string | null)[])[], fetchRows: number): number {
+  const step = Math.ceil(rows.length / 16)
+  let bytes = 0
+  let looked = 0
+  for (let at = 0; at < rows.length; at += step) {
+    looked += 1
+    for (const value of rows[at] ?? []) bytes += 16 + (value?.length ?? 0)
+  }
+  const fitting = Math.floor((batchBytes * looked) / Math.max(bytes, 1))
+  // Twice as many as before at most: a batch of short rows says little of the next.
+  return Math.max(1, Math.min(fetchRows, fitting, Math.max(firstRows, rows.length * 2)))
 }
 
 /** The server writes the lines itself, and nobody parses them on the way. */
@@ -145,8 +177,9 @@ function deltaSql(cursorType: number | undefined, bound: Bound, delta: DeltaQuer
   const at = `s.${pg.escapeIdentifier(delta.cursor)}`
   const cursor = type === undefined ? at : `case when ${at} > ${newest} then ${newest} else ${at} end`
   const lower = type === undefined ? '$1' : `$1::${type} - interval '${Math.trunc(delta.overlapMs)} milliseconds'`
+  const itself = type === undefined ? '' : `, case when ${at} > ${newest} then ${at} end::text`
   const past = delta.from === null ? '' : ` where ${at} >= ${lower} or ${at} is null`
-  return `select ${textColumns(delta)}, ${cursor}::text from (${withoutSemicolon(delta.query)}\n) s${past} order by ${at} nulls first`
+  return `select ${textColumns(delta)}, ${cursor}::text${itself} from (${withoutSemicolon(delta.query)}\n) s${past} order by ${at} nulls first`
 }
 
 /** Types of times: only of these can be said which value an open transaction may still commit. */

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 import { contradictionKinds } from './contradiction-kinds.ts'
+import { notCompared } from './judging-basis.ts'
 import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
 
 /**
@@ -23,8 +24,22 @@ export async function findContradictions(trx: Transaction<Schema>, basis: number
   await pairPartnerIds(trx)
   await noteAlike(trx)
   const found = await storeContradictions(trx)
-  await sql`drop table pair, candidate`.execute(trx)
+  if (candidates <= settledAtOnce) await settleCompared(trx, basis)
+  await sql`drop table pair, newcomer`.execute(trx)
   return found
+}
+
+/**
+ * Rows that are noted one by one as held against others. A first night brings more, and writes none of them twice for it:
+ * those that still wait on the next are held against others once more.
+ */
+const settledAtOnce = 200_000
+
+async function settleCompared(trx: Transaction<Schema>, basis: number): Promise<void> {
+  await sql`
+    update source_row set judged_by = ${basis}
+    where accepted_hash is distinct from desired_hash and gone_at is null and checked_hash = desired_hash
+      and judged_by = ${notCompared(basis)}`.execute(trx)
 }
 
 /** Forgets what is no contradiction any more, and has those rows judged again. */
@@ -46,17 +61,17 @@ async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
     where row_id in (select row_id from outdated) and checked_hash is not null`.execute(trx)
 }
 
-/** The rows to judge: the table `candidate`, with what answers and omissions are about. */
+/** The rows to judge: the table `newcomer`, with what answers and omissions are about. */
 async function collectCandidates(trx: Transaction<Schema>, basis: number): Promise<number> {
   const columns = sql`
-    row_id, stream, partner_id, judged_by = 0 as is_new, ${target(sql`source_row`)} as target, ${period(sql`source_row`)} as period`
+    row_id, stream, partner_id, judged_by <= 0 as is_new, ${target(sql`source_row`)} as target, ${period(sql`source_row`)} as period`
   await sql`
-    create temp table candidate on commit drop as
+    create temp table newcomer on commit drop as
     select ${columns} from source_row where ${neverJudged}
     union all
     select ${columns} from source_row where ${judgedOtherwise(basis)}`.execute(trx)
-  await sql`analyze candidate`.execute(trx)
-  const { rows } = await sql<{ candidates: number }>`select count(*) as candidates from candidate`.execute(trx)
+  await sql`analyze newcomer`.execute(trx)
+  const { rows } = await sql<{ candidates: number }>`select count(*) as candidates from newcomer`.execute(trx)
   return rows[0]?.candidates ?? 0
 }
 
@@ -82,19 +97,19 @@ async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> 
   await sql`analyze asked`.execute(trx)
   await sql`
     insert into pair
-    select candidate.row_id, declined.row_id, 'answered_and_declined'
-    from candidate
-    join asked on asked.data_point = candidate.target
-    join source_row declined on declined.stream = 'omissions' and declined.partner_id = candidate.partner_id
-      and lower(declined.content ->> 'question_id') = asked.question and ${period(sql`declined`)} = candidate.period
-    where candidate.stream = 'framework_answers' and declined.gone_at is null
+    select newcomer.row_id, declined.row_id, 'answered_and_declined'
+    from newcomer
+    join asked on asked.data_point = newcomer.target
+    join source_row declined on declined.stream = 'omissions' and declined.partner_id = newcomer.partner_id
+      and lower(declined.content ->> 'question_id') = asked.question and ${period(sql`declined`)} = newcomer.period
+    where newcomer.stream = 'framework_answers' and declined.gone_at is null
     union
-    select answer.row_id, candidate.row_id, 'answered_and_declined'
-    from candidate
-    join asked on asked.question = candidate.target
-    join source_row answer on answer.stream = 'framework_answers' and answer.partner_id = candidate.partner_id
-      and lower(answer.content ->> 'data_point_id') = asked.data_point and ${period(sql`answer`)} = candidate.period
-    where candidate.stream = 'omissions' and answer.gone_at is null`.execute(trx)
+    select answer.row_id, newcomer.row_id, 'answered_and_declined'
+    from newcomer
+    join asked on asked.question = newcomer.target
+    join source_row answer on answer.stream = 'framework_answers' and answer.partner_id = newcomer.partner_id
+      and lower(answer.content ->> 'data_point_id') = asked.data_point and ${period(sql`answer`)} = newcomer.period
+    where newcomer.stream = 'omissions' and answer.gone_at is null`.execute(trx)
   await sql`drop table asked`.execute(trx)
 }
 
@@ -103,12 +118,12 @@ async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
   await sql`
     insert into pair
     select distinct least(mine.row_id, other.row_id), greatest(mine.row_id, other.row_id), 'two_frameworks'
-    from candidate
-    join source_row other on other.stream = 'framework_answers' and other.partner_id = candidate.partner_id
-      and lower(other.content ->> 'data_point_id') = candidate.target and ${period(sql`other`)} = candidate.period
-      and other.row_id <> candidate.row_id
-    join source_row mine on mine.row_id = candidate.row_id
-    where candidate.stream = 'framework_answers' and other.gone_at is null
+    from newcomer
+    join source_row other on other.stream = 'framework_answers' and other.partner_id = newcomer.partner_id
+      and lower(other.content ->> 'data_point_id') = newcomer.target and ${period(sql`other`)} = newcomer.period
+      and other.row_id <> newcomer.row_id
+    join source_row mine on mine.row_id = newcomer.row_id
+    where newcomer.stream = 'framework_answers' and other.gone_at is null
       and coalesce(lower(mine.content ->> 'framework_id'), '') <> coalesce(lower(other.content ->> 'framework_id'), '')
       and ${said(sql`mine`)} <> ${said(sql`other`)}`.execute(trx)
 }
@@ -118,7 +133,7 @@ async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temp table namesake on commit drop as
     select own.partner_id, two.partner_id as other_id
-    from (select distinct partner_id from candidate) own
+    from (select distinct partner_id from newcomer) own
     join mapping one on one.partner_id = own.partner_id
     join mapping two on two.company_id = one.company_id and two.partner_id <> one.partner_id`.execute(trx)
   await sql`analyze namesake`.execute(trx)
@@ -126,11 +141,11 @@ async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
     insert into pair
     select distinct least(mine.row_id, other.row_id), greatest(mine.row_id, other.row_id), 'two_partner_ids'
     from namesake
-    join candidate using (partner_id)
-    join source_row mine on mine.row_id = candidate.row_id
+    join newcomer using (partner_id)
+    join source_row mine on mine.row_id = newcomer.row_id
     join source_row other on other.partner_id = namesake.other_id and other.stream = mine.stream
     where other.gone_at is null and case mine.stream
-      when 'framework_answers' then ${target(sql`other`)} = candidate.target and ${period(sql`other`)} = candidate.period
+      when 'framework_answers' then ${target(sql`other`)} = newcomer.target and ${period(sql`other`)} = newcomer.period
         and ${said(sql`mine`)} <> ${said(sql`other`)}
       when 'custom_property_values' then lower(mine.content ->> 'property_id') = lower(other.content ->> 'property_id')
         and mine.content ->> 'value' <> other.content ->> 'value'
@@ -151,21 +166,21 @@ async function noteAlike(trx: Transaction<Schema>): Promise<void> {
   const plain = (row: Fragment) => sql`lower(btrim(${row}.partner_id, e' \t\n\r'))`
   await sql`
     insert into row_finding as held (row_id, kind, other_row_id, detail)
-    select distinct on (candidate.row_id) candidate.row_id, 'partner_ids_alike', other.row_id,
+    select distinct on (newcomer.row_id) newcomer.row_id, 'partner_ids_alike', other.row_id,
            format('partner_id ''%s'' differs from ''%s'' by case or surrounding white space alone: are they one hotel?',
-                  candidate.partner_id, other.partner_id)
-    from candidate
-    join source_row other on ${plain(sql`other`)} = ${plain(sql`candidate`)} and other.partner_id <> candidate.partner_id
-    where candidate.stream = 'properties' and candidate.is_new and other.stream = 'properties' and other.gone_at is null
-    order by candidate.row_id, other.row_id
+                  newcomer.partner_id, other.partner_id)
+    from newcomer
+    join source_row other on ${plain(sql`other`)} = ${plain(sql`newcomer`)} and other.partner_id <> newcomer.partner_id
+    where newcomer.stream = 'properties' and newcomer.is_new and other.stream = 'properties' and other.gone_at is null
+    order by newcomer.row_id, other.row_id
     on conflict (row_id, kind) do nothing`.execute(trx)
 }
 
 /** Both rows of each pair that are pending, with the reason in words; those already judged are to be judged again. */
 async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
   await sql`
-    delete from row_finding using candidate
-    where row_finding.row_id = candidate.row_id and kind in (${contradictionKinds})`.execute(trx)
+    delete from row_finding using newcomer
+    where row_finding.row_id = newcomer.row_id and kind in (${contradictionKinds})`.execute(trx)
   const { rows } = await sql<{ found: number }>`
     with side as (
       select one as row_id, other as other_row_id, kind from pair
@@ -207,8 +222,7 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
     ),
     reopened as (
       update source_row set checked_hash = null
-      where row_id in (select row_id from stored) and not exists (
-        select from candidate where candidate.row_id = source_row.row_id)
+      where row_id in (select row_id from stored) and checked_hash is not null
     )
     select count(distinct row_id) as found from stored`.execute(trx)
   return rows[0]?.found ?? 0

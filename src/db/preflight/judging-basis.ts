@@ -10,6 +10,14 @@ export type JudgingRules = {
   addedKinds: string
 }
 
+/**
+ * What `judged_by` says of a row that was judged by a basis as it landed, and not yet held against other rows.
+ * Pure.
+ */
+export function notCompared(basis: number): number {
+  return -basis
+}
+
 /** The number of what rows are judged by now: the version of the reference data in force, and our own rules. */
 export async function judgingBasis(db: Database, rules: JudgingRules): Promise<number> {
   const { rows } = await sql<{ basis: number }>`

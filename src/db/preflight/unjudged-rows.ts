@@ -3,6 +3,7 @@ import type { StreamName } from '../../config/schema.ts'
 import type { Database } from '../database.ts'
 import type { WarningKind } from '../tables/preflight.ts'
 import { contradictionKinds } from './contradiction-kinds.ts'
+import { notCompared } from './judging-basis.ts'
 
 export type UnjudgedRow = {
   row_id: number
@@ -19,7 +20,10 @@ export type UnjudgedRow = {
 export const neverJudged = sql<boolean>`(
   accepted_hash is distinct from desired_hash and checked_hash is distinct from desired_hash and gone_at is null)`
 
-/** Pending rows that were judged by something else than `basis`. The words of the index `source_row_judged_by`. */
+/**
+ * Pending rows that were judged by something else than `basis`, or were not held against others yet. The words of the
+ * index `source_row_judged_by`.
+ */
 export function judgedOtherwise(basis: number): RawBuilder<boolean> {
   return sql<boolean>`(
     accepted_hash is distinct from desired_hash and gone_at is null
@@ -37,14 +41,20 @@ export async function* unjudgedRows(db: Database, basis: number, limit: number):
     yield rows
     after = rows.at(-1)?.row_id ?? after
   }
-  // Each half is one range of the index, in its order.
-  for (const half of [sql`judged_by < ${basis}`, sql`judged_by > ${basis}`]) {
-    let last = { judged_by: -1, row_id: 0 }
+  // Each is one range of the index, in its order.
+  const alone = notCompared(basis)
+  const ranges = [
+    sql`judged_by < ${alone}`,
+    sql`judged_by > ${alone} and judged_by < ${basis}`,
+    sql`judged_by > ${basis}`,
+  ]
+  for (const range of ranges) {
+    let last = { judged_by: lowestBasis, row_id: 0 }
     for (;;) {
       const rows = await batch(
         db,
         sql`accepted_hash is distinct from desired_hash and gone_at is null and checked_hash = desired_hash
-            and ${half} and (judged_by, row_id) > (${last.judged_by}, ${last.row_id})`,
+            and ${range} and (judged_by, row_id) > (${last.judged_by}, ${last.row_id})`,
         sql`judged_by, row_id`,
         limit,
       )
@@ -74,6 +84,9 @@ async function batch(
   return rows
 }
 
+/** Below what any row says. */
+const lowestBasis = -2_147_483_648
+
 export type Judgement = {
   row_id: number
   hash: string
@@ -90,7 +103,7 @@ export async function storeJudgements(db: Database, basis: number, judgements: r
     ),
     stored as (
       update source_row
-      set invalid_reason = judged.invalid_reason, checked_hash = desired_hash, judged_by = ${basis}
+      set invalid_reason = coalesce(contradiction, judged.invalid_reason), checked_hash = desired_hash, judged_by = ${basis}
       from judged
       where source_row.row_id = judged.row_id and source_row.desired_hash = decode(judged.hash, 'hex')
       returning source_row.row_id, judged.warnings

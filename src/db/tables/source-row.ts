@@ -25,6 +25,8 @@ export type SourceRowTable = {
   /** By which reference data and rules it was judged: `judging_basis`; 0 for never. */
   judged_by: Generated<number>
   invalid_reason: string | null
+  /** Set while the partner yields several rows with this key, and nothing says which is newer: then it is invalid. */
+  contradiction: string | null
   /** The submission, planned or in flight, that holds the row. */
   held_by: number | null
   outcome: OutcomeName | null

@@ -7,6 +7,7 @@ import type { DeltaRows, PartnerSnapshot, StreamQuery } from '../../db/partner/d
 import type { CursorProtection, Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { guardStream } from './guard-stream.ts'
+import type { Judge, JudgeRow } from './judge-row.ts'
 import { landingOf } from './landing-row.ts'
 import type { StreamShape } from './stream-rows.ts'
 
@@ -24,6 +25,7 @@ export async function extractDelta(
   run: Run,
   snapshot: PartnerSnapshot,
   { name, shape, query, cursor, protection }: CursorStream,
+  judge: Judge,
 ): Promise<void> {
   const counts = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
@@ -36,11 +38,12 @@ export async function extractDelta(
       const delta = { ...query, cursor, from: before?.watermark ?? null, overlapMs }
       const seen: Seen = { rows: 0, newestCursor: null, nullCursors: 0 }
       await createStage(trx)
-      await stageRows(client, stagedLines(shape, snapshot.delta(delta), seen))
+      await stageRows(client, stagedLines(shape, snapshot.delta(delta), seen, judge.of(name)))
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
         foldedKey: shape.foldedKey,
+        judgedBy: judge.basis,
         guard: (would) =>
           guardStream(
             deps,
@@ -51,7 +54,7 @@ export async function extractDelta(
             async () => seen.rows === 0 && !(await snapshot.hasRows(query)),
           ),
       })
-      await noteNullCursors(trx, name)
+      await noteNullCursors(trx, name, seen.nullCursors > 0)
       await forgetSnapshot(trx, name)
       const watermark = seen.newestCursor ?? before?.watermark ?? null
       if (watermark !== null) {
@@ -89,9 +92,16 @@ export async function extractDelta(
 
 type Seen = { rows: number; newestCursor: string | null; nullCursors: number }
 
-/** Notes the newest cursor on the way, which the order of the delta makes the last one. */
-async function* stagedLines(shape: StreamShape, batches: DeltaRows, seen: Seen): AsyncGenerator<string> {
+/** Notes the newest cursor on the way, which the order of the delta makes the last one. Rows with equal cursors share an ordinal. */
+async function* stagedLines(
+  shape: StreamShape,
+  batches: DeltaRows,
+  seen: Seen,
+  judge: JudgeRow,
+): AsyncGenerator<string> {
   const { columns } = shape
+  let ordinal = 0
+  let before: string | null = null
   for await (const batch of batches) {
     let lines = ''
     for (const values of batch) {
@@ -99,7 +109,11 @@ async function* stagedLines(shape: StreamShape, batches: DeltaRows, seen: Seen):
       const cursor = values[columns.length] ?? null
       if (cursor === null) seen.nullCursors += 1
       else seen.newestCursor = cursor
-      lines += stagedLine({ ...landingOf(shape, values), ordinal: seen.rows, withoutCursor: cursor === null })
+      const at = values[columns.length + 1] ?? cursor
+      if (at !== before) ordinal += 1
+      before = at
+      const row = landingOf(shape, values)
+      lines += stagedLine({ ...row, ordinal, reason: judge(row), withoutCursor: cursor === null })
     }
     yield lines
   }

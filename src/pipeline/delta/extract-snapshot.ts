@@ -1,22 +1,30 @@
+import type { Transaction } from 'kysely'
+import type { PoolClient } from 'pg'
 import { withSession } from '../../db/database.ts'
-import { landRows } from '../../db/landing/land-rows.ts'
+import { isNewStream, landRows } from '../../db/landing/land-rows.ts'
 import { noteNullCursors } from '../../db/landing/null-cursors.ts'
 import {
   copySnapshot,
   findDifferences,
   findMissing,
   foldedBefore,
+  gainedLines,
+  hasSnapshot,
+  keepFirstSnapshot,
   keepSnapshot,
   neededLines,
   type SnapshotLine,
 } from '../../db/landing/snapshot-lines.ts'
-import { createStage, stagedLine, stageRows } from '../../db/landing/stage-rows.ts'
+import { createStage, type StagedRow, stagedLine, stageRows } from '../../db/landing/stage-rows.ts'
 import { valuesOf } from '../../db/partner/copy-text.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
 import type { Run } from '../../db/tables/run.ts'
+import type { Schema } from '../../db/tables/schema.ts'
 import type { Deps } from '../deps.ts'
 import { guardStream } from './guard-stream.ts'
+import type { Judge, JudgeRow } from './judge-row.ts'
 import { landingOf } from './landing-row.ts'
+import { readLines } from './read-lines.ts'
 import type { StreamShape } from './stream-rows.ts'
 
 /**
@@ -28,29 +36,27 @@ export async function extractSnapshot(
   run: Run,
   snapshot: PartnerSnapshot,
   { name, shape, query }: { name: string; shape: StreamShape; query: StreamQuery },
+  judge: Judge,
 ): Promise<void> {
-  const counts = await withSession(deps.pool, ({ client, db }) =>
-    db.transaction().execute(async (trx) => {
-      const read = await copySnapshot(client, trx, name, snapshot.lines(query))
+  const counts = await withSession(deps.pool, (session) =>
+    session.db.transaction().execute(async (trx) => {
       await createStage(trx)
-      const differs = read.differs || read.first
-      if (differs) {
-        await findDifferences(trx, name)
-        for await (const lines of neededLines(trx, query.fetchRows)) await stageRows(client, stagedLines(shape, lines))
-        await findMissing(trx, name, read.first)
-      }
+      const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
+      const read = (await hasSnapshot(trx, name)) ? await readAgain(reading) : await readFirst(reading)
+      const fresh = shape.foldedKey === undefined && (await isNewStream(trx, name))
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
         foldedKey: shape.foldedKey,
-        completeRows: differs ? (read.first ? 'all' : 'some') : 'none',
-        missing: differs,
+        judgedBy: judge.basis,
+        completeRows: read.differs ? (read.first ? 'all' : 'some') : 'none',
+        missing: read.differs,
         guard: (would) => guardStream(deps, trx, run.run_id, name, would, async () => read.lines === 0),
       })
-      const folded = differs ? await keepSnapshot(trx, name, run.run_id) : await foldedBefore(trx, name)
+      const folded = await keep(trx, name, run.run_id, read, fresh && landed.changed === read.lines)
       // With a later change of mind a cursor begins anew: what it knew of this stream is older than the ledger.
       await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
-      await noteNullCursors(trx, name)
+      await noteNullCursors(trx, name, false)
       const counts = { ...landed, read: read.lines, folded, unchanged: read.lines - folded - landed.changed }
       await trx
         .insertInto('run_stream')
@@ -72,9 +78,72 @@ export async function extractSnapshot(
   deps.logger.info({ run_id: run.run_id, stream: name, ...counts }, 'stream_extracted')
 }
 
-/** Without a cursor nothing says which of two rows with one key is newer; their hashes decide, every night alike. */
-function stagedLines(shape: StreamShape, lines: readonly SnapshotLine[]): string[] {
-  return lines.map(({ line, high, low }) =>
-    stagedLine({ ...landingOf(shape, valuesOf(line)), ordinal: high, line: { high, low } }),
-  )
+type Reading = {
+  client: PoolClient
+  trx: Transaction<Schema>
+  name: string
+  shape: StreamShape
+  query: StreamQuery
+  snapshot: PartnerSnapshot
+  judge: JudgeRow
+}
+
+type Read = { lines: number; differs: boolean; first: boolean }
+
+/** Nothing to compare with: every line is a row, and is staged as it passes. */
+async function readFirst({ client, trx, name, shape, query, snapshot, judge }: Reading): Promise<Read> {
+  let lines = 0
+  async function* staged(): AsyncGenerator<string> {
+    for await (const batch of readLines(snapshot.lines(query))) {
+      lines += batch.length
+      yield batch.map((line) => stagedSnapshotLine(shape, judge, line, { line })).join('')
+    }
+  }
+  await stageRows(client, staged())
+  await findMissing(trx, name, true)
+  return { lines, differs: true, first: true }
+}
+
+async function readAgain({ client, trx, name, shape, query, snapshot, judge }: Reading): Promise<Read> {
+  const read = await copySnapshot(client, trx, name, snapshot.lines(query))
+  if (!read.differs) return { ...read, first: false }
+  await findDifferences(trx, name)
+  const stage = async (batches: AsyncIterable<SnapshotLine[]>) => {
+    for await (const batch of batches) {
+      const lines = batch.map(({ line, high, low }) => stagedSnapshotLine(shape, judge, line, { hash: { high, low } }))
+      await stageRows(client, lines)
+    }
+  }
+  await stage(neededLines(trx, Math.min(neededAtOnce, query.fetchRows)))
+  // What folds is merged over what the ledger holds, which stands for the lines that stay.
+  if (shape.foldedKey === undefined) {
+    await stage(gainedLines(trx, name, Math.min(neededAtOnce, query.fetchRows)))
+  }
+  await findMissing(trx, name, false)
+  return { ...read, first: false }
+}
+
+/** Lines that differ, read at a time: few enough to be gone from memory with the young garbage. */
+const neededAtOnce = 500
+
+async function keep(
+  trx: Transaction<Schema>,
+  name: string,
+  runId: number,
+  read: Read,
+  written: boolean,
+): Promise<number> {
+  if (read.first) return await keepFirstSnapshot(trx, name, runId, written)
+  return read.differs ? await keepSnapshot(trx, name, runId) : await foldedBefore(trx, name)
+}
+
+/** Nothing says which of two lines with one key is newer: without a cursor all ordinals are equal. */
+function stagedSnapshotLine(
+  shape: StreamShape,
+  judge: JudgeRow,
+  line: string,
+  origin: Pick<StagedRow, 'line' | 'hash'>,
+): string {
+  const row = landingOf(shape, valuesOf(line))
+  return stagedLine({ ...row, ...origin, ordinal: 0, reason: judge(row) })
 }

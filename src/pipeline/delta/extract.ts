@@ -4,6 +4,7 @@ import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { extractDelta } from './extract-delta.ts'
 import { extractSnapshot } from './extract-snapshot.ts'
+import { loadJudge } from './judge-row.ts'
 import { shapeOf, streamNamesOf } from './stream-shape.ts'
 
 /**
@@ -28,9 +29,10 @@ export async function extract(deps: Deps, run: Run): Promise<void> {
     // A query that is wrong is found before the first row lands.
     const checked = []
     for (const name of streams) checked.push(await checkStream(deps, snapshot, name))
+    const judge = await loadJudge(deps)
     for (const stream of checked) {
-      if (stream.cursor === null) await extractSnapshot(deps, run, snapshot, stream)
-      else await extractDelta(deps, run, snapshot, { ...stream, cursor: stream.cursor })
+      if (stream.cursor === null) await extractSnapshot(deps, run, snapshot, stream, judge)
+      else await extractDelta(deps, run, snapshot, { ...stream, cursor: stream.cursor }, judge)
     }
   } finally {
     await snapshot.close()

@@ -26,8 +26,11 @@ export async function guardStream(
   const { guard } = deps.config
   await supersedePlans(trx, stream)
   const isEmpty = (await anyLivingRow(trx, stream)) && (await empty())
-  // Counting a large stream takes a moment, and most nights there is nothing to compare the count with.
+  // Counting a large stream takes a moment. Most nights there is nothing to compare the count with, or so few rows
+  // would change that counting can stop early.
   if (!isEmpty && total(would) < guard.minRows) return false
+  const enough = Math.ceil(total(would) / guard.maxChangedShare)
+  if (!isEmpty && Number.isSafeInteger(enough) && (await livingRows(trx, stream, enough)) >= enough) return false
   const change = {
     would,
     empty: isEmpty,

@@ -3,7 +3,8 @@ import { type LandingRow, maxPartnerIdLength, type PartnerRow, type StreamShape 
 
 /** The ledger row that a partner row's values describe, with keys as they can be stored. */
 export function landingOf({ columns, toRow }: StreamShape, values: readonly (string | null)[]): LandingRow {
-  const row: PartnerRow = Object.fromEntries(columns.map((column, index) => [column, values[index] ?? null]))
+  const row: PartnerRow = {}
+  for (const [index, column] of columns.entries()) row[column] = values[index] ?? null
   const { partnerId, rowKey, content } = toRow(row, row.partner_id ?? '')
   return { partnerId: indexable(partnerId), rowKey: indexable(rowKey), content }
 }

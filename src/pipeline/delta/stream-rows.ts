@@ -132,5 +132,10 @@ export function keyOf(...parts: (string | null | undefined)[]): string {
 
 /** Absent and null are one thing here; leaving nulls out keeps the content's hash from depending on which it was. */
 export function present(columns: PartnerRow): Record<string, string> {
-  return Object.fromEntries(Object.entries(columns).filter((entry): entry is [string, string] => entry[1] !== null))
+  const known: Record<string, string> = {}
+  for (const name in columns) {
+    const value = columns[name] ?? null
+    if (value !== null) known[name] = value
+  }
+  return known
 }

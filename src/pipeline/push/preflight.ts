@@ -1,20 +1,18 @@
-import { createHash } from 'node:crypto'
-import { countPending } from '../../db/ledger/pending-rows.ts'
+import { countPending } from '../../db/ledger/count-pending.ts'
 import { releaseByPolicy } from '../../db/ledger/resend-policy.ts'
 import { releaseRetries } from '../../db/ledger/retry-rows.ts'
 import { findContradictions } from '../../db/preflight/find-contradictions.ts'
-import { judgingBasis } from '../../db/preflight/judging-basis.ts'
 import { type Judgement, storeJudgements, type UnjudgedRow, unjudgedRows } from '../../db/preflight/unjudged-rows.ts'
 import type { Run } from '../../db/tables/run.ts'
-import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
-import { checkRow, checksRevision } from './check-row.ts'
+import { checkRow } from './check-row.ts'
+import { judgingOf } from './preflight/judging.ts'
 import { rowWarnings } from './preflight/row-warnings.ts'
 import { loadReferenceIndex, type ReferenceIndex } from './reference-index.ts'
 import { resendPolicies } from './resend-policies.ts'
 
 /** Rows judged at a time: bounds memory, whatever the backlog. */
-const batchRows = 2_000
+const batchRows = 500
 
 /**
  * Judges pending rows against the reference data in force and against each other; what fails is invalid, with its
@@ -35,9 +33,8 @@ export async function preflight(deps: Deps, run: Run): Promise<void> {
 
 /** Judges every row that has to be, and says how many, and how many of these are invalid. */
 export async function judgeRows(deps: Deps): Promise<{ judged: number; invalid: number; contradicting: number }> {
-  const { config, contract, db, required } = deps
-  const rules = { maxTextLength: config.push.maxTextLength, customIdentifierId: required.customIdentifierId }
-  const basis = await judgingBasis(db, { checks: checksRevision, ...rules, addedKinds: digestOf(contract.kinds) })
+  const { db } = deps
+  const { basis, rules } = await judgingOf(deps)
   const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis))
   const counts = { judged: 0, invalid: 0, contradicting }
   let reference: ReferenceIndex | null = null
@@ -60,8 +57,4 @@ function judgementOf({ contract }: Deps, reference: ReferenceIndex, row: Unjudge
     invalid_reason: checkRow(contract, reference, stream, partner_id, content) ?? row.contradiction,
     warnings: rowWarnings(reference, stream, content),
   }
-}
-
-function digestOf(kinds: Contract['kinds']): string {
-  return createHash('sha256').update(JSON.stringify(kinds)).digest('hex')
 }

@@ -57,7 +57,7 @@ export async function openLedger(): Promise<Ledger> {
             stagedLine({ partnerId, rowKey, content, ordinal }),
           ),
         )
-        return await landRows(trx, { runId: 0, stream, foldedKey, guard: async () => false })
+        return await landRows(trx, { runId: 0, stream, foldedKey, judgedBy: 0, guard: async () => false })
       }),
     )
   return {

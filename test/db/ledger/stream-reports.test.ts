@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { countPending } from '../../../src/db/ledger/pending-rows.ts'
+import { countPending } from '../../../src/db/ledger/count-pending.ts'
 import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
 import { refusedRows, streamReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
 import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
-import { countPending } from '../../../src/db/ledger/pending-rows.ts'
+import { countPending } from '../../../src/db/ledger/count-pending.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { judgeChange } from '../../../src/pipeline/delta/judge-change.ts'
 import { imbalances, judge } from '../../../src/pipeline/report/report.ts'

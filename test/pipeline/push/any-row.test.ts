@@ -138,24 +138,28 @@ describe.each(kindNames.flatMap((kind) => kinds[kind].streams.map((stream) => [s
     it('has a reason not to be sent, or makes a request that the service takes', async () => {
       const before = sent
       await fc.assert(
-        fc.asyncProperty(mostly('H-0001', 'ß 🏨', "'; --"), contents[stream as keyof typeof contents](), async (partnerId, given) => {
-          // As the ledger holds it: JSON, without what is absent.
-          const content = JSON.parse(JSON.stringify(given)) as Record<string, unknown>
-          const partner_id = typeof partnerId === 'string' ? partnerId : ''
-          const reason = checkRow(contract, reference, stream, partner_id, content)
-          if (reason !== null) {
-            expect(reason.length).toBeGreaterThan(5)
-            return
-          }
-          const partition = typeof content.framework_id === 'string' ? content.framework_id : ''
-          const ids = { customIdentifierId: catalogue.customIdentifierId, groupId: catalogue.groupId, partition }
-          const body = [
-            ...kinds[kind].writeBody([{ stream, partner_id, content }], { contract, reference, ...ids }),
-          ].join('')
-          const { correlationId } = await client.submit(kinds[kind].request, Buffer.from(body))
-          expect(correlationId).toMatch(/^[0-9a-f-]{36}$/)
-          sent += 1
-        }),
+        fc.asyncProperty(
+          mostly('H-0001', 'ß 🏨', "'; --"),
+          contents[stream as keyof typeof contents](),
+          async (partnerId, given) => {
+            // As the ledger holds it: JSON, without what is absent.
+            const content = JSON.parse(JSON.stringify(given)) as Record<string, unknown>
+            const partner_id = typeof partnerId === 'string' ? partnerId : ''
+            const reason = checkRow(contract, reference, stream, partner_id, content)
+            if (reason !== null) {
+              expect(reason.length).toBeGreaterThan(5)
+              return
+            }
+            const partition = typeof content.framework_id === 'string' ? content.framework_id : ''
+            const ids = { customIdentifierId: catalogue.customIdentifierId, groupId: catalogue.groupId, partition }
+            const body = [
+              ...kinds[kind].writeBody([{ stream, partner_id, content }], { contract, reference, ...ids }),
+            ].join('')
+            const { correlationId } = await client.submit(kinds[kind].request, Buffer.from(body))
+            expect(correlationId).toMatch(/^[0-9a-f-]{36}$/)
+            sent += 1
+          },
+        ),
         { numRuns: 200, seed: 20261121 },
       )
       // Were hardly any row right, the test would say little.

@@ -192,6 +192,7 @@ describe('preflight', () => {
     await ferry.ledger.land('framework_answers', [answer])
     await check(deps)
     expect(await reasons()).toEqual([['a', expect.stringContaining('value_type is null'), true]])
+    await ferry.ledger.startRun()
     await knowFramework()
     await check(deps)
     expect(await reasons()).toEqual([['a', null, true]])

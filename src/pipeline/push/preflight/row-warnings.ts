@@ -1,4 +1,3 @@
-import type { StreamName } from '../../../config/schema.ts'
 import { key, type ReferenceIndex } from '../reference-index.ts'
 import { inputsOf } from './check-calculator.ts'
 import { listed } from './known-id.ts'
@@ -8,7 +7,7 @@ import { type RowContent, text } from './row-content.ts'
 export type RowWarning = { kind: 'coordinates_zero' | 'field_type_unseen'; detail: string }
 
 /** What is odd about a row, none of which is certain to be wrong. Pure. */
-export function rowWarnings(reference: ReferenceIndex, stream: StreamName, content: RowContent): RowWarning[] {
+export function rowWarnings(reference: ReferenceIndex, stream: string, content: RowContent): RowWarning[] {
   if (stream === 'properties') return nullIsland(content)
   return stream === 'calculator_inputs' ? unseenFieldTypes(reference, content) : []
 }

@@ -1,0 +1,29 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+
+/**
+ * Counts, per stream of a run, the rows that were pending once its extraction was done. Rows that the run settled
+ * before it came so far, or holds, in submissions taken over from an earlier one, count as pending too.
+ */
+export async function countPending(db: Database, runId: number): Promise<void> {
+  await sql`
+    with pending as (
+      select stream, count(*) as rows
+      from source_row
+      where gone_at is null and accepted_hash is distinct from desired_hash
+      group by stream
+    ),
+    settled as (
+      select source_row.stream, count(distinct row_id) as rows
+      from submission
+      join submission_row using (submission_id)
+      join source_row using (row_id)
+      where submission.run_id = ${runId} and source_row.gone_at is null
+        and source_row.accepted_hash is not distinct from source_row.desired_hash
+      group by source_row.stream
+    )
+    update run_stream
+    set pending = coalesce((select rows from pending where pending.stream = run_stream.stream), 0)
+      + coalesce((select rows from settled where settled.stream = run_stream.stream), 0)
+    where run_id = ${runId} and pending is null`.execute(db)
+}

@@ -1,0 +1,39 @@
+import type { Deps } from '../deps.ts'
+import { checkRow } from '../push/check-row.ts'
+import { judgingOf } from '../push/preflight/judging.ts'
+import { rowWarnings } from '../push/preflight/row-warnings.ts'
+import { loadReferenceIndex } from '../push/reference-index.ts'
+import type { LandingRow } from './stream-rows.ts'
+import { shapeOf } from './stream-shape.ts'
+
+/**
+ * What is wrong with a row, or null. Undefined where that is for preflight to say: its content is not whole before it is
+ * folded into the ledger's, or there is more to note of it than a verdict.
+ */
+export type JudgeRow = (row: LandingRow) => string | null | undefined
+
+export type Judge = {
+  /** What rows are judged by: a number of `judging_basis`. */
+  basis: number
+  of: (stream: string) => JudgeRow
+}
+
+/**
+ * Judges rows on their way into the ledger, as preflight would afterwards, by the same reference data: so a row that is
+ * new is written once, and preflight has only to hold it against others.
+ */
+export async function loadJudge(deps: Deps): Promise<Judge> {
+  const { contract, db } = deps
+  const { basis, rules } = await judgingOf(deps)
+  const reference = await loadReferenceIndex(db, rules)
+  return {
+    basis,
+    of: (stream) => {
+      if (shapeOf(contract, stream).foldedKey !== undefined) return () => undefined
+      return ({ partnerId, content }) =>
+        rowWarnings(reference, stream, content).length > 0
+          ? undefined
+          : checkRow(contract, reference, stream, partnerId, content)
+    },
+  }
+}
