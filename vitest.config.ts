@@ -14,5 +14,5 @@ export const sharedConfig = defineConfig({
 })
 
 export default mergeConfig(sharedConfig, {
-  test: { include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, 'test/crash/**'] },
+  test: { include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, 'test/crash/**', 'test/model/**'] },
 })
