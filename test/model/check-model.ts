@@ -18,7 +18,8 @@ const number = (name: string): number | undefined => {
 
 /**
  * Plays random stories until one breaks an invariant, and shrinks that one. A failure prints its seed and path:
- * MODEL_SEED and MODEL_PATH replay it, MODEL_RUNS plays more or fewer, MODEL_SHRINK=0 prints it as it was found.
+ * MODEL_SEED and MODEL_PATH replay it, MODEL_RUNS plays more or fewer, MODEL_SECONDS as many
+ * as there is time for, MODEL_SHRINK=0 prints it as it was found.
  *
  * @returns what the stories were made of.
  */
@@ -26,6 +27,7 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
   const world = await openWorld(capture)
   const sum = { stories: 0, ...(Object.fromEntries(counted.map((name) => [name, 0])) as Played) }
   const path = process.env.MODEL_PATH
+  const seconds = number('MODEL_SECONDS')
   let told = false
   /** Shrinking takes its time; somebody who waits wants to know now. */
   const tellFirst = (error: Error): never => {
@@ -45,8 +47,8 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
         seed: number('MODEL_SEED') ?? usualSeeds[capture],
         ...(path !== undefined && { path }),
         endOnFailure: process.env.MODEL_SHRINK === '0',
-        interruptAfterTimeLimit: mostMs,
-        markInterruptAsFailure: true,
+        interruptAfterTimeLimit: seconds === undefined ? mostMs : seconds * 1_000,
+        markInterruptAsFailure: seconds === undefined,
       },
     )
   } finally {
