@@ -23,7 +23,12 @@ const months = [
   'December',
 ]
 
-const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
+/** A value as one text, whatever its type; none is empty, and a list is its elements. */
+function text(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (Array.isArray(value)) return value.map(text).join(',')
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
 const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 const object = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
 const target = (...parts: unknown[]): string => parts.map(text).join(' | ')
