@@ -14,5 +14,8 @@ export const sharedConfig = defineConfig({
 })
 
 export default mergeConfig(sharedConfig, {
-  test: { include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, 'test/crash/**', 'test/partners/**'] },
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'test/crash/**', 'test/model/**', 'test/partners/**'],
+  },
 })

@@ -7,7 +7,7 @@ import * as reference from './0005-reference.ts'
 import * as planning from './0006-planning.ts'
 import * as sending from './0007-sending.ts'
 import * as outcomes from './0008-outcomes.ts'
-import * as extractionSpeed from './0010-extraction-speed.ts'
+import * as extractionSpeed from './0009-extraction-speed.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -15,9 +15,9 @@ export const migrations: Record<string, Migration> = {
   '0002-calculators': calculators,
   '0003-extraction': extraction,
   '0004-actions': actions,
-  '0006-planning': planning,
-  '0008-outcomes': outcomes,
-  '0007-sending': sending,
   '0005-reference': reference,
-  '0010-extraction-speed': extractionSpeed,
+  '0006-planning': planning,
+  '0007-sending': sending,
+  '0008-outcomes': outcomes,
+  '0009-extraction-speed': extractionSpeed,
 }

@@ -1,0 +1,234 @@
+import pg from 'pg'
+import type { StreamConfig, StreamName } from '../../src/config/schema.ts'
+import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
+import { hotelAt } from '../../src/sandbox/hotels.ts'
+import { testDatabase } from '../helpers/postgres.ts'
+
+/** The world of the sandbox that the model talks to. */
+export const seed = 7
+
+/** Hotels that the service knows. A sibling integration of the profile writes to the last one, we to the first three. */
+export const knownHotels = 6
+/** Nobody there has heard of it. */
+export const unknownHotel = 9
+export const siblingHotel = 6
+export const ourHotels = [1, 2, 3, unknownHotel]
+
+export type Capture = 'cursor' | 'snapshot'
+export type PartnerValues = Readonly<Record<string, string | null>>
+
+/** One row that may stand in the partner's database, and what it may say. */
+export type Cell = { stream: StreamName; key: PartnerValues; values: readonly PartnerValues[] }
+
+/** The columns of each table: those that name a row, and the others. */
+const columns: Record<StreamName, { key: readonly string[]; rest: readonly string[] }> = {
+  properties: {
+    key: ['partner_id'],
+    rest: ['name', 'street', 'latitude', 'longitude', 'country_code', 'airport_code', 'hotel_code', 'booking_id'],
+  },
+  framework_answers: {
+    key: ['partner_id', 'framework_id', 'period_type', 'year', 'month', 'data_point_id'],
+    rest: ['value', 'value_type', 'unit_id'],
+  },
+  omissions: { key: ['partner_id', 'period_type', 'year', 'month', 'question_id'], rest: [] },
+  calculator_inputs: { key: ['partner_id', 'year', 'month', 'field_type_id'], rest: ['value'] },
+  calculator_settings: { key: ['partner_id'], rest: ['automatic_yearly_calculation', 'automatic_publishing'] },
+  custom_property_values: { key: ['partner_id', 'property_id'], rest: ['value'] },
+  standard_holders: { key: ['partner_id', 'standard_id'], rest: ['level', 'start_date', 'expiry_date'] },
+}
+export const streams = Object.keys(columns) as StreamName[]
+
+const [hotelFramework, coastFramework] = catalogue.frameworks
+if (hotelFramework === undefined || coastFramework === undefined) throw new Error('the catalogue has two frameworks')
+
+const pointOf = (framework: typeof hotelFramework, title: string) => {
+  const found = dataPointsOf(framework).find((point) => point.title === title)
+  if (found === undefined) throw new Error(`the catalogue has no data point ${title}`)
+  return found.id
+}
+const employees = pointOf(hotelFramework, 'Employees')
+const training = pointOf(hotelFramework, 'Training described')
+const shore = pointOf(coastFramework, 'Protection of the shore')
+const shoreOptions =
+  dataPointsOf(coastFramework)
+    .find(({ id }) => id === shore)
+    ?.options.map(({ id }) => id) ?? []
+const question = questionsOf(hotelFramework)[0]?.id ?? ''
+const fields = catalogue.fieldTypes.slice(0, 2).map(({ id }) => id)
+const bronze = catalogue.standards[0]?.id ?? ''
+
+/** More than the service allows for `Employees`; it does not publish the limit, so only it can refuse the row. */
+export const tooMany = '999999'
+/** Not what `Rooms` may hold, nor a level of the standard. */
+export const noNumber = 'about forty'
+export const noLevel = 'Tin'
+
+/** Every row that there may be: ten of each hotel. */
+const cells: readonly Cell[] = ourHotels.flatMap((number) => {
+  const hotel = hotelAt(seed, number)
+  const partner_id = hotel.partnerId
+  const right = {
+    name: hotel.name,
+    street: hotel.street,
+    latitude: String(hotel.latitude),
+    longitude: String(hotel.longitude),
+    country_code: hotel.countryCode,
+    airport_code: hotel.airportCode,
+    hotel_code: hotel.hotelCode,
+    booking_id: hotel.bookingId,
+  }
+  const year = { period_type: 'Yearly', year: '2025', month: '1' }
+  const answer = (framework_id: string, data_point_id: string, value_type: string, values: string[]): Cell => ({
+    stream: 'framework_answers',
+    key: { partner_id, framework_id, ...year, data_point_id },
+    values: values.map((value) => ({ value, value_type, unit_id: null })),
+  })
+  const input = (field_type_id: string): Cell => ({
+    stream: 'calculator_inputs',
+    key: { partner_id, year: '2025', month: '3', field_type_id },
+    values: ['10', '20.5', '30', null].map((value) => ({ value })),
+  })
+  return [
+    {
+      stream: 'properties',
+      key: { partner_id },
+      values: [
+        right,
+        { ...right, street: `${hotel.street} b` },
+        { ...right, name: 'Nowhere Inn', hotel_code: null, booking_id: null },
+        { ...right, longitude: null },
+      ],
+    },
+    answer(hotelFramework.id, employees, 'number', ['12', '13', tooMany]),
+    answer(hotelFramework.id, training, 'text', ['In spring', 'In "autumn"', 'Łódź 🏨']),
+    answer(coastFramework.id, shore, 'list', shoreOptions.slice(0, 2)),
+    { stream: 'omissions', key: { partner_id, ...year, question_id: question }, values: [{}] },
+    ...fields.map(input),
+    {
+      stream: 'calculator_settings',
+      key: { partner_id },
+      values: [
+        { automatic_yearly_calculation: 'true', automatic_publishing: 'false' },
+        { automatic_yearly_calculation: 'false', automatic_publishing: 'false' },
+      ],
+    },
+    {
+      stream: 'custom_property_values',
+      key: { partner_id, property_id: catalogue.roomsPropertyId },
+      values: [{ value: '40' }, { value: '41' }, { value: noNumber }],
+    },
+    {
+      stream: 'standard_holders',
+      key: { partner_id, standard_id: bronze },
+      values: ['Bronze', 'Silver', noLevel].map((level) => ({
+        level,
+        start_date: '2025-01-01',
+        expiry_date: '2026-01-01',
+      })),
+    },
+  ]
+})
+
+/** Those of some streams. */
+export function cellsOf(of: readonly StreamName[]): Cell[] {
+  return cells.filter(({ stream }) => of.includes(stream))
+}
+
+/** What a property's details decide: the service finds its company, does not, or is not asked. */
+export function isGood(stream: StreamName, content: Readonly<Record<string, unknown>>, partnerId: string): boolean {
+  switch (stream) {
+    case 'properties':
+      return (
+        ('hotel_code' in content || 'booking_id' in content) &&
+        'longitude' in content &&
+        partnerId !== hotelAt(seed, unknownHotel).partnerId
+      )
+    case 'framework_answers':
+      return content.value !== tooMany
+    case 'calculator_inputs':
+      return Object.values(content.inputs as Record<string, string | null>).some((value) => value !== null)
+    case 'custom_property_values':
+      return content.value !== noNumber
+    case 'standard_holders':
+      return content.level !== noLevel
+    case 'omissions':
+    case 'calculator_settings':
+      return true
+    default:
+      return stream satisfies never
+  }
+}
+
+export type Partner = {
+  url: string
+  put(cell: Cell, values: PartnerValues): Promise<void>
+  remove(cell: Cell): Promise<void>
+  /** Every row of every table. */
+  rows(): Promise<{ stream: StreamName; row: PartnerValues }[]>
+  /** Empty tables. */
+  clear(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A hotel group's database: a table per stream, with a time of the last change. */
+export async function openPartner(): Promise<Partner> {
+  const database = await testDatabase({ template: 'empty' })
+  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  pool.on('error', () => {})
+  for (const stream of streams) {
+    const { key, rest } = columns[stream]
+    const all = [...key, ...rest].map((column) => `${column} text`).join(', ')
+    await pool.query(
+      `create table ${stream} (${all}, at timestamptz not null default clock_timestamp(), primary key (${key.join(', ')}))`,
+    )
+  }
+  const put: Partner['put'] = async ({ stream, key }, values) => {
+    const { key: named, rest } = columns[stream]
+    const all = [...named, ...rest]
+    const updates = [...rest.map((column) => `${column} = excluded.${column}`), 'at = clock_timestamp()']
+    await pool.query(
+      `insert into ${stream} (${all.join(', ')}) values (${all.map((_, at) => `$${at + 1}`).join(', ')})
+       on conflict (${named.join(', ')}) do update set ${updates.join(', ')}`,
+      all.map((column) => ({ ...key, ...values })[column] ?? null),
+    )
+  }
+  return {
+    url: database.url,
+    put,
+    remove: async ({ stream, key }) => {
+      const named = columns[stream].key
+      await pool.query(
+        `delete from ${stream} where ${named.map((column, at) => `${column} = $${at + 1}`).join(' and ')}`,
+        named.map((column) => key[column]),
+      )
+    },
+    rows: async () => {
+      const { rows } = await pool.query<{ stream: StreamName; row: PartnerValues }>(
+        streams
+          .map((stream) => `select '${stream}' as stream, to_jsonb(t) - 'at' as row from ${stream} t`)
+          .join(' union all '),
+      )
+      return rows
+    },
+    clear: async () => {
+      await pool.query(streams.map((stream) => `delete from ${stream}`).join('; '))
+    },
+    close: async () => {
+      await pool.end()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** The streams of the configuration over these tables. */
+export function streamSettings(capture: Capture, of: readonly StreamName[]): Record<string, Partial<StreamConfig>> {
+  return Object.fromEntries(
+    of.map((stream) => {
+      const { key, rest } = columns[stream]
+      const query = `select ${[...key, ...rest, 'at'].join(', ')} from ${stream}`
+      const requires: StreamName[] = stream === 'properties' ? [] : ['properties']
+      return [stream, { query, capture, requires, ...(capture === 'cursor' && { cursor: 'at' }) }]
+    }),
+  )
+}

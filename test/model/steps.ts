@@ -1,0 +1,142 @@
+import fc from 'fast-check'
+import type { StreamName } from '../../src/config/schema.ts'
+import type { Night } from './world.ts'
+
+/** What happens from the first trigger on; `initial`: which rows the partner has by then, and what they say. */
+export type Story = {
+  night: Night
+  initial: (number | null)[]
+  /** The service's trouble at the beginning. */
+  trouble: Record<string, number>
+  steps: Step[]
+}
+
+/** One thing that happens. Numbers choose among what there is at that moment, so that every step can always be taken. */
+export type Step =
+  /** A row of the partner appears, changes, or is touched without a change. */
+  | { do: 'put'; cell: number; value: number }
+  | { do: 'remove'; cell: number }
+  /** The job is triggered: a run begins, or the one under way is taken up again. */
+  | { do: 'trigger' }
+  /** One look that is due is made; `twice`: it will come again. */
+  | { do: 'look'; nth: number; twice: boolean }
+  /** Two looks are made at the same time; they may be the same one. */
+  | { do: 'lookAtOnce'; first: number; second: number }
+  /** The daemon is left to itself for so many looks; when none is due, time passes. */
+  | { do: 'work'; looks: number }
+  | { do: 'pass'; ms: number }
+  /** From now on the service makes this trouble, and no other. */
+  | { do: 'trouble'; profiles: Record<string, number> }
+  /** The process ends, or its connection breaks, at the nth call from now; `gone`: only a new trigger looks after its work. */
+  | { do: 'break'; at: number; when: 'before' | 'after'; how: 'dies' | 'fails'; gone: boolean }
+  /** Another integration of the profile sends something of its own, with its own key or with ours. */
+  | { do: 'sibling'; kind: number; sameKey: boolean }
+  | { do: 'retry' }
+  | { do: 'approve' }
+  | { do: 'abandon'; nth: number }
+  | { do: 'cancel'; nth: number }
+  /** A person finds out which task a lost answer became. */
+  | { do: 'adopt'; nth: number }
+
+/** Trouble of the service that concerns the way out and the end of a night. None of it takes real time. */
+export const troubles = [
+  'lost-answer',
+  'late-server-errors',
+  'garbage-answer',
+  'html-answer',
+  'cut-answer:chunked',
+  'cut-answer:clean',
+  'reset-before',
+  'unauthorised',
+  'rate-limited:seconds',
+  'rate-limited:date',
+  'server-errors',
+  'unknown-statuses',
+  'unknown-fields',
+  'shuffled-keys',
+  'tasks-cancelled',
+  'tasks-stuck',
+  'tasks-forgotten',
+  'statuses-repeated',
+  'pending-repeated',
+  'error-without-body',
+  'errors-without-rows',
+  'partial-without-rows',
+  'success-without-pages',
+  'small-first',
+  'pages-missing',
+  'pages-cut:clean',
+  'malformed-pages',
+] as const
+
+/** Plain objects, which print as what can be pasted. */
+const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
+  fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>
+
+const at = fc.nat({ max: 1_000 })
+const trouble = fc
+  .array(fc.tuple(fc.constantFrom(...troubles), fc.constantFrom(0.3, 0.7, 1)), { minLength: 0, maxLength: 3 })
+  .map((some) => Object.fromEntries(some))
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: record({
+      do: fc.constant('put'),
+      cell: at,
+      value: fc.nat({ max: 3 }),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant('remove'), cell: at }) },
+  { weight: 2, arbitrary: record({ do: fc.constant('trigger') }) },
+  { weight: 6, arbitrary: record({ do: fc.constant('look'), nth: at, twice: fc.boolean() }) },
+  { weight: 2, arbitrary: record({ do: fc.constant('lookAtOnce'), first: at, second: at }) },
+  { weight: 8, arbitrary: record({ do: fc.constant('work'), looks: fc.integer({ min: 1, max: 40 }) }) },
+  {
+    weight: 3,
+    arbitrary: record({ do: fc.constant('pass'), ms: fc.constantFrom(500, 2_000, 6_000, 20_000, 130_000) }),
+  },
+  { weight: 4, arbitrary: record({ do: fc.constant('trouble'), profiles: trouble }) },
+  {
+    weight: 4,
+    arbitrary: record({
+      do: fc.constant('break'),
+      at: fc.integer({ min: 1, max: 60 }),
+      when: fc.constantFrom('before', 'after'),
+      how: fc.constantFrom('dies', 'dies', 'fails'),
+      gone: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: record({ do: fc.constant('sibling'), kind: fc.nat({ max: 3 }), sameKey: fc.boolean() }) },
+  { weight: 1, arbitrary: record({ do: fc.constant('retry') }) },
+  { weight: 1, arbitrary: record({ do: fc.constant('approve') }) },
+  { weight: 1, arbitrary: record({ do: fc.constant('abandon'), nth: at }) },
+  { weight: 1, arbitrary: record({ do: fc.constant('cancel'), nth: at }) },
+  { weight: 1, arbitrary: record({ do: fc.constant('adopt'), nth: at }) },
+) as fc.Arbitrary<Step>
+
+/** Not every stream in every story, or a story would take too long to play. */
+const streamSets: StreamName[][] = [
+  ['framework_answers', 'omissions'],
+  ['calculator_inputs', 'calculator_settings'],
+  ['custom_property_values', 'standard_holders'],
+  ['framework_answers', 'calculator_inputs'],
+  ['omissions', 'custom_property_values'],
+]
+
+/** Properties of the first hotels are likely to be there and to be right: what depends on them is the larger part. */
+const initialValue = fc.oneof(
+  { weight: 2, arbitrary: fc.constant(null) },
+  { weight: 6, arbitrary: fc.constant(0) },
+  { weight: 1, arbitrary: fc.nat({ max: 3 }) },
+)
+
+export const stories: fc.Arbitrary<Story> = record({
+  night: record({
+    streams: fc.constantFrom(...streamSets).map((some): StreamName[] => ['properties', ...some]),
+    pull: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+  }),
+  initial: fc.array(initialValue, { minLength: 6, maxLength: 16, size: 'max' }),
+  trouble,
+  steps: fc.array(step, { minLength: 5, maxLength: 25, size: 'max' }),
+})
