@@ -9,6 +9,7 @@ const decode = (fields: Record<string, unknown>) => decodeTask(contract, { ...he
 describe('decodeTask', () => {
   it('reads every field that the contract names and ignores all others', () => {
     const row = { companyId: 'k', identifiedByValue: 'H-0001', dataPointId: 'd', questionId: 'q', periodType: 'Yearly' }
+    const more = { propertyId: 'p', standardId: 's', fieldTypeId: 'f' }
     const json = {
       ...head,
       requestType: 'BulkGetCompanyCalculators',
@@ -18,7 +19,7 @@ describe('decodeTask', () => {
       file: { url: 'https://a/file', expires: 'soon' },
       error: {
         generalErrorMessages: ['no'],
-        rowErrors: [{ ...row, year: 2025, month: 'March', reason: 'r', message: 'm', extra: {} }],
+        rowErrors: [{ ...row, ...more, year: 2025, month: 'March', reason: 'r', message: 'm', extra: {} }],
         extra: 1,
       },
       extra: [],
@@ -34,7 +35,7 @@ describe('decodeTask', () => {
       pageUrls: ['https://a/1', 'https://a/2'],
       fileUrl: 'https://a/file',
       generalErrors: ['no'],
-      rowErrors: [{ ...row, year: 2025, month: 'March', reason: 'r', message: 'm' }],
+      rowErrors: [{ ...row, ...more, year: 2025, month: 'March', reason: 'r', message: 'm' }],
       raw: json,
     })
   })

@@ -1,4 +1,7 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
 import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
@@ -19,7 +22,7 @@ async function switchTo(world: World, profiles: Record<string, number>): Promise
 }
 
 async function verb(world: World, folder: string, ...args: string[]): Promise<string> {
-  const ended = await nightferry(folder, [...args, '--config', demoConfig], world.environment())
+  const ended = await nightferry(folder, [...args, '--config', join(folder, 'only-hotels.yaml')], world.environment())
   expect(ended.stderr).not.toContain('nightferry:')
   return ended.stdout
 }
@@ -27,6 +30,17 @@ async function verb(world: World, folder: string, ...args: string[]): Promise<st
 test('hotels that the service fails over are found in the same night, the others are mapped, and nothing is sent twice at once', async () => {
   await using world = await startWorld({ hotels: 30, seed })
   await using folder = await workingFolder()
+  // Of the demonstration's streams only the hotels: of the others every request would hold poison. What is sent again is the default.
+  const {
+    streams,
+    push: _,
+    ...settings
+  } = parse(readFileSync(demoConfig, 'utf8')) as {
+    streams: { properties: object }
+    push: object
+  }
+  const document = stringify({ ...settings, streams: { properties: streams.properties } })
+  writeFileSync(join(folder.path, 'only-hotels.yaml'), document)
   const { rows: hotels } = await world.partnerPool.query<{ code: string }>(
     'select code from hotelier.hotel order by code',
   )
@@ -50,8 +64,6 @@ test('hotels that the service fails over are found in the same night, the others
   expect(report.notices).toContainEqual(
     expect.stringMatching(`^Submission \\d+ was split into \\d+ requests.*; ${words} found`),
   )
-  const parked = report.streams.reduce((sum, stream) => sum + stream.parked, 0)
-  expect(parked).toBeGreaterThan(0)
   expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
   const { rows: held } = await world.pool.query('select from source_row where held_by is not null')
   expect(held).toEqual([])
@@ -71,4 +83,4 @@ test('hotels that the service fails over are found in the same night, the others
     sent: poisoned.length,
     confirmed: poisoned.length,
   })
-}, 400_000)
+}, 240_000)

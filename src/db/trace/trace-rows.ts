@@ -55,15 +55,14 @@ export async function traceRows(
            first_seen_at, changed_at, accepted_at, outcome_at, gone_at, guard_change,
            coalesce(guard_run, case when state = 'held' then ${heldRun} end) as held_run,
            action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
-           stated.waits, past.past, policy_after, policy_sent, policy_times
+           stated.waits, past.past, case when state = 'rejected' then policy_after end as policy_after, policy_sent, policy_times
     from (
-      select row.*, ${rowState(requires)} as state, to_jsonb(waits) as waits
+      select row.*, ${rowState(requires)} as state, to_jsonb(waits) as waits, policy.*
       from source_row row
+      left join lateral ${policyOf(policies)} policy on row.refused_hash = row.desired_hash
       left join lateral ${waitsFor(requires)} waits on true
       where row.partner_id = ${partnerId}
     ) stated
-    left join lateral (select stated.*) row on true
-    left join lateral ${policyOf(policies)} policy on state = 'rejected' and row.refused_hash = row.desired_hash
     left join action on action.action_id = stated.retry_action
     cross join lateral (
       select coalesce(jsonb_agg(jsonb_build_object(

@@ -36,16 +36,16 @@ async function rejectedInRun(code = 'NotFound'): Promise<number> {
 }
 
 /** A moment after the last rejection. */
-const after = (ms: number) => new Date(Date.now() + ms)
+const later = (ms: number) => new Date(Date.now() + ms)
 const property = (name: string) => ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name } }])
 
 describe('a rejected row', () => {
   it('is sent again once the time has come, and not before', async () => {
     await property('a')
     await rejectedInRun()
-    expect(await releaseByPolicy(ledger.db, [policy()], after(hour - 60_000))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, [policy()], later(hour - 60_000))).toBe(0)
     expect(await rejectedInRun()).toBe(0)
-    expect(await releaseByPolicy(ledger.db, [policy()], after(hour))).toBe(1)
+    expect(await releaseByPolicy(ledger.db, [policy()], later(hour))).toBe(1)
     expect(await rejectedInRun()).toBe(1)
   })
 
@@ -56,15 +56,15 @@ describe('a rejected row', () => {
   ])('stays where it is when %s', async (_, policies) => {
     await property('a')
     await rejectedInRun()
-    expect(await releaseByPolicy(ledger.db, policies, after(100 * hour))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, policies, later(100 * hour))).toBe(0)
   })
 
   it('of any stream is meant by a policy that names none, and the first that fits counts', async () => {
     await property('a')
     await rejectedInRun()
     const policies = [policy({ stream: null, after_ms: 2 * hour }), policy({ after_ms: 0 })]
-    expect(await releaseByPolicy(ledger.db, policies, after(hour))).toBe(0)
-    expect(await releaseByPolicy(ledger.db, policies, after(2 * hour))).toBe(1)
+    expect(await releaseByPolicy(ledger.db, policies, later(hour))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, policies, later(2 * hour))).toBe(1)
   })
 
   it('is sent once more in a run at most, though the service always rejects it and the policy has no bound', async () => {
@@ -73,7 +73,7 @@ describe('a rejected row', () => {
     const policies = [policy({ after_ms: 0 })]
     for (let night = 0; night < 5; night++) {
       const run = await ledger.startRun()
-      expect(await releaseByPolicy(ledger.db, policies, after(1))).toBe(1)
+      expect(await releaseByPolicy(ledger.db, policies, later(1))).toBe(1)
       let sent = 0
       // Waves are planned again after every settlement, and preflight may be repeated after a crash.
       for (let wave = 0; wave < 4; wave++) {
@@ -83,7 +83,7 @@ describe('a rejected row', () => {
           await ledger.settleAll(id, 'rejected')
           await sql`update source_row set outcome_code = 'NotFound'`.execute(ledger.db)
         }
-        await releaseByPolicy(ledger.db, policies, after(1))
+        await releaseByPolicy(ledger.db, policies, later(1))
       }
       expect(sent).toBe(1)
       await sql`update source_row set refused_hash = desired_hash`.execute(ledger.db)
@@ -95,7 +95,7 @@ describe('a rejected row', () => {
     const nights = async () => {
       const sent = []
       for (let night = 0; night < 4; night++) {
-        await releaseByPolicy(ledger.db, policies, after(2 * hour))
+        await releaseByPolicy(ledger.db, policies, later(2 * hour))
         sent.push(await rejectedInRun())
       }
       return sent
@@ -116,7 +116,7 @@ describe('a rejected row', () => {
       guard_run: sql`guard_run = (select max(run_id) from run), guard_change = 'changed'`,
     }
     await sql`update source_row set ${change[column] ?? sql``}`.execute(ledger.db)
-    expect(await releaseByPolicy(ledger.db, [policy()], after(2 * hour))).toBe(0)
+    expect(await releaseByPolicy(ledger.db, [policy()], later(2 * hour))).toBe(0)
   })
 
   it('says when a policy sends it again, and for which time, as long as one does', async () => {
@@ -129,7 +129,7 @@ describe('a rejected row', () => {
     const at = (await ledger.row('properties', 'H-1')).outcome_at?.getTime() ?? 0
     expect(await listed([])).toEqual([null, null, null])
     expect(await listed([policy({ times: 1 })])).toEqual([at + hour, 0, 1])
-    await releaseByPolicy(ledger.db, [policy({ times: 1 })], after(2 * hour))
+    await releaseByPolicy(ledger.db, [policy({ times: 1 })], later(2 * hour))
     await rejectedInRun()
     expect(await listed([policy({ times: 1 })])).toEqual([null, null, null])
     expect((await listed([policy()])).slice(1)).toEqual([1, null])

@@ -6,7 +6,7 @@ const attemptedAt = new Date('2026-11-21T02:00:00Z')
 const secondsLater = (seconds: number) => new Date(attemptedAt.getTime() + seconds * 1000)
 const tasks = (count: number, createdAt: Date | null, prefix = 't') =>
   Array.from({ length: count }, (_, at) => ({ correlationId: `${prefix}${at}`, createdAt }))
-const before = (change: Partial<ListedTasks> = {}): ListedTasks => ({
+const lastSeen = (change: Partial<ListedTasks> = {}): ListedTasks => ({
   candidates: [],
   newest: ['t7'],
   unbroken: true,
@@ -30,17 +30,17 @@ describe('a reading of the task list', () => {
     ],
     ['a task is older only if the clocks agree', null, tasks(20, secondsLater(-299)), [], false],
     ['a task of ours is listed that was accepted before', null, tasks(20, secondsLater(60)), ['t3'], true],
-    ['a task of the reading before is listed', before(), tasks(20, secondsLater(60)), [], true],
+    ['a task of the reading before is listed', lastSeen(), tasks(20, secondsLater(60)), [], true],
     [
       'none of the reading before is listed any more',
-      before({ newest: ['gone'] }),
+      lastSeen({ newest: ['gone'] }),
       tasks(20, secondsLater(60)),
       [],
       false,
     ],
     [
       'the reading before had missed something already',
-      before({ unbroken: false }),
+      lastSeen({ unbroken: false }),
       tasks(20, secondsLater(60)),
       [],
       false,
