@@ -112,7 +112,7 @@ test('daemons stop the scheduled run, find the key accepted again by themselves,
   expect(new Set(probes.slice(1))).toEqual(new Set(['/api/v1/unit-types']))
 
   await restore(world)
-  const said = () => daemons.map(({ stderr }) => stderr()).join('')
+  const said = () => daemons.map((daemon) => daemon.stderr()).join('')
   await vi.waitFor(() => expect(said()).toContain('api_key_accepted_again'), patience)
   expect(said().match(/api_key_accepted_again/g)).toHaveLength(1)
   expect(said().match(/"api_key_refused"/g)).toHaveLength(1)

@@ -27,7 +27,7 @@ const refuse = async (fingerprint: string) => {
 }
 const parked = async () => {
   const rows = await rowsInState(ledger.db, 'parked', requires, [], {}, 100)
-  return rows.map(({ row_key, code }) => [row_key, code]).toSorted()
+  return rows.map(({ row_key, code }) => [row_key, code]).toSorted((a, b) => String(a[0]).localeCompare(String(b[0])))
 }
 
 async function ledgerWithSomeOfEach(): Promise<void> {
