@@ -1,6 +1,7 @@
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
 import type { GuardPlanTable } from './guard-plan.ts'
+import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { ReferenceDataTable } from './reference-data.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
@@ -27,4 +28,7 @@ export type Schema = CalculatorsSchema & {
   search_page: SearchPageTable
   action: ActionTable
   row_change: RowChangeTable
+  input_comparison: InputComparisonTable
+  input_difference: InputDifferenceTable
+  input_differences: InputDifferencesView
 }

@@ -1,5 +1,7 @@
 import type { Database } from '../database.ts'
+import { differencesOf } from '../differences/list-differences.ts'
 import type { Requires } from '../ledger/requirement.ts'
+import type { InputDifference } from '../tables/input-difference.ts'
 import { type TracedRow, traceRows } from './trace-rows.ts'
 import { type TracedAction, type TracedCompany, traceActions, traceCompany } from './trace-service.ts'
 import { type TracedStream, traceStreams } from './trace-streams.ts'
@@ -12,6 +14,8 @@ export type PartnerTrace = {
   company: TracedCompany | null
   rows: TracedRow[]
   submissions: TracedSubmission[]
+  /** What came back of its inputs otherwise than it was sent, as the last comparison found it. */
+  differences: InputDifference[]
   actions: TracedAction[]
 }
 
@@ -30,6 +34,7 @@ export async function tracePartner(db: Database, partnerId: string, requires: Re
         company: await traceCompany(trx, partnerId),
         rows: await traceRows(trx, partnerId, requires),
         submissions: await traceSubmissions(trx, partnerId),
+        differences: await differencesOf(trx, partnerId),
         actions: await traceActions(trx, partnerId),
       }
     })

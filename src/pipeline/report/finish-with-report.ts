@@ -1,10 +1,12 @@
 import { requirementsOf } from '../../config/requirements.ts'
+import { comparisonOf } from '../../db/differences/list-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
+import { comparisonNotices } from './comparison-words.ts'
 import { noticesOf } from './notices.ts'
 import { judge, type RunReport } from './report.ts'
 
@@ -18,7 +20,8 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const submissions = await submissionReports(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
   const held = await plansOf(db, run.run_id)
-  const { verdict, remarks } = judge(streams, submissions, searches, held)
+  const comparison = await comparisonOf(db, run.run_id)
+  const { verdict, remarks } = judge(streams, submissions, searches, held, comparison)
   const finishedAt = deps.now()
   const report: RunReport = {
     run_id: run.run_id,
@@ -30,11 +33,12 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     resumed: run.resumed,
     verdict,
     remarks,
-    notices: noticesOf(streams),
+    notices: [...noticesOf(streams), ...comparisonNotices(comparison)],
     held,
     streams,
     submissions,
     searches,
+    comparison,
     refused: await refusedRows(db, refusedListed),
   }
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
