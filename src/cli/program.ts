@@ -8,6 +8,7 @@ import { configPrint } from './config-print.ts'
 import { type ConformanceOptions, conformance } from './conformance.ts'
 import { addConformanceOptions } from './conformance-options.ts'
 import { type DemoOptions, demo } from './demo.ts'
+import { type DifferencesOptions, differences } from './differences.ts'
 import { type DriftOptions, drift } from './drift.ts'
 import { type ListOptions, listRows } from './list-rows.ts'
 import { migrate } from './migrate.ts'
@@ -21,6 +22,7 @@ import { type RunsOptions, runs } from './runs.ts'
 import { type SandboxOptions, sandbox } from './sandbox.ts'
 import { addSandboxOptions } from './sandbox-options.ts'
 import { serve } from './serve.ts'
+import { sinceMoment } from './since.ts'
 import { sql } from './sql.ts'
 import { status } from './status.ts'
 import { type SubmissionsOptions, submissions } from './submissions.ts'
@@ -111,6 +113,18 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .argument('<run>', 'the run that was held', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .option('--dry-run', 'show what is held, and approve nothing')
     .action(async (runId: number, options: ApproveOptions) => done(await approve(cli, runId, options)))
+  verb('differences', 'inputs that the service accepted and does not show as they were sent')
+    .option(
+      '--kind <kind>',
+      'absent, different, or foreign: there and never sent by us (default: absent and different)',
+    )
+    .option('--partner-id <id>', 'of one hotel only')
+    .option('--since <time>', 'found since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
+      sinceMoment(text, cli.now()),
+    )
+    .option('--limit <count>', 'how many', wholeNumber(1, 10_000_000), 100)
+    .option('--csv', 'print CSV instead of text')
+    .action(async (options: DifferencesOptions) => done(await differences(cli, options)))
   verb('drift', 'what is at the service and no longer in the partner database')
     .option('--stream <name>', 'of this stream only')
     .option('--limit <count>', 'how many', wholeNumber(1, 1_000_000), 100)

@@ -1,3 +1,4 @@
+import { comparisonLine } from '../pipeline/report/comparison-words.ts'
 import type { RunReport } from '../pipeline/report/report.ts'
 import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
 import { renderHeld } from './render-held.ts'
@@ -23,6 +24,7 @@ export function renderReport(report: RunReport): string {
     submissions(report),
     refused(report),
     searches(report),
+    comparison(report),
   ]
   if (report.remarks.length > 0) parts.push(report.remarks.map((remark) => `• ${readable(remark)}`).join('\n'))
   if (report.notices.length > 0) parts.push(report.notices.map((notice) => readable(notice)).join('\n'))
@@ -126,4 +128,8 @@ function searches({ searches: rows }: RunReport): string {
       ].join('\n')
     })
     .join('\n\n')
+}
+
+function comparison({ comparison: counts }: RunReport): string {
+  return counts === null ? '' : `What was sent against what came back\n${comparisonLine(counts)}`
 }

@@ -1,5 +1,6 @@
 import { extract } from '../pipeline/delta/extract.ts'
 import { fetchReferenceData } from '../pipeline/fetch-reference-data.ts'
+import { compareWithStored } from '../pipeline/pull/compare-with-stored.ts'
 import { completeSearch } from '../pipeline/pull/complete-search.ts'
 import { planSearch } from '../pipeline/pull/plan-search.ts'
 import { planWave } from '../pipeline/push/plan-wave.ts'
@@ -21,6 +22,7 @@ export const nightlySync: Job = {
     { name: 'push', run: async (deps, run) => until(await planWave(deps, run)) },
     { name: 'pull', run: async (deps, run) => until(await planSearch(deps, run)) },
     { name: 'reconcile', run: (deps, run) => once(completeSearch(deps, run)) },
+    { name: 'compare', run: (deps, run) => once(compareWithStored(deps, run)) },
     { name: 'report', run: (deps, run) => once(finishWithReport(deps, run)) },
   ],
 }

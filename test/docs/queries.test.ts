@@ -33,6 +33,7 @@ const views = [
   'calculator_values',
   'actions',
   'drift',
+  'input_differences',
   'rows_without_cursor',
   'releases',
   'reference_changes',

@@ -4,6 +4,7 @@ import type { TracedSubmission } from '../../db/trace/trace-submissions.ts'
 import { unmatchedWords } from '../../pipeline/report/unmatched-words.ts'
 import { differenceWords } from '../content-difference.ts'
 import { policyWords } from '../policy-words.ts'
+import { differenceRow } from '../difference-words.ts'
 import { counted, moment, readable, shortened } from '../readable.ts'
 import { table } from '../table.ts'
 import type { GroupedRow, RowGroup } from './row-groups.ts'
@@ -12,6 +13,7 @@ import { headlines } from './trace-headlines.ts'
 /** Rows of a group, and changes, that are shown; the JSON has all of them. */
 const shownOfGroup = 4
 const shownChanges = 12
+const shownDifferences = 12
 
 /** One hotel's story, to be read from top to bottom. Times are UTC. */
 export function renderTrace(trace: PartnerTrace, groups: readonly RowGroup[]): string {
@@ -23,6 +25,7 @@ export function renderTrace(trace: PartnerTrace, groups: readonly RowGroup[]): s
     whatBecameOfIt(groups),
     howItTravelled(trace),
     whatCameBack(trace),
+    whatDiffers(trace),
     whatPeopleDid(trace),
   ]
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
@@ -211,6 +214,19 @@ function calculators(company: TracedCompany): string {
   const tombstone =
     company.removed_at === null ? '' : ` The company itself is gone since ${moment(company.removed_at)}.`
   return `${counted(company.calculators, 'calculator')}, last changed ${moment(company.newest_calculator_change)}${gone}; ${asOf}.${tombstone}`
+}
+
+function whatDiffers({ differences }: PartnerTrace): string {
+  const unlike = differences.filter(({ kind }) => kind !== 'foreign')
+  const foreign = differences.length - unlike.length
+  if (differences.length === 0) return ''
+  const lines = unlike.slice(0, shownDifferences).map((difference) => {
+    const { period, input, what, sent, stored } = differenceRow(difference)
+    return readable(`  ${period}  ${input}  sent ${sent ?? ''}, ${stored === null ? what : `stored ${stored}`}`)
+  })
+  const more = unlike.length > shownDifferences ? [`  … and ${unlike.length - shownDifferences} more`] : []
+  const others = foreign > 0 ? [`  ${counted(foreign, 'input')} there that we never sent`] : []
+  return ['What was sent and came back otherwise', ...lines, ...more, ...others].join('\n')
 }
 
 function whatPeopleDid({ actions }: PartnerTrace): string {

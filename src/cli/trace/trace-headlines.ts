@@ -3,7 +3,7 @@ import { counted } from '../readable.ts'
 import type { RowGroup } from './row-groups.ts'
 
 /** Where a hotel stands, in the few sentences that a person reads first. Pure. */
-export function headlines({ company, rows }: PartnerTrace, groups: readonly RowGroup[]): string[] {
+export function headlines({ company, rows, differences }: PartnerTrace, groups: readonly RowGroup[]): string[] {
   const count = (state: RowGroup['state']) =>
     groups.filter((group) => group.state === state).reduce((sum, group) => sum + group.rows.length, 0)
   const accepted = count('accepted')
@@ -36,7 +36,9 @@ export function headlines({ company, rows }: PartnerTrace, groups: readonly RowG
     waiting.length === 0
       ? `All ${counted(there, 'row')} are accepted.`
       : `${accepted} of ${counted(there, 'row')} are accepted.`
-  return [head, ...waiting, cameBack(company)]
+  const unlike = differences.filter(({ kind }) => kind !== 'foreign').length
+  const differ = unlike > 0 ? [`${counted(unlike, 'input')} came back otherwise than sent, or not at all.`] : []
+  return [head, ...waiting, cameBack(company), ...differ]
 }
 
 function parkedOver(groups: readonly RowGroup[]): string {

@@ -22,9 +22,9 @@ export async function trace(cli: Cli, partnerId: string, options: CommonOptions)
     if (found === null) throw await nobodyLike(db, partnerId)
     const groups = rowGroups(found.rows)
     if (options.json) {
-      const { partner_id, streams, company, submissions, actions } = found
+      const { partner_id, streams, company, submissions, differences, actions } = found
       const in_short = headlines(found, groups)
-      printJson(cli.stdout, { partner_id, in_short, streams, company, rows: groups, submissions, actions })
+      printJson(cli.stdout, { partner_id, in_short, streams, company, rows: groups, submissions, differences, actions })
     } else cli.stdout.write(renderTrace(found, groups))
     return exitCodes.well
   })

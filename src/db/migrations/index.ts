@@ -8,6 +8,7 @@ import * as planning from './0006-planning.ts'
 import * as sending from './0007-sending.ts'
 import * as outcomes from './0008-outcomes.ts'
 import * as extractionSpeed from './0009-extraction-speed.ts'
+import * as differences from './0010-differences.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -20,4 +21,5 @@ export const migrations: Record<string, Migration> = {
   '0007-sending': sending,
   '0008-outcomes': outcomes,
   '0009-extraction-speed': extractionSpeed,
+  '0010-differences': differences,
 }

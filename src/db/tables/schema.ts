@@ -10,6 +10,7 @@ import type {
   ReferenceVersionTable,
   ReferenceWithheldTable,
 } from './reference-data.ts'
+import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
 import type { ServiceKeyTable } from './service-key.ts'
@@ -48,4 +49,7 @@ export type Schema = CalculatorsSchema & {
   kind_sweep: KindSweepTable
   batch_size: BatchSizeTable
   submission_release: SubmissionReleaseTable
+  input_comparison: InputComparisonTable
+  input_difference: InputDifferenceTable
+  input_differences: InputDifferencesView
 }

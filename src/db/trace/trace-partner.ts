@@ -1,6 +1,8 @@
 import type { Database } from '../database.ts'
+import { differencesOf } from '../differences/list-differences.ts'
 import type { Requires } from '../ledger/requirement.ts'
 import type { ResendPolicy } from '../ledger/resend-policy.ts'
+import type { InputDifference } from '../tables/input-difference.ts'
 import { type TracedRow, traceRows } from './trace-rows.ts'
 import { type TracedAction, type TracedCompany, traceActions, traceCompany } from './trace-service.ts'
 import { type TracedStream, traceStreams } from './trace-streams.ts'
@@ -13,6 +15,8 @@ export type PartnerTrace = {
   company: TracedCompany | null
   rows: TracedRow[]
   submissions: TracedSubmission[]
+  /** What came back of its inputs otherwise than it was sent, as the last comparison found it. */
+  differences: InputDifference[]
   actions: TracedAction[]
 }
 
@@ -36,6 +40,7 @@ export async function tracePartner(
         company: await traceCompany(trx, partnerId),
         rows: await traceRows(trx, partnerId, requires, policies),
         submissions: await traceSubmissions(trx, partnerId),
+        differences: await differencesOf(trx, partnerId),
         actions: await traceActions(trx, partnerId),
       }
     })

@@ -1,4 +1,5 @@
 import { requirementsOf } from '../../config/requirements.ts'
+import { comparisonOf } from '../../db/differences/list-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { removePayloads } from '../../db/ledger/payload.ts'
@@ -8,6 +9,7 @@ import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
+import { comparisonNotices } from './comparison-words.ts'
 import { noticesOf } from './notices.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
@@ -25,7 +27,8 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const news = await referenceNews(db, run)
   const key = await refusedKeyInUse(db)
   const refused = key === null ? null : keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
-  const judged = judge(streams, submissions, searches, held, refused)
+  const comparison = await comparisonOf(db, run.run_id)
+  const judged = judge(streams, submissions, searches, held, refused, comparison)
   const remarks = [...news.remarks, ...judged.remarks]
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
@@ -39,11 +42,12 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     resumed: run.resumed,
     verdict,
     remarks,
-    notices: [...news.notices, ...noticesOf(streams, submissions)],
+    notices: [...news.notices, ...noticesOf(streams, submissions), ...comparisonNotices(comparison)],
     held,
     streams,
     submissions,
     searches,
+    comparison,
     refused: await refusedRows(db, refusedListed),
   }
   await forgetPayloads(deps)

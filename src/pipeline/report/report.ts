@@ -1,7 +1,9 @@
 import type { RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { GuardPlan } from '../../db/tables/guard-plan.ts'
+import type { InputComparison } from '../../db/tables/input-difference.ts'
 import type { Verdict } from '../../db/tables/run.ts'
 import { unmatchedWords } from './unmatched-words.ts'
+import { comparisonRemarks } from './comparison-words.ts'
 
 export type RunReport = {
   run_id: number
@@ -21,6 +23,8 @@ export type RunReport = {
   streams: StreamReport[]
   submissions: SubmissionReport[]
   searches: SearchReport[]
+  /** What was sent against what came back; null in a run without a search. */
+  comparison: InputComparison | null
   /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */
   refused: RefusedRow[]
 }
@@ -63,6 +67,7 @@ export function judge(
   searches: readonly SearchReport[],
   held: readonly HeldStream[] = [],
   keyRefused: string | null = null,
+  comparison: InputComparison | null = null,
 ): { verdict: Verdict; remarks: string[] } {
   const wrong = imbalances(streams)
   if (wrong.length > 0) {
@@ -104,6 +109,7 @@ export function judge(
     if (search.withheld !== null)
       remarks.push(`Nothing was removed, for the search does not prove absence: ${search.withheld}.`)
   }
+  remarks.push(...comparisonRemarks(comparison))
   return { verdict: remarks.length === 0 ? 'succeeded' : 'partial', remarks }
 }
 

@@ -149,8 +149,8 @@ describe('a request whose task ends in Error without naming a row', () => {
       .execute()
     const same = { state: 'planned', kind: 'framework_answers', partition: ids.framework, run_id: parent.run_id }
     expect(halves).toMatchObject([
-      { ...same, depth: 1, root_id: id, row_count: 2, payload: null },
-      { ...same, depth: 1, root_id: id, row_count: 2, payload: null },
+      { ...same, depth: 1, root_id: id, row_count: 2, payload_bytes: null },
+      { ...same, depth: 1, root_id: id, row_count: 2, payload_bytes: null },
     ])
     const [first, second] = halves.map(({ submission_id }) => submission_id)
     const { rows: held } = await sql<{ row_key: string; held_by: number }>`

@@ -1,0 +1,49 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+import type { DifferenceKind, InputComparison, InputDifference } from '../tables/input-difference.ts'
+
+/** Which differences a person asks about; what is left out does not matter. */
+export type DifferenceFilter = { kinds: readonly DifferenceKind[]; partnerId?: string; since?: Date }
+
+/** Differences as the last comparison left them, the newest first, then by hotel and period. */
+export async function listDifferences(
+  db: Database,
+  { kinds, partnerId, since }: DifferenceFilter,
+  limit: number,
+): Promise<InputDifference[]> {
+  const { rows } = await sql<InputDifference>`
+    select * from input_differences
+    where kind = any(${kinds}::text[])
+      and (${partnerId ?? null}::text is null or partner_id = ${partnerId ?? null})
+      and (${since ?? null}::timestamptz is null or found_at >= ${since ?? null}::timestamptz)
+    order by found_by_run desc, partner_id, company_id, period_year, period_month nulls first, variable_id
+    limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Those of the company that a hotel is mapped to, and those of its own rows, worst first. */
+export async function differencesOf(db: Database, partnerId: string): Promise<InputDifference[]> {
+  const { rows } = await sql<InputDifference>`
+    select * from input_differences
+    where company_id = (select company_id from mapping where mapping.partner_id = ${partnerId})
+      and (kind = 'foreign' or input_differences.partner_id = ${partnerId})
+    order by kind, period_year, period_month nulls first, variable_id`.execute(db)
+  return rows
+}
+
+/** The comparison of a run; null where there was none. */
+export async function comparisonOf(db: Database, runId: number): Promise<InputComparison | null> {
+  const found = await db.selectFrom('input_comparison').selectAll().where('run_id', '=', runId).executeTakeFirst()
+  return found ?? null
+}
+
+/** The newest comparison, also one that was withheld; null before the first. */
+export async function lastComparison(db: Database): Promise<InputComparison | null> {
+  const found = await db
+    .selectFrom('input_comparison')
+    .selectAll()
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return found ?? null
+}

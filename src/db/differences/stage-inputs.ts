@@ -1,0 +1,66 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+
+/** A search that proves what is absent, and what it asked for. */
+export type ProvenSearch = {
+  submissionId: number
+  /** The calculator types that it selected; empty for all. */
+  calculatorTypeIds: readonly string[]
+}
+
+/**
+ * Lays out, for as long as the transaction lasts, what is to be compared: the table `compared_company` (mapped companies
+ * of which no part was left out of a page), `sent_input` (every input of theirs in the ledger, `settled` where the
+ * service has accepted what the row says) and `stored_input` (every input that the search returned of them).
+ * Under integer keys, because there are millions.
+ */
+export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch): Promise<void> {
+  const { submissionId, calculatorTypeIds } = search
+  await sql`
+    create temporary table left_out_company on commit drop as
+    select distinct quarantine.company_id
+    from quarantine join search_page using (page_id) join mapping on mapping.company_id = quarantine.company_id
+    where search_page.submission_id = ${submissionId} and unit in ('company', 'calculator', 'value')`.execute(trx)
+  await sql`
+    create temporary table compared_company on commit drop as
+    select (row_number() over ())::integer as company, company_id, company_key
+    from (select distinct company_id from mapping) mapped
+    left join company using (company_id)
+    where not exists (select from left_out_company out where out.company_id = mapped.company_id)
+    `.execute(trx)
+  await sql`update compared_company set company_key = null
+    where company_key in (select company_key from company where removed_at is not null)`.execute(trx)
+  await sql`analyze compared_company`.execute(trx)
+  await sql`
+    create temporary table sent_input on commit drop as
+    select c.company, row.row_id, period.year, period.month, lower(part.key) as field_id, v.variable_key,
+           case when btrim(part.value, E' \\t\\r\\n') <> '' then part.value end as value,
+           row.accepted_hash is not distinct from row.desired_hash and row.gone_at is null and row.held_by is null
+             and coalesce(row.accepted_at <= search.planned_at, false) as settled
+    from source_row row
+    -- What was accepted after the search was planned need not be on its pages.
+    join submission search on search.submission_id = ${submissionId}
+    join mapping using (partner_id)
+    join compared_company c using (company_id)
+    cross join lateral (
+      -- What is not accepted need not be a period.
+      select case when row.content ->> 'year' ~ '^[0-9]{1,4}$' then (row.content ->> 'year')::integer end as year,
+             case when row.content ->> 'month' is null then 0
+                  when row.content ->> 'month' ~ '^[0-9]{1,2}$' then (row.content ->> 'month')::integer end as month
+    ) period
+    cross join lateral jsonb_each_text(row.content -> 'inputs') part
+    left join (
+      select distinct on (lower(variable_id)) lower(variable_id) as field_id, variable_key
+      from calculator_variable order by lower(variable_id), variable_key
+    ) v on v.field_id = lower(part.key)
+    where row.stream = 'calculator_inputs' and period.year is not null and period.month is not null`.execute(trx)
+  await sql`
+    create temporary table stored_input on commit drop as
+    select c.company, k.period_year as year, coalesce(k.period_month, 0)::integer as month, v.variable_key, v.value
+    from compared_company c
+    join calculator k using (company_key)
+    join calculator_value v using (calculator_key)
+    where v.direction = 'i' and k.removed_at is null
+      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))`.execute(trx)
+  await sql`analyze sent_input, stored_input`.execute(trx)
+}

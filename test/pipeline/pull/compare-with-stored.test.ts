@@ -1,0 +1,331 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { withSession } from '../../../src/db/database.ts'
+import { comparisonOf } from '../../../src/db/differences/list-differences.ts'
+import type { InputComparison } from '../../../src/db/tables/input-difference.ts'
+import { compareWithStored, reasonToWithhold } from '../../../src/pipeline/pull/compare-with-stored.ts'
+import { completeSearch } from '../../../src/pipeline/pull/complete-search.ts'
+import { loadPage } from '../../../src/pipeline/pull/load-page.ts'
+import { type Ferry, openFerry } from '../push/ferry.ts'
+import { defaultPageLimits } from './limits.ts'
+import {
+  bodyOf,
+  calculator,
+  company,
+  contract,
+  type SampleCalculator,
+  type SampleCompany,
+  samplePage,
+  uuid,
+} from './sample-page.ts'
+
+let ferry: Ferry
+beforeAll(async () => {
+  ferry = await openFerry()
+})
+beforeEach(async () => {
+  await ferry.clear()
+  await sql`truncate company, calculator_variable, calculator_value, input_difference restart identity cascade`.execute(
+    ferry.ledger.db,
+  )
+})
+afterAll(() => ferry.close())
+
+const [power, gas, water] = [uuid('power'), uuid('gas'), uuid('water')]
+
+type Inputs = Record<string, string | null>
+
+/** An accepted row: inputs of a period, `2025` or `2025-3`. */
+async function accepted(partnerId: string, period: string, inputs: Inputs): Promise<string> {
+  const [year = '', month] = period.split('-')
+  const rowKey = `${partnerId} ${period}`
+  const content = { year, ...(month !== undefined && { month }), inputs }
+  await ferry.ledger.landChecked('calculator_inputs', [{ partner_id: partnerId, row_key: rowKey, content }], true)
+  await sql`update source_row set accepted_at = clock_timestamp() where row_key = ${rowKey}`.execute(ferry.ledger.db)
+  return rowKey
+}
+
+/** The property is this company. */
+async function mapped(partnerId: string, name: string): Promise<void> {
+  const { db } = ferry.ledger
+  const run = await ferry.ledger.startRun()
+  const { submission_id } = await db
+    .insertInto('submission')
+    .values({ run_id: run, kind: 'company_mappings', state: 'settled', row_count: 1 })
+    .returning('submission_id')
+    .executeTakeFirstOrThrow()
+  await sql`
+    insert into mapping (partner_id, company_id, submission_id) values (${partnerId}, ${uuid(name)}, ${submission_id})
+    on conflict (partner_id) do update set company_id = excluded.company_id, mapped_at = clock_timestamp()`.execute(db)
+}
+
+const month = (name: string, inputs: Record<string, string>, over: Partial<SampleCalculator> = {}) =>
+  calculator(name, { inputs, ...over })
+const year = (name: string, inputs: Record<string, string>) => month(name, inputs, { period: { year: 2025 } })
+
+type Search = { taskStatus?: string; calculatorTypeIds?: string[] }
+
+/** A run whose search returned these companies, as far as the comparison. */
+async function compared(
+  companies: SampleCompany[],
+  { taskStatus = 'Success', calculatorTypeIds = [] }: Search = {},
+): Promise<InputComparison | null> {
+  const { db, pool } = ferry.ledger
+  await ferry.ledger.startRun()
+  const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
+  const { submission_id } = await db
+    .insertInto('submission')
+    .values({ run_id: run.run_id, kind: 'calculators_search', state: 'settled', row_count: 0, task_status: taskStatus })
+    .returning('submission_id')
+    .executeTakeFirstOrThrow()
+  const page = await db
+    .insertInto('search_page')
+    .values({ submission_id, ordinal: 0, url: 'https://pages.example/0', state: 'listed' })
+    .returning(['page_id', 'submission_id'])
+    .executeTakeFirstOrThrow()
+  await withSession(pool, (session) =>
+    loadPage(session, page, bodyOf(samplePage(companies)), { contract, limits: defaultPageLimits, calculatorTypeIds }),
+  )
+  await using deps = ferry.deps('http://127.0.0.1:9')
+  const pull = { ...deps.config.pull, calculatorTypeIds }
+  const selective = { ...deps, config: { ...deps.config, pull } }
+  await completeSearch(selective, run)
+  await compareWithStored(selective, run)
+  return await comparisonOf(db, run.run_id)
+}
+
+async function found(): Promise<string[]> {
+  const { rows } = await sql<{ line: string }>`
+    select concat_ws(' ', kind, partner_id, period_year, period_month, case variable_id when ${power} then 'power'
+             when ${gas} then 'gas' when ${water} then 'water' end, coalesce(sent, '-'), coalesce(stored, '-'), cause) as line
+    from input_differences order by 1`.execute(ferry.ledger.db)
+  return rows.map(({ line }) => line)
+}
+
+describe('an input of one property', () => {
+  beforeEach(() => mapped('H-1', 'A'))
+
+  it.each<[string, Inputs, Record<string, string>, Partial<InputComparison>, string[]]>([
+    ['the same text', { [power]: '1.50' }, { [power]: '1.50' }, { equal: 1 }, []],
+    ['no number, the same text', { [power]: 'a lot' }, { [power]: 'a lot' }, { equal: 1 }, []],
+    ['the number with fewer digits', { [power]: '1.50' }, { [power]: '1.5' }, { written_differently: 1 }, []],
+    ['the number with an exponent', { [power]: '1e3' }, { [power]: '1000' }, { written_differently: 1 }, []],
+    ['the number after a blank', { [power]: ' 7 ' }, { [power]: '7.0' }, { written_differently: 1 }, []],
+    [
+      'a number that only a double takes for equal',
+      { [power]: '9007199254740993' },
+      { [power]: '9007199254740992' },
+      { different: 1 },
+      ['different H-1 2025 3 power 9007199254740993 9007199254740992'],
+    ],
+    ['another number', { [power]: '1' }, { [power]: '2' }, { different: 1 }, ['different H-1 2025 3 power 1 2']],
+    ['no number', { [power]: '1' }, { [power]: 'x' }, { different: 1 }, ['different H-1 2025 3 power 1 x']],
+    ['nothing where it was cleared', { [power]: null, [gas]: '1' }, { [gas]: '1' }, { equal: 2 }, []],
+    ['nothing where it was blank', { [power]: ' \t', [gas]: '1' }, { [gas]: '1' }, { equal: 2 }, []],
+    [
+      'a value where it was cleared',
+      { [power]: null },
+      { [power]: '3' },
+      { different: 1 },
+      ['different H-1 2025 3 power - 3'],
+    ],
+    [
+      'nothing of it beside another',
+      { [power]: '1', [gas]: '2' },
+      { [gas]: '2' },
+      { equal: 1, absent: 1 },
+      ['absent H-1 2025 3 power 1 - value_not_returned'],
+    ],
+    ['its id in capitals', { [power.toUpperCase()]: '1' }, { [power]: '1' }, { equal: 1, foreign_values: 0 }, []],
+  ])('for which the service shows %s', async (_what, sent, shown, counts, lines) => {
+    await accepted('H-1', '2025-3', sent)
+    expect(await compared([company('A', { calculators: [month('A/1', shown)] })])).toMatchObject({
+      ...{ withheld: null, absent: 0, different: 0, written_differently: 0, unjudged: 0 },
+      ...{ inputs: Object.keys(sent).length, new: (counts.absent ?? 0) + (counts.different ?? 0) },
+      ...counts,
+    })
+    expect(await found()).toEqual(lines)
+  })
+
+  it('is sought in its own month and year only', async () => {
+    await accepted('H-1', '2025', { [power]: '12' })
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await accepted('H-1', '2024-3', { [power]: '5' })
+    await compared([company('A', { calculators: [month('A/1', { [power]: '12' }), year('A/2', { [power]: '12' })] })])
+    expect(await found()).toEqual([
+      'absent H-1 2024 3 power 5 - period_not_returned',
+      'different H-1 2025 3 power 1 12',
+    ])
+  })
+
+  it('stands if one calculator of several holds it, and differs if all that hold it do', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1', [gas]: '2' })
+    const calculators = [
+      month('A/1', { [power]: '9', [gas]: '8' }),
+      month('A/2', { [power]: '1', [gas]: '7' }, { typeId: uuid('water type') }),
+      month('A/3', {}, { typeId: uuid('waste type') }),
+    ]
+    expect(await compared([company('A', { calculators })])).toMatchObject({ equal: 1, different: 1 })
+    expect(await found()).toEqual(['different H-1 2025 3 gas 2 7 / 8'])
+  })
+
+  it('is absent where the search does not return its company, and where the company is gone from it', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await compared([company('B')])
+    expect(await found()).toEqual(['absent H-1 2025 3 power 1 - company_not_returned'])
+    await compared([company('A', { calculators: [month('A/1', { [power]: '1' })] }), company('B')])
+    expect(await found()).toEqual([])
+    await compared([company('B')])
+    expect(await found()).toEqual(['absent H-1 2025 3 power 1 - company_not_returned'])
+  })
+
+  it('is absent where its calculator was removed', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    const kept = month('A/2', {}, { period: { year: 2024 } })
+    await compared([company('A', { calculators: [month('A/1', { [power]: '1' }), kept] })])
+    await compared([company('A', { calculators: [kept] })])
+    expect(await found()).toEqual(['absent H-1 2025 3 power 1 - period_not_returned'])
+  })
+
+  it('is absent from the company that the property was mapped to later', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await mapped('H-1', 'B')
+    const still = company('A', { calculators: [month('A/1', { [power]: '1' })] })
+    expect(await compared([still, company('B', { calculators: [] })])).toMatchObject({ absent: 1, foreign_values: 0 })
+    expect(await found()).toEqual(['absent H-1 2025 3 power 1 - mapped_since'])
+  })
+
+  it.each([
+    ['pending', sql`desired_hash = '\\x00'`],
+    ['never accepted', sql`accepted_hash = null, accepted_at = null`],
+    ['gone at the partner', sql`gone_at = clock_timestamp()`],
+    ['accepted after the search was planned', sql`accepted_at = clock_timestamp() + interval '1 hour'`],
+  ])('is not compared while its row is %s, and is not taken for foreign', async (_state, change) => {
+    const rowKey = await accepted('H-1', '2025-3', { [power]: '1' })
+    await sql`update source_row set ${change} where row_key = ${rowKey}`.execute(ferry.ledger.db)
+    expect(await compared([company('A', { calculators: [month('A/1', { [power]: '2' })] })])).toMatchObject({
+      ...{ inputs: 0, unsettled: 1, foreign_values: 0, other_fields: 0 },
+    })
+    expect(await found()).toEqual([])
+  })
+
+  it('keeps the run that first found it, and says when it is another kind of difference', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    const shown = (value: string) => [company('A', { calculators: [month('A/1', { [power]: value })] })]
+    expect(await compared(shown('2'))).toMatchObject({ different: 1, new: 1 })
+    expect(await compared(shown('3'))).toMatchObject({ different: 1, new: 0 })
+    expect(await compared([company('A', { calculators: [] })])).toMatchObject({ absent: 1, different: 0, new: 1 })
+    expect(await compared(shown('1'))).toMatchObject({ equal: 1, absent: 0, new: 0 })
+    expect(await found()).toEqual([])
+  })
+})
+
+describe('two properties that are one company', () => {
+  beforeEach(async () => {
+    await mapped('H-1', 'A')
+    await mapped('H-2', 'A')
+  })
+  const shown = (value: string) => [company('A', { calculators: [month('A/1', { [power]: value })] })]
+
+  it('are both right where what stands is what one of them sent', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await accepted('H-2', '2025-3', { [power]: '2' })
+    expect(await compared(shown('1'))).toMatchObject({ inputs: 2, equal: 2, different: 0 })
+  })
+
+  it('differ once, as the one that was accepted last, where it is neither', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await accepted('H-2', '2025-3', { [power]: '2' })
+    expect(await compared(shown('3'))).toMatchObject({ inputs: 2, different: 1, unjudged: 1 })
+    expect(await found()).toEqual(['different H-2 2025 3 power 2 3'])
+  })
+
+  it('are not judged while one of them is pending', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    const rowKey = await accepted('H-2', '2025-3', { [power]: '2' })
+    await sql`update source_row set desired_hash = '\\x00' where row_key = ${rowKey}`.execute(ferry.ledger.db)
+    expect(await compared(shown('3'))).toMatchObject({ inputs: 1, unjudged: 1, unsettled: 1, foreign_values: 0 })
+  })
+})
+
+describe('what others wrote', () => {
+  beforeEach(() => mapped('H-1', 'A'))
+
+  it('is listed where its field is one that we send, counted where it is not, and left alone where the company is not ours', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    const calculators = [
+      month('A/1', { [power]: '1', [water]: '5' }),
+      month('A/2', { [power]: '4' }, { period: { year: 2025, month: 'April' } }),
+    ]
+    const stranger = company('B', { calculators: [month('B/1', { [power]: '6' })] })
+    expect(await compared([company('A', { calculators }), stranger])).toMatchObject({
+      ...{ equal: 1, foreign_values: 1, foreign_companies: 1, other_fields: 1, new: 0 },
+    })
+    expect(await found()).toEqual(['foreign H-1 2025 4 power - 4'])
+  })
+
+  it('is not the year that the service adds up from our months, cleared or never sent', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1', [gas]: '1' })
+    await accepted('H-1', '2025', { [gas]: null })
+    const sums = year('A/2', { [power]: '1', [gas]: '1' })
+    const calculators = [month('A/1', { [power]: '1', [gas]: '1' }), sums]
+    expect(await compared([company('A', { calculators })])).toMatchObject({ inputs: 3, equal: 3, foreign_values: 0 })
+  })
+})
+
+describe('a search', () => {
+  beforeEach(async () => {
+    await mapped('H-1', 'A')
+    await accepted('H-1', '2025-3', { [power]: '1', [gas]: '2' })
+  })
+
+  it('that succeeded in part is compared with nothing, and what was found before stays', async () => {
+    await compared([company('A', { calculators: [month('A/1', { [power]: '1', [gas]: '3' })] })])
+    const before = await found()
+    expect(before).toHaveLength(1)
+    const all = [company('A', { calculators: [month('A/1', { [power]: '1', [gas]: '2' })] })]
+    const withheld = { withheld: 'search_partial', inputs: 0, absent: 0 }
+    expect(await compared(all, { taskStatus: 'PartialSuccess' })).toMatchObject(withheld)
+    expect(await found()).toEqual(before)
+  })
+
+  it('that selected calculator types shows what differs, and proves no input absent', async () => {
+    const other = month('A/9', { [power]: '1', [gas]: '2' }, { typeId: uuid('water type') })
+    await compared([company('A', { calculators: [other] })])
+    const shown = [company('A', { calculators: [month('A/1', { [power]: '7' })] })]
+    expect(await compared(shown, { calculatorTypeIds: [uuid('carbon')] })).toMatchObject({ different: 1, unjudged: 1 })
+    expect(await found()).toEqual(['different H-1 2025 3 power 1 7'])
+  })
+
+  it('of which a part of a company was left out says nothing of that company, and keeps what is known of it', async () => {
+    await mapped('H-2', 'B')
+    await accepted('H-2', '2025-3', { [power]: '1' })
+    const other = company('B', { calculators: [month('B/1', { [power]: '2' })] })
+    await compared([company('A', { calculators: [month('A/1', { [power]: '1', [gas]: '3' })] }), other])
+    const bad = month('A/1', { [power]: '1', [gas]: 5 as unknown as string })
+    expect(await compared([company('A', { calculators: [bad] }), other])).toMatchObject({
+      ...{ left_out_companies: 1, inputs: 1, different: 1, absent: 0 },
+    })
+    expect(await found()).toEqual(['different H-1 2025 3 gas 2 3', 'different H-2 2025 3 power 1 2'])
+  })
+
+  it('is compared once more after a death, with the same result', async () => {
+    const counts = await compared([company('A', { calculators: [month('A/1', { [power]: '1' })] })])
+    const { db } = ferry.ledger
+    const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
+    const before = await found()
+    await using deps = ferry.deps('http://127.0.0.1:9')
+    await compareWithStored(deps, run)
+    expect(await found()).toEqual(before)
+    expect(await comparisonOf(db, run.run_id)).toEqual(counts)
+  })
+})
+
+it.each([
+  [{ ended: false, reason: null, left_out: 0, listed_out: 0 }, 'pages_not_loaded'],
+  [{ ended: true, reason: 'too_few_companies', left_out: 0, listed_out: 0 }, 'too_few_companies'],
+  [{ ended: true, reason: null, left_out: 1001, listed_out: 1000 }, 'too_much_left_out'],
+  [{ ended: true, reason: null, left_out: 2, listed_out: 2 }, null],
+])('a search of which is known %j is withheld for %s', (search, reason) => {
+  expect(reasonToWithhold(search)).toBe(reason)
+})
