@@ -174,7 +174,9 @@ describe('rejected, invalid, parked and unknown', () => {
 
   test('--csv has a line per row, under the names of its columns', async () => {
     const [head, ...lines] = (await said('rejected', '--csv')).split('\r\n')
-    expect(head).toBe('partner_id,stream,row_key,row,code,reason,submission_id,correlation_id,at,retry_asked')
+    expect(head).toBe(
+      'partner_id,stream,row_key,row,code,reason,submission_id,correlation_id,at,retry_asked,policy_after',
+    )
     expect(lines).toHaveLength(3)
     expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${stranger},properties,`)))
   })

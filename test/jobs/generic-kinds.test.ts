@@ -123,13 +123,11 @@ async function partner(configuration: Document): Promise<Partner> {
   return { ...world, run, night }
 }
 
-/** A certificate of no such level, a meter and an attribute that the service does not know, and a hotel that it will not match. */
+/** A certificate of no such level, a meter that the service does not know, and a hotel that it will not match. */
 async function spoil({ partnerPool }: World): Promise<void> {
   await partnerPool.query(`
     update hotelier.certificate set level = 'No such level'
     where hotel_id = (select min(hotel_id) from hotelier.certificate);
-    insert into hotelier.attribute values (99, 'Unknown there', '00000000-0000-4000-8000-000000000001');
-    insert into hotelier.hotel_attribute values (7, 99, 'any');
     insert into hotelier.meter values (99, 'Unknown there', '00000000-0000-4000-8000-000000000002');
     insert into hotelier.meter_reading select 8, 99, min(year), 3, 12.5 from hotelier.meter_reading where hotel_id = 8;
     insert into hotelier.hotel (hotel_id, code, name) values (9999, 'H-9999', 'Nowhere Inn');

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { pino } from 'pino'
+import type { Config } from '../../../src/config/schema.ts'
 import { settings } from '../../../src/config/schema.ts'
 import type { Submission } from '../../../src/db/tables/submission.ts'
 import { type Engine, startEngine } from '../../../src/jobs/engine.ts'
@@ -26,7 +27,7 @@ export type Ferry = {
   clock: Clock
   engine: Engine
   /** What the stages work with, talking to the service at `url`. */
-  deps(url: string): Deps & AsyncDisposable & { client: TestClient }
+  deps(url: string, push?: Partial<Config['push']>): Deps & AsyncDisposable & { client: TestClient }
   /** Lands rows as preflight leaves them and plans them in one submission of a new run. */
   planned(deps: Deps, stream: string, rows: readonly Landing[]): Promise<number>
   /** Plans another wave of the run that is under way. */
@@ -58,7 +59,7 @@ export async function openFerry(): Promise<Ferry> {
     ledger,
     clock,
     engine,
-    deps: (url) => {
+    deps: (url, push = {}) => {
       const client = testClient(url)
       const required = {
         baseUrl: url,
@@ -68,7 +69,7 @@ export async function openFerry(): Promise<Ferry> {
         partnerUrl: ledger.url,
       }
       return {
-        config,
+        config: { ...config, push: { ...config.push, ...push } },
         required,
         contract,
         pool: ledger.pool,

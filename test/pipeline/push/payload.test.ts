@@ -41,7 +41,7 @@ const pieces = (id: number) =>
 describe('a payload', () => {
   it('of many pieces is sent with its length, and sent again the same byte for byte after a lost answer', async () => {
     await using server = await service({ [post]: [reset, json(accepted)], '/api/v2/bulk/tasks': [json([])] })
-    await using deps = ferry.deps(server.url)
+    await using deps = ferry.deps(server.url, { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(4_000))
     await lookAtSubmission(deps, id)
     expect((await ferry.submission(id)).state).toBe('uncertain')
@@ -94,7 +94,7 @@ describe('a payload', () => {
         received += chunk.length - head
       }),
     )
-    await using deps = ferry.deps(server.url)
+    await using deps = ferry.deps(server.url, { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(4_000))
     await using nobody = await service({ [post]: [reset] })
     await using first = ferry.deps(nobody.url)
@@ -107,7 +107,7 @@ describe('a payload', () => {
   })
 
   it('that was never asked for opens no statement, and one that is left alone half-way ends', async () => {
-    await using deps = ferry.deps('http://127.0.0.1:9')
+    await using deps = ferry.deps('http://127.0.0.1:9', { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(2_000))
     await ferry.ledger.inTransaction((trx) =>
       storePayload(
@@ -125,7 +125,7 @@ describe('a payload', () => {
   })
 
   it('of nothing is nothing', async () => {
-    await using deps = ferry.deps('http://127.0.0.1:9')
+    await using deps = ferry.deps('http://127.0.0.1:9', { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(1))
     const bytes = await ferry.ledger.inTransaction((trx) => storePayload(trx, id, (async function* () {})()))
     expect(bytes).toBe(0)
@@ -146,7 +146,7 @@ describe('payloads that were kept long enough', () => {
     ['terminal', false],
   ])('are removed of a submission that is %s: %s', async (state, gone) => {
     await using server = await service({ [post]: [json(accepted)] })
-    await using deps = ferry.deps(server.url)
+    await using deps = ferry.deps(server.url, { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(10))
     await lookAtSubmission(deps, id)
     await ferry.ledger.db
@@ -166,7 +166,7 @@ it.each([
   [1_000, 1],
 ])('a run that ends, with keepPayloadsDays %i, leaves %i piece of a request of 91 days ago', async (days, left) => {
   await using server = await service({ [post]: [json(accepted)] })
-  await using given = ferry.deps(server.url)
+  await using given = ferry.deps(server.url, { firstRows: 5_000 })
   const { push } = given.config
   const deps = { ...given, config: { ...given.config, push: { ...push, keepPayloadsDays: days } } }
   const id = await ferry.planned(deps, 'properties', many(1))

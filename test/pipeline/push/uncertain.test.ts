@@ -195,6 +195,7 @@ describe('a POST whose answer was lost', () => {
     await lookAtSubmission(deps, await ferry.planned(deps, 'properties', [property]))
     ferry.clock.pass(1_000)
     await ferry.ledger.landChecked('properties', [{ ...property, partner_id: 'H-2' }])
+    await ferry.ledger.db.deleteFrom('kind_sweep').execute()
     await ferry.wave(deps)
     const { submission_id: id } = await ferry.ledger.db
       .selectFrom('submission')
