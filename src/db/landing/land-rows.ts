@@ -201,9 +201,18 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
         changed_at = clock_timestamp(), gone_at = null, guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
+  await forgetWarnings(trx)
   const { rows } = await sql<{ returned: number }>`
     select count(*) filter (where was_gone) as returned from compared`.execute(trx)
   return rows[0]?.returned ?? 0
+}
+
+/** A row that was judged on its way here has nothing odd about it by now, and preflight does not look at it again. */
+async function forgetWarnings(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    delete from row_finding using compared
+    where row_finding.row_id = compared.row_id and compared.judged
+      and row_finding.kind in ('coordinates_zero', 'field_type_unseen')`.execute(trx)
 }
 
 async function markMissing(trx: Transaction<Schema>, runId: number, held: boolean): Promise<number> {

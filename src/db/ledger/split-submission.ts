@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/schema.ts'
 import type { Submission, SubmissionState } from '../tables/submission.ts'
+import { lacksRequirement, type Requires } from './requirement.ts'
 
 /** A request of the family that a split request has: the first one and all that came of it. */
 export type FamilyMember = {
@@ -36,7 +37,11 @@ export type RowToSplit = { row_id: number; target: string }
  * The rows of a submission that its halves can carry, in the order in which they were sent. A row that has changed, or
  * that nothing may be sent of any more, is left to the planner.
  */
-export async function rowsToSplit(trx: Transaction<Schema>, submissionId: number): Promise<RowToSplit[]> {
+export async function rowsToSplit(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  requires: Requires,
+): Promise<RowToSplit[]> {
   const { rows } = await sql<RowToSplit>`
     select row_id, coalesce(mapping.company_id::text, 'partner ' || row.partner_id) as target
     from submission_row sent
@@ -46,6 +51,7 @@ export async function rowsToSplit(trx: Transaction<Schema>, submissionId: number
       and row.desired_hash = sent.sent_hash and row.checked_hash = row.desired_hash
       and row.accepted_hash is distinct from row.desired_hash
       and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
+      and not ${lacksRequirement(requires)}
     order by row.partner_id, row.row_id`.execute(trx)
   return rows
 }

@@ -35,7 +35,8 @@ export async function runningRun(db: Database, job: string): Promise<Run | undef
 /**
  * Hands the unfinished submissions of runs that ended early to a new run, which polls and settles them with its own:
  * nothing in flight is forgotten, nothing is sent beside it. Not carried over are searches, because the new run has its
- * own, and submissions that were planned and never written: their rows may have changed, so they are planned afresh.
+ * own, and submissions of which nothing has left, written or not: their rows may have changed, or the guard may hold them
+ * by now, so they are planned afresh. One whose answer was lost goes on with what it said.
  */
 export async function adoptUnfinished(trx: Transaction<Schema>, runId: number, searchKind: string): Promise<void> {
   await sql`
@@ -45,7 +46,7 @@ export async function adoptUnfinished(trx: Transaction<Schema>, runId: number, s
       from run
       where run.run_id = submission.run_id and run.state <> 'running'
         and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
-        and (submission.kind = ${searchKind} or (submission.state = 'planned' and submission.payload_bytes is null))
+        and (submission.kind = ${searchKind} or (submission.state = 'planned' and submission.uncertain_since is null))
       returning submission_id
     )
     update source_row set held_by = null from given_up where held_by = given_up.submission_id`.execute(trx)

@@ -18,6 +18,8 @@ const leftEmpty = [
   'company',
   'company_property',
   'custom_property',
+  'input_comparison',
+  'input_difference',
   'kind_sweep',
   'quarantine',
   'reference_change',

@@ -41,6 +41,6 @@ export async function endUnreadable(deps: Deps, submission: Submission, error: A
 
 /** Whether a terminal task is known by its line in the list only, and names rows, or a file, that nobody could read. */
 export function isUnreadable({ taskStatuses }: Contract, submission: Submission, task: Task): boolean {
-  const { partialSuccess, error } = taskStatuses
-  return submission.error_code === unreadableCode && [partialSuccess, error].includes(task.status)
+  const { success, partialSuccess, error } = taskStatuses
+  return submission.error_code === unreadableCode && [success, partialSuccess, error].includes(task.status)
 }

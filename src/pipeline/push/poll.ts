@@ -5,6 +5,7 @@ import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { callFailed, callSucceeded } from './call-failed.ts'
 import { endUnreadable } from './end-unreadable.ts'
+import { searchKind } from './kinds.ts'
 import { moveSubmission } from './move-submission.ts'
 import { unauthorized } from './send.ts'
 import { settleLost } from './settle.ts'
@@ -52,7 +53,9 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
 
 async function pollFailed(deps: Deps, submission: Submission, error: Error & { code: string }): Promise<void> {
   if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
-  if (error instanceof AnswerFormatError && error.tooLong && (await endUnreadable(deps, submission, error))) return
+  // A search whose pages nobody could read has not found nothing.
+  const tooLong = error instanceof AnswerFormatError && error.tooLong && submission.kind !== searchKind
+  if (tooLong && (await endUnreadable(deps, submission, error))) return
   const denied = error instanceof HttpError && error.code === 'exchange_not_found'
   const denials = submission.error_code === error.code ? submission.failures + 1 : 1
   if (denied && denials >= denialsBeforeLost) {

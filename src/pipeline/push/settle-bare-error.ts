@@ -1,4 +1,6 @@
 import type { Transaction } from 'kysely'
+import { requirementsOf } from '../../config/requirements.ts'
+import { hasBegunPlanning } from '../../db/ledger/candidates.ts'
 import { applyOutcomes, sameOutcome } from '../../db/ledger/settle-outcomes.ts'
 import { type FamilyMember, holdFamily, insertPart, rootOf, rowsToSplit } from '../../db/ledger/split-submission.ts'
 import { storableText } from '../../db/storable.ts'
@@ -24,7 +26,8 @@ export function isBareError({ taskStatuses }: Contract, task: Task): boolean {
  * service fails over, or left unknown where splitting is no use. One transaction: halves exist, and hold their rows,
  * exactly if the request is settled.
  *
- * Nothing is done while the other parts of the same first request have to end before it can be judged; a look comes again.
+ * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run that
+ * took the request over still reads and judges what the partner has by now; a look comes again.
  */
 export async function settleBareError(deps: Deps, submission: Submission, task: Task): Promise<void> {
   const { submission_id: id, run_id } = submission
@@ -36,17 +39,17 @@ export async function settleBareError(deps: Deps, submission: Submission, task: 
       family: family.map((member) => partOf(deps.contract, member)),
       maxSplits: deps.config.push.maxSplits,
     })
-    if (verdict === 'wait') {
+    if (verdict === 'wait' || (verdict === 'split' && (await isTooEarly(trx, id)))) {
       await wakeFamily(deps, trx, submission, family, ['planned'])
       await deps.looks.atSubmissions(trx, [id], deps.config.exchange.pollIntervalMs)
-      return { verdict, parts: [] }
+      return null
     }
     const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
     if (moved === null) return null
     const { outcome, code, reason } = outcomeOf(submission, task, verdict)
     await sameOutcome(trx, id, outcome, code, storableText(reason))
     await applyOutcomes(trx, id, true)
-    const parts = verdict === 'split' ? await split(trx, submission, moved.runId) : []
+    const parts = verdict === 'split' ? await split(deps, trx, submission, moved.runId) : []
     await deps.looks.atSubmissions(trx, parts)
     await wakeFamily(deps, trx, submission, family)
     await deps.looks.atRun(trx, moved.runId)
@@ -78,11 +81,32 @@ export async function wakeFamily(
   )
 }
 
+/**
+ * Whether the run that a submission belongs to by now has yet to say what may be sent: halves that were planned before
+ * would be written from rows that change, and are found invalid or held, after the halves took them.
+ */
+async function isTooEarly(trx: Transaction<Schema>, submissionId: number): Promise<boolean> {
+  const { run_id, held } = await trx
+    .selectFrom('submission')
+    .innerJoin('run', 'run.run_id', 'submission.run_id')
+    .select(['run.run_id', 'held'])
+    .where('submission_id', '=', submissionId)
+    .executeTakeFirstOrThrow()
+  return !held && !(await hasBegunPlanning(trx, run_id))
+}
+
 /** A run that the guard holds sends nothing, so nothing is split in it. */
-async function split(trx: Transaction<Schema>, submission: Submission, runId: number): Promise<number[]> {
+async function split(
+  { config }: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+  runId: number,
+): Promise<number[]> {
   const run = await trx.selectFrom('run').select('held').where('run_id', '=', runId).executeTakeFirstOrThrow()
   if (run.held) return []
-  const halves = cutInHalves(await rowsToSplit(trx, submission.submission_id)).filter(({ length }) => length > 0)
+  const halves = cutInHalves(await rowsToSplit(trx, submission.submission_id, requirementsOf(config))).filter(
+    ({ length }) => length > 0,
+  )
   const parts = []
   for (const half of halves) {
     const rowIds = half.map(({ row_id }) => row_id)

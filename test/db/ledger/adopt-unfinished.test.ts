@@ -17,10 +17,16 @@ beforeEach(async () => {
 })
 afterAll(() => ledger.close())
 
-async function put(state: SubmissionState, kind: string, payload_bytes: number | null): Promise<number> {
+async function put(
+  state: SubmissionState,
+  kind: string,
+  payload_bytes: number | null,
+  uncertain_since: Date | null = null,
+): Promise<number> {
+  const common = { run_id: earlier, kind, row_count: 1, failures: 5, failing_since: new Date(0) }
   const { submission_id } = await ledger.db
     .insertInto('submission')
-    .values({ run_id: earlier, kind, state, row_count: 1, payload_bytes, failures: 5, failing_since: new Date(0) })
+    .values({ ...common, state, payload_bytes, uncertain_since })
     .returning('submission_id')
     .executeTakeFirstOrThrow()
   return submission_id
@@ -35,9 +41,9 @@ async function adopt(): Promise<number> {
 
 describe('a new run', () => {
   it.each<SubmissionState>(['planned', 'sending', 'uncertain', 'accepted', 'terminal'])(
-    'takes over a written submission that is %s, and forgets how often calls failed before',
+    'takes over a submission that may have arrived and is %s, and forgets how often calls failed before',
     async (state) => {
-      const id = await put(state, 'company_mappings', 2)
+      const id = await put(state, 'company_mappings', 2, new Date(0))
       const run = await adopt()
       expect(await submission(id)).toMatchObject({ run_id: run, state, failures: 0, failing_since: null })
     },
@@ -66,6 +72,15 @@ describe('a new run', () => {
     expect((await ledger.row('properties', 'H-1')).held_by).toBeNull()
     const [again] = await ledger.plan(run, mappingKind)
     expect(again).toBeGreaterThan(id)
+  })
+
+  it('plans afresh what was written and has surely not left, as when the key was refused', async () => {
+    await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
+    const [id = 0] = await ledger.plan(earlier, mappingKind)
+    await ledger.db.updateTable('submission').set({ payload_bytes: 2, attempts: 1 }).execute()
+    await adopt()
+    expect(await submission(id)).toMatchObject({ run_id: earlier, state: 'abandoned' })
+    expect((await ledger.row('properties', 'H-1')).held_by).toBeNull()
   })
 
   it('touches nothing of a run that is under way', async () => {

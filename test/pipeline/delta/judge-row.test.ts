@@ -77,6 +77,15 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
     ])
   })
 
+  it('lose the warning that they no longer deserve', async () => {
+    const island = (at: string) => read(properties(at).replace('12 as longitude', '0 as longitude'))
+    const warnings = async () => (await sql`select warning from row_warnings`.execute(ferry.ledger.db)).rows
+    await runPreflight(await extractNow(ferry, partner, island('0')))
+    expect(await warnings()).toEqual([{ warning: 'coordinates_zero' }, { warning: 'coordinates_zero' }])
+    await runPreflight(await extractNow(ferry, partner, island('55')))
+    expect(await warnings()).toEqual([])
+  })
+
   it('are judged again in a later run, whose reference data may be others', async () => {
     await extractNow(ferry, partner, read(properties('91')))
     const later = await extractNow(ferry, partner, read(properties('91')))

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import type { Landing } from '../../db/ledger/ledger.ts'
@@ -337,6 +338,65 @@ describe('halves of one property', () => {
     service.ending = false
     for (const { submission_id } of await unfinished()) await lookAtSubmission(deps, submission_id)
     expect(service.requests.map(({ openWith }) => openWith.length)).toEqual([0, 0, 1])
+  })
+})
+
+describe('a request that a later run took over', () => {
+  async function takenOver(deps: Deps, stream: string, rows: readonly Landing[]): Promise<number> {
+    const id = await ferry.planned(deps, stream, rows)
+    await lookAtSubmission(deps, id)
+    const next = await ferry.ledger.startRun()
+    await ferry.ledger.inTransaction((trx) => adoptUnfinished(trx, next, 'calculators_search'))
+    return id
+  }
+
+  it('is not split before that run has judged what the partner has by now', async () => {
+    await using service = await poisonService((body) => body.includes('"n1."'))
+    await using deps = ferry.deps(service.url)
+    const id = await takenOver(deps, 'properties', properties(4))
+    await lookAtSubmission(deps, id)
+    // Extraction lands what nobody has judged yet.
+    await ferry.ledger.land('properties', [{ partner_id: 'H-003', content: { name: 'not judged' } }])
+    for (const { submission_id } of await unfinished()) await lookAtSubmission(deps, submission_id)
+    expect(service.requests).toHaveLength(1)
+    expect((await ferry.submission(id)).state).toBe('terminal')
+    await ferry.wave(deps)
+    await untilAllSettled(deps)
+    expect(service.requests.filter(({ body }) => body.includes('not judged'))).toEqual([])
+    expect(await outcomes('properties')).toEqual({
+      'H-000': 'confirmed',
+      'H-001': 'task_error_alone',
+      'H-002': 'confirmed',
+      'H-003': 'task_error',
+    })
+  })
+
+  it('is split without the rows whose property waits for its mapping by now', async () => {
+    await using service = await poisonService((body) => body.includes('1234'))
+    await using deps = ferry.deps(service.url)
+    const requiring: Deps = { ...deps, config: { ...deps.config, streams: { ...deps.config.streams } } }
+    const answers = deps.config.streams.framework_answers
+    if (answers === undefined) throw new Error('the stream is not configured')
+    requiring.config.streams.framework_answers = { ...answers, requires: ['properties'] }
+    const hotels = ['H-1', 'H-2', 'H-3'].map((partner_id) => ({ partner_id, content: { name: partner_id } }))
+    await ferry.ledger.landChecked('properties', hotels, true)
+    const id = await takenOver(requiring, 'framework_answers', [
+      answer('H-1', '1', '1234'),
+      answer('H-2', '2', '2'),
+      answer('H-3', '3', '3'),
+    ])
+    await ferry.ledger.landChecked('properties', [{ partner_id: 'H-3', content: { name: 'renamed' } }])
+    await ferry.wave(requiring)
+    await lookAtSubmission(requiring, id)
+    const parts = await ferry.ledger.db
+      .selectFrom('submission_row')
+      .innerJoin('source_row', 'source_row.row_id', 'submission_row.row_id')
+      .innerJoin('submission', 'submission.submission_id', 'submission_row.submission_id')
+      .select('row_key')
+      .where('parent_id', '=', id)
+      .orderBy('row_key')
+      .execute()
+    expect(parts.map(({ row_key }) => row_key)).toEqual(['1', '2'])
   })
 })
 

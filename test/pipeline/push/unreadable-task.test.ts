@@ -44,7 +44,7 @@ async function sent(status: string, listed: object[], count = 2) {
   }
 }
 
-it.each(['PartialSuccess', 'Error'])(
+it.each(['Success', 'PartialSuccess', 'Error'])(
   'a task that ended as %s and whose answer is too long is sent again in halves',
   async (status) => {
     await using world = await sent(status, [{ correlationId, status }])
@@ -82,4 +82,24 @@ it.each<[string, object[]]>([
   await using world = await sent('PartialSuccess', listed)
   expect(await ferry.submission(world.id)).toMatchObject({ state: 'accepted', error_code: 'exchange_answer_malformed' })
   expect((await ferry.ledger.row('framework_answers', '1')).held_by).toBe(world.id)
+})
+
+it('a search whose answer is too long is not taken for one that found nothing', async () => {
+  await using server = await service({
+    '/api/v2/bulk/calculators/search': [json({ correlationId })],
+    [`${list}/${correlationId}`]: [huge('Success')],
+    [list]: [json([{ correlationId, status: 'Success' }])],
+  })
+  await using deps = ferry.deps(server.url)
+  const run_id = await ferry.ledger.startRun()
+  const { submission_id } = await ferry.ledger.db
+    .insertInto('submission')
+    .values({ run_id, kind: 'calculators_search', state: 'planned', row_count: 0 })
+    .returning('submission_id')
+    .executeTakeFirstOrThrow()
+  for (let look = 0; look < 3; look++) await lookAtSubmission(deps, submission_id)
+  expect(await ferry.submission(submission_id)).toMatchObject({
+    state: 'accepted',
+    error_code: 'exchange_answer_malformed',
+  })
 })
