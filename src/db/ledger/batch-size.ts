@@ -12,10 +12,24 @@ export async function learnedRows(db: Database, kind: string): Promise<number | 
 /** Rows of the smallest request of a kind that the service found too large in a run; null: it found none so. */
 export async function fewestTooLarge(db: Database, runId: number, kind: string): Promise<number | null> {
   const { rows } = await sql<{ fewest: number | null }>`
-    select min(row_count) as fewest from submission where run_id = ${runId} and kind = ${kind} and too_large`.execute(
-    db,
-  )
+    select min(row_count) as fewest from submission
+    where run_id = ${runId} and kind = ${kind} and too_large and too_large_row is null`.execute(db)
   return rows[0]?.fewest ?? null
+}
+
+/**
+ * A request of one row was too large: it is that row, and not their size, for which the requests were refused that carried
+ * it before in the same run. Theirs say nothing more of the size, and their other rows go out again.
+ */
+export async function blameRow(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    update submission earlier set too_large_row = alone.row_id
+    from submission_row alone
+    join submission refused on refused.submission_id = alone.submission_id
+    join submission_row carried on carried.row_id = alone.row_id
+    where alone.submission_id = ${submissionId}
+      and earlier.submission_id = carried.submission_id and earlier.run_id = refused.run_id
+      and earlier.too_large and earlier.submission_id <> ${submissionId}`.execute(trx)
 }
 
 /** The learned size of every kind, with what taught it last. */

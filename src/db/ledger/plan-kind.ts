@@ -70,7 +70,7 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
             and (
               select submission.run_id = ${runId}
                 -- What was too large for the service is tried again in smaller requests.
-                and not (submission.too_large and submission.row_count > ${maxRows})
+                and not (submission.too_large and (submission.too_large_row is not null or submission.row_count > ${maxRows}))
               from submission where submission.submission_id = tried.submission_id)))`
 }
 

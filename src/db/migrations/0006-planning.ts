@@ -21,12 +21,15 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table submission
       add column considered boolean not null default false,
-      add column too_large boolean not null default false`.execute(db)
+      add column too_large boolean not null default false,
+      add column too_large_row bigint`.execute(db)
   await sql`
     update submission set considered = true
     where state not in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(db)
   await sql`create index submission_unconsidered on submission (run_id) where not considered`.execute(db)
-  await sql`create index submission_too_large on submission (run_id, kind) where too_large`.execute(db)
+  await sql`create index submission_too_large on submission (run_id, kind) where too_large and too_large_row is null`.execute(
+    db,
+  )
 
   await sql`
     create table batch_size (

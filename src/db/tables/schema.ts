@@ -1,6 +1,7 @@
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
 import type { GuardPlanTable } from './guard-plan.ts'
+import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { BatchSizeTable, CandidateTable, KindSweepTable, SubmissionReleaseTable } from './planning.ts'
 import type { JudgingBasisTable, RowFindingTable } from './preflight.ts'
 import type {
@@ -10,7 +11,6 @@ import type {
   ReferenceVersionTable,
   ReferenceWithheldTable,
 } from './reference-data.ts'
-import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
 import type { ServiceKeyTable } from './service-key.ts'

@@ -59,6 +59,8 @@ export type SubmissionTable = {
   considered: Generated<boolean>
   /** The service refused it with 413: its rows go out again in smaller requests. */
   too_large: Generated<boolean>
+  /** The row that is too large even alone, where one is known: then the size of the request says nothing. */
+  too_large_row: number | null
 }
 
 export type SearchResult = { companies: number; calculators: number; withheld: boolean; reason: string | null }

@@ -4,7 +4,7 @@ import { AnswerFormatError, HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { callFailed, callSucceeded } from './call-failed.ts'
-import { endUnreadable } from './end-unreadable.ts'
+import { endUnreadable, unreadableCode } from './end-unreadable.ts'
 import { searchKind } from './kinds.ts'
 import { moveSubmission } from './move-submission.ts'
 import { unauthorized } from './send.ts'
@@ -56,11 +56,21 @@ async function pollFailed(deps: Deps, submission: Submission, error: Error & { c
   // A search whose pages nobody could read has not found nothing.
   const tooLong = error instanceof AnswerFormatError && error.tooLong && submission.kind !== searchKind
   if (tooLong && (await endUnreadable(deps, submission, error))) return
+  const unreadable = error instanceof AnswerFormatError && error.tooLong
   const denied = error instanceof HttpError && error.code === 'exchange_not_found'
   const denials = submission.error_code === error.code ? submission.failures + 1 : 1
   if (denied && denials >= denialsBeforeLost) {
     await settleLost(deps, submission, error)
     return
   }
-  await callFailed(deps, submission, error)
+  await callFailed(
+    deps,
+    submission,
+    unreadable ? { code: unreadableCode, message: tooLongAdvice(submission, error) } : error,
+  )
+}
+
+/** Whether it has ended cannot be read either: without a larger limit every run would end here. */
+function tooLongAdvice({ submission_id, correlation_id }: Submission, { message }: Error): string {
+  return `${message}. Raise exchange.maxAnswerBytes, or give it up: nightferry abandon ${submission_id} (task ${correlation_id})`
 }

@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely'
+import { blameRow } from '../../db/ledger/batch-size.ts'
 import { outcomesFromErrors, type Questions, type Unnamed } from '../../db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../db/ledger/file-outcomes.ts'
 import { applyOutcomes, sameOutcome, storeMappings } from '../../db/ledger/settle-outcomes.ts'
@@ -67,14 +68,20 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
   const { code, reason } = refusalWords(error)
   await deps.db.transaction().execute(async (trx) => {
     const told = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
-    const patch = { ...told, too_large: verdictOfRefusal(error) === 'too_large' }
+    const tooLarge = verdictOfRefusal(error) === 'too_large'
+    // A row that is too large alone will be so tomorrow: it is kept out until it changes.
+    const tooLargeAlone = tooLarge && submission.row_count === 1
+    const patch = { ...told, too_large: tooLarge && !tooLargeAlone }
     const moved = await moveSubmission(trx, submission.submission_id, 'refused', patch)
     if (moved === null) return
-    await sameOutcome(trx, submission.submission_id, 'rejected', code, reason)
-    await applyOutcomes(trx, submission.submission_id, false)
+    // An attempt before this one may have been taken: then nobody knows what the service holds.
+    const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
+    await sameOutcome(trx, submission.submission_id, outcome, code, reason)
+    await applyOutcomes(trx, submission.submission_id, tooLargeAlone)
+    if (tooLargeAlone) await blameRow(trx, submission.submission_id)
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
-    await learnSize(deps, trx, submission, verdictOfRefusal(error))
+    await learnSize(deps, trx, submission, tooLargeAlone ? null : verdictOfRefusal(error))
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
 }

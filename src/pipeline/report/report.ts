@@ -2,8 +2,8 @@ import type { RefusedRow, SearchReport, StreamReport, SubmissionReport } from '.
 import type { GuardPlan } from '../../db/tables/guard-plan.ts'
 import type { InputComparison } from '../../db/tables/input-difference.ts'
 import type { Verdict } from '../../db/tables/run.ts'
-import { unmatchedWords } from './unmatched-words.ts'
 import { comparisonRemarks } from './comparison-words.ts'
+import { unmatchedWords } from './unmatched-words.ts'
 
 export type RunReport = {
   run_id: number

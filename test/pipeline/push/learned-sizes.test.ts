@@ -70,3 +70,26 @@ it('come down where large requests take much longer than the target', { timeout:
   expect((await sizes(world)).get('framework_answers')?.rows).toBeLessThan(200)
   expect((await sizes(world)).get('company_mappings')?.rows).toBeGreaterThanOrEqual(200)
 })
+
+it('a row that is too large alone is kept out, and does not have all others sent one by one', {
+  timeout: 240_000,
+}, async () => {
+  await using world = await startWorld({ hotels: 200, seed: 7 })
+  await using gateway = await limitingProxy(world.sandboxUrl, 30_000)
+  await world.partnerPool.query(`update hotelier.hotel set street = repeat('x', 40000) where hotel_id = 7`)
+  const report = await night(world, ['push.firstRows=100'], gateway.url)
+  const mappings = report.submissions.filter(({ kind }) => kind === 'company_mappings')
+  const { rows } = await world.pool.query(
+    `select partner_id, outcome, outcome_code, refused_hash = desired_hash as kept_out from nightferry.source_row
+     where stream = 'properties' and accepted_hash is distinct from desired_hash and outcome_code = 'request_too_large'`,
+  )
+  expect(rows).toEqual([
+    { partner_id: expect.any(String), outcome: 'rejected', outcome_code: 'request_too_large', kept_out: true },
+  ])
+  // Without the blame on that one row the 199 others go out in requests of one.
+  expect(mappings.length).toBeLessThan(40)
+  const left = await world.pool.query(
+    `select count(*)::integer as rows from nightferry.source_row where stream = 'properties' and outcome is null`,
+  )
+  expect(left.rows).toEqual([{ rows: 0 }])
+})
