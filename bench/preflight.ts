@@ -78,13 +78,13 @@ try {
     [accepted, waiting],
   )
   await pool.query('vacuum analyze source_row')
-  await timed('the first time', () => judgeRows(deps))
+  await timed('the first time', () => judgeRows(deps, new Date()))
   await pool.query('vacuum analyze source_row')
-  for (let round = 0; round < 3; round++) await timed('nothing changed', () => judgeRows(deps))
+  for (let round = 0; round < 3; round++) await timed('nothing changed', () => judgeRows(deps, new Date()))
   await know('Second')
-  await timed('the reference data changed', () => judgeRows(deps))
+  await timed('the reference data changed', () => judgeRows(deps, new Date()))
   await pool.query('vacuum analyze source_row')
-  await timed('nothing changed', () => judgeRows(deps))
+  await timed('nothing changed', () => judgeRows(deps, new Date()))
   await pool.query(
     `insert into row_finding (row_id, kind, other_row_id, row_hash, other_hash, detail)
      select one.row_id, 'two_frameworks', two.row_id, one.desired_hash, two.desired_hash, ''
@@ -92,7 +92,7 @@ try {
      where one.accepted_hash is null and two.accepted_hash is null`,
   )
   await pool.query('vacuum analyze row_finding')
-  await timed('nothing changed, and every waiting row contradicts another', () => judgeRows(deps))
+  await timed('nothing changed, and every waiting row contradicts another', () => judgeRows(deps, new Date()))
   await pool.end()
 } finally {
   await cluster.release()

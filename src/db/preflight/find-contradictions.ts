@@ -11,9 +11,10 @@ import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
  *
  * What was found is kept, so that a row is judged again when the other says something else. Begun anew it finds the same.
  *
+ * @param since what landed from then on is not noted as held against others: most of it is accepted before the next night.
  * @returns how many rows contradict another, newly or still.
  */
-export async function findContradictions(trx: Transaction<Schema>, basis: number): Promise<number> {
+export async function findContradictions(trx: Transaction<Schema>, basis: number, since: Date): Promise<number> {
   await releaseOutdated(trx)
   const candidates = await collectCandidates(trx, basis)
   if (candidates === 0) return 0
@@ -24,22 +25,20 @@ export async function findContradictions(trx: Transaction<Schema>, basis: number
   await pairPartnerIds(trx)
   await noteAlike(trx)
   const found = await storeContradictions(trx)
-  if (candidates <= settledAtOnce) await settleCompared(trx, basis)
+  await settleCompared(trx, basis, since)
   await sql`drop table pair, newcomer`.execute(trx)
   return found
 }
 
 /**
- * Rows that are noted one by one as held against others. A first night brings more, and writes none of them twice for it:
- * those that still wait on the next are held against others once more.
+ * Notes rows that wait since an earlier night as held against others. Those of this night are not written a second time for
+ * it: what still waits on the next is held against others once more.
  */
-const settledAtOnce = 200_000
-
-async function settleCompared(trx: Transaction<Schema>, basis: number): Promise<void> {
+async function settleCompared(trx: Transaction<Schema>, basis: number, since: Date): Promise<void> {
   await sql`
     update source_row set judged_by = ${basis}
     where accepted_hash is distinct from desired_hash and gone_at is null and checked_hash = desired_hash
-      and judged_by = ${notCompared(basis)}`.execute(trx)
+      and judged_by = ${notCompared(basis)} and changed_at < ${since}`.execute(trx)
 }
 
 /** Forgets what is no contradiction any more, and has those rows judged again. */

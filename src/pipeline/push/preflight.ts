@@ -27,15 +27,21 @@ export async function preflight(deps: Deps, run: Run): Promise<void> {
   const resent = await releaseByPolicy(db, resendPolicies(deps.config, deps.contract), deps.now())
   if (resent > 0) logger.info({ run_id: run.run_id, rows: resent }, 'rejected_released_by_policy')
   await countPending(db, run.run_id)
-  const judged = await judgeRows(deps)
+  const judged = await judgeRows(deps, run.started_at)
   logger.info({ run_id: run.run_id, ...judged }, 'preflight_done')
 }
 
-/** Judges every row that has to be, and says how many, and how many of these are invalid. */
-export async function judgeRows(deps: Deps): Promise<{ judged: number; invalid: number; contradicting: number }> {
+/**
+ * Judges every row that has to be, and says how many, and how many of these are invalid.
+ * @param since when the run began.
+ */
+export async function judgeRows(
+  deps: Deps,
+  since: Date,
+): Promise<{ judged: number; invalid: number; contradicting: number }> {
   const { db } = deps
   const { basis, rules } = await judgingOf(deps)
-  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis))
+  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis, since))
   const counts = { judged: 0, invalid: 0, contradicting }
   let reference: ReferenceIndex | null = null
   for await (const rows of unjudgedRows(db, basis, batchRows)) {

@@ -90,6 +90,9 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
     await extractNow(ferry, partner, read(properties('91')))
     const later = await extractNow(ferry, partner, read(properties('91')))
     await ferry.ledger.db.updateTable('source_row').set({ invalid_reason: 'of yesterday' }).execute()
+    await sql`
+      insert into reference_version (version, fetched_at, confirmed_at, documents, changes)
+      select coalesce(max(version), 0) + 1, now(), now(), 0, 0 from reference_version`.execute(ferry.ledger.db)
     await runPreflight(later)
     expect((await judged()).map(({ reason }) => reason)).toEqual(
       Array.from({ length: 2 }, () => 'latitude 91 is not between -90 and 90'),

@@ -33,6 +33,7 @@ describe('an element of a result file, by the names of the contract', () => {
       companyId: null,
       code,
       reason: null,
+      fieldErrors: [],
     })
   })
 
@@ -43,16 +44,25 @@ describe('an element of a result file, by the names of the contract', () => {
     expect(reason(null)).toBeNull()
   })
 
-  it('takes the company id along', () => {
-    expect(namedOutcome(names, { key: 'H-1', state: 'Done', company: 'c' })?.companyId).toBe('c')
+  it('takes the company id along, and goes by it alone where the property is not named', () => {
+    const company = '00000000-0000-4000-8000-000000000009'
+    expect(namedOutcome(names, { state: 'Done', company })).toMatchObject({ partnerId: null, companyId: company })
+    expect(namedOutcome(names, { key: 'H-1', state: 'Done', company })?.companyId).toBe(company)
   })
 
-  it.each([null, 'H-1', 7, {}, { key: 7 }, { key: '' }, { key: 'x'.repeat(256) }, []])('passes over %j', (element) => {
-    expect(namedOutcome(names, element)).toBeNull()
-  })
+  it.each([null, 'H-1', 7, {}, { key: 7 }, { key: '' }, { key: 'x'.repeat(256) }, []])(
+    'keeps %j, which names nobody, as it came',
+    (element) => {
+      expect(namedOutcome(names, element)).toMatchObject({
+        partnerId: null,
+        companyId: null,
+        reason: (JSON.stringify(element) ?? '').slice(0, 500),
+      })
+    },
+  )
 
   it('reads no member that the element has only by inheritance', () => {
-    expect(namedOutcome({ ...names, id: 'constructor' }, { state: 'Done' })).toBeNull()
+    expect(namedOutcome({ ...names, id: 'constructor' }, { state: 'Done' }).partnerId).toBeNull()
     expect(namedOutcome({ ...names, id: '__proto__' }, JSON.parse('{"__proto__":"H-1","state":"Done"}'))).toMatchObject(
       {
         partnerId: 'H-1',

@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { count, milliseconds, section } from './setting-kinds.ts'
+import { streamName } from './stream-settings.ts'
+
+/** In `push.retries`: whatever the service calls a property that it could not match. */
+export const notMatchedCode = 'not_matched'
+
+const retry = z.strictObject({
+  stream: streamName.optional().describe('Rows of this stream; left out: of any.'),
+  code: z
+    .string()
+    .min(1)
+    .describe(
+      `The code that a row was rejected with, exactly, as nightferry rejected shows it; ${notMatchedCode} for a property that the service could not match.`,
+    ),
+  afterMs: z.number().int().min(0).describe('How long after it was rejected a row is sent again. Milliseconds.'),
+  times: z
+    .number()
+    .int()
+    .min(1)
+    .nullable()
+    .describe('How often the same content is sent again at most; null: in every run.'),
+})
+export type RetryPolicy = z.infer<typeof retry>
+
+/** The section `push`. */
+export const pushSettings = section(
+  {
+    maxCompaniesPerMapping: count(
+      'Companies per company-mappings request. The specification wants fewer than 100,000.',
+      5_000,
+      1,
+      99_999,
+    ),
+    maxAnswersPerUpsert: count(
+      'Answers and omissions per framework-answers request. The specification allows 50,000.',
+      10_000,
+      1,
+      50_000,
+    ),
+    maxCalculatorsPerUpsert: count(
+      'Calculators (a property and period) and settings per calculator upsert.',
+      10_000,
+      1,
+      100_000,
+    ),
+    maxValuesPerUpsert: count('Custom property values per companies upsert.', 10_000, 1, 100_000),
+    maxHoldersPerUpsert: count('Standard holders per upsert.', 10_000, 1, 100_000),
+    firstRows: count(
+      'Rows in the first requests of a kind. From then on the size is learned: doubled while requests succeed in time, halved when one fails, and never above the limits given here.',
+      1_000,
+      1,
+      100_000,
+    ),
+    targetTaskMs: milliseconds(
+      'How long a request may take at the service so that larger ones are tried. After four times as long smaller ones are.',
+      60_000,
+      1,
+    ),
+    inFlightPerKind: count(
+      'Requests of one kind that are planned or in flight at once, by all processes together; the next are cut as these end.',
+      8,
+      1,
+      64,
+    ),
+    uncertainGraceMs: milliseconds(
+      'After a POST whose answer was lost: how long to wait, at least, for its task to appear in the list before sending again. Too short risks two requests at once, too long only delays.',
+      30_000,
+    ),
+    unlistedGraceMs: milliseconds(
+      'The same where the list of tasks does not reach back to the POST, so that its task may be running unseen: how long until it counts as ended. Meanwhile the run stops, unless a person says which task it is.',
+      21_600_000,
+    ),
+    keepPayloadsDays: count(
+      'How long the bodies of requests that have ended are kept. Days; 0: for ever.',
+      90,
+      0,
+      36_500,
+    ),
+    maxSplits: count(
+      'Requests at most that one request is split into, by halves and halves of these, when its task ended in Error without naming a row. Too few and the row that it fails over is not found; 10,000 rows with one such row take 28.',
+      40,
+      2,
+      1_000,
+    ),
+    retries: z
+      .array(retry)
+      .default([
+        { stream: 'properties', code: notMatchedCode, afterMs: 72_000_000, times: null },
+        { code: 'task_error_alone', afterMs: 72_000_000, times: 3 },
+      ])
+      .describe(
+        'Which rejected rows a run sends again as they are. Without an entry a row is sent again when it changes, or when a person says so.',
+      ),
+    maxTextLength: count(
+      'Longest text of a row, in characters: an answer, a name, a street, a value. Longer ones are invalid. The specification states no limit.',
+      65_536,
+      1,
+      16_777_216,
+    ),
+    minReferenceShare: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.5)
+      .describe(
+        'Reference data that hold a smaller share of the frameworks, questions, data points, options, units or custom properties known are not taken until a person accepts them: rows are judged by those before. 0 to 1; 0 takes everything.',
+      ),
+  },
+  'The way out.',
+)

@@ -1,0 +1,16 @@
+import { z } from 'zod'
+
+export const milliseconds = (text: string, value: number, min = 0) =>
+  z.number().int().min(min).default(value).describe(`${text} Milliseconds.`)
+export const count = (text: string, value: number, min: number, max: number) =>
+  z.number().int().min(min).max(max).default(value).describe(text)
+export const bytes = (text: string, value: number) =>
+  z.number().int().min(1024).default(value).describe(`${text} Bytes.`)
+export const optionalText = (text: string) => z.string().min(1).nullable().default(null).describe(text)
+
+/** Settings that belong together; all of them have defaults, so the section can be left out. */
+export const section = <T extends z.ZodRawShape>(shape: T, text: string) =>
+  z
+    .strictObject(shape)
+    .prefault({} as never)
+    .describe(text)

@@ -1,0 +1,60 @@
+import { z } from 'zod'
+
+/** The kinds of row that a partner can deliver, in the order in which a person thinks of them. */
+export const streamNames = [
+  'properties',
+  'framework_answers',
+  'omissions',
+  'calculator_inputs',
+  'calculator_settings',
+  'custom_property_values',
+  'standard_holders',
+] as const
+export type StreamName = (typeof streamNames)[number]
+
+/** Whether a stream is one of those above; the others come with a kind of request that the contract file describes. */
+export function isOurStream(name: string): name is StreamName {
+  return (streamNames as readonly string[]).includes(name)
+}
+
+/** Also a name that is none of ours: whether the contract adds it is asked when the configuration is loaded. */
+export const streamName = z.union([
+  z.enum(streamNames),
+  z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'is no name of a stream'),
+])
+
+/** How one stream is read. */
+export const stream = z
+  .strictObject({
+    query: z
+      .string()
+      .min(1)
+      .describe("SQL over the partner's database that yields the stream's columns, and the cursor."),
+    capture: z
+      .enum(['cursor', 'snapshot'])
+      .default('cursor')
+      .describe(
+        'How changes are found. cursor: rows past the watermark are read; deletions are not seen. snapshot: all rows are read and compared by hash; what is gone is noticed.',
+      ),
+    cursor: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'With capture: cursor, the column of the query that grows whenever a row changes, such as updated_at. Rows past the watermark are read.',
+      ),
+    requires: z
+      .array(streamName)
+      .default([])
+      .describe(
+        'Streams whose row of the same property must be accepted before a row of this one is sent. Left out: none, or what the contract says of a stream that it adds.',
+      ),
+  })
+  .refine(({ capture, cursor }) => capture === 'snapshot' || cursor !== undefined, {
+    path: ['cursor'],
+    // Said with the other problems of the stream, not only once they are mended.
+    when: ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    error: 'is missing; name the column that grows whenever a row changes, or set capture: snapshot',
+  })
+
+export type StreamConfig = z.infer<typeof stream>
