@@ -64,10 +64,16 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
 
 function asTable(state: ListedState, rows: readonly ListedRow[]): string {
   const common = (row: ListedRow) => [row.partner_id, row.stream, shortened(rowWords(row.stream, row.content), 80)]
-  if (state === 'invalid' || state === 'parked') {
+  if (state === 'invalid') {
     return table(
-      ['hotel', 'stream', 'row', 'reason', 'since (UTC)'],
+      ['hotel', 'stream', 'row', 'reason', 'changed (UTC)'],
       rows.map((row) => [...common(row), row.reason, moment(row.at)]),
+    )
+  }
+  if (state === 'parked') {
+    return table(
+      ['hotel', 'stream', 'row', 'code', 'reason', 'changed (UTC)'],
+      rows.map((row) => [...common(row), row.code, row.reason, moment(row.at)]),
     )
   }
   const columns = ['hotel', 'stream', 'row', 'code', 'reason', 'submission', 'correlation id', 'at (UTC)', 'next']

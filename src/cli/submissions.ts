@@ -12,7 +12,7 @@ export type SubmissionsOptions = CommonOptions & { run?: number }
 /** What there is to say of a request beside its counts. */
 function said(s: SubmissionReport): string {
   return [
-    s.parent_id === null ? '' : `half of ${s.parent_id}`,
+    s.parent_id === null ? '' : `part of ${s.parent_id}`,
     s.error_code === null ? '' : `${s.error_code}: ${s.error_message ?? ''}`,
     s.unmatched === 0 ? '' : `${s.unmatched} unmatched, such as ${s.unmatched_examples.map(unmatchedWords).join('; ')}`,
   ]

@@ -55,7 +55,8 @@ function waveBlock({ wave, rows, from, to, submissions }: Wave): string {
   ].join('\n')
 }
 
-function releasedBy({ rows, released_by }: WaveSubmission): string {
+function releasedBy({ rows, parent_id, released_by }: WaveSubmission): string {
+  if (parent_id !== null) return `part of ${parent_id}`
   if (released_by.length === 0) return ''
   const shown = released_by.slice(0, shownReleases).map((by) => `${by.submission_id} (${counted(by.rows, 'row')})`)
   const more = released_by.length > shown.length ? [`${released_by.length - shown.length} more`] : []
@@ -69,15 +70,14 @@ function parkedBlock(parked: readonly ParkedBehind[]): string {
     'Parked now, and behind what',
     table(
       ['stream', 'rows', 'of hotels', 'waits for', 'which is'],
-      parked.map((p) => [
-        p.stream,
-        p.rows,
-        p.properties,
-        p.required,
-        p.submission_id === null
-          ? p.requirement_state.replace('_', ' ')
-          : `${p.requirement_state.replace('_', ' ')} (submission ${p.submission_id})`,
-      ]),
+      parked.map((p) => [p.stream, p.rows, p.properties, ...waitsFor(p)]),
     ),
   ].join('\n')
+}
+
+/** What is waited for, and where it stands. */
+function waitsFor({ required, requirement_state: state, submission_id }: ParkedBehind): [string, string] {
+  if (state === 'key') return ['the API key', 'not accepted by the service (401)']
+  const stands = state.replace('_', ' ')
+  return [required, submission_id === null ? stands : `${stands} (submission ${submission_id})`]
 }

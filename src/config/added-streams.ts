@@ -18,7 +18,8 @@ export function joinAddedStreams(
   added: (contract: string | null) => AddedStreams,
 ): ConfigProblem[] {
   const streams = sectionOf(document.streams)
-  const mentioned = [...Object.keys(streams), ...requirementsIn(streams).map(({ name }) => name)]
+  const named = [...requirementsIn(streams), ...retriedIn(sectionOf(document.push))]
+  const mentioned = [...Object.keys(streams), ...named.map(({ name }) => name)]
   const { contract } = sectionOf(document.exchange)
   const known = mentioned.every(isOurStream) ? {} : added(typeof contract === 'string' ? contract : null)
   for (const [name, stream] of Object.entries(streams)) {
@@ -31,9 +32,7 @@ export function joinAddedStreams(
     ...Object.keys(streams)
       .filter((name) => !there.includes(name))
       .map((name) => problem(`streams.${name}`)),
-    ...requirementsIn(streams)
-      .filter(({ name }) => !there.includes(name))
-      .map(({ path }) => problem(path)),
+    ...named.filter(({ name }) => !there.includes(name)).map(({ path }) => problem(path)),
   ]
 }
 
@@ -44,6 +43,15 @@ function requirementsIn(streams: Document): { path: string; name: string }[] {
     return requires.flatMap((name: unknown, index) =>
       typeof name === 'string' ? [{ path: `streams.${stream}.requires.${index}`, name }] : [],
     )
+  })
+}
+
+/** The streams of whose rows policies speak. */
+function retriedIn({ retries }: Document): { path: string; name: string }[] {
+  if (!Array.isArray(retries)) return []
+  return retries.flatMap((policy: unknown, index) => {
+    const { stream } = sectionOf(policy)
+    return typeof stream === 'string' ? [{ path: `push.retries.${index}.stream`, name: stream }] : []
   })
 }
 

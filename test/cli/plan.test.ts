@@ -144,6 +144,14 @@ test('with nothing to send says so, and names what stays refused', async () => {
   expect((await call('plan')).stdout).toMatch(/^Nothing would be sent\.$/m)
 })
 
+test('a rejected row that a policy sends again is told from one whose request was refused as a whole', async () => {
+  const retries = JSON.stringify([{ code: 'value_out_of_range', afterMs: 0, times: 1 }])
+  const { waves } = await plan('--cached', '--set', `push.retries=${retries}`)
+  expect(waves.flatMap(({ requests }) => requests.flatMap(({ streams }) => streams))).toEqual([
+    { stream: 'framework_answers', why: 'sent again by policy', rows: 1 },
+  ])
+})
+
 test('while a run is under way leaves to it what it holds, and disturbs nothing', async () => {
   await using folder = await workingFolder()
   await using slow = await startWorld({

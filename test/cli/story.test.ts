@@ -127,6 +127,7 @@ describe('trace', () => {
     const text = await said('trace', stranger)
     expect(text).toMatch(/Its mapping\n {2}none, and 1 row waits for it: rejected by the service since /)
     expect(text).toMatch(/Nothing: it is not mapped\./)
+    expect(await said('parked')).toMatch(/calculator_settings .* requires_rejected +its properties row was rejected/)
   })
 
   test('counts the calculators that came back as the views have them', async () => {

@@ -37,6 +37,14 @@ test('one of our streams can require one that the contract adds', () => {
   expect(load(text).streams.standard_holders?.requires).toEqual(['certificates'])
 })
 
+test('a policy can speak of rows of a stream that the contract adds, and of no stream that there is not', () => {
+  const policies = (stream: string) => `push: { retries: [{ stream: ${stream}, code: x, afterMs: 0, times: 1 }] }`
+  expect(load(policies('certificates')).push.retries).toMatchObject([{ stream: 'certificates' }])
+  expect(problems(policies('certs'))).toEqual([
+    { path: 'push.retries.0.stream', message: expect.stringContaining('standard_holders, certificates') },
+  ])
+})
+
 test('every stream that is none is named with those that there are, beside whatever else is wrong', () => {
   const text = `streams: { certs: { ${query} }, 'a b': {}, certificates: { query: '', requires: [propertys, 7], cursor: x } }`
   const found = problems(text)

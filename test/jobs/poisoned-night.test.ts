@@ -70,7 +70,8 @@ test('hotels that the service fails over are found in the same night, the others
 
   const [first = ''] = poisoned
   expect(await verb(world, folder.path, 'rejected')).toMatch(/sent again by policy after .*, for the 1st time of 3/)
-  expect(await verb(world, folder.path, 'trace', first)).toMatch(/a part of submission \d+[\s\S]*/)
+  expect(await verb(world, folder.path, 'trace', first)).toMatch(/a part of submission \d+, which was split/)
+  expect(await verb(world, folder.path, 'submissions')).toMatch(/part of \d+$/m)
   expect(await verb(world, folder.path, 'trace', first)).toContain('sent again by policy after')
 
   // Once the service is mended a policy that is due brings them through.

@@ -188,8 +188,7 @@ function remark(submission: TracedSubmission): string[] {
   const { error_code, error_message, repeats, attempts, parent_id, released_by, unmatched, unmatched_here } = submission
   const parts = []
   if (released_by.length > 0) parts.push(`released by submission ${released_by.join(' and ')}`)
-  if (parent_id !== null)
-    parts.push(`a part of submission ${parent_id}, whose task ended in Error without naming a row`)
+  if (parent_id !== null) parts.push(`a part of submission ${parent_id}, which was split`)
   if (error_code !== null) parts.push(`${error_code}: ${error_message ?? ''}`)
   if (repeats > 0) parts.push(`sent ${attempts} times, ${counted(repeats, 'time')} because the answer was lost`)
   for (const said of unmatched_here) parts.push(`the service said what matches no row of it: ${unmatchedWords(said)}`)

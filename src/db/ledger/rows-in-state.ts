@@ -18,7 +18,7 @@ export type ListedRow = {
   content: Record<string, unknown>
   code: string | null
   reason: string
-  /** Since when the row is in this state. */
+  /** When the service said so; of a row that was never sent, when it last changed. */
   at: Date
   submission_id: number | null
   correlation_id: string | null

@@ -21,6 +21,8 @@ export type StatusCounts = {
   invalid: number
   parked: number
   rejected: number
+  /** Nobody can say what became of them; the next run sends them again. */
+  unknown: number
   in_flight: number
   /** Held by the guard until a person approves, also rows that are accepted and would get their tombstone. */
   held: number
@@ -29,16 +31,17 @@ export type StatusCounts = {
   oldest_pending: Date | null
 }
 
-/** The ledger at a glance: how many rows of each stream are accepted, and what the others wait for. */
+/** The ledger at a glance: how many rows of each stream are accepted, and where the others stand, as the verbs that list them say. */
 export async function statusCounts(db: Database, requires: Requires): Promise<StatusCounts[]> {
   const { rows } = await sql<StatusCounts>`
     select stream,
            count(*) filter (where gone_at is null) as rows,
            count(*) filter (where gone_at is null and accepted_hash = desired_hash) as accepted,
            count(*) filter (where pending) as pending,
-           count(*) filter (where pending and invalid_reason is not null) as invalid,
+           count(*) filter (where state = 'invalid') as invalid,
            count(*) filter (where state = 'parked') as parked,
-           count(*) filter (where pending and refused_hash = desired_hash) as rejected,
+           count(*) filter (where state = 'rejected') as rejected,
+           count(*) filter (where state = 'unknown') as unknown,
            count(*) filter (where held_by is not null and state <> 'parked') as in_flight,
            count(*) filter (where state = 'held' or (state = 'accepted' and guard_change = 'gone')) as held,
            count(*) filter (where gone_at is not null) as gone,

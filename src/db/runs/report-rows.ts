@@ -117,7 +117,7 @@ export type SubmissionReport = {
   /** What the service said that matches no row of the request: how much, and the first of it. */
   unmatched: number
   unmatched_examples: Readonly<Record<string, string | number>>[]
-  /** The request that this one is a half of, and the first one that was split to come to it. */
+  /** The request that this one is a part of, and the first one that was split to come to it. */
   parent_id: number | null
   root_id: number | null
   /** Rows that the service failed over although they were sent alone. */

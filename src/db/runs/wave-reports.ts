@@ -12,6 +12,8 @@ export type WaveSubmission = {
   partition: string
   state: SubmissionState
   rows: number
+  /** The submission that this one is a part of, since that was split. */
+  parent_id: number | null
   planned_at: Date
   attempted_at: Date | null
   settled_at: Date | null
@@ -22,7 +24,7 @@ export type WaveSubmission = {
 /** The submissions of a run that carry rows, in the order in which they were planned, with what released them. */
 export async function waveSubmissions(db: Database, runId: number): Promise<WaveSubmission[]> {
   const { rows } = await sql<WaveSubmission>`
-    select submission_id, kind, partition, state, row_count as rows, planned_at, attempted_at, settled_at,
+    select submission_id, kind, partition, state, row_count as rows, parent_id, planned_at, attempted_at, settled_at,
            coalesce(released_by, '[]') as released_by
     from submission
     left join lateral (

@@ -10,7 +10,7 @@ export type WhySent =
   | 'its fate was unknown'
   | 'its request was refused as a whole'
   | 'retried'
-  | 'asked about again'
+  | 'sent again by policy'
   | 'sent again, for the answer was lost'
 
 export type PlannedStream = { stream: string; why: WhySent; rows: number }
@@ -23,12 +23,17 @@ export type PlannedRequest = {
   streams: PlannedStream[]
 }
 
-/** Remembers which rows people want sent again, and which are refused as they are, before preflight forgets both. */
-export async function rememberRetries(db: Database): Promise<void> {
+/**
+ * Remembers which rows are rejected as they are, and which of these people want sent again, before the beginning of the
+ * run forgets it. What goes out of the others does so by a policy.
+ */
+export async function rememberRejected(db: Database): Promise<void> {
   await sql`
-    create temp table planned_retry as
-    select row_id, retry_action is not null as by_person from source_row
-    where refused_hash = desired_hash or retry_action is not null`.execute(db)
+    create temp table planned_rejected as
+    select row_id, retry_action is not null as retried from source_row
+    where retry_action is not null or (refused_hash = desired_hash and accepted_hash is distinct from desired_hash)`.execute(
+    db,
+  )
 }
 
 /** The requests that are planned in a shadow, with what they carry and why. */
@@ -37,8 +42,8 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
     with carried as (
       select submission_id, row.stream, count(*) as rows,
              case when submission.payload_bytes is not null then 'sent again, for the answer was lost'
-                  when planned_retry.by_person then 'retried'
-                  when planned_retry.row_id is not null then 'asked about again'
+                  when rejected.retried then 'retried'
+                  when rejected.row_id is not null then 'sent again by policy'
                   when row.refused_hash is not null then 'changed since it was rejected'
                   when row.outcome = 'unknown' then 'its fate was unknown'
                   when row.outcome = 'rejected' then 'its request was refused as a whole'
@@ -47,7 +52,7 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
       from submission
       join submission_row using (submission_id)
       join source_row row using (row_id)
-      left join planned_retry using (row_id)
+      left join planned_rejected rejected using (row_id)
       where submission.run_id = ${runId} and submission.state = 'planned'
       group by 1, 2, 4
     )

@@ -21,7 +21,7 @@ export type TracedSubmission = {
   /** What the service said that matches no row of the request, whoever's: how much, and what names this hotel. */
   unmatched: number
   unmatched_here: Readonly<Record<string, string | number>>[]
-  /** The request that this one is a half of. */
+  /** The request that this one is a part of. */
   parent_id: number | null
   error_code: string | null
   error_message: string | null

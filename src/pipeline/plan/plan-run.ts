@@ -5,7 +5,7 @@ import { adoptUnfinished, insertRun, runningRun } from '../../db/runs/start-run.
 import {
   type PlannedRequest,
   plannedRequests,
-  rememberRetries,
+  rememberRejected,
   supposeAccepted,
 } from '../../db/shadow/planned-requests.ts'
 import {
@@ -76,7 +76,7 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
     const run = await beginRun(shadowed, options.job, running)
     const reference = await planReference(shadowed, options.cached)
     await extract(shadowed, run)
-    await rememberRetries(shadow.db)
+    await rememberRejected(shadow.db)
     await preflight(shadowed, run)
     const streams = await streamsRead(shadow.db, run.run_id)
     const held = await plansOf(shadow.db, run.run_id)

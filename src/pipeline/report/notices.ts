@@ -1,4 +1,5 @@
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
+import { unreadableCode } from '../push/end-unreadable.ts'
 
 /** What is worth knowing of a run and is no reason to look, one sentence each. Pure. */
 export function noticesOf(streams: readonly StreamReport[], submissions: readonly SubmissionReport[] = []): string[] {
@@ -40,6 +41,11 @@ function splitNotices(submissions: readonly SubmissionReport[]): string[] {
   return [...families].map(([root, parts]) => {
     const found = parts.reduce((sum, { failed_alone }) => sum + failed_alone, 0)
     const rows = `${found === 0 ? 'no row was' : found === 1 ? '1 row was' : `${found} rows were`} found that it fails over`
-    return `Submission ${root} was split into ${parts.length} requests, for its task ended in Error without naming a row; ${rows}.`
+    const whole = submissions.find(({ submission_id }) => submission_id === root)
+    const why =
+      whole?.error_code === unreadableCode
+        ? "for the service's answer about its task was too long to be read"
+        : 'for its task ended in Error without naming a row'
+    return `Submission ${root} was split into ${parts.length} requests, ${why}; ${rows}.`
   })
 }

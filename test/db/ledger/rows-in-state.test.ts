@@ -4,6 +4,7 @@ import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { countRetryable, markForRetry, releaseRetries } from '../../../src/db/ledger/retry-rows.ts'
 import type { RowFilter } from '../../../src/db/ledger/row-filter.ts'
 import { type ListedState, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { statusCounts } from '../../../src/db/runs/list-rows.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 const requires = { calculator_settings: ['properties'], framework_answers: ['properties'] }
@@ -53,6 +54,16 @@ describe('a row', () => {
     ['parked', ['bad', 'lost', 'nobody', 'refused']],
   ])('is listed as %s where it stands so, and nowhere else', async (state, expected) => {
     expect(await ids(state)).toEqual(expected)
+  })
+
+  it('is counted by status where it is listed', async () => {
+    const counts = await statusCounts(ledger.db, requires)
+    for (const state of ['rejected', 'invalid', 'unknown', 'parked'] as const) {
+      expect(
+        counts.reduce((sum, stream) => sum + stream[state], 0),
+        state,
+      ).toBe((await ids(state)).length)
+    }
   })
 
   it('is not listed any more once its content has changed since it was rejected', async () => {

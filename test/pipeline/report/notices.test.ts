@@ -29,3 +29,11 @@ test('says which requests were split, into how many, and what was found', () => 
     ],
   )
 })
+
+test('of a request that was split because its answer was too long, does not say that its task ended in Error', () => {
+  const whole = { submission_id: 3, root_id: null, error_code: 'task_too_large' } as SubmissionReport
+  const part = { submission_id: 4, root_id: 3, error_code: null, failed_alone: 0 } as SubmissionReport
+  expect(noticesOf([], [whole, part, part])).toEqual([
+    "Submission 3 was split into 2 requests, for the service's answer about its task was too long to be read; no row was found that it fails over.",
+  ])
+})
