@@ -6,6 +6,7 @@ import { referenceDifferences } from '../pipeline/reference/reference-difference
 import { actingUser } from './acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import type { OpenDatabase } from './open-database.ts'
+import { readable } from './readable.ts'
 import { renderReference, renderReferenceChanges } from './render-reference.ts'
 import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'
@@ -66,7 +67,7 @@ async function accept(cli: Cli, db: Db, options: ReferenceOptions): Promise<void
   if (accepted === null) throw new UsageError('No reference data are withheld; there is nothing to accept')
   if (options.json) printJson(cli.stdout, accepted)
   else {
-    printLine(cli.stdout, `Accepted: ${accepted.reason}.`)
+    printLine(cli.stdout, readable(`Accepted: ${accepted.reason}.`))
     printLine(cli.stdout, 'The next run takes them, if the service still says the same, and judges all rows by them.')
   }
 }

@@ -195,7 +195,8 @@ function decoded<T>(call: ServiceCall, decode: () => T): T {
   } catch (error) {
     if (!(error instanceof AnswerFormatError)) throw error
     const { method, url } = shownCall(call)
-    throw new AnswerFormatError(`${method} ${url}: ${error.message}`, { cause: error })
+    const { tooLong } = error
+    throw new AnswerFormatError(`${method} ${url}: ${error.message}`, { cause: error, tooLong })
   }
 }
 

@@ -36,7 +36,13 @@ type Place = {
   /** The field that holds the value, or the list that holds it. */
   field: string
   questionId: string | null
-  dataPoint: FrameworkDataPoint | null
+  dataPoint: OpenDataPoint | null
+}
+
+/** A data point that is being read: sets, because a list may offer very many options. */
+type OpenDataPoint = Omit<FrameworkDataPoint, 'unitIds' | 'optionIds'> & {
+  unitIds: Set<string>
+  optionIds: Set<string>
 }
 
 /**
@@ -53,7 +59,7 @@ export function decodeFramework(contract: Contract, json: unknown): FrameworkInd
   if (root === null || id === null) throw new AnswerFormatError(`no framework: an object with ${names.id} was expected`)
 
   const questionIds = new Set<string>()
-  const dataPoints = new Map<string, FrameworkDataPoint>()
+  const dataPoints = new Map<string, OpenDataPoint>()
   const titles = new Map<string, string>()
   const places: Place[] = [{ value: root, depth: 0, field: '', questionId: null, dataPoint: null }]
   for (let place = places.pop(); place !== undefined; place = places.pop()) {
@@ -80,8 +86,8 @@ export function decodeFramework(contract: Contract, json: unknown): FrameworkInd
         id: ownId,
         valueType: textOf(fields[names.valueType]),
         reportingPeriodType: textOf(fields[names.reportingPeriodType]),
-        unitIds: [],
-        optionIds: [],
+        unitIds: new Set(),
+        optionIds: new Set(),
         questionId: place.questionId,
       }
       dataPoints.set(ownId, inner.dataPoint)
@@ -96,7 +102,11 @@ export function decodeFramework(contract: Contract, json: unknown): FrameworkInd
     id,
     title: textOf(root[names.title]) ?? '',
     questionIds: [...questionIds],
-    dataPoints: [...dataPoints.values()],
+    dataPoints: [...dataPoints.values()].map(({ unitIds, optionIds, ...point }) => ({
+      ...point,
+      unitIds: [...unitIds],
+      optionIds: [...optionIds],
+    })),
     titles: Object.fromEntries(titles),
     raw: json,
   }
@@ -116,5 +126,5 @@ function noteBareId(names: FrameworkNames, place: Place): void {
 
 function noteChoice(names: FrameworkNames, { field, dataPoint }: Place, id: string): void {
   const ids = field === names.units ? dataPoint?.unitIds : field === names.options ? dataPoint?.optionIds : undefined
-  if (ids !== undefined && !ids.includes(id)) ids.push(id)
+  ids?.add(id)
 }

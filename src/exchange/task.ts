@@ -96,17 +96,26 @@ function addressOf(value: unknown, field: string, where: string): string {
   return address
 }
 
+/**
+ * Row errors that are read of one task, each of which costs a kilobyte of memory however few bytes it has in the answer. A
+ * request holds 100,000 rows at most; too low, and a task is read in halves for nothing.
+ */
+const maxRowErrors = 250_000
+
 function decodeErrors(contract: Contract, error: unknown, where: string): Pick<Task, 'generalErrors' | 'rowErrors'> {
   if (error === undefined || error === null) return { generalErrors: [], rowErrors: [] }
   const names = contract.names.task
   const fields = objectOf(error)
   if (fields === null) return { generalErrors: [wordsOf(error)], rowErrors: [] }
   const general = fields[names.generalErrorMessages]
+  const rows = listOf(fields[names.rowErrors], `${where}: ${names.rowErrors}`)
+  if (rows.length > maxRowErrors) {
+    const what = `${where}: ${names.rowErrors} holds ${rows.length} errors, and at most ${maxRowErrors} are read`
+    throw new AnswerFormatError(what, { tooLong: true })
+  }
   return {
     generalErrors: (typeof general === 'string' ? [general] : listOf(general, `${where}: general errors`)).map(wordsOf),
-    rowErrors: listOf(fields[names.rowErrors], `${where}: ${names.rowErrors}`).map((row) =>
-      decodeRowError(contract, row),
-    ),
+    rowErrors: rows.map((row) => decodeRowError(contract, row)),
   }
 }
 

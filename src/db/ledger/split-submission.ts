@@ -10,8 +10,6 @@ export type FamilyMember = {
   depth: number
   state: SubmissionState
   task_status: string | null
-  /** The task as it came; null where it has not ended. */
-  task: unknown
 }
 
 /** The first request that a submission is a part of: itself where it is none. */
@@ -23,11 +21,21 @@ export function rootOf({ submission_id, root_id }: Pick<Submission, 'submission_
 export async function holdFamily(trx: Transaction<Schema>, rootId: number): Promise<FamilyMember[]> {
   await sql`select from submission where submission_id = ${rootId} for no key update`.execute(trx)
   const { rows } = await sql<FamilyMember>`
-    select submission_id, depth, state, task_status, task
+    select submission_id, depth, state, task_status
     from submission
     where submission_id = ${rootId} or root_id = ${rootId}
     order by submission_id`.execute(trx)
   return rows
+}
+
+/** The task of a submission as it came; null where it has not ended. Each may be as long as an answer may be. */
+export async function taskOf(trx: Transaction<Schema>, submissionId: number): Promise<unknown> {
+  const { task } = await trx
+    .selectFrom('submission')
+    .select('task')
+    .where('submission_id', '=', submissionId)
+    .executeTakeFirstOrThrow()
+  return task
 }
 
 /** A row of a submission, and what it writes to: the company where the mapping says which, else the property. */

@@ -88,13 +88,17 @@ async function ask(connection: Connection, statement: RawBuilder<unknown>) {
   })
 }
 
+function bytesOf(row: MysqlRow): number {
+  return row.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+}
+
 async function* read(
   connection: Connection,
   reads: Set<(error: unknown) => void>,
   statement: RawBuilder<unknown>,
   fetchRows: number,
 ): AsyncGenerator<MysqlRow[]> {
-  const rows = pushedRows<MysqlRow>(fetchRows, {
+  const rows = pushedRows<MysqlRow>(fetchRows, bytesOf, {
     pause: () => {
       connection.pause()
     },

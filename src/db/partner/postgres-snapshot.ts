@@ -190,11 +190,19 @@ function protectionOf(cursorType: number | undefined, { seesAll }: Bound): Curso
   return seesAll ? 'transactions' : 'overlap'
 }
 
+/** The driver knows more than its types say. */
+type ExtendedQuery = pg.QueryConfig & { queryMode: 'extended' }
+
 async function describe(
   client: pg.Client,
   { stream, query, columns, cursor }: StreamQuery & { cursor: string | null },
 ): Promise<Map<string, number>> {
-  const { fields } = await failing(stream, client.query(`select * from (${withoutSemicolon(query)}\n) s limit 0`))
+  // In this mode the server takes one statement alone: a second one could end the read-only transaction.
+  const described: ExtendedQuery = {
+    text: `select * from (${withoutSemicolon(query)}\n) s limit 0`,
+    queryMode: 'extended',
+  }
+  const { fields } = await failing(stream, client.query(described))
   const wanted = cursor === null ? columns : [...columns, cursor]
   requireColumns(
     stream,

@@ -1,25 +1,54 @@
+/**
+ * Bytes of values that a batch may have, however few its rows are. Texts of a row may be millions of characters long, and
+ * thousands of such rows do not fit into memory; ordinary ones are far from it.
+ */
+const batchBytes = 1024 * 1024
+
 /** What a driver pushes row by row, held back so that no more than some rows are in memory. */
 export type PushedRows<Row> = {
   push(row: Row): void
   end(): void
   fail(error: unknown): void
-  /** The rows in arrays of `size`, the last one shorter. */
+  /** The rows in arrays of `size`, shorter where the rows are long, and at the end. */
   batches(): AsyncGenerator<Row[]>
 }
 
 /**
  * Turns rows that are pushed into batches that are pulled.
+ * @param weigh bytes of a row's values, more or less.
  * @param source is stopped when a batch is full, and let go when it has been taken.
  */
-export function pushedRows<Row>(size: number, source: { pause(): void; resume(): void }): PushedRows<Row> {
+export function pushedRows<Row>(
+  size: number,
+  weigh: (row: Row) => number,
+  source: { pause(): void; resume(): void },
+): PushedRows<Row> {
   let rows: Row[] = []
+  let bytes = 0
   let ended = false
   let failure: { error: unknown } | undefined
   let wake = () => {}
+  const isFull = () => rows.length >= size || bytes >= batchBytes
+  const take = (): Row[] => {
+    let count = 0
+    let taken = 0
+    for (const row of rows) {
+      if (count >= size || taken >= batchBytes) break
+      count += 1
+      taken += weigh(row)
+    }
+    bytes -= taken
+    // What the driver had read already when it was stopped comes on top, and waits for its turn.
+    if (count < rows.length) return rows.splice(0, count)
+    const batch = rows
+    rows = []
+    return batch
+  }
   return {
     push: (row) => {
       rows.push(row)
-      if (rows.length < size) return
+      bytes += weigh(row)
+      if (!isFull()) return
       source.pause()
       wake()
     },
@@ -33,7 +62,7 @@ export function pushedRows<Row>(size: number, source: { pause(): void; resume():
     },
     batches: async function* () {
       for (;;) {
-        while (rows.length < size && !ended && failure === undefined) {
+        while (!isFull() && !ended && failure === undefined) {
           await new Promise<void>((resolve) => {
             wake = resolve
             source.resume()
@@ -41,10 +70,7 @@ export function pushedRows<Row>(size: number, source: { pause(): void; resume():
         }
         if (failure !== undefined) throw failure.error
         if (rows.length === 0) return
-        // What the driver had read already when it was stopped comes on top, and waits for its turn.
-        const batch = rows.length > size ? rows.splice(0, size) : rows
-        if (batch === rows) rows = []
-        yield batch
+        yield take()
       }
     },
   }

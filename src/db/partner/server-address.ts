@@ -29,6 +29,7 @@ export async function readServerAddress(
 ): Promise<ServerAddress> {
   if (!URL.canParse(url)) throw new Error('the address is no URL; write special characters of its password as %XX')
   const { hostname, port, username, password, pathname, searchParams } = new URL(url)
+  if (holdsCutPassword(url)) throw new Error(`the address ends early: ${cutPassword}`)
   const known = ['ssl', 'sslrootcert', ...allowed]
   const unknown = [...searchParams.keys()].filter((name) => !known.includes(name))
   if (unknown.length > 0) {
@@ -64,9 +65,18 @@ function decoded(text: string): string {
   }
 }
 
+const cutPassword = 'its user or password holds a ? or # that is not written as %3F or %23'
+
+/** A question mark or hash sign ends the host, whose port and parameters are parts of the password then. */
+function holdsCutPassword(url: string): boolean {
+  const { search, hash, username } = new URL(url)
+  return username === '' && `${search}${hash}`.includes('@')
+}
+
 /** Where a URL leads, for messages: nothing that could be a part of a password. */
 export function placeOf(url: string): string {
   if (!URL.canParse(url)) return 'an address that is no URL'
+  if (holdsCutPassword(url)) return `an address: ${cutPassword}`
   const { host, pathname } = new URL(url)
   // A slash in a password that is not written as %2F ends the host, and the password stands in the path.
   return pathname.includes('@')

@@ -131,6 +131,14 @@ async function ask(open: Open, statement: RawBuilder<unknown>) {
   return { columns, rows }
 }
 
+function bytesOf(row: SqlserverValue[]): number {
+  return row.reduce(
+    (sum, { value }) =>
+      sum + (typeof value === 'string' ? 2 * value.length : Buffer.isBuffer(value) ? value.length : 0),
+    0,
+  )
+}
+
 async function* read(
   open: Open,
   statement: RawBuilder<unknown>,
@@ -145,7 +153,7 @@ async function* read(
     else rows.end()
     finished()
   })
-  const rows = pushedRows<SqlserverValue[]>(fetchRows, request)
+  const rows = pushedRows<SqlserverValue[]>(fetchRows, bytesOf, request)
   let wanted = true
   request.on('row', (row: SqlserverValue[]) => {
     if (wanted) rows.push(row)

@@ -12,11 +12,13 @@ import { PartnerDatabaseError, requireColumns, unreachable } from './partner-dat
 import { placeOf } from './server-address.ts'
 import { oldestOpen, type SqlserverBound } from './sqlserver-bound.ts'
 import { columnOf, cursorOf, printed, type SqlserverColumn, textRows, watermarkValue } from './sqlserver-columns.ts'
+import { oneQuery } from './sqlserver-query.ts'
 import { openSqlserverSession, readFailed, type SqlserverSession } from './sqlserver-session.ts'
 
 /**
  * One transaction of a SQL Server at the isolation level SNAPSHOT, which sees the moment of its first read. The server
- * knows no read-only transactions: a configured query can write nothing because it is wrapped into another one.
+ * knows no read-only transactions: a configured query can write nothing because it is put into another one, and cannot
+ * end it (oneQuery).
  *
  * @throws {PartnerDatabaseError} `partner_snapshot_off` when the database does not allow it.
  */
@@ -61,7 +63,7 @@ function snapshotOf(session: SqlserverSession, bound: SqlserverBound): PartnerSn
     delta: (delta) => readDelta(session, bound, delta),
     lines: (query) => readLines(session, query),
     hasRows: async ({ stream, query }) => {
-      const { rows } = await failing(stream, session.ask(sql`select top (1) 1 as there from ${derived(query)}`))
+      const { rows } = await failing(stream, session.ask(sql`select top (1) 1 as there from ${derived(stream, query)}`))
       return rows.length > 0
     },
     close: () => session.close(),
@@ -82,7 +84,7 @@ async function* readDelta(session: SqlserverSession, bound: SqlserverBound, delt
 
 async function* readLines(session: SqlserverSession, query: StreamQuery): AsyncGenerator<Buffer> {
   const columns = await describe(session, { ...query, cursor: null })
-  const statement = sql`select ${selection(columns, query)} from ${derived(query.query)}`
+  const statement = sql`select ${selection(columns, query)} from ${derived(query.stream, query.query)}`
   try {
     for await (const rows of session.read(statement, query.fetchRows)) {
       yield copyLines(textRows(query.stream, query.columns, columns, rows))
@@ -112,7 +114,7 @@ function deltaSql(
     const value = watermarkValue(delta.from, column)
     past = sql` where ${at} >= ${isTime(column) ? earlier(value, delta.overlapMs) : value} or ${at} is null`
   }
-  return sql`select ${selection(columns, delta)}, ${printed(shown, column.kind)} from ${derived(delta.query)}${past} order by ${at}`
+  return sql`select ${selection(columns, delta)}, ${printed(shown, column.kind)} from ${derived(delta.stream, delta.query)}${past} order by ${at}`
 }
 
 const unknownColumn: SqlserverColumn = { kind: 'text', precision: 0, scale: 0 }
@@ -142,8 +144,8 @@ function selection(columns: ReadonlyMap<string, SqlserverColumn>, query: StreamQ
 }
 
 /** Around a configured query, so that it can be nothing but a query. */
-function derived(query: string): RawBuilder<unknown> {
-  return sql`(${sql.raw(withoutSemicolon(query))}\n) s`
+function derived(stream: string, query: string): RawBuilder<unknown> {
+  return sql`(${sql.raw(oneQuery(stream, withoutSemicolon(query)))}\n) s`
 }
 
 function isTime(column: SqlserverColumn | undefined): boolean {
@@ -154,7 +156,7 @@ async function describe(
   session: SqlserverSession,
   { stream, query, columns, cursor }: StreamQuery & { cursor: string | null },
 ): Promise<Map<string, SqlserverColumn>> {
-  const answer = await failing(stream, session.ask(sql`select top (0) * from ${derived(query)}`))
+  const answer = await failing(stream, session.ask(sql`select top (0) * from ${derived(stream, query)}`))
   const wanted = cursor === null ? columns : [...columns, cursor]
   requireColumns(
     stream,

@@ -48,6 +48,7 @@ export async function openBreaker(
 
 /**
  * Claims the next probe of a key whose breaker is open. Of all processes that want it one gets it.
+ * A probe that is further ahead than an interval was put off by a clock that has been put back since.
  * @param atOnce does not wait until it is due: a person waits for the answer.
  */
 export async function claimProbe(
@@ -56,9 +57,11 @@ export async function claimProbe(
   probeIntervalMs: number,
   atOnce: boolean,
 ): Promise<boolean> {
+  const interval = sql`(${probeIntervalMs}::float8 * interval '1 millisecond')`
   const { rows } = await sql`
-    update service_key set probe_at = clock_timestamp() + ${probeIntervalMs}::float8 * interval '1 millisecond'
-    where fingerprint = ${fingerprint} and open_since is not null and (probe_at <= clock_timestamp() or ${atOnce})
+    update service_key set probe_at = clock_timestamp() + ${interval}
+    where fingerprint = ${fingerprint} and open_since is not null
+      and (probe_at not between clock_timestamp() and clock_timestamp() + ${interval} or ${atOnce})
     returning fingerprint`.execute(db)
   return rows.length > 0
 }

@@ -2,6 +2,16 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 
 /**
+ * The furthest ahead that turns are reserved, or calls paused: what lies beyond that was written by a clock that has been
+ * put back since, and would stop all calls for as long. Too low, and very many daemons at a very low rate call early.
+ */
+const furthestAhead = sql`interval '15 minutes'`
+
+/** A moment of the key's row, or now where it cannot be true. */
+const believed = (column: 'next_call_at' | 'paused_until') =>
+  sql`case when key.${sql.ref(column)} <= clock_timestamp() + ${furthestAhead} then key.${sql.ref(column)} end`
+
+/**
  * Reserves the next turns of a key, one after the other, `spacingMs` apart, behind those that any process has reserved
  * and behind a pause that the service asked for. By the database's clock: those of processes differ.
  *
@@ -17,7 +27,7 @@ export async function reserveCalls(
   const { rows } = await sql<{ in_ms: number }>`
     insert into service_key as key (fingerprint, next_call_at) values (${fingerprint}, clock_timestamp() + ${length})
     on conflict (fingerprint) do update
-    set next_call_at = greatest(key.next_call_at, key.paused_until, clock_timestamp()) + ${length},
+    set next_call_at = greatest(${believed('next_call_at')}, ${believed('paused_until')}, clock_timestamp()) + ${length},
         used_at = clock_timestamp()
     where key.open_since is null
     returning (1000 * extract(epoch from next_call_at - ${length} - clock_timestamp()))::float8 as in_ms`.execute(db)
@@ -27,7 +37,7 @@ export async function reserveCalls(
 /** Lets no turn of a key begin for some time, whoever asks; a pause that lasts longer stays. */
 export async function pauseCalls(db: Database, fingerprint: string, pauseMs: number): Promise<void> {
   await sql`
-    update service_key
-    set paused_until = greatest(paused_until, clock_timestamp() + ${pauseMs}::float8 * interval '1 millisecond')
+    update service_key as key
+    set paused_until = greatest(${believed('paused_until')}, clock_timestamp() + ${pauseMs}::float8 * interval '1 millisecond')
     where fingerprint = ${fingerprint}`.execute(db)
 }

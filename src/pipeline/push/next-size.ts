@@ -20,6 +20,12 @@ export type SizeLimits = {
 const muchSlower = 4
 
 /**
+ * Rows below which slowness alone makes no request smaller: what takes so long then is the service's queue, in which more
+ * and smaller requests only wait longer. Too low, and a service that is slow whatever it is sent gets row after row.
+ */
+const fewestIfSlow = 100
+
+/**
  * Rows per request from now on. Pure. Twice as many once a request of about the size in force has succeeded within the
  * target; half of what it carried once one has failed as a whole, has lost its answer or took much longer. A request of
  * half the size or less proves nothing about the size, so that the last small requests of a night change nothing, and
@@ -37,7 +43,7 @@ export function nextSize(size: number, evidence: SizeEvidence, { cap, targetMs }
       return halved
     case 'succeeded':
       if (durationMs === null) return current
-      if (durationMs > muchSlower * targetMs) return halved
+      if (durationMs > muchSlower * targetMs) return Math.min(current, Math.max(halved, within(fewestIfSlow, cap)))
       return durationMs <= targetMs ? within(current * 2, cap) : current
     default:
       return verdict satisfies never

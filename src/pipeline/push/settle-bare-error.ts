@@ -2,7 +2,14 @@ import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../config/requirements.ts'
 import { hasBegunPlanning } from '../../db/ledger/candidates.ts'
 import { applyOutcomes, sameOutcome } from '../../db/ledger/settle-outcomes.ts'
-import { type FamilyMember, holdFamily, insertPart, rootOf, rowsToSplit } from '../../db/ledger/split-submission.ts'
+import {
+  type FamilyMember,
+  holdFamily,
+  insertPart,
+  rootOf,
+  rowsToSplit,
+  taskOf,
+} from '../../db/ledger/split-submission.ts'
 import { storableText } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Submission } from '../../db/tables/submission.ts'
@@ -36,7 +43,7 @@ export async function settleBareError(deps: Deps, submission: Submission, task: 
     const verdict = judgeFailedPart({
       rows: submission.row_count,
       depth: submission.depth,
-      family: family.map((member) => partOf(deps.contract, member)),
+      family: await partsOf(deps.contract, trx, family),
       maxSplits: deps.config.push.maxSplits,
     })
     if (verdict === 'wait' || (verdict === 'split' && (await isTooEarly(trx, id)))) {
@@ -115,7 +122,14 @@ async function split(
   return parts
 }
 
-function partOf(contract: Contract, { depth, state, task }: FamilyMember): Part {
+/** One task after the other: together they would be as long as many answers. */
+async function partsOf(contract: Contract, trx: Transaction<Schema>, family: readonly FamilyMember[]): Promise<Part[]> {
+  const parts = []
+  for (const member of family) parts.push(partOf(contract, member, await taskOf(trx, member.submission_id)))
+  return parts
+}
+
+function partOf(contract: Contract, { depth, state }: FamilyMember, task: unknown): Part {
   const settled = !unfinishedStates.includes(state)
   if (task === null) return { depth, fate: settled ? 'nothing' : 'open', settled }
   const read = decodeTask(contract, task)

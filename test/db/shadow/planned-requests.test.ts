@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { planKind } from '../../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../../src/db/ledger/resend-policy.ts'
 import { releaseRetries } from '../../../src/db/ledger/retry-rows.ts'
-import { plannedRequests, rememberRetries } from '../../../src/db/shadow/planned-requests.ts'
+import { plannedRequests, rememberRejected } from '../../../src/db/shadow/planned-requests.ts'
 import { type Ledger, openLedger } from '../ledger/ledger.ts'
 
 let ledger: Ledger
@@ -22,7 +22,7 @@ it('tells rows that a policy sends again from those that a person does, and from
   await sql`update source_row set retry_action = 1 where partner_id = 'H-2'`.execute(ledger.db)
   const runId = await ledger.startRun()
   const why = await ledger.inTransaction(async (trx) => {
-    await rememberRetries(trx)
+    await rememberRejected(trx)
     await releaseRetries(trx)
     await releaseByPolicy(
       trx,
@@ -42,5 +42,5 @@ it('tells rows that a policy sends again from those that a person does, and from
     const [request] = await plannedRequests(trx, runId)
     return request?.streams.map((stream) => stream.why)
   })
-  expect(why).toEqual(['asked about again', 'new', 'retried'])
+  expect(why).toEqual(['sent again by policy', 'new', 'retried'])
 })

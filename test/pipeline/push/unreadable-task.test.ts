@@ -24,10 +24,13 @@ const rows = ['1', '2'].map((month) => ({
 const huge = (status: string) =>
   json({ correlationId, status, error: { rowErrors: [{ identifiedByValue: 'H-1', message: 'x'.repeat(1_100_000) }] } })
 
-async function sent(status: string, listed: object[], count = 2) {
+/** Short enough to be read, and so many errors that they would not fit into memory. */
+const many = (status: string) => json({ correlationId, status, error: { rowErrors: new Array(250_001).fill({}) } })
+
+async function sent(status: string, listed: object[], count = 2, answer = huge) {
   const server = await service({
     [post]: [json({ correlationId })],
-    [`${list}/${correlationId}`]: [huge(status)],
+    [`${list}/${correlationId}`]: [answer(status)],
     [list]: [json(listed)],
   })
   const deps = ferry.deps(server.url)
@@ -44,25 +47,23 @@ async function sent(status: string, listed: object[], count = 2) {
   }
 }
 
-it.each(['Success', 'PartialSuccess', 'Error'])(
-  'a task that ended as %s and whose answer is too long is sent again in halves',
-  async (status) => {
-    await using world = await sent(status, [{ correlationId, status }])
-    expect(await ferry.submission(world.id)).toMatchObject({
-      state: 'terminal',
-      error_code: 'task_too_large',
-      task_status: status,
-    })
-    await lookAtSubmission(world.deps, world.id)
-    expect((await ferry.submission(world.id)).state).toBe('settled')
-    const halves = await ferry.ledger.db
-      .selectFrom('submission')
-      .selectAll()
-      .where('parent_id', '=', world.id)
-      .execute()
-    expect(halves.map(({ row_count }) => row_count)).toEqual([1, 1])
-  },
-)
+it.each([
+  ['Success', 'is too long', huge],
+  ['PartialSuccess', 'is too long', huge],
+  ['Error', 'is too long', huge],
+  ['Error', 'names too many errors', many],
+])('a task that ended as %s and whose answer %s is sent again in halves', async (status, _, answer) => {
+  await using world = await sent(status, [{ correlationId, status }], 2, answer)
+  expect(await ferry.submission(world.id)).toMatchObject({
+    state: 'terminal',
+    error_code: 'task_too_large',
+    task_status: status,
+  })
+  await lookAtSubmission(world.deps, world.id)
+  expect((await ferry.submission(world.id)).state).toBe('settled')
+  const halves = await ferry.ledger.db.selectFrom('submission').selectAll().where('parent_id', '=', world.id).execute()
+  expect(halves.map(({ row_count }) => row_count)).toEqual([1, 1])
+})
 
 it('a single row whose task has an answer that is too long is unknown, and says which setting bounds it', async () => {
   await using world = await sent('PartialSuccess', [{ correlationId, status: 'PartialSuccess' }], 1)
