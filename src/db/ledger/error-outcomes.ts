@@ -177,20 +177,29 @@ async function matchErrors(trx: Transaction<Schema>): Promise<void> {
   await sql`analyze matched_error`.execute(trx)
 }
 
+/** What matches no row is kept for people to look at: so much of it, and the count of all. */
+export const unmatchedShown = 1_000
+
 async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Promise<number> {
   const { rows } = await sql<{ unmatched: number }>`
     with left_over as (
-      select jsonb_agg(jsonb_strip_nulls(to_jsonb(named_error) - 'ordinal' - 'number' || jsonb_build_object('why',
-               coalesce(why, case when partner_id is null and company_id is null then 'it names no company'
-                                  else 'it matches no row of the request' end))) order by ordinal) as errors
+      select *, row_number() over (order by ordinal) as place
       from named_error
       where number is null or not exists (select from matched_error where matched_error.number = named_error.number)
     ),
+    shown as (
+      select jsonb_agg(jsonb_strip_nulls(to_jsonb(left_over) - 'ordinal' - 'number' - 'place' || jsonb_build_object('why',
+               coalesce(why, case when partner_id is null and company_id is null then 'it names no company'
+                                  else 'it matches no row of the request' end))) order by ordinal)
+               filter (where place <= ${unmatchedShown}) as errors,
+             count(*) as unmatched
+      from left_over
+    ),
     kept as (
-      update submission set unmatched = coalesce(unmatched, '[]') || errors from left_over
+      update submission set unmatched = errors, unmatched_count = shown.unmatched from shown
       where submission_id = ${submissionId} and errors is not null
     )
-    select coalesce(jsonb_array_length(errors), 0) as unmatched from left_over`.execute(trx)
+    select unmatched from shown`.execute(trx)
   return rows[0]?.unmatched ?? 0
 }
 

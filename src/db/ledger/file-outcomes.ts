@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { unmatchedShown } from './error-outcomes.ts'
 
 export type FileOptions = {
   /**
@@ -119,12 +120,13 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
       select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                'partner_id', named_id, 'company_id', company_id, 'code', code, 'reason', reason,
                'why', case when named_id is null and company_id is null then 'it names no property'
-                           else 'it names no property of the request' end)) order by ordinal) as elements
-      from element
-      where partner_id is null
+                           else 'it names no property of the request' end)) order by ordinal)
+               filter (where place <= ${unmatchedShown}) as elements,
+             count(*) as unmatched
+      from (select *, row_number() over (order by ordinal) as place from element where partner_id is null) element
     )
-    update submission set unmatched = elements from left_over
+    update submission set unmatched = elements, unmatched_count = left_over.unmatched from left_over
     where submission_id = ${submissionId} and elements is not null
-    returning jsonb_array_length(elements) as unmatched`.execute(trx)
+    returning left_over.unmatched`.execute(trx)
   return rows[0]?.unmatched ?? 0
 }

@@ -7,7 +7,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       add column parent_id bigint references submission,
       add column root_id bigint references submission,
       add column depth integer not null default 0,
+      add column unmatched_count bigint not null default 0,
       add column listed jsonb`.execute(db)
+  await sql`update submission set unmatched_count = jsonb_array_length(unmatched) where unmatched is not null`.execute(
+    db,
+  )
   await sql`create index submission_root on submission (root_id) where root_id is not null`.execute(db)
 
   await sql`

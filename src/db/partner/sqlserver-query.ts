@@ -1,7 +1,7 @@
 import { PartnerDatabaseError } from './partner-database-error.ts'
 
 /** Texts and names, in which parentheses mean nothing, and comments; any other character by itself. */
-const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|\[(?:[^\]]|\]\])*\]|--[^\n]*|\/\*|[^]/gy
+const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|\[(?:[^\]]|\]\])*\]|--[^\n]*|\/\*|[\s\S]/gy
 
 /**
  * A configured query without its comments, which cannot end the parentheses it is put into: what stood behind them

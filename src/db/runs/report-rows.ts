@@ -137,7 +137,7 @@ export async function submissionReports(db: Database, runId: number): Promise<Su
     select submission_id, kind, partition, state, correlation_id, task_status, row_count as rows,
            coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
-           attempts, repeats, coalesce(jsonb_array_length(unmatched), 0) as unmatched,
+           attempts, repeats, unmatched_count as unmatched,
            coalesce(jsonb_path_query_array(unmatched, '$[0 to 2]'), '[]') as unmatched_examples,
            parent_id, root_id, coalesce(failed_alone, 0) as failed_alone,
            planned_at, attempted_at, accepted_at, terminal_at, settled_at, error_code, error_message

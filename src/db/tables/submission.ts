@@ -42,7 +42,10 @@ export type SubmissionTable = {
   error_code: string | null
   error_message: string | null
   /** What the service said that matches no row of the request, each with the reason why it does not. */
+  /** The first of what the service said that matches no row, with the reason. */
   unmatched: JSONColumnType<object[]> | null
+  /** How much there is of it in all. */
+  unmatched_count: Generated<number>
   /** While the answer is lost: what the task list has shown so far. */
   listed: JSONColumnType<ListedTasks> | null
   /** Of a search that is done: what it proved absent, or why it proves nothing. */

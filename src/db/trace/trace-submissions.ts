@@ -45,7 +45,7 @@ export async function traceSubmissions(db: Database, partnerId: string): Promise
              where release.submission_id = submission.submission_id and exists (
                select from submission_row sent join source_row using (row_id)
                where sent.submission_id = release.released_by and source_row.partner_id = ${partnerId})), '[]') as released_by,
-           coalesce(jsonb_array_length(unmatched), 0) as unmatched,
+           unmatched_count as unmatched,
            coalesce(jsonb_path_query_array(unmatched, '$[*] ? (@.partner_id == $id || @.company_id == $company)',
              jsonb_build_object('id', ${partnerId}::text, 'company',
                (select company_id::text from mapping where partner_id = ${partnerId}))), '[]') as unmatched_here,

@@ -4,7 +4,7 @@ import { AnswerFormatError, HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { callFailed, callSucceeded } from './call-failed.ts'
-import { endUnreadable, unreadableCode } from './end-unreadable.ts'
+import { endUnreadable } from './end-unreadable.ts'
 import { searchKind } from './kinds.ts'
 import { moveSubmission } from './move-submission.ts'
 import { unauthorized } from './send.ts'
@@ -66,7 +66,7 @@ async function pollFailed(deps: Deps, submission: Submission, error: Error & { c
   await callFailed(
     deps,
     submission,
-    unreadable ? { code: unreadableCode, message: tooLongAdvice(submission, error) } : error,
+    unreadable ? { code: error.code, message: tooLongAdvice(submission, error) } : error,
   )
 }
 
