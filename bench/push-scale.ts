@@ -43,7 +43,7 @@ const queries = {
   properties: `select code as partner_id, name, street, latitude, longitude, country_code, airport_code, hotel_code, booking_id,
                       updated_at from hotel`,
   framework_answers: `select code as partner_id, '8d5b3a52-3d0e-4f5e-9a5e-6f0b1d0c2a11'::uuid as framework_id, 'Yearly' as period_type,
-                             year, null as month, data_point_id, value, 'Number' as value_type, null as unit_id, updated_at
+                             year, null as month, data_point_id, value, 'number' as value_type, null as unit_id, updated_at
                       from answer`,
 }
 
