@@ -11,7 +11,7 @@ import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
 import { storableDocuments } from '../src/db/reference/store-reference-data.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
-import { judgeRows } from '../src/pipeline/push/preflight.ts'
+import { judgeRows } from '../src/pipeline/push/preflight/preflight.ts'
 import { keepReferenceData } from '../src/pipeline/reference/keep-reference-data.ts'
 
 /**

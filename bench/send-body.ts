@@ -18,10 +18,10 @@ import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
 import { createExchangeClient } from '../src/exchange/client.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
-import { beginSending } from '../src/pipeline/push/begin-sending.ts'
 import type { OutgoingRow } from '../src/pipeline/push/bodies/body.ts'
 import { kinds } from '../src/pipeline/push/kinds.ts'
-import { loadReferenceIndex } from '../src/pipeline/push/reference-index.ts'
+import { loadReferenceIndex } from '../src/pipeline/push/preflight/reference-index.ts'
+import { beginSending } from '../src/pipeline/push/sending/begin-sending.ts'
 import { memoryOf } from './memory.ts'
 
 /**

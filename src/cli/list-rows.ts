@@ -1,6 +1,6 @@
 import { requirementsOf } from '../config/requirements.ts'
 import { type ListedRow, type ListedState, rowsInState } from '../db/ledger/rows-in-state.ts'
-import { resendPolicies } from '../pipeline/push/resend-policies.ts'
+import { resendPolicies } from '../pipeline/push/preflight/resend-policies.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { csv } from './csv.ts'
 import { policyWords } from './policy-words.ts'

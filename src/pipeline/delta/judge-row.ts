@@ -1,8 +1,8 @@
 import type { Deps } from '../deps.ts'
-import { checkRow } from '../push/check-row.ts'
+import { checkRow } from '../push/preflight/check-row.ts'
 import { judgingOf } from '../push/preflight/judging.ts'
+import { loadReferenceIndex } from '../push/preflight/reference-index.ts'
 import { rowWarnings } from '../push/preflight/row-warnings.ts'
-import { loadReferenceIndex } from '../push/reference-index.ts'
 import type { LandingRow } from './stream-rows.ts'
 import { shapeOf } from './stream-shape.ts'
 

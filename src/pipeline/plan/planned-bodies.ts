@@ -2,8 +2,8 @@ import { text } from 'node:stream/consumers'
 import type { PlannedRequest } from '../../db/shadow/planned-requests.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
-import { readPayload } from '../push/payload.ts'
-import { writeBody } from '../push/write-body.ts'
+import { readPayload } from '../push/sending/payload.ts'
+import { writeBody } from '../push/sending/write-body.ts'
 
 export type PlannedBody = { submission_id: number; kind: string; body: string }
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import type { BodyWriter } from './bodies/body.ts'
-import type { ResultFile } from './result-outcome.ts'
+import type { ResultFile } from './outcomes/result-outcome.ts'
 
 /** A kind of bulk request that carries rows: ours are in kinds.ts, the contract file may add others. */
 export type Kind = {

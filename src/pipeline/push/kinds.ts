@@ -7,7 +7,7 @@ import { writeFrameworkAnswers } from './bodies/framework-answers.ts'
 import { writeStandardHolders } from './bodies/standard-holders.ts'
 import { genericKind } from './generic/generic-kind.ts'
 import type { Kind } from './kind.ts'
-import { calculatorOutcome, mappingOutcome } from './result-outcome.ts'
+import { calculatorOutcome, mappingOutcome } from './outcomes/result-outcome.ts'
 
 /** The kinds of bulk request that the specification shows and that carry rows, in the order in which waves are planned. */
 export const kindNames = [

@@ -2,10 +2,10 @@ import { earlierPartWrites } from '../../db/ledger/split-submission.ts'
 import { withSubmissionLock } from '../../db/locks/advisory-lock.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
-import { poll } from './poll.ts'
-import { resolveUncertain } from './resolve-uncertain.ts'
-import { becomeUncertain, send } from './send.ts'
-import { settle } from './settle.ts'
+import { settle } from './outcomes/settle.ts'
+import { poll } from './sending/poll.ts'
+import { resolveUncertain } from './sending/resolve-uncertain.ts'
+import { becomeUncertain, send } from './sending/send.ts'
 
 /**
  * Looks at one submission and does what its state asks for. Safe at any time and any number of times: the look

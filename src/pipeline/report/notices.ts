@@ -1,5 +1,5 @@
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
-import { unreadableCode } from '../push/end-unreadable.ts'
+import { unreadableCode } from '../push/outcomes/end-unreadable.ts'
 
 /** What is worth knowing of a run and is no reason to look, one sentence each. Pure. */
 export function noticesOf(streams: readonly StreamReport[], submissions: readonly SubmissionReport[] = []): string[] {

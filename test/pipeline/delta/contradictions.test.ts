@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { preflight } from '../../../src/pipeline/push/preflight.ts'
+import { preflight } from '../../../src/pipeline/push/preflight/preflight.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner, type Streams } from './partner.ts'
 

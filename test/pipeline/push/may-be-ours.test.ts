@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Submission } from '../../../src/db/tables/submission.ts'
 import { decodeTasks } from '../../../src/exchange/task.ts'
-import { mayBeOurs } from '../../../src/pipeline/push/resolve-uncertain.ts'
+import { mayBeOurs } from '../../../src/pipeline/push/sending/resolve-uncertain.ts'
 import { contract } from '../../exchange/test-client.ts'
 
 const attemptedAt = new Date('2026-11-21T02:00:00Z')

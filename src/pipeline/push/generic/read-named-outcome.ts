@@ -1,5 +1,5 @@
 import type { ResultFileNames } from '../../../exchange/generic-kinds.ts'
-import { type CompanyOutcome, companyIdOf, nobody, partnerIdOf, textOf } from '../result-outcome.ts'
+import { type CompanyOutcome, companyIdOf, nobody, partnerIdOf, textOf } from '../outcomes/result-outcome.ts'
 
 /** Reads one element of a result file by the names that the contract gives; what names nobody is kept as it came. Pure. */
 export function namedOutcome(names: ResultFileNames, element: unknown): CompanyOutcome {

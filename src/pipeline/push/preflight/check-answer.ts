@@ -1,10 +1,10 @@
 import type { Contract } from '../../../exchange/contract.ts'
 import type { FrameworkDataPoint } from '../../../exchange/reference-data.ts'
-import { answerValue, type ValueType, valueTypeOf, valueTypes } from '../answer-value.ts'
-import { dataPointOf, key, type ReferenceIndex } from '../reference-index.ts'
+import { answerValue, type ValueType, valueTypeOf, valueTypes } from './answer-value.ts'
 import { checkOptions } from './check-options.ts'
 import { checkUnit } from './check-unit.ts'
 import { checkId, hint, listed, named } from './known-id.ts'
+import { dataPointOf, key, type ReferenceIndex } from './reference-index.ts'
 import { isGiven, type RowContent, shown, text } from './row-content.ts'
 
 /** What is wrong with an answer whose period is right, or null (Framework answers upsert request). */

@@ -1,6 +1,6 @@
 import { isId } from '../../delta/stream-rows.ts'
-import { key } from '../reference-index.ts'
 import { checkYearAndMonth } from './check-period.ts'
+import { key } from './reference-index.ts'
 import { type RowContent, shown, text } from './row-content.ts'
 
 /** What is wrong with the inputs of one calculator, or null (Calculator upsert request). Values are texts to the service. */

@@ -1,6 +1,6 @@
-import { isNumber, valueTypeOf } from '../answer-value.ts'
-import { key, type ReferenceIndex } from '../reference-index.ts'
+import { isNumber, valueTypeOf } from './answer-value.ts'
 import { checkId, hint } from './known-id.ts'
+import { key, type ReferenceIndex } from './reference-index.ts'
 import { isGiven, type RowContent, shown, text } from './row-content.ts'
 
 /** What is wrong with the value of a custom property, or null. Only what the key's profile owns can be written. */

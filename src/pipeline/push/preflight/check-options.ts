@@ -1,6 +1,6 @@
 import type { FrameworkDataPoint } from '../../../exchange/reference-data.ts'
-import { key, type ReferenceIndex } from '../reference-index.ts'
 import { hint, listed, named } from './known-id.ts'
+import { key, type ReferenceIndex } from './reference-index.ts'
 import { shown } from './row-content.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { isDate } from '../answer-value.ts'
+import { isDate } from './answer-value.ts'
 import { checkId } from './known-id.ts'
 import { isGiven, type RowContent, shown, text } from './row-content.ts'
 

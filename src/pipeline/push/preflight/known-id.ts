@@ -1,5 +1,5 @@
 import { isId } from '../../delta/stream-rows.ts'
-import { key, type ReferenceIndex } from '../reference-index.ts'
+import { key, type ReferenceIndex } from './reference-index.ts'
 import { type RowContent, shown, text } from './row-content.ts'
 
 /** Characters by which two ids may differ and one still be taken for the other misspelt. */

@@ -1,6 +1,6 @@
-import { key, type ReferenceIndex } from '../reference-index.ts'
 import { inputsOf } from './check-calculator.ts'
 import { listed } from './known-id.ts'
+import { key, type ReferenceIndex } from './reference-index.ts'
 import { type RowContent, text } from './row-content.ts'
 
 /** What is odd about a row and does not keep it from being sent. */

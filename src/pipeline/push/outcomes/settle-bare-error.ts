@@ -1,0 +1,171 @@
+import type { Transaction } from 'kysely'
+import { requirementsOf } from '../../../config/requirements.ts'
+import { hasBegunPlanning } from '../../../db/ledger/candidates.ts'
+import { applyOutcomes, sameOutcome } from '../../../db/ledger/settle-outcomes.ts'
+import {
+  type FamilyMember,
+  holdFamily,
+  insertPart,
+  rootOf,
+  rowsToSplit,
+  taskOf,
+} from '../../../db/ledger/split-submission.ts'
+import { storableText } from '../../../db/storable.ts'
+import type { Schema } from '../../../db/tables/schema.ts'
+import type { Submission } from '../../../db/tables/submission.ts'
+import type { Contract } from '../../../exchange/contract.ts'
+import { decodeTask, type Task } from '../../../exchange/task.ts'
+import type { Deps } from '../../deps.ts'
+import { moveSubmission } from '../move-submission.ts'
+import { unfinishedStates } from '../submission-state.ts'
+import { learnSize } from '../waves/learn-size.ts'
+import { unreadableCode } from './end-unreadable.ts'
+import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './split.ts'
+
+/** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */
+export function isBareError({ taskStatuses }: Contract, task: Task): boolean {
+  return task.status === taskStatuses.error && task.rowErrors.length === 0 && task.fileUrl === null
+}
+
+/**
+ * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one that
+ * names very many rows is: it is split in halves, down to the rows that the
+ * service fails over, or left unknown where splitting is no use. One transaction: halves exist, and hold their rows,
+ * exactly if the request is settled.
+ *
+ * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run that
+ * took the request over still reads and judges what the partner has by now; a look comes again.
+ */
+export async function settleBareError(deps: Deps, submission: Submission, task: Task): Promise<void> {
+  const { submission_id: id, run_id } = submission
+  const settled = await deps.db.transaction().execute(async (trx) => {
+    const family = await holdFamily(trx, rootOf(submission))
+    const verdict = judgeFailedPart({
+      rows: submission.row_count,
+      depth: submission.depth,
+      family: await partsOf(deps.contract, trx, family),
+      maxSplits: deps.config.push.maxSplits,
+    })
+    if (verdict === 'wait' || (verdict === 'split' && (await isTooEarly(trx, id)))) {
+      await wakeFamily(deps, trx, submission, family, ['planned'])
+      await deps.looks.atSubmissions(trx, [id], deps.config.exchange.pollIntervalMs)
+      return null
+    }
+    const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
+    if (moved === null) return null
+    const { outcome, code, reason } = outcomeOf(submission, task, verdict)
+    await sameOutcome(trx, id, outcome, code, storableText(reason))
+    await applyOutcomes(trx, id, true)
+    const parts = verdict === 'split' ? await split(deps, trx, submission, moved.runId) : []
+    await deps.looks.atSubmissions(trx, parts)
+    await wakeFamily(deps, trx, submission, family)
+    await deps.looks.atRun(trx, moved.runId)
+    // Parts are smaller than what is cut now, and say nothing of its size.
+    if (submission.depth === 0) await learnSize(deps, trx, submission, 'failed')
+    return { verdict, parts }
+  })
+  if (settled === null) return
+  deps.logger.warn(
+    { run_id, submission_id: id, correlation_id: submission.correlation_id, ...settled },
+    settled.verdict === 'split' ? 'submission_split' : 'submission_failed_whole',
+  )
+}
+
+/** Asks for looks at the parts of the same first request that may have waited for this one. */
+export async function wakeFamily(
+  deps: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+  family: readonly Pick<FamilyMember, 'submission_id' | 'state'>[],
+  states: readonly FamilyMember['state'][] = ['planned', 'terminal'],
+): Promise<void> {
+  const waiting = family.filter(
+    ({ submission_id, state }) => submission_id !== submission.submission_id && states.includes(state),
+  )
+  await deps.looks.atSubmissions(
+    trx,
+    waiting.map(({ submission_id }) => submission_id),
+  )
+}
+
+/**
+ * Whether the run that a submission belongs to by now has yet to say what may be sent: halves that were planned before
+ * would be written from rows that change, and are found invalid or held, after the halves took them.
+ */
+async function isTooEarly(trx: Transaction<Schema>, submissionId: number): Promise<boolean> {
+  const { run_id, held } = await trx
+    .selectFrom('submission')
+    .innerJoin('run', 'run.run_id', 'submission.run_id')
+    .select(['run.run_id', 'held'])
+    .where('submission_id', '=', submissionId)
+    .executeTakeFirstOrThrow()
+  return !held && !(await hasBegunPlanning(trx, run_id))
+}
+
+/** A run that the guard holds sends nothing, so nothing is split in it. */
+async function split(
+  { config }: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+  runId: number,
+): Promise<number[]> {
+  const run = await trx.selectFrom('run').select('held').where('run_id', '=', runId).executeTakeFirstOrThrow()
+  if (run.held) return []
+  const halves = cutInHalves(await rowsToSplit(trx, submission.submission_id, requirementsOf(config))).filter(
+    ({ length }) => length > 0,
+  )
+  const parts = []
+  for (const half of halves) {
+    const rowIds = half.map(({ row_id }) => row_id)
+    parts.push(await insertPart(trx, submission, runId, rowIds))
+  }
+  return parts
+}
+
+/** One task after the other: together they would be as long as many answers. */
+async function partsOf(contract: Contract, trx: Transaction<Schema>, family: readonly FamilyMember[]): Promise<Part[]> {
+  const parts = []
+  for (const member of family) parts.push(partOf(contract, member, await taskOf(trx, member.submission_id)))
+  return parts
+}
+
+function partOf(contract: Contract, { depth, state }: FamilyMember, task: unknown): Part {
+  const settled = !unfinishedStates.includes(state)
+  if (task === null) return { depth, fate: settled ? 'nothing' : 'open', settled }
+  const read = decodeTask(contract, task)
+  if (isBareError(contract, read)) return { depth, fate: 'failed', settled }
+  const { success, partialSuccess, error } = contract.taskStatuses
+  return { depth, fate: [success, partialSuccess, error].includes(read.status) ? 'passed' : 'nothing', settled }
+}
+
+function outcomeOf(
+  submission: Submission,
+  task: Task,
+  verdict: Exclude<SplitVerdict, 'wait'>,
+): { outcome: 'rejected' | 'unknown'; code: string; reason: string } {
+  const unreadable = submission.error_code === unreadableCode
+  const said = unreadable
+    ? `the task ended as ${task.status}; ${submission.error_message ?? ''}`
+    : task.generalErrors.join('; ') || `the task ended as ${task.status} and does not name this row`
+  if (unreadable) return { outcome: 'unknown', code: unreadableCode, reason: said }
+  switch (verdict) {
+    case 'alone':
+      return { outcome: 'rejected', code: 'task_error_alone', reason: `${said} (it was sent alone)` }
+    case 'split':
+      return { outcome: 'unknown', code: 'task_error', reason: said }
+    case 'not_the_rows':
+      return {
+        outcome: 'unknown',
+        code: 'task_error',
+        reason: `${said} (submission ${rootOf(submission)} was split, and every part failed alike, so it is not the rows)`,
+      }
+    case 'too_many':
+      return {
+        outcome: 'unknown',
+        code: 'task_error',
+        reason: `${said} (submission ${rootOf(submission)} was split as often as push.maxSplits allows)`,
+      }
+    default:
+      return verdict satisfies never
+  }
+}

@@ -1,0 +1,215 @@
+import type { Transaction } from 'kysely'
+import { blameRow } from '../../../db/ledger/batch-size.ts'
+import { outcomesFromErrors, type Questions, type Unnamed } from '../../../db/ledger/error-outcomes.ts'
+import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
+import { applyOutcomes, sameOutcome, storeMappings } from '../../../db/ledger/settle-outcomes.ts'
+import { holdFamily, rootOf } from '../../../db/ledger/split-submission.ts'
+import { storableText } from '../../../db/storable.ts'
+import type { Schema } from '../../../db/tables/schema.ts'
+import type { Submission } from '../../../db/tables/submission.ts'
+import type { Contract } from '../../../exchange/contract.ts'
+import type { HttpError } from '../../../exchange/errors.ts'
+import { decodeTask, type Task } from '../../../exchange/task.ts'
+import type { Deps } from '../../deps.ts'
+import { listPages } from '../../pull/list-pages.ts'
+import { callFailed } from '../call-failed.ts'
+import { kindOf, searchKind } from '../kinds.ts'
+import { moveSubmission } from '../move-submission.ts'
+import { loadReferenceIndex } from '../preflight/reference-index.ts'
+import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
+import { isUnreadable } from './end-unreadable.ts'
+import { namedError } from './named-error.ts'
+import { isBareError, settleBareError, wakeFamily } from './settle-bare-error.ts'
+import { stageResultFile } from './stage-result-file.ts'
+import { unnamedRows } from './unnamed-rows.ts'
+
+/**
+ * Settles a terminal submission: outcomes, hashes, releases and the look at the run that plans what was released,
+ * in one transaction. Specification: Rules of processing 5 and 6.
+ */
+export async function settle(deps: Deps, submissionId: number): Promise<void> {
+  const submission = await deps.db
+    .selectFrom('submission')
+    .selectAll()
+    .where('submission_id', '=', submissionId)
+    .executeTakeFirstOrThrow()
+  const task = decodeTask(deps.contract, submission.task)
+  if (submission.kind === searchKind) {
+    await settleAs(deps, submission, (trx) => listPages(deps, trx, submission, task))
+    return
+  }
+  if (isBareError(deps.contract, task) || isUnreadable(deps.contract, submission, task)) {
+    await settleBareError(deps, submission, task)
+    return
+  }
+  if (kindOf(deps.contract, submission.kind).outcomes === 'error_rows') {
+    await settleAs(deps, submission, (trx) => fromErrors(deps, trx, submission, task, unnamedRows(deps.contract, task)))
+    return
+  }
+  if (task.fileUrl === null) {
+    const unnamed = { outcome: 'unknown' as const, ...missingFile(deps.contract, task) }
+    await settleAs(deps, submission, (trx) => fromErrors(deps, trx, submission, task, unnamed))
+    return
+  }
+  if (await staged(deps, submission, task.fileUrl)) {
+    await settleAs(deps, submission, async (trx) => {
+      const mapping = submission.kind === 'company_mappings'
+      await outcomesFromResultFile(trx, submissionId, { mapping })
+      // What an error row says beside the file counts as well: of the two, the rejection.
+      if (task.rowErrors.length > 0) await fromErrors(deps, trx, submission, task, { outcome: 'as_told' })
+      if (mapping) await storeMappings(trx, submissionId)
+      await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
+    })
+  }
+}
+
+/** The service refused the request as a whole; its rows may be sent again by the next run. */
+export async function settleRefused(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
+  const { code, reason } = refusalWords(error)
+  await deps.db.transaction().execute(async (trx) => {
+    const told = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
+    const tooLarge = verdictOfRefusal(error) === 'too_large'
+    // A row that is too large alone will be so tomorrow: it is kept out until it changes.
+    const tooLargeAlone = tooLarge && submission.row_count === 1
+    const patch = { ...told, too_large: tooLarge && !tooLargeAlone }
+    const moved = await moveSubmission(trx, submission.submission_id, 'refused', patch)
+    if (moved === null) return
+    // An attempt before this one may have been taken: then nobody knows what the service holds.
+    const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
+    await sameOutcome(trx, submission.submission_id, outcome, code, reason)
+    await applyOutcomes(trx, submission.submission_id, tooLargeAlone)
+    if (tooLargeAlone) await blameRow(trx, submission.submission_id)
+    await wakeParts(deps, trx, submission)
+    await deps.looks.atRun(trx, moved.runId)
+    await learnSize(deps, trx, submission, tooLargeAlone ? null : verdictOfRefusal(error))
+  })
+  deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
+}
+
+/** The status by which any HTTP server, or a proxy before the service, refuses a body for its size. */
+const contentTooLarge = 413
+
+/** Code and words of a request that was refused as a whole: the service's own, but for its size, which has a code here. Pure. */
+export function refusalWords(error: HttpError): { code: string; reason: string } {
+  const said = error.serviceMessage ?? error.message
+  if (error.status !== contentTooLarge) {
+    return { code: storableText(error.errorCode ?? String(error.status)), reason: storableText(said) }
+  }
+  const words = [error.errorCode, said].filter((part) => part !== null).join(': ')
+  return { code: 'request_too_large', reason: storableText(`the request as a whole is too large (413; ${words})`) }
+}
+
+/** The service no longer knows the task: nobody can say what became of its rows. The next run sends them again. */
+export async function settleLost(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const patch = { error_code: 'task_lost', error_message: storableText(error.message), settled_at: deps.now() }
+    const moved = await moveSubmission(trx, submission.submission_id, 'task_unknown', patch)
+    if (moved === null) return
+    await sameOutcome(trx, submission.submission_id, 'unknown', 'task_lost', 'the service no longer knows the task')
+    await applyOutcomes(trx, submission.submission_id, false)
+    await wakeParts(deps, trx, submission)
+    await deps.looks.atRun(trx, moved.runId)
+  })
+  deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id }, 'submission_lost')
+}
+
+async function settleAs(
+  deps: Deps,
+  submission: Submission,
+  decide: (trx: Transaction<Schema>) => Promise<unknown>,
+): Promise<void> {
+  const id = submission.submission_id
+  await deps.db.transaction().execute(async (trx) => {
+    const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
+    if (moved === null) return
+    await decide(trx)
+    await applyOutcomes(trx, id, true)
+    await wakeParts(deps, trx, submission)
+    await deps.looks.atRun(trx, moved.runId)
+    await learnSize(deps, trx, submission, verdictOfTask(deps.contract, decodeTask(deps.contract, submission.task)))
+  })
+  deps.logger.info(
+    { run_id: submission.run_id, submission_id: id, correlation_id: submission.correlation_id },
+    'submission_settled',
+  )
+}
+
+/** Asks for looks at the other parts of a request that was split: they may have waited for this one to end. */
+async function wakeParts(deps: Deps, trx: Transaction<Schema>, submission: Submission): Promise<void> {
+  if (submission.root_id === null) return
+  await wakeFamily(deps, trx, submission, await holdFamily(trx, rootOf(submission)))
+}
+
+async function fromErrors(
+  deps: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+  task: Task,
+  unnamed: Unnamed,
+): Promise<void> {
+  const errors = task.rowErrors.map((error) => namedError(deps.contract, error))
+  const byQuestion = errors.some((error) => error.question_id !== null)
+  const questions = byQuestion ? await questionsOf({ ...deps, db: trx }) : []
+  await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)
+}
+
+async function questionsOf({ db }: Pick<Deps, 'db'>): Promise<Questions> {
+  const { dataPoints } = await loadReferenceIndex(db)
+  return [...dataPoints.values()].flatMap(({ id, questionId }) =>
+    questionId === null ? [] : [{ data_point_id: id, question_id: questionId }],
+  )
+}
+
+function missingFile({ taskStatuses }: Contract, task: Task): { code: string; reason: string } {
+  const said = task.generalErrors.join('; ')
+  const failed = task.status === taskStatuses.error || task.status === taskStatuses.cancelled
+  return failed
+    ? {
+        code: `task_${task.status.toLowerCase()}`,
+        reason: said || `the task ended as ${task.status} without a result file`,
+      }
+    : { code: 'result_file_missing', reason: `the task ended as ${task.status} and names no result file` }
+}
+
+async function staged(deps: Deps, submission: Submission, fileUrl: string): Promise<boolean> {
+  try {
+    await stageResultFile(deps, submission, await currentUrl(deps, submission, fileUrl))
+    return true
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string }
+    const lost = code === 'exchange_not_found' || staysMalformed(submission, code)
+    if (lost) {
+      const reason = storableText(`the result file cannot be had: ${message}`)
+      await settleAs(deps, submission, (trx) =>
+        sameOutcome(trx, submission.submission_id, 'unknown', 'result_file_lost', reason),
+      )
+      return false
+    }
+    if (code === undefined || !downloadCodes.has(code)) throw error
+    await callFailed(deps, submission, { code, message })
+    return false
+  }
+}
+
+const downloadCodes = new Set([
+  'download_failed',
+  'download_refused',
+  'result_file_malformed',
+  'exchange_unreachable',
+  'exchange_failed',
+])
+
+/** A file that is no JSON so often in a row will not become any; a single time it may have been cut short on the way. */
+const malformedBeforeLost = 3
+
+function staysMalformed(submission: Submission, code: string | undefined): boolean {
+  return (
+    code === 'result_file_malformed' && submission.error_code === code && submission.failures + 1 >= malformedBeforeLost
+  )
+}
+
+/** A URL may expire; after a failed download the task is read again for a fresh one. */
+async function currentUrl(deps: Deps, submission: Submission, stored: string): Promise<string> {
+  if (submission.failures === 0 || submission.correlation_id === null) return stored
+  return (await deps.exchange.getTask(submission.correlation_id)).fileUrl ?? stored
+}

@@ -1,0 +1,53 @@
+import { pipeline } from 'node:stream/promises'
+import { from as copyFrom } from 'pg-copy-streams'
+import { withSession } from '../../../db/database.ts'
+import { storableJson } from '../../../db/storable.ts'
+import type { Submission } from '../../../db/tables/submission.ts'
+import type { Deps } from '../../deps.ts'
+import { openResult } from '../../open-result.ts'
+import { kindOf } from '../kinds.ts'
+import { readResultFile } from './read-result-file.ts'
+import type { CompanyOutcome } from './result-outcome.ts'
+
+/**
+ * Streams a result file into the staging table, whole or not at all; an earlier attempt's rows are replaced.
+ * @throws {DownloadFailed} {DownloadRefused} {ResultFileError} when the file cannot be had whole.
+ */
+export async function stageResultFile(deps: Deps, submission: Submission, url: string): Promise<void> {
+  const { contract } = deps
+  const { outcomes: file } = kindOf(contract, submission.kind)
+  if (file === 'error_rows') throw new Error(`the outcomes of ${submission.kind} are in no file`)
+  const { body } = await openResult(deps, url)
+  await withSession(deps.pool, ({ client, db }) =>
+    db.transaction().execute(async (trx) => {
+      await trx.deleteFrom('staged_outcome').where('submission_id', '=', submission.submission_id).execute()
+      const copy = client.query(
+        copyFrom(
+          `copy staged_outcome (submission_id, partner_id, accepted, company_id, code, reason, field_errors) from stdin with (format csv)`,
+        ),
+      )
+      await pipeline(
+        readResultFile(body, file.list(contract), deps.config.pull),
+        async function* (elements: AsyncIterable<unknown>) {
+          for await (const element of elements) {
+            yield csvLine(submission.submission_id, file.read(contract, element))
+          }
+        },
+        copy,
+      )
+    }),
+  )
+}
+
+function csvLine(submissionId: number, outcome: CompanyOutcome): string {
+  const { partnerId, accepted, companyId, code, reason, fieldErrors } = outcome
+  const errors = fieldErrors.length === 0 ? null : storableJson(fieldErrors)
+  const cells = [partnerId, accepted, companyId, code, reason, errors]
+  return `${submissionId},${cells.map(csvCell).join(',')}\n`
+}
+
+/** A null is an empty cell without quotes. NUL, which Postgres cannot store, is shown as its escape. */
+function csvCell(value: string | boolean | null): string {
+  if (value === null) return ''
+  return `"${String(value).replaceAll('"', '""').replaceAll('\0', String.raw`\u0000`)}"`
+}

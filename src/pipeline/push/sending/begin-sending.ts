@@ -1,0 +1,39 @@
+import { sql } from 'kysely'
+import type { Submission } from '../../../db/tables/submission.ts'
+import type { SizedBody } from '../../../exchange/call-service.ts'
+import type { Deps } from '../../deps.ts'
+import { moveSubmission } from '../move-submission.ts'
+import { readPayload, storePayload } from './payload.ts'
+import { writeBody } from './write-body.ts'
+
+/**
+ * Stores the exact payload and the intent to send it, before a byte leaves. A second attempt sends the same payload.
+ * The hashes of what the payload says of each row are kept beside it: the row may change while it is in flight.
+ *
+ * @returns the body to send, read from what was stored; null when the submission is no longer planned.
+ */
+export async function beginSending(deps: Deps, submission: Submission): Promise<SizedBody | null> {
+  const { submission_id: id, payload_bytes: written } = submission
+  const attempt = { attempts: submission.attempts + 1, attempted_at: deps.now() }
+  const content = () => readPayload(deps.db, id)
+  if (written !== null) {
+    const moved = await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'send_begun', attempt))
+    return moved === null ? null : { bytes: written, content }
+  }
+  // One snapshot for rows and hashes: what is recorded as sent is what the payload says.
+  return await deps.db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (trx) => {
+      const moved = await moveSubmission(trx, id, 'send_begun', attempt)
+      if (moved === null) return null
+      const bytes = await storePayload(trx, id, writeBody(deps, trx, submission))
+      await sql`
+        update submission_row set sent_hash = source_row.desired_hash
+        from source_row
+        where submission_row.submission_id = ${id}
+          and source_row.row_id = submission_row.row_id`.execute(trx)
+      await trx.updateTable('submission').set({ payload_bytes: bytes }).where('submission_id', '=', id).execute()
+      return { bytes, content }
+    })
+}

@@ -1,0 +1,76 @@
+import { storableJson, storableText } from '../../../db/storable.ts'
+import type { Submission } from '../../../db/tables/submission.ts'
+import { AnswerFormatError, HttpError } from '../../../exchange/errors.ts'
+import type { Task } from '../../../exchange/task.ts'
+import type { Deps } from '../../deps.ts'
+import { callFailed, callSucceeded } from '../call-failed.ts'
+import { searchKind } from '../kinds.ts'
+import { moveSubmission } from '../move-submission.ts'
+import { endUnreadable } from '../outcomes/end-unreadable.ts'
+import { settleLost } from '../outcomes/settle.ts'
+import { unauthorized } from './send.ts'
+
+/** How often in a row the service must deny a task before it counts as lost: a replica may lag behind its own answer. */
+const denialsBeforeLost = 3
+
+/**
+ * Asks for the task once. In flight: come back after the poll interval. Terminal: store the task as it came.
+ * A poll that fails changes no outcome. Specification: What the service does, Task statuses.
+ *
+ * @returns true when the task is terminal and stored.
+ */
+export async function poll(deps: Deps, submission: Submission, correlationId: string): Promise<boolean> {
+  let task: Task
+  try {
+    task = await deps.exchange.getTask(correlationId)
+  } catch (error) {
+    await pollFailed(deps, submission, error as Error & { code: string })
+    return false
+  }
+  if (!task.known) {
+    deps.logger.warn(
+      { run_id: submission.run_id, submission_id: submission.submission_id, status: task.status },
+      'task_status_unknown',
+    )
+  }
+  const polled = {
+    ...callSucceeded,
+    task_status: storableText(task.status),
+    polled_at: deps.now(),
+    polls: submission.polls + 1,
+  }
+  await deps.db.transaction().execute(async (trx) => {
+    if (task.phase === 'terminal') {
+      const patch = { ...polled, terminal_at: deps.now(), task: storableJson(task.raw) }
+      await moveSubmission(trx, submission.submission_id, 'task_terminal', patch)
+      return
+    }
+    await trx.updateTable('submission').set(polled).where('submission_id', '=', submission.submission_id).execute()
+    await deps.looks.atSubmissions(trx, [submission.submission_id], deps.config.exchange.pollIntervalMs)
+  })
+  return task.phase === 'terminal'
+}
+
+async function pollFailed(deps: Deps, submission: Submission, error: Error & { code: string }): Promise<void> {
+  if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
+  // A search whose pages nobody could read has not found nothing.
+  const tooLong = error instanceof AnswerFormatError && error.tooLong && submission.kind !== searchKind
+  if (tooLong && (await endUnreadable(deps, submission, error))) return
+  const unreadable = error instanceof AnswerFormatError && error.tooLong
+  const denied = error instanceof HttpError && error.code === 'exchange_not_found'
+  const denials = submission.error_code === error.code ? submission.failures + 1 : 1
+  if (denied && denials >= denialsBeforeLost) {
+    await settleLost(deps, submission, error)
+    return
+  }
+  await callFailed(
+    deps,
+    submission,
+    unreadable ? { code: error.code, message: tooLongAdvice(submission, error) } : error,
+  )
+}
+
+/** Whether it has ended cannot be read either: without a larger limit every run would end here. */
+function tooLongAdvice({ submission_id, correlation_id }: Submission, { message }: Error): string {
+  return `${message}. Raise exchange.maxAnswerBytes, or give it up: nightferry abandon ${submission_id} (task ${correlation_id})`
+}

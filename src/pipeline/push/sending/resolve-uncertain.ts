@@ -1,0 +1,175 @@
+import { sql } from 'kysely'
+import { storableJson } from '../../../db/storable.ts'
+import type { ListedTasks, Submission } from '../../../db/tables/submission.ts'
+import type { Contract } from '../../../exchange/contract.ts'
+import { HttpError } from '../../../exchange/errors.ts'
+import type { Task } from '../../../exchange/task.ts'
+import type { Deps } from '../../deps.ts'
+import { StopRun } from '../../stop-run.ts'
+import { callFailed } from '../call-failed.ts'
+import { requestOf, taskNamesOf } from '../kinds.ts'
+import { moveSubmission } from '../move-submission.ts'
+import { afterReading, clockSkewMs } from './listed-tasks.ts'
+import { unauthorized } from './send.ts'
+
+/**
+ * Decides what becomes of a POST whose answer was lost. While a task that may be ours is unfinished, nothing is
+ * sent. Once none is, and enough time has passed for a task to be listed, the same payload goes out again: the
+ * requests are upserts, so a second one after the first is harmless, while two at once are not.
+ *
+ * A task that may be ours is asked for by its id once it is listed no longer. Where the list does not reach back to the
+ * attempt our task may have scrolled out of it unseen: then nothing is sent for `push.unlistedGraceMs`.
+ *
+ * @throws {StopRun} when answers to its POST go on being lost, or the list goes on being too short, for as long as the
+ *   configuration tolerates.
+ */
+export async function resolveUncertain(deps: Deps, submission: Submission): Promise<void> {
+  const attemptedAt = submission.attempted_at ?? submission.planned_at
+  let tasks: Task[]
+  let candidates: Task[]
+  let owners: Owner[]
+  try {
+    tasks = await deps.exchange.getTasks()
+    owners = await ownersOf(deps, [
+      ...tasks.map(({ correlationId }) => correlationId),
+      ...(submission.listed?.candidates ?? []),
+    ])
+    candidates = await candidatesOf(
+      deps,
+      submission,
+      tasks,
+      new Set(owners.map(({ correlation_id }) => correlation_id)),
+    )
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
+    await callFailed(deps, submission, error as Error & { code: string })
+    return
+  }
+  const unfinished = candidates.filter(({ phase }) => phase === 'in_flight').map(({ correlationId }) => correlationId)
+  const earlier = owners.filter(({ accepted_at }) => accepted_at !== null && accepted_at < attemptedAt)
+  const ownEarlier = new Set(earlier.map(({ correlation_id }) => correlation_id))
+  const seen = afterReading(submission.listed, { tasks, unfinished, ownEarlier, attemptedAt })
+  const waitMs = waitBeforeSending(deps, submission, attemptedAt, seen)
+  const failingSince = submission.failing_since ?? deps.now()
+  const tooShort = !seen.unbroken && waitMs > 0
+  if (waitMs <= 0) giveUpOnLostAnswers(deps, submission, failingSince)
+  if (tooShort) giveUpOnShortList(deps, submission, failingSince)
+  // Only an answer to the POST ends its failing: a list that can be read says nothing about it.
+  const listed = {
+    failures: 0,
+    failing_since: failingSince,
+    listed: storableJson(seen),
+    ...(tooShort && { error_code: 'task_list_too_short', error_message: shortListWords(submission) }),
+  }
+
+  await deps.db.transaction().execute(async (trx) => {
+    if (waitMs > 0) {
+      await trx.updateTable('submission').set(listed).where('submission_id', '=', submission.submission_id).execute()
+      await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs)
+      return
+    }
+    const patch = { ...listed, listed: null, repeats: submission.repeats + 1 }
+    const moved = await moveSubmission(trx, submission.submission_id, 'cleared', patch)
+    if (moved !== null) await deps.looks.atSubmissions(trx, [submission.submission_id])
+  })
+  deps.logger.info(
+    {
+      run_id: submission.run_id,
+      submission_id: submission.submission_id,
+      candidates: candidates.map(({ correlationId, status }) => ({ correlation_id: correlationId, status })),
+      list_reaches_back: seen.unbroken,
+      wait_ms: waitMs,
+    },
+    waitMs > 0 ? 'submission_still_uncertain' : 'submission_sent_again',
+  )
+}
+
+/**
+ * Whether a listed task may have come from a submission's lost POST: of its request type, or of one we do not know,
+ * and not older than the attempt. Pure.
+ */
+export function mayBeOurs(contract: Contract, submission: Submission, task: Task): boolean {
+  const names = requestOf(contract, submission.kind).taskName
+  const others = taskNamesOf(contract).filter(({ requestType }) => requestType !== names.requestType)
+  if (others.some(({ requestType }) => requestType !== '' && requestType === task.requestType)) return false
+  if (task.taskKind !== null && task.requestType === null && task.taskKind !== names.kind) return false
+  const attemptedAt = submission.attempted_at ?? submission.planned_at
+  return task.createdAt === null || task.createdAt.getTime() >= attemptedAt.getTime() - clockSkewMs
+}
+
+/** It was sent again since its first answer was lost, and the answers are lost still: another time will not mend it. */
+function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, failingSince: Date): void {
+  const sentAgain = submission.attempted_at !== null && submission.attempted_at > failingSince
+  const failingMs = now().getTime() - failingSince.getTime()
+  if (!sentAgain || failingMs < config.exchange.giveUpAfterMs) return
+  throw new StopRun(
+    submission.error_code ?? 'submission_uncertain',
+    `${submission.error_message ?? 'The answers to a submission were lost'}. Given up after ${Math.round(failingMs / 1000)} seconds; the next run goes on from here`,
+  )
+}
+
+/** Nobody can say whether our task runs, so the run stops here; a person, or time, decides. */
+function giveUpOnShortList({ config, now }: Deps, submission: Submission, failingSince: Date): void {
+  if (now().getTime() - failingSince.getTime() < config.exchange.giveUpAfterMs) return
+  throw new StopRun('task_list_too_short', shortListWords(submission))
+}
+
+function shortListWords({ submission_id }: Submission): string {
+  return (
+    `The answer to submission ${submission_id} was lost, and the list of tasks does not reach back to when it was sent, so its task may ` +
+    'be running unseen. Look for it in the web application: nightferry adopt says which it is, nightferry abandon that there is none. ' +
+    'Otherwise it is sent again once push.unlistedGraceMs has passed'
+  )
+}
+
+/** Milliseconds until the submission may be sent again, as far as is known; 0 or less: now. */
+function waitBeforeSending(
+  { config, now }: Deps,
+  submission: Submission,
+  attemptedAt: Date,
+  seen: ListedTasks,
+): number {
+  if (seen.candidates.length > 0) return config.exchange.pollIntervalMs
+  // From when the answer was lost, not from the attempt: a service that was slow to answer is slow to list a task.
+  const lostAt = submission.uncertain_since ?? now()
+  const grace = config.push.uncertainGraceMs - (now().getTime() - lostAt.getTime())
+  if (seen.unbroken) return Math.max(0, grace)
+  const unlisted = config.push.unlistedGraceMs - (now().getTime() - attemptedAt.getTime())
+  return unlisted <= 0 ? Math.max(0, grace) : config.exchange.pollIntervalMs
+}
+
+/** Tasks that may be ours: listed ones, and those listed before that have not ended since, as they are now. */
+async function candidatesOf(
+  { contract, exchange }: Deps,
+  submission: Submission,
+  tasks: readonly Task[],
+  known: ReadonlySet<string>,
+): Promise<Task[]> {
+  const listed = tasks.filter((task) => !known.has(task.correlationId) && mayBeOurs(contract, submission, task))
+  const shown = new Set(tasks.map(({ correlationId }) => correlationId))
+  const before = submission.listed?.candidates ?? []
+  const scrolledOut = before.filter((id) => !shown.has(id) && !known.has(id))
+  const asked = await Promise.all(scrolledOut.map((id) => taskOrNone(exchange, id)))
+  return [...listed, ...asked.filter((task) => task !== null)]
+}
+
+/** A task that the service knows no longer runs no longer. */
+async function taskOrNone(exchange: Deps['exchange'], correlationId: string): Promise<Task | null> {
+  try {
+    return await exchange.getTask(correlationId)
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 404) return null
+    throw error
+  }
+}
+
+type Owner = { correlation_id: string; accepted_at: Date | null }
+
+/** Which of these tasks are known to be of our submissions, and since when. */
+async function ownersOf(deps: Deps, correlationIds: readonly string[]): Promise<Owner[]> {
+  // One parameter, however long the list: a statement takes 65,535. What Postgres cannot store is none of ours.
+  const ids = correlationIds.filter((id) => !id.includes('\0') && id.isWellFormed())
+  const { rows } = await sql<Owner>`
+    select correlation_id, accepted_at from submission where correlation_id = any(${ids}::text[])`.execute(deps.db)
+  return rows
+}

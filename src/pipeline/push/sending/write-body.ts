@@ -1,0 +1,34 @@
+import type { Transaction } from 'kysely'
+import { outgoingRows } from '../../../db/ledger/outgoing-rows.ts'
+import type { Schema } from '../../../db/tables/schema.ts'
+import type { Submission } from '../../../db/tables/submission.ts'
+import type { Deps } from '../../deps.ts'
+import type { OutgoingRow } from '../bodies/body.ts'
+import { streamBody } from '../bodies/stream-body.ts'
+import { kindOf, searchKind } from '../kinds.ts'
+import { loadReferenceIndex } from '../preflight/reference-index.ts'
+
+/** What a submission says, as it would be sent now, in pieces of any length. Its rows are read on the way. */
+export async function* writeBody(
+  { contract, config, required }: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+): AsyncGenerator<string> {
+  if (submission.kind === searchKind) {
+    const names = contract.names.calculatorsSearch
+    yield JSON.stringify({
+      [names.customPropertyIds]: config.pull.customPropertyIds,
+      [names.calculatorTypeIds]: config.pull.calculatorTypeIds,
+    })
+    return
+  }
+  const context = {
+    contract,
+    reference: await loadReferenceIndex(trx),
+    customIdentifierId: required.customIdentifierId,
+    groupId: required.groupId,
+    partition: submission.partition,
+  }
+  const rows = outgoingRows(trx, submission.submission_id) as AsyncIterable<OutgoingRow[]>
+  yield* streamBody(kindOf(contract, submission.kind).writeBody, rows, context)
+}

@@ -1,0 +1,73 @@
+import type { Transaction } from 'kysely'
+import { fewestTooLarge, learnedRows, learnRows } from '../../../db/ledger/batch-size.ts'
+import type { SizeVerdict } from '../../../db/tables/planning.ts'
+import type { Schema } from '../../../db/tables/schema.ts'
+import type { Submission } from '../../../db/tables/submission.ts'
+import type { Contract } from '../../../exchange/contract.ts'
+import type { HttpError } from '../../../exchange/errors.ts'
+import type { Task } from '../../../exchange/task.ts'
+import type { Deps } from '../../deps.ts'
+import type { Kind } from '../kind.ts'
+import { kindOf, searchKind } from '../kinds.ts'
+import { nextSize } from './next-size.ts'
+
+/** Rows per request of a kind that are cut now: what was learned, or the first size, and never more than its cap. */
+export async function sizeOf(
+  { config, contract, db }: Pick<Deps, 'config' | 'contract' | 'db'>,
+  kind: string,
+): Promise<number> {
+  const known = kindOf(contract, kind)
+  return Math.min((await learnedRows(db, kind)) ?? firstRows(config, known), known.maxRows(config.push))
+}
+
+function firstRows({ push }: Deps['config'], kind: Kind): number {
+  return Math.min(kind.firstRows ?? push.firstRows, kind.maxRows(push))
+}
+
+/** What a terminal task says about the size of its request; null: nothing. Pure. */
+export function verdictOfTask({ taskStatuses }: Contract, task: Task): SizeVerdict | null {
+  if (task.status === taskStatuses.success || task.status === taskStatuses.partialSuccess) return 'succeeded'
+  // One that says what became of each row, in its error or in a file, has failed over the rows, not over their number.
+  if (task.status === taskStatuses.error && task.rowErrors.length === 0 && task.fileUrl === null) return 'failed'
+  return null
+}
+
+/** What a refusal says about the size of its request; null: nothing. Pure. */
+export function verdictOfRefusal(error: HttpError): SizeVerdict | null {
+  return error.status === 413 ? 'too_large' : null
+}
+
+/**
+ * Learns the size of requests from one that has reached its end, or lost its answer. The last thing in a transaction,
+ * because the size of the kind stays locked from here on.
+ */
+export async function learnSize(
+  { config, contract, logger, now }: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+  verdict: SizeVerdict | null,
+): Promise<void> {
+  const { kind, row_count, accepted_at, terminal_at, submission_id } = submission
+  if (verdict === null || kind === searchKind || row_count === 0) return
+  const durationMs =
+    accepted_at === null || terminal_at === null ? null : Math.max(0, terminal_at.getTime() - accepted_at.getTime())
+  // What was too large stays so for the run, or its rows would be cut at the same size again. The next night tries anew.
+  const tooLarge = await fewestTooLarge(trx, submission.run_id, kind)
+  const known = kindOf(contract, kind)
+  const cap = Math.min(known.maxRows(config.push), Math.max(1, Math.floor((tooLarge ?? Infinity) / 2)))
+  const evidence = {
+    kind,
+    updated_at: now(),
+    submission_id,
+    request_rows: row_count,
+    duration_ms: durationMs,
+    verdict,
+  }
+  const limits = { cap, targetMs: config.push.targetTaskMs }
+  const { before, after } = await learnRows(trx, evidence, firstRows(config, known), (rows) =>
+    nextSize(rows, { rows: row_count, verdict, durationMs }, limits),
+  )
+  if (before !== after) {
+    logger.info({ run_id: submission.run_id, submission_id, kind, verdict, before, after }, 'request_size_learned')
+  }
+}

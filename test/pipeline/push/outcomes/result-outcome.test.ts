@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest'
+import { calculatorOutcome, mappingOutcome } from '../../../../src/pipeline/push/outcomes/result-outcome.ts'
+import { contract } from '../../../exchange/test-client.ts'
+import { ids } from '../rows.ts'
+
+describe("a mapping's element", () => {
+  it('is accepted when it is mapped to a company', () => {
+    expect(mappingOutcome(contract, { id: 'H-1', status: 'Mapped', companyId: ids.company, more: {} })).toEqual({
+      partnerId: 'H-1',
+      accepted: true,
+      companyId: ids.company,
+      code: null,
+      reason: null,
+      fieldErrors: [],
+    })
+  })
+
+  it('is rejected, with the reason as it came, when nothing was found', () => {
+    expect(mappingOutcome(contract, { id: 'H-1', status: 'NotFound', reason: 'No company.' })).toEqual({
+      partnerId: 'H-1',
+      accepted: false,
+      companyId: null,
+      code: 'NotFound',
+      reason: 'No company.',
+      fieldErrors: [],
+    })
+  })
+
+  it.each([
+    [{ id: 'H-1', status: 'Mapped' }, 'Mapped'],
+    [{ id: 'H-1', status: 'Mapped', companyId: 'none' }, 'Mapped'],
+    [{ id: 'H-1', status: 'mapped', companyId: ids.company }, 'mapped'],
+    [{ id: 'H-1', status: 'Ambiguous', companyId: ids.company }, 'Ambiguous'],
+    [{ id: 'H-1' }, null],
+  ])('is neither accepted nor rejected: %j', (element, code) => {
+    expect(mappingOutcome(contract, element)).toMatchObject({ partnerId: 'H-1', accepted: null, companyId: null, code })
+  })
+
+  it.each([[null], ['H-1'], [[]], [{ status: 'Mapped', companyId: 'none' }], [{ id: '', status: 'Mapped' }]])(
+    'names nobody, and is kept as it came: %j',
+    (element) => {
+      const nobody = { partnerId: null, companyId: null, accepted: null, code: null }
+      expect(mappingOutcome(contract, element)).toMatchObject({ ...nobody, reason: JSON.stringify(element) })
+    },
+  )
+
+  it('names its company where it names no property, in small letters', () => {
+    const element = { status: 'Mapped', companyId: ids.company.toUpperCase() }
+    expect(mappingOutcome(contract, element)).toMatchObject({ partnerId: null, accepted: true, companyId: ids.company })
+  })
+
+  it('that names nobody is kept only as far as a person looks', () => {
+    expect(mappingOutcome(contract, { odd: 'x'.repeat(10_000) }).reason).toHaveLength(500)
+  })
+})
+
+describe("a calculator upsert's element", () => {
+  it('is accepted when it succeeded without errors', () => {
+    expect(calculatorOutcome(contract, { identifier: 'H-1', companyId: ids.company, status: 'Success' })).toEqual({
+      partnerId: 'H-1',
+      accepted: true,
+      companyId: ids.company,
+      code: null,
+      reason: null,
+      fieldErrors: [],
+    })
+  })
+
+  it('is rejected with every reason when it failed', () => {
+    const errors = [{ fieldTypeId: ids.field, reason: 'Negative' }, { reason: 'No period' }]
+    expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Failed', errors })).toMatchObject({
+      accepted: false,
+      code: 'Failed',
+      reason: `${ids.field}: Negative; No period`,
+    })
+  })
+
+  it('is rejected when it names errors, whatever its status says', () => {
+    for (const status of ['Success', 'Almost']) {
+      const element = { identifier: 'H-1', status, errors: [{ reason: 'Negative' }] }
+      expect(calculatorOutcome(contract, element)).toMatchObject({ accepted: false, code: status, reason: 'Negative' })
+    }
+  })
+
+  it('is neither accepted nor rejected with a status that the contract does not name', () => {
+    expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Queued', errors: [] })).toMatchObject({
+      accepted: null,
+      code: 'Queued',
+    })
+    expect(calculatorOutcome(contract, { identifier: 'H-1' })).toMatchObject({ accepted: null, code: null })
+  })
+
+  it('is named by its company where it has no identifier', () => {
+    expect(calculatorOutcome(contract, { companyId: ids.company, status: 'Success' })).toMatchObject({
+      partnerId: null,
+      accepted: true,
+      companyId: ids.company,
+    })
+  })
+
+  it('lists the errors of its fields one by one', () => {
+    const errors = [{ fieldTypeId: ids.field, reason: 'Negative' }, { reason: 'No period' }, { fieldTypeId: ids.field }]
+    expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Failed', errors }).fieldErrors).toEqual([
+      { field: ids.field, reason: 'Negative' },
+      { field: null, reason: 'No period' },
+      { field: ids.field, reason: 'no reason given' },
+    ])
+  })
+
+  it('names nobody without an identifier or a company', () => {
+    expect(calculatorOutcome(contract, { companyId: 'none', status: 'Success' })).toMatchObject({
+      partnerId: null,
+      accepted: null,
+    })
+  })
+})
