@@ -42,7 +42,9 @@ const keyOf = ({ target, value }: Fact): string => `${target} = ${value}`
  */
 export async function excusedTasks({ own }: ModelWorld, tasks: readonly SeenTask[]): Promise<Set<string>> {
   const { rows } = await own.query<{ correlation_id: string | null; payload: Buffer | null }>(
-    "select correlation_id, payload from submission where state in ('abandoned', 'lost') and payload is not null",
+    `select correlation_id, string_agg(piece, '' order by ordinal) as payload
+     from submission join submission_payload using (submission_id)
+     where state in ('abandoned', 'lost') group by submission_id, correlation_id`,
   )
   const ids = new Set(rows.map(({ correlation_id }) => correlation_id))
   const bodies = new Set<string>()

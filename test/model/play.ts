@@ -165,7 +165,9 @@ async function submissionsIn({ own }: ModelWorld, states: readonly string[]): Pr
 /** The newest task that has the payload of a submission, as the service's support would find it. */
 async function taskOf({ own, service }: ModelWorld, submissionId: number): Promise<string | undefined> {
   const { rows } = await own.query<{ payload: Buffer | null }>(
-    "select payload from submission where submission_id = $1 and kind <> 'calculators_search'",
+    `select string_agg(piece, '' order by ordinal) as payload
+     from submission join submission_payload using (submission_id)
+     where submission_id = $1 and kind <> 'calculators_search'`,
     [submissionId],
   )
   const payload = rows[0]?.payload

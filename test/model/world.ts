@@ -188,7 +188,13 @@ function configOf(capture: Capture, { streams }: Night): Config {
       maxValuesPerUpsert: 2,
       maxHoldersPerUpsert: 2,
       uncertainGraceMs: 10_000,
-      resendUnmatchedAfterMs: 0,
+      firstRows: 2,
+      inFlightPerKind: 2,
+      // What trouble has rejected goes out again once it has ended.
+      retries: [
+        { stream: 'properties', code: 'not_matched', afterMs: 0, times: null },
+        { code: 'task_error_alone', afterMs: 0, times: null },
+      ],
     },
     streams: streamSettings(capture, streams),
   })
