@@ -9,6 +9,7 @@ import { parseArgs, promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type pg from 'pg'
 import { pino } from 'pino'
+import { boundHeap } from '../src/cli/bound-heap.ts'
 import { requireSettings } from '../src/config/require-settings.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool, type Database } from '../src/db/database.ts'
@@ -23,6 +24,9 @@ import { kinds } from '../src/pipeline/push/kinds.ts'
 import { loadReferenceIndex } from '../src/pipeline/push/preflight/reference-index.ts'
 import { beginSending } from '../src/pipeline/push/sending/begin-sending.ts'
 import { memoryOf } from './memory.ts'
+
+// As the program itself does.
+boundHeap()
 
 /**
  * Memory and time of writing, storing and sending one body of 50,000 answers, streamed, beside holding it whole:
