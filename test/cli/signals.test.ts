@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { migrateToLatest } from '../../src/db/migrate.ts'
 import type { DurationSettings } from '../../src/sandbox/durations.ts'
@@ -20,6 +21,12 @@ function inFlight(world: World): Promise<void> {
     const { rows } = await world.pool.query(`select from submission where state = 'accepted'`)
     expect(rows).toHaveLength(1)
   }, patience)
+}
+
+/** Signals that were sent to a process and that it was not handed yet, as bits. */
+function pendingSignals({ pid }: { pid?: number | undefined }): bigint {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return BigInt(`0x${/^ShdPnd:\s*([0-9a-f]+)$/m.exec(status)?.[1]}`)
 }
 
 const common = ['--config', demoConfig]
@@ -89,6 +96,8 @@ test('a second SIGINT ends the process at once', async () => {
   const { child, ended } = start(folder.path, ['run', 'nightly-sync', ...common], world.environment())
   await inFlight(world)
   child.kill('SIGINT')
+  // Of two that are pending at once the kernel may hand over the later first.
+  await vi.waitFor(() => expect(pendingSignals(child)).toBe(0n), patience)
   child.kill('SIGTERM')
   // The code is that of the second one: the first still waited for the work at hand.
   expect((await ended).code).toBe(143)
