@@ -21,7 +21,6 @@ const retry = z.strictObject({
     .nullable()
     .describe('How often the same content is sent again at most; null: in every run.'),
 })
-export type RetryPolicy = z.infer<typeof retry>
 
 /** The section `push`. */
 export const pushSettings = section(

@@ -1,5 +1,6 @@
 import { DummyDriver, Kysely, MysqlAdapter, MysqlIntrospector, MysqlQueryCompiler, type RawBuilder } from 'kysely'
 import type { Connection, FieldPacket } from 'mysql2'
+import { keepAliveAfterMs } from './keep-alive.ts'
 import { loadDriver } from './load-driver.ts'
 import { brokeOff, PartnerDatabaseError, queryFailed } from './partner-database-error.ts'
 import { pushedRows } from './pushed-rows.ts'
@@ -47,6 +48,8 @@ export async function openMysqlSession(url: string, connectTimeoutMs: number): P
     }),
     charset: 'UTF8MB4_UNICODE_CI',
     connectTimeout: connectTimeoutMs,
+    enableKeepAlive: true,
+    keepAliveInitialDelay: keepAliveAfterMs,
     connectAttributes: { program_name: 'nightferry extract' },
     // The server could otherwise ask for files of this machine; and the names of functions would be reserved words.
     flags: ['-LOCAL_FILES', '-IGNORE_SPACE'],

@@ -10,6 +10,7 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
+import { keepAliveAfterMs } from './keep-alive.ts'
 import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
@@ -65,7 +66,12 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
 /** The driver reads the URL here, and throws what it thinks of it. */
 function clientOf(url: string, settings: pg.ClientConfig): pg.Client {
   try {
-    return new pg.Client({ ...settings, connectionString: url })
+    return new pg.Client({
+      ...settings,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: keepAliveAfterMs,
+      connectionString: url,
+    })
   } catch (error) {
     throw unreachable(placeOf(url), error)
   }
