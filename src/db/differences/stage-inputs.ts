@@ -59,7 +59,7 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
     select c.company, k.period_year as year, coalesce(k.period_month, 0)::integer as month, v.variable_key, v.value
     from compared_company c
     join calculator k using (company_key)
-    join calculator_value v using (calculator_key)
+    join calculator_value v using (company_key, calculator_key)
     where v.direction = 'i' and k.removed_at is null
       and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))`.execute(trx)
   await sql`analyze sent_input, stored_input`.execute(trx)

@@ -89,9 +89,9 @@ export async function tombstoneUnseen(
   const calculators = await sql`
     update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
     from gone_calculator g where g.calculator_key = k.calculator_key and k.removed_at is null`.execute(trx)
-  await sql`delete from calculator_value v using gone_calculator g where g.calculator_key = v.calculator_key`.execute(
-    trx,
-  )
+  await sql`
+    delete from calculator_value v using gone_calculator g
+    where v.company_key = g.company_key and v.calculator_key = g.calculator_key`.execute(trx)
   await sql`delete from company_property p using gone_company g where g.company_key = p.company_key`.execute(trx)
   const companies = await sql`
     update company c set removed_at = statement_timestamp(), changed_at = statement_timestamp()

@@ -59,7 +59,8 @@ export async function removeAbsentCalculators(
         )
       returning k.calculator_key, k.company_key
     ), gone_values as (
-      delete from calculator_value v using gone where v.calculator_key = gone.calculator_key returning 1
+      delete from calculator_value v using gone
+      where v.company_key = gone.company_key and v.calculator_key = gone.calculator_key returning 1
     ), touched as (
       insert into touched_company select distinct company_key from gone
     )

@@ -37,7 +37,7 @@ async function mergeVariables(trx: Transaction<Schema>): Promise<void> {
       select v.variable_key, n.name
       from (select distinct on (id) id, name from staged_variable_name order by id, ordinal) n
       join calculator_variable v on v.variable_id = n.id
-      where v.name <> n.name
+      where v.name is distinct from n.name
       order by v.variable_id
       for no key update of v
     )
@@ -62,7 +62,7 @@ async function mergeProperties(trx: Transaction<Schema>): Promise<void> {
       select p.property_key, n.name
       from (select distinct on (id) id, name from staged_property_name order by id, ordinal) n
       join custom_property p on p.property_id = n.id
-      where p.name <> n.name
+      where p.name is distinct from n.name
       order by p.property_id
       for no key update of p
     )

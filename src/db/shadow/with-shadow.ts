@@ -21,6 +21,7 @@ const leftEmpty = [
   'input_comparison',
   'input_difference',
   'kind_sweep',
+  'page_listing',
   'quarantine',
   'reference_change',
   'reference_past',

@@ -9,9 +9,22 @@ export type CompanyTable = {
   changed_at: Generated<Date>
   /** The tombstone: set while a complete search does not return the company. */
   removed_at: Date | null
+  /** Hash of the bytes that it was read from, as a UUID; null where what stands is not just what those bytes say. */
+  content_hash: string | null
+  /** The names that were listed on the page that it was read from. */
+  listing_key: number | null
+  /** How many calculators and values those bytes hold. */
+  calculators: Generated<number>
+  values: Generated<number>
+  /** The last search held it on several pages. */
+  on_many_pages: Generated<boolean>
 }
 
-export type CustomPropertyTable = { property_key: Generated<number>; property_id: string; name: string }
+/** Variables and custom properties that a page listed. */
+export type PageListingTable = { listing_key: Generated<number>; variable_keys: number[]; property_keys: number[] }
+
+/** The name is null until the first page that gives it is loaded: pages that load side by side share the keys. */
+export type CustomPropertyTable = { property_key: Generated<number>; property_id: string; name: string | null }
 
 export type CompanyPropertyTable = {
   company_key: number
@@ -21,7 +34,8 @@ export type CompanyPropertyTable = {
   value: string
 }
 
-export type CalculatorVariableTable = { variable_key: Generated<number>; variable_id: string; name: string }
+/** The name is null until the first page that gives it is loaded: pages that load side by side share the keys. */
+export type CalculatorVariableTable = { variable_key: Generated<number>; variable_id: string; name: string | null }
 
 export type CalculatorTable = {
   calculator_key: Generated<number>
@@ -37,6 +51,8 @@ export type CalculatorTable = {
 }
 
 export type CalculatorValueTable = {
+  /** The company of the calculator, whose values lie together. */
+  company_key: number
   calculator_key: number
   variable_key: number
   /** Input or output, in one byte: this table has millions of rows. */
@@ -45,7 +61,13 @@ export type CalculatorValueTable = {
 }
 
 /** What the pages of one search have shown so far: the ground on which absence is judged. */
-export type SearchSeenCompanyTable = { submission_id: number; company_key: number }
+export type SearchSeenCompanyTable = {
+  submission_id: number
+  company_key: number
+  /** Whether all that stands here of the company has been seen with it. */
+  whole: Generated<boolean>
+  pages: Generated<number>
+}
 export type SearchSeenCalculatorTable = { submission_id: number; calculator_key: number }
 
 export type QuarantineUnit = 'company' | 'calculator' | 'value' | 'property' | 'variable_name' | 'property_name'
@@ -110,6 +132,7 @@ export type CalculatorValuesView = {
 
 export type CalculatorsSchema = {
   company: CompanyTable
+  page_listing: PageListingTable
   custom_property: CustomPropertyTable
   company_property: CompanyPropertyTable
   calculator_variable: CalculatorVariableTable

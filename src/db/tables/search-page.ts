@@ -15,6 +15,10 @@ export type SearchPageTable = {
   changed: Generated<number>
   removed: Generated<number>
   quarantined: Generated<number>
+  /** Companies whose bytes were those of the last time. */
+  unchanged: Generated<number>
+  /** Why the page was loaded with care; null if it was not. */
+  care: string | null
   bytes: Generated<number>
   failures: Generated<number>
   error_code: string | null
