@@ -33,8 +33,8 @@ export async function gatherEvidence(
       (select count(*) from search_seen_company where submission_id = ${submissionId}) as seen,
       (select count(*) from calculator where removed_at is null and ${selected(calculatorTypeIds)}) as known_calculators,
       (
-        select count(*) from search_seen_calculator join calculator using (calculator_key)
-        where submission_id = ${submissionId} and removed_at is null and ${selected(calculatorTypeIds)}
+        select count(*) from calculator k
+        where removed_at is null and ${selected(calculatorTypeIds)} and ${seen(submissionId)}
       ) as seen_calculators,
       (
         select count(*) from quarantine join search_page using (page_id)
@@ -70,10 +70,7 @@ export async function tombstoneUnseen(
     select calculator_key, calculator_id, company_key from calculator k
     where removed_at is null
       and (${selected(calculatorTypeIds)} or company_key in (select company_key from gone_company))
-      and not exists (
-        select from search_seen_calculator z
-        where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
-      )`.execute(trx)
+      and not ${seen(submissionId)}`.execute(trx)
   await sql`
     select count(*) from (
       select from company
@@ -94,18 +91,38 @@ export async function tombstoneUnseen(
     where v.company_key = g.company_key and v.calculator_key = g.calculator_key`.execute(trx)
   await sql`delete from company_property p using gone_company g where g.company_key = p.company_key`.execute(trx)
   const companies = await sql`
-    update company c set removed_at = statement_timestamp(), changed_at = statement_timestamp()
+    update company c set removed_at = statement_timestamp(), changed_at = statement_timestamp(), content_hash = null
     from gone_company g where g.company_key = c.company_key and c.removed_at is null`.execute(trx)
   await sql`
-    update company c set changed_at = statement_timestamp()
+    update company c set changed_at = statement_timestamp(), content_hash = null
     where company_key in (select company_key from gone_calculator)
       and not exists (select from gone_company g where g.company_key = c.company_key)`.execute(trx)
   return { companies: Number(companies.numAffectedRows ?? 0), calculators: Number(calculators.numAffectedRows ?? 0) }
 }
 
+/** Forgets what the search has shown, but for which companies were on several of its pages. */
 export async function forgetSeen(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    update company c set on_many_pages = z.pages > 1
+    from search_seen_company z
+    where z.submission_id = ${submissionId} and z.company_key = c.company_key
+      and c.on_many_pages <> (z.pages > 1)`.execute(trx)
   await trx.deleteFrom('search_seen_calculator').where('submission_id', '=', submissionId).execute()
   await trx.deleteFrom('search_seen_company').where('submission_id', '=', submissionId).execute()
+}
+
+/** Whether the search has shown the calculator `k`: with all of its company, or by itself. */
+function seen(submissionId: number) {
+  return sql<boolean>`(
+    exists (
+      select from search_seen_company z
+      where z.submission_id = ${submissionId} and z.company_key = k.company_key and z.whole
+    )
+    or exists (
+      select from search_seen_calculator z
+      where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
+    )
+  )`
 }
 
 /** Whether a calculator is of a type that the search selected; no types select all. */

@@ -36,8 +36,9 @@ export async function updateCalculators(trx: Transaction<Schema>): Promise<void>
 }
 
 /**
- * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator that
- * another page of the same search has shown stays; so does one of a type that the search did not ask for.
+ * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
+ * that the search did not ask for stays. Of a company that several pages hold, in this search or in the last, nothing is
+ * removed before the search ends.
  * @param calculatorTypeIds the types that the search selected; empty for all.
  * @returns how many values went with them.
  */
@@ -54,9 +55,10 @@ export async function removeAbsentCalculators(
         and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
         and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)
         and not exists (
-          select from search_seen_calculator z
-          where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
+          select from search_seen_company z
+          where z.submission_id = ${submissionId} and z.company_key = c.company_key
         )
+        and not exists (select from company o where o.company_key = c.company_key and o.on_many_pages)
       returning k.calculator_key, k.company_key
     ), gone_values as (
       delete from calculator_value v using gone

@@ -18,7 +18,7 @@ export async function updateCompanies(trx: Transaction<Schema>): Promise<void> {
       )`.execute(trx)
   // The former companies of calculators that moved: not on this page.
   await sql`
-    update company c set changed_at = statement_timestamp()
+    update company c set changed_at = statement_timestamp(), content_hash = null
     where exists (select from touched_company t where t.company_key = c.company_key)
       and not exists (select from staged_company s where s.company_key = c.company_key)`.execute(trx)
 }

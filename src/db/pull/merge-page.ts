@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 import { claimCalculators } from './claim-calculators.ts'
 import { claimCompanies } from './claim-companies.ts'
+import { keepContents } from './keep-contents.ts'
 import { markSeen } from './mark-seen.ts'
 import { removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
 import { updateCompanies } from './merge-companies.ts'
@@ -20,8 +21,15 @@ export type PageCounts = {
   changed: number
   removed: number
   quarantined: number
+  /** Companies whose bytes were those of the last time, so that nothing of theirs was read. */
+  unchanged: number
+  /** Why the page was loaded with care; null if it was not. */
+  care: string | null
   bytes: number
 }
+
+/** What a merge counts: the companies that were staged. */
+export type MergedCounts = Omit<PageCounts, 'bytes' | 'unchanged' | 'care'>
 
 export type MergeOptions = {
   pageId: number
@@ -29,14 +37,16 @@ export type MergeOptions = {
   /** The types that the search selected; empty for all. */
   calculatorTypeIds: readonly string[]
   maxQuarantineRows: number
+  /** Of the names that this page lists. */
+  listingKey: number
 }
 
 /**
  * Merges the staged page into the tables: every company of the page becomes what the page says, and rows that stand
  * as they are are not written. Locks are taken in the order companies, names, calculators; see `claimCompanies`.
  */
-export async function mergePage(trx: Transaction<Schema>, options: MergeOptions): Promise<Omit<PageCounts, 'bytes'>> {
-  const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows } = options
+export async function mergePage(trx: Transaction<Schema>, options: MergeOptions): Promise<MergedCounts> {
+  const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows, listingKey } = options
   await analyzeStaging(trx)
   await claimCompanies(trx)
   await mergeNames(trx)
@@ -46,7 +56,8 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   const removedWithCalculators = await removeAbsentCalculators(trx, submissionId, calculatorTypeIds)
   await mergeProperties(trx)
   await updateCompanies(trx)
-  await markSeen(trx, submissionId)
+  await markSeen(trx, submissionId, calculatorTypeIds)
+  await keepContents(trx, submissionId, listingKey)
   const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
   const { companies, calculators } = await countMerged(trx)
   return { companies, calculators, values, added, changed, removed: removed + removedWithCalculators, quarantined }

@@ -5,7 +5,16 @@ import type { Schema } from '../tables/schema.ts'
 export const stagingColumns = {
   staged_variable_name: ['ordinal', 'id', 'name'],
   staged_property_name: ['ordinal', 'id', 'name'],
-  staged_company: ['company_ordinal', 'company_id', 'name', 'readable', 'complete'],
+  staged_company: [
+    'company_ordinal',
+    'company_id',
+    'name',
+    'readable',
+    'complete',
+    'content_hash',
+    'calculators',
+    'values',
+  ],
   staged_property: ['company_ordinal', 'property_id', 'ordinal', 'value'],
   staged_calculator: [
     'calculator_ordinal',
@@ -46,7 +55,8 @@ const statements = [
   // company_key, calculator_key and variable_key are found in the merge.
   sql`create temporary table staged_company (
     company_ordinal integer primary key, company_id uuid not null, name text,
-    readable boolean not null, complete boolean not null, company_key integer
+    readable boolean not null, complete boolean not null, content_hash uuid,
+    calculators integer not null, values integer not null, company_key integer
   ) on commit drop`,
   sql`create temporary table staged_property (
     company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null

@@ -1,23 +1,35 @@
 import type { Transaction } from 'kysely'
-import type { Session } from '../../db/database.ts'
-import { mergePage, type PageCounts } from '../../db/pull/merge-page.ts'
+import type pg from 'pg'
+import { createDatabase, withSession } from '../../db/database.ts'
+import { lockLoading } from '../../db/locks/loading-lock.ts'
+import type { PageCounts } from '../../db/pull/merge-page.ts'
 import { lockSearchPage, markPageLoaded } from '../../db/pull/search-page.ts'
 import { createStaging } from '../../db/pull/staging-tables.ts'
-import { createStagingWriter } from '../../db/pull/staging-writer.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { SearchPage } from '../../db/tables/search-page.ts'
 import type { Contract } from '../../exchange/contract.ts'
+import { createContentHash } from './content-hash.ts'
+import { loadCarefully } from './load-carefully.ts'
+import { loadFast } from './load-fast.ts'
+import { reasonForCare } from './needs-care.ts'
 import type { PageLimits } from './page-limits.ts'
-import { readPage } from './read-page.ts'
-import { stagePage } from './stage-page.ts'
+import { type PageElement, readPage } from './read-page.ts'
+import { type SplitCompany, splitPage } from './split-page.ts'
 
 export type { PageCounts }
+
+/** A page as it comes in, once. */
+export type PageBody = { body: AsyncIterable<Uint8Array>; close(): void }
 
 export type LoadOptions = {
   contract: Contract
   limits: PageLimits
   /** The calculator types that the search selected; empty, the default, for all. Others are never proven absent. */
   calculatorTypeIds?: readonly string[]
+  /** `split`, the default, or all of it token by token, which is slower and knows no company that is unchanged. */
+  reading?: 'split' | 'tokens'
+  /** Whether the first attempt is one with care already. */
+  careful?: boolean
   /** What must become true together with the page: done last, in its transaction. */
   atEnd?: (trx: Transaction<Schema>) => Promise<void>
 }
@@ -27,41 +39,84 @@ export class PageNotListedError extends Error {
   readonly code = 'page_not_listed'
 }
 
+type ListedPage = { page_id: number; submission_id: number }
+
 /**
- * Loads one page of a calculator search in one transaction: as it streams in it is staged through COPY, then merged.
- * A page that is loaded already is left alone, its body unread: whoever opened the body closes it, however this ends.
- * On any failure nothing has changed.
+ * Loads one page of a calculator search in one transaction. Most pages hold companies that are new, or changed, or just
+ * as they were: those are loaded fast, beside other pages. What that cannot do, such as a calculator that moves from one
+ * company to another, rolls back, and the page is opened again and loaded with care.
+ * A page that is loaded already is left alone, its body unread. On any failure nothing has changed.
  *
- * @throws {PageFormatError} when the structure of the page is wrong; what `body` throws; database errors.
+ * @param open gives the page from its beginning; called once more if it is to be loaded with care.
+ * @throws {PageFormatError} when the structure of the page is wrong; what `open` and its body throw; database errors.
  *   Of these 40001 and 40P01 mean: load it again.
  */
 export async function loadPage(
-  session: Session,
-  page: { page_id: number; submission_id: number },
-  body: AsyncIterable<Uint8Array>,
-  { contract, limits, calculatorTypeIds = [], atEnd }: LoadOptions,
+  pool: pg.Pool,
+  page: ListedPage,
+  open: () => Promise<PageBody>,
+  options: LoadOptions,
 ): Promise<PageCounts> {
-  return await session.db.transaction().execute(async (trx) => {
-    const listed = await lockSearchPage(trx, page.page_id)
-    if (listed === undefined) {
-      throw new PageNotListedError(`page ${page.page_id} is not listed in search_page: run the search again`)
-    }
-    if (listed.state === 'loaded') return countsOf(listed)
+  if (options.careful === true) return await attempt(pool, page, open, options, 'asked')
+  try {
+    return await attempt(pool, page, open, options, null)
+  } catch (error) {
+    const care = reasonForCare(error)
+    if (care === undefined) throw error
+    return await attempt(pool, page, open, options, care)
+  }
+}
 
-    await createStaging(trx)
-    const counted = countBytes(body)
-    await stagePage(readPage(counted.body, { contract, limits }), contract, createStagingWriter(session.client))
-    const merged = await mergePage(trx, {
-      pageId: page.page_id,
-      submissionId: page.submission_id,
-      calculatorTypeIds,
-      maxQuarantineRows: limits.maxQuarantineRows,
-    })
-    const counts = { ...merged, bytes: counted.bytes() }
-    await markPageLoaded(trx, page.page_id, counts)
-    await atEnd?.(trx)
-    return counts
-  })
+async function attempt(
+  pool: pg.Pool,
+  page: ListedPage,
+  open: () => Promise<PageBody>,
+  { contract, limits, calculatorTypeIds = [], reading = 'split', atEnd }: LoadOptions,
+  care: string | null,
+): Promise<PageCounts> {
+  const opened = await open()
+  try {
+    return await withSession(pool, ({ client, db }) =>
+      db.transaction().execute(async (trx) => {
+        await lockLoading(trx, care === null ? 'shared' : 'exclusive')
+        const listed = await lockSearchPage(trx, page.page_id)
+        if (listed === undefined) {
+          throw new PageNotListedError(`page ${page.page_id} is not listed in search_page: run the search again`)
+        }
+        if (listed.state === 'loaded') return countsOf(listed)
+
+        await createStaging(trx)
+        const counted = countBytes(opened.body)
+        const pieces =
+          reading === 'split'
+            ? splitPage(counted.body, { contract, limits })
+            : piecesOf(readPage(counted.body, { contract, limits }))
+        const merge = {
+          pageId: page.page_id,
+          submissionId: page.submission_id,
+          calculatorTypeIds,
+          maxQuarantineRows: limits.maxQuarantineRows,
+        }
+        const load = { trx, client, contract, limits, hashOf: createContentHash(contract, calculatorTypeIds), merge }
+        const loaded =
+          care === null
+            ? await loadFast(pieces, { ...load, aside: createDatabase(pool) })
+            : await loadCarefully(pieces, { ...load, care })
+        const counts = { ...loaded, bytes: counted.bytes() }
+        await markPageLoaded(trx, page.page_id, counts)
+        await atEnd?.(trx)
+        return counts
+      }),
+    )
+  } finally {
+    opened.close()
+  }
+}
+
+async function* piecesOf(
+  elements: AsyncIterable<PageElement>,
+): AsyncGenerator<(SplitCompany | PageElement)[], void, undefined> {
+  for await (const element of elements) yield [element]
 }
 
 function countBytes(body: AsyncIterable<Uint8Array>): { body: AsyncIterable<Uint8Array>; bytes: () => number } {
@@ -76,6 +131,6 @@ function countBytes(body: AsyncIterable<Uint8Array>): { body: AsyncIterable<Uint
 }
 
 function countsOf(page: SearchPage): PageCounts {
-  const { companies, calculators, values, added, changed, removed, quarantined, bytes } = page
-  return { companies, calculators, values, added, changed, removed, quarantined, bytes }
+  const { companies, calculators, values, added, changed, removed, quarantined, unchanged, care, bytes } = page
+  return { companies, calculators, values, added, changed, removed, quarantined, unchanged, care, bytes }
 }

@@ -1,5 +1,4 @@
 import type { Transaction } from 'kysely'
-import { withSession } from '../../db/database.ts'
 import { withPageLock } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { SearchPage } from '../../db/tables/search-page.ts'
@@ -50,23 +49,20 @@ export async function lookAtPage(deps: Deps, pageId: number): Promise<boolean> {
 
 async function load(deps: Deps, page: ListedPage): Promise<void> {
   const { maxDepth, maxElementSize, calculatorTypeIds } = deps.config.pull
-  const { body } = await openResult(deps, page.url)
-  try {
-    const counts = await withSession(deps.pool, (session) =>
-      loadPage(session, page, body, {
-        contract: deps.contract,
-        calculatorTypeIds,
-        limits: { maxDepth, maxElementSize, maxQuarantineRows: 1_000 },
-        atEnd: async (trx) => {
-          await holdRunning(trx, page.run_id)
-          await deps.looks.atRun(trx, page.run_id)
-        },
-      }),
-    )
-    deps.logger.info({ run_id: page.run_id, page_id: page.page_id, ...counts }, 'page_loaded')
-  } finally {
-    body.destroy()
+  const open = async () => {
+    const { body } = await openResult(deps, page.url)
+    return { body, close: () => void body.destroy() }
   }
+  const counts = await loadPage(deps.pool, page, open, {
+    contract: deps.contract,
+    calculatorTypeIds,
+    limits: { maxDepth, maxElementSize, maxQuarantineRows: 1_000 },
+    atEnd: async (trx) => {
+      await holdRunning(trx, page.run_id)
+      await deps.looks.atRun(trx, page.run_id)
+    },
+  })
+  deps.logger.info({ run_id: page.run_id, page_id: page.page_id, ...counts }, 'page_loaded')
 }
 
 /** A run that ended while its page was loading: a later run's pages may be here already, and they are newer. */

@@ -1,42 +1,58 @@
 import type { StagingWriter } from '../../db/pull/staging-writer.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { LeftOut } from './left-out.ts'
-import { type PageCompany, pageCompany } from './page-company.ts'
+import type { DecodedCompany, PageCompany } from './page-company.ts'
 import { pageName } from './page-name.ts'
-import type { PageElement } from './read-page.ts'
+import type { PageElement, PageElementKind } from './read-page.ts'
 import { createVariableReferences } from './variable-references.ts'
 
-/** Decodes the elements of one page and lays them into staging; holds no more than one company and one batch. */
-export async function stagePage(
-  elements: AsyncIterable<PageElement>,
-  contract: Contract,
-  writer: StagingWriter,
-): Promise<void> {
-  const stageCompany = companyStager(writer)
-  for await (const { kind, value, ordinal } of elements) {
-    if (kind === 'company') {
-      const { company, leftOut } = pageCompany(value, contract)
-      if (company !== undefined) stageCompany(company, ordinal)
-      for (const item of leftOut) stageLeftOut(writer, item)
-    } else {
-      const name = pageName(kind === 'customProperty' ? 'property_name' : 'variable_name', value, contract)
-      if ('reason' in name) stageLeftOut(writer, name)
-      else if (kind === 'customProperty') writer.add('staged_property_name', [ordinal, name.id, name.name])
-      else writer.add('staged_variable_name', [ordinal, name.id, name.name])
-    }
-    await writer.drain()
-  }
-  await writer.flush()
+type PageNameKind = Exclude<PageElementKind, 'company'>
+
+/** Lays what is decoded of one page into staging. */
+export type PageStager = {
+  /** Decodes an entry of a list of names and stages it. */
+  name(kind: PageNameKind, element: Pick<PageElement, 'value' | 'ordinal'>): void
+  /** Stages a decoded company; `contentHash` is that of the bytes it was read from, null where there is none. */
+  company(decoded: DecodedCompany, ordinal: number, contentHash: string | null): void
 }
 
-function companyStager(writer: StagingWriter): (company: PageCompany, ordinal: number) => void {
+/** Holds nothing itself: what was staged waits in the writer until that is drained. */
+export function createPageStager(writer: StagingWriter, contract: Contract): PageStager {
+  const stageCompany = companyStager(writer)
+  const stageLeftOut = (item: LeftOut): void => {
+    writer.add('staged_left_out', [item.unit, item.companyId, item.calculatorId, item.item, item.reason, item.excerpt])
+  }
+  return {
+    name(kind, { value, ordinal }) {
+      const name = pageName(kind === 'customProperty' ? 'property_name' : 'variable_name', value, contract)
+      if ('reason' in name) stageLeftOut(name)
+      else if (kind === 'customProperty') writer.add('staged_property_name', [ordinal, name.id, name.name])
+      else writer.add('staged_variable_name', [ordinal, name.id, name.name])
+    },
+    company({ company, leftOut }, ordinal, contentHash) {
+      // What was left out must be found again the next time: such a company is never taken for unchanged.
+      if (company !== undefined) stageCompany(company, ordinal, leftOut.length === 0 ? contentHash : null)
+      for (const item of leftOut) stageLeftOut(item)
+    },
+  }
+}
+
+/** How many values a company holds. */
+export function countValues({ calculators }: PageCompany): number {
+  let values = 0
+  for (const { content } of calculators) values += content?.values.length ?? 0
+  return values
+}
+
+function companyStager(writer: StagingWriter): (company: PageCompany, ordinal: number, hash: string | null) => void {
   const referTo = createVariableReferences((reference, variableId) => {
     writer.add('staged_reference', [reference, variableId])
   })
   let calculatorOrdinal = 0
-  return (company, ordinal) => {
+  return (company, ordinal, hash) => {
     const { companyId, name, readable, complete } = company
-    writer.add('staged_company', [ordinal, companyId, name, readable, complete])
+    const counts = [company.calculators.length, countValues(company)]
+    writer.add('staged_company', [ordinal, companyId, name, readable, complete, hash, ...counts])
     for (const property of company.properties) {
       writer.add('staged_property', [ordinal, property.propertyId, property.ordinal, property.value])
     }
@@ -53,8 +69,4 @@ function companyStager(writer: StagingWriter): (company: PageCompany, ordinal: n
       }
     }
   }
-}
-
-function stageLeftOut(writer: StagingWriter, item: LeftOut): void {
-  writer.add('staged_left_out', [item.unit, item.companyId, item.calculatorId, item.item, item.reason, item.excerpt])
 }

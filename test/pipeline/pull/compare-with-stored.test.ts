@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { withSession } from '../../../src/db/database.ts'
 import { comparisonOf } from '../../../src/db/differences/list-differences.ts'
 import type { InputComparison } from '../../../src/db/tables/input-difference.ts'
 import { compareWithStored, reasonToWithhold } from '../../../src/pipeline/pull/compare-with-stored.ts'
@@ -18,6 +17,7 @@ import {
   samplePage,
   uuid,
 } from './sample-page.ts'
+import { replayed } from './search-database.ts'
 
 let ferry: Ferry
 beforeAll(async () => {
@@ -83,9 +83,8 @@ async function compared(
     .values({ submission_id, ordinal: 0, url: 'https://pages.example/0', state: 'listed' })
     .returning(['page_id', 'submission_id'])
     .executeTakeFirstOrThrow()
-  await withSession(pool, (session) =>
-    loadPage(session, page, bodyOf(samplePage(companies)), { contract, limits: defaultPageLimits, calculatorTypeIds }),
-  )
+  const body = replayed(bodyOf(samplePage(companies)))
+  await loadPage(pool, page, body, { contract, limits: defaultPageLimits, calculatorTypeIds })
   await using deps = ferry.deps('http://127.0.0.1:9')
   const pull = { ...deps.config.pull, calculatorTypeIds }
   const selective = { ...deps, config: { ...deps.config, pull } }

@@ -278,7 +278,12 @@ describe('loadPage', () => {
 
   it('leaves a company and a calculator that it cannot read as they stand', async () => {
     await load(samplePage([company2(), company('Blåvand')]))
-    const before = await rowVersions()
+    // What a company was read from is forgotten and learnt again, in its own row; nothing that people see moves.
+    const standing = async () => ({
+      rows: (await rowVersions()).filter((row) => (row as { of: string }).of !== 'company'),
+      companies: await db.selectFrom('companies').selectAll().orderBy('company_id').execute(),
+    })
+    const before = await standing()
     const page = samplePage([company2(), company('Blåvand')])
     const spoilt = JSON.stringify(page).replace('"year":2024', '"year":"2024"')
     const [aske, blavand] = page.companies
@@ -286,7 +291,7 @@ describe('loadPage', () => {
     expect(await quarantined(page_id)).toEqual(['calculator year_invalid'])
     const second = await load({ ...page, companies: [aske, { ...blavand, calculators: null }] })
     expect(await quarantined(second.page_id)).toEqual(['company no_array'])
-    expect(await rowVersions()).toEqual(before)
+    expect(await standing()).toEqual(before)
     expect(await database.finish(second.submission_id)).toMatchObject({ companies: 0, calculators: 0, withheld: false })
   })
 

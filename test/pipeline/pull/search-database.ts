@@ -1,8 +1,8 @@
 import type pg from 'pg'
-import { createDatabase, createPool, type Database, withSession } from '../../../src/db/database.ts'
+import { createDatabase, createPool, type Database } from '../../../src/db/database.ts'
 import { schemaName } from '../../../src/db/migrate.ts'
 import { type FinishedSearch, type FinishOptions, finishSearch } from '../../../src/pipeline/pull/finish-search.ts'
-import { loadPage, type PageCounts } from '../../../src/pipeline/pull/load-page.ts'
+import { type LoadOptions, loadPage, type PageBody, type PageCounts } from '../../../src/pipeline/pull/load-page.ts'
 import type { PageLimits } from '../../../src/pipeline/pull/page-limits.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 import { defaultPageLimits } from './limits.ts'
@@ -21,12 +21,12 @@ export type SearchDatabase = AsyncDisposable & {
   finish(submissionId: number, options?: FinishOptions): Promise<FinishedSearch>
 }
 
-type LoadOver = { limits?: Partial<PageLimits>; calculatorTypeIds?: string[] }
+type LoadOver = { limits?: Partial<PageLimits> } & Pick<LoadOptions, 'calculatorTypeIds' | 'reading' | 'careful'>
 
 export async function searchDatabase(): Promise<SearchDatabase> {
   const { url } = await testDatabase()
   const pool = createPool(url, {
-    max: 4,
+    max: 12,
     applicationName: 'pull test',
     searchPath: schemaName,
     onIdleError: () => {},
@@ -61,12 +61,30 @@ export async function searchDatabase(): Promise<SearchDatabase> {
         .returning(['page_id', 'submission_id'])
         .execute()
     },
-    load: async (page, body, { limits, calculatorTypeIds = [] } = {}) =>
-      await withSession(pool, (session) =>
-        loadPage(session, page, body, { contract, limits: { ...defaultPageLimits, ...limits }, calculatorTypeIds }),
-      ),
+    load: async (page, body, { limits, ...over } = {}) =>
+      await loadPage(pool, page, replayed(body), {
+        contract,
+        limits: { ...defaultPageLimits, ...limits },
+        ...over,
+      }),
     finish: async (submissionId, options) =>
       await db.transaction().execute((trx) => finishSearch(trx, submissionId, options)),
     [Symbol.asyncDispose]: () => db.destroy(),
+  }
+}
+
+/** A body that can be opened again: what was read of it the first time comes first. */
+export function replayed(body: AsyncIterable<Uint8Array>): () => Promise<PageBody> {
+  const read: Uint8Array[] = []
+  const rest = body[Symbol.asyncIterator]()
+  return async () => {
+    async function* again(): AsyncGenerator<Uint8Array, void, undefined> {
+      yield* read
+      for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+        read.push(next.value)
+        yield next.value
+      }
+    }
+    return { body: again(), close: () => {} }
   }
 }

@@ -1,0 +1,52 @@
+import type { Transaction } from 'kysely'
+import type pg from 'pg'
+import { keepListing } from '../../db/pull/fast-checks.ts'
+import { nextListingKey } from '../../db/pull/key-blocks.ts'
+import { type MergeOptions, mergePage, type PageCounts } from '../../db/pull/merge-page.ts'
+import { createStagingWriter } from '../../db/pull/staging-writer.ts'
+import type { Schema } from '../../db/tables/schema.ts'
+import type { Contract } from '../../exchange/contract.ts'
+import type { ContentHash } from './content-hash.ts'
+import { pageCompany } from './page-company.ts'
+import type { PageLimits } from './page-limits.ts'
+import { parseCompany } from './parse-company.ts'
+import type { PageElement } from './read-page.ts'
+import type { SplitCompany } from './split-page.ts'
+import { createPageStager } from './stage-page.ts'
+
+export type CarefulLoad = {
+  trx: Transaction<Schema>
+  /** The connection of the transaction. */
+  client: pg.ClientBase
+  contract: Contract
+  limits: PageLimits
+  hashOf: ContentHash
+  merge: Omit<MergeOptions, 'listingKey'>
+  /** Why the page is loaded with care. */
+  care: string
+}
+
+/** Loads a page by staging all of it and comparing every row with the tables: slower, and at home with every page. */
+export async function loadCarefully(
+  pieces: AsyncIterable<readonly (SplitCompany | PageElement)[]>,
+  { trx, client, contract, limits, hashOf, merge, care }: CarefulLoad,
+): Promise<Omit<PageCounts, 'bytes'>> {
+  const writer = createStagingWriter(client)
+  const stager = createPageStager(writer, contract)
+  for await (const piece of pieces) {
+    for (const element of piece) {
+      if (element.kind === 'companyBytes') {
+        const decoded = pageCompany(parseCompany(element, limits), contract)
+        stager.company(decoded, element.ordinal, hashOf(element.bytes))
+      } else if (element.kind === 'company') {
+        stager.company(pageCompany(element.value, contract), element.ordinal, null)
+      } else stager.name(element.kind, element)
+      await writer.drain()
+    }
+  }
+  await writer.flush()
+  const listingKey = await nextListingKey(trx)
+  const merged = await mergePage(trx, { ...merge, listingKey })
+  if (merged.companies > 0) await keepListing(trx, listingKey)
+  return { ...merged, unchanged: 0, care }
+}
