@@ -1,5 +1,5 @@
 import type { parser } from 'stream-json/core/parser.js'
-import type { PageLimits } from './page-limits.ts'
+import { markWeight, type PageLimits } from './page-limits.ts'
 
 export type Token = parser.Token
 
@@ -8,11 +8,11 @@ export const doubledKey = Symbol('doubled key')
 
 type Container = unknown[] | Record<string, unknown>
 
-/** What a token weighs besides its characters: about what an empty array costs in memory, against its two characters. */
-const tokenWeight = 8
-
 /**
- * Builds one list element from tokens, within `limits.maxElementSize`.
+ * Builds one list element from tokens, within `limits.maxElementSize`: its characters, and `markWeight` for each key, each
+ * object or array, and each value inside one. However the tokens were cut, that is never more than what
+ * `CompanyScanner` counts, so that a company which it lets pass is not refused here.
+ *
  * Objects have no prototype, so that a key such as `__proto__` is a key like any other.
  */
 export class ElementAssembler {
@@ -36,7 +36,6 @@ export class ElementAssembler {
 
   /** @returns 'whole' when the token ended the element, 'too_large' when the element outgrew its limit. */
   push(token: Token): 'open' | 'whole' | 'too_large' {
-    this.#size += tokenWeight
     switch (token.name) {
       case 'startObject':
         return this.#enter(Object.create(null) as Record<string, unknown>)
@@ -57,6 +56,7 @@ export class ElementAssembler {
         this.#size += token.value.length
         return this.#state(true)
       case 'endKey': {
+        this.#size += markWeight
         const frame = this.#open.at(-1)
         if (frame !== undefined) frame.key = this.#text
         return this.#state()
@@ -75,6 +75,7 @@ export class ElementAssembler {
   }
 
   #enter(container: Container): 'open' | 'whole' | 'too_large' {
+    this.#size += markWeight
     this.#put(container)
     this.#open.push({ container, key: '' })
     return this.#state()
@@ -82,8 +83,12 @@ export class ElementAssembler {
 
   #put(value: unknown): 'open' | 'whole' | 'too_large' {
     const frame = this.#open.at(-1)
-    if (frame === undefined) this.#value = value
-    else if (Array.isArray(frame.container)) frame.container.push(value)
+    if (frame === undefined) {
+      this.#value = value
+      return this.#state()
+    }
+    this.#size += markWeight
+    if (Array.isArray(frame.container)) frame.container.push(value)
     else frame.container[frame.key] = frame.key in frame.container ? doubledKey : value
     return this.#state()
   }

@@ -2,7 +2,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import { monthNumber } from '../../exchange/month-names.ts'
 import { doubledKey } from './element-assembler.ts'
 import type { LeftOut } from './left-out.ts'
-import { isObject } from './page-object.ts'
+import { fieldOf, isObject } from './page-object.ts'
 import { excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
 
 export type PageValue = { direction: 'i' | 'o'; variableId: string; value: string }
@@ -42,7 +42,7 @@ export function pageCalculator(
     refuse(null, null, 'no_object', element)
     return undefined
   }
-  const given = element[names.id]
+  const given = fieldOf(element, names.id)
   const calculatorId = uuidOf(given)
   if (calculatorId === undefined) {
     refuse(null, names.id, textProblem(given) ?? 'id_no_uuid', given)
@@ -53,18 +53,18 @@ export function pageCalculator(
     refuse(calculatorId, item, reason, value)
     return { calculatorId, content: null }
   }
-  const typeId = uuidOf(element[names.typeId])
+  const typeId = uuidOf(fieldOf(element, names.typeId))
   if (typeId === undefined) {
-    const value = element[names.typeId]
+    const value = fieldOf(element, names.typeId)
     return unreadable(names.typeId, textProblem(value) ?? 'id_no_uuid', value)
   }
-  const period = pagePeriod(element[names.period], contract)
-  if (typeof period === 'string') return unreadable(names.period, period, element[names.period])
-  const groups = { i: element[names.inputs] ?? {}, o: element[names.outputs] ?? {} }
+  const period = pagePeriod(fieldOf(element, names.period), contract)
+  if (typeof period === 'string') return unreadable(names.period, period, fieldOf(element, names.period))
+  const groups = { i: fieldOf(element, names.inputs) ?? {}, o: fieldOf(element, names.outputs) ?? {} }
   if (!isObject(groups.i)) return unreadable(names.inputs, objectProblem(groups.i), groups.i)
   if (!isObject(groups.o)) return unreadable(names.outputs, objectProblem(groups.o), groups.o)
 
-  const title = element[names.title]
+  const title = fieldOf(element, names.title)
   const titleProblem = textProblem(title)
   const refuseValue = (item: string, reason: string, value: unknown): void => {
     leftOut.push({ unit: 'value', companyId, calculatorId, item, reason, excerpt: excerptOf(value) })
@@ -95,9 +95,9 @@ function pagePeriod(value: unknown, contract: Contract): { year: number; month: 
   const names = contract.names.calculatorsPage
   if (value === undefined || value === null) return 'period_missing'
   if (!isObject(value)) return objectProblem(value)
-  const year = value[names.year]
+  const year = fieldOf(value, names.year)
   if (typeof year !== 'number' || !Number.isInteger(year) || year < 1 || year > 9_999) return 'year_invalid'
-  const given = value[names.month] ?? null
+  const given = fieldOf(value, names.month) ?? null
   if (given === null) return { year, month: null }
   const month = typeof given === 'string' ? monthNumber(given) : undefined
   return month === undefined ? 'month_unknown' : { year, month }

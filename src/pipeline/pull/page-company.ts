@@ -2,7 +2,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import { doubledKey } from './element-assembler.ts'
 import type { LeftOut } from './left-out.ts'
 import { type PageCalculator, pageCalculator } from './page-calculator.ts'
-import { isObject } from './page-object.ts'
+import { fieldOf, isObject } from './page-object.ts'
 import { excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
 
 export type PageProperty = { propertyId: string /** From 1. */; ordinal: number; value: string }
@@ -34,7 +34,7 @@ export function pageCompany(element: unknown, contract: Contract): DecodedCompan
   const leftOut: LeftOut[] = []
   if (!isObject(element)) return { company: undefined, leftOut: [whole(null, null, 'no_object', element)] }
 
-  const given = element[names.id]
+  const given = fieldOf(element, names.id)
   const companyId = uuidOf(given)
   if (companyId === undefined) {
     const reason = textProblem(given) ?? 'id_no_uuid'
@@ -45,12 +45,12 @@ export function pageCompany(element: unknown, contract: Contract): DecodedCompan
     company: { companyId, name: null, readable: false, complete: false, properties: [], calculators: [] },
     leftOut: [whole(companyId, item, reason, value)],
   })
-  const calculators = element[names.calculators]
+  const calculators = fieldOf(element, names.calculators)
   if (!Array.isArray(calculators)) return unreadable(names.calculators, listProblem(calculators), calculators)
-  const fields = element[names.fields] ?? {}
+  const fields = fieldOf(element, names.fields) ?? {}
   if (!isObject(fields)) return unreadable(names.fields, fields === doubledKey ? 'key_twice' : 'no_object', fields)
 
-  const name = element[names.name]
+  const name = fieldOf(element, names.name)
   const nameProblem = textProblem(name)
   if (nameProblem !== undefined) {
     leftOut.push({ ...whole(companyId, names.name, nameProblem, name), unit: 'value' })

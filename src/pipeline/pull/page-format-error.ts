@@ -2,7 +2,7 @@
 export class PageFormatError extends Error {
   readonly code = 'page_malformed'
 
-  /** @param place where on the page, for a person: an element and about how many characters in. */
+  /** @param place where on the page, for a person: an element and about how many bytes in. */
   constructor(place: string, reason: string, options?: ErrorOptions) {
     super(`the page is malformed ${place}: ${reason}`, options)
     this.name = 'PageFormatError'

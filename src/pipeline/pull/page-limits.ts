@@ -2,8 +2,16 @@
 export type PageLimits = {
   /** Levels of nesting anywhere on the page; the specification's deepest has 6. */
   maxDepth: number
-  /** Size of one list element (a company with all of its calculators): its characters, and 8 more per token. */
+  /**
+   * Size of one list element (a company with all of its calculators): its bytes on the page, and `markWeight` more for
+   * each of the marks { } [ ] : , outside its texts. That is how companies are cut from a page. Elements that are
+   * assembled from tokens (the lists of names, result files, companies under a key that is spelt with escapes) are
+   * counted by their characters without white space, quotes and escapes, and may be larger by so much.
+   */
   maxElementSize: number
   /** Rows kept per page of what was left out. The count stays exact. */
   maxQuarantineRows: number
 }
+
+/** What a mark weighs besides its byte: two of them make about what an empty array costs in memory, against two bytes. */
+export const markWeight = 8

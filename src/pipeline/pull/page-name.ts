@@ -1,6 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { LeftOut } from './left-out.ts'
-import { isObject } from './page-object.ts'
+import { fieldOf, isObject } from './page-object.ts'
 import { excerptOf, idProblem, textProblem } from './page-text.ts'
 
 /** An entry of the page's list of custom properties or calculator variables. */
@@ -22,8 +22,8 @@ export function pageName(
     excerpt: excerptOf(element),
   })
   if (!isObject(element)) return refusal(null, 'no_object')
-  const id = element[names.id]
-  const name = element[names.name]
+  const id = fieldOf(element, names.id)
+  const name = fieldOf(element, names.name)
   const problem = idProblem(id)
   if (problem !== undefined) return refusal(names.id, problem)
   const nameProblem = textProblem(name)

@@ -1,9 +1,8 @@
-import { getManyValues, isMany, none } from 'stream-chain/defs.js'
-import { jsonParser } from 'stream-json/core/parser.js'
 import type { Contract } from '../../exchange/contract.ts'
 import { ElementAssembler, type Token } from './element-assembler.ts'
 import { PageFormatError } from './page-format-error.ts'
 import type { PageLimits } from './page-limits.ts'
+import { TokenReader } from './token-reader.ts'
 
 export type PageElementKind = 'customProperty' | 'calculatorVariable' | 'company'
 
@@ -26,7 +25,7 @@ export type ListsOptions<K> = {
 }
 
 /** Bytes parsed at once: a body may hand over chunks of any size, and the tokens of one piece are held together. */
-const pieceBytes = 64 * 1024
+export const pieceBytes = 64 * 1024
 
 /**
  * Reads a calculator search page as it arrives, in any key order, holding one element at a time.
@@ -43,13 +42,18 @@ export async function* readPage(
   body: AsyncIterable<Uint8Array>,
   { contract, limits }: { contract: Contract; limits: PageLimits },
 ): AsyncGenerator<PageElement, void, undefined> {
+  yield* readLists(body, pageLists(contract, limits))
+}
+
+/** The lists of a calculator search page. */
+export function pageLists(contract: Contract, limits: PageLimits): ListsOptions<PageElementKind> {
   const names = contract.names.calculatorsPage
   const lists = new Map<string, PageElementKind>([
     [names.customProperties, 'customProperty'],
     [names.calculatorVariables, 'calculatorVariable'],
     [names.companies, 'company'],
   ])
-  yield* readLists(body, { lists, required: names.companies, limits })
+  return { lists, required: names.companies, limits }
 }
 
 /**
@@ -61,23 +65,25 @@ export async function* readLists<K>(
   options: ListsOptions<K>,
 ): AsyncGenerator<ListElement<K>, void, undefined> {
   const page = new ListReader(options)
+  let offset = 0
   for await (const chunk of body) {
     for (let start = 0; start < chunk.byteLength; start += pieceBytes) {
-      yield* page.read(chunk.subarray(start, start + pieceBytes))
+      yield* page.read(chunk.subarray(start, start + pieceBytes), offset + start)
     }
+    offset += chunk.byteLength
   }
-  yield* page.end()
+  yield* page.end(offset)
 }
 
-class ListReader<K> {
-  readonly #decoder = new TextDecoder('utf-8', { fatal: true })
-  readonly #parse = jsonParser({ packValues: false })
+/** The state between the pieces of one document. */
+export class ListReader<K> {
+  readonly #tokens = new TokenReader((reason, cause) => this.#refusal(reason, cause))
   readonly #kinds: ReadonlyMap<string, K>
   readonly #required: string | null
   readonly #limits: ListsOptions<K>['limits']
   readonly #element: ElementAssembler
   readonly #seen = new Set<string>()
-  #characters = 0
+  #offset = 0
   #depth = 0
   #closed = false
   #key = ''
@@ -91,36 +97,19 @@ class ListReader<K> {
     this.#element = new ElementAssembler(limits)
   }
 
-  *read(bytes: Uint8Array): Generator<ListElement<K>, void, undefined> {
-    const text = this.#decode(bytes)
-    yield* this.#walk(this.#tokens(text))
-    this.#characters += text.length
+  /** @param offset where on the page the bytes begin, for the message of an error. */
+  *read(bytes: Uint8Array, offset: number): Generator<ListElement<K>, void, undefined> {
+    this.#offset = offset
+    yield* this.#walk(this.#tokens.read(bytes))
   }
 
-  *end(): Generator<ListElement<K>, void, undefined> {
-    yield* this.#walk(this.#tokens(this.#decode()))
-    yield* this.#walk(this.#tokens(none))
+  /** @param offset the size of the page. */
+  *end(offset: number): Generator<ListElement<K>, void, undefined> {
+    this.#offset = offset
+    yield* this.#walk(this.#tokens.end())
     if (!this.#closed) throw this.#refusal('it ends before the document does')
     if (this.#required !== null && !this.#seen.has(this.#required)) {
       throw this.#refusal(`it has no list "${this.#required}"`)
-    }
-  }
-
-  #decode(bytes?: Uint8Array): string {
-    try {
-      return bytes === undefined ? this.#decoder.decode() : this.#decoder.decode(bytes, { stream: true })
-    } catch (error) {
-      throw this.#refusal('its bytes are not UTF-8', error)
-    }
-  }
-
-  #tokens(text: string | typeof none): Token[] {
-    try {
-      // A flushable stage is ended by calling it with `none`, which its type does not say.
-      const parsed = this.#parse(text as string)
-      return isMany(parsed) ? (getManyValues(parsed) as Token[]) : []
-    } catch (error) {
-      throw this.#refusal(`its text is not JSON (${(error as Error).message})`, error)
     }
   }
 
@@ -178,7 +167,7 @@ class ListReader<K> {
 
   #refusal(reason: string, cause?: unknown): PageFormatError {
     const element = this.#kind === undefined ? '' : `at ${this.#key}[${this.#ordinal}], `
-    const place = `${element}after character ${this.#characters}`
+    const place = `${element}after byte ${this.#offset}`
     return new PageFormatError(place, reason, cause === undefined ? undefined : { cause })
   }
 }

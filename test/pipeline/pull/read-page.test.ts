@@ -171,7 +171,7 @@ describe('readPage refuses', () => {
 
   it('with the place where it stopped', async () => {
     const error = await refusal(list(`${'{"id":1},'.repeat(1_000)}{"id":tru}`))
-    expect(error.message).toMatch(/at companies\[1000\], after character 9\d\d\d:/)
+    expect(error.message).toMatch(/at companies\[1000\], after byte 9\d\d\d:/)
     expect((await refusal(list(`{},{},${'['.repeat(100)}${']'.repeat(100)}`))).message).toMatch(/at companies\[2\],/)
   })
 

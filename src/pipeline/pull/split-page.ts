@@ -1,0 +1,151 @@
+import type { Contract } from '../../exchange/contract.ts'
+import { CompanyListFinder } from './company-list-finder.ts'
+import { CompanyScanner } from './company-scanner.ts'
+import { PageFormatError } from './page-format-error.ts'
+import type { PageLimits } from './page-limits.ts'
+import { ListReader, type PageElement, type PageElementKind, pageLists, pieceBytes } from './read-page.ts'
+
+/** One company as the bytes of its page, not yet judged: they may even be no JSON. */
+export type SplitCompany = {
+  kind: 'companyBytes'
+  /**
+   * Valid for as long as the body leaves its chunks alone: a company that lies within one chunk is a view of it, not a copy.
+   * It keeps the whole chunk in memory.
+   */
+  bytes: Uint8Array
+  /** Position in the list, from 0. */
+  ordinal: number
+  /** Where its bytes begin on the page, from 0. */
+  offset: number
+  /** Keys in all of its objects: more than are left after parsing means a doubled key. */
+  keys: number
+}
+
+/**
+ * Reads a calculator search page as it arrives, as `readPage` does, but leaves each company as its bytes: finding where
+ * it ends costs a tenth of parsing it. `parseCompany` then makes of the bytes what `readPage` would have given.
+ *
+ * Only objects in the list of companies are cut out, and only where its key is spelt without escapes. Everything else on
+ * the page goes through `ListReader`, with `null` in the place of each company: the page around its companies is judged by
+ * the one reader, and whatever is unusual arrives as elements of `readPage`. Elements come in the order of the page, in one
+ * array per chunk of the body that has any.
+ *
+ * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for `parseCompany` to
+ *   say. Elements before that place may have been yielded by then: the caller must be able to undo them.
+ */
+export async function* splitPage(
+  body: AsyncIterable<Uint8Array>,
+  { contract, limits }: { contract: Contract; limits: PageLimits },
+): AsyncGenerator<(SplitCompany | PageElement)[], void, undefined> {
+  const page = new PageSplitter(contract, limits)
+  for await (const chunk of body) {
+    const elements = page.split(chunk)
+    if (elements.length > 0) yield elements
+  }
+  const rest = page.end()
+  if (rest.length > 0) yield rest
+}
+
+/** What the reader gets to see of a company. The spaces keep it a word of its own, whatever stands beside it. */
+const placeholder = Buffer.from(' null ')
+
+/** The state between the chunks of one page. */
+class PageSplitter {
+  readonly #list: string
+  readonly #maxDepth: number
+  readonly #maxElementSize: number
+  readonly #reader: ListReader<PageElementKind>
+  readonly #around: CompanyListFinder
+  readonly #inside: CompanyScanner
+  /** The company that is open: where it began, and what earlier chunks held of it. */
+  #start = 0
+  #held: Uint8Array[] = []
+  /** Companies that were cut out and that the reader has not come to. */
+  #cut: SplitCompany[] = []
+  #offset = 0
+
+  constructor(contract: Contract, limits: PageLimits) {
+    this.#list = contract.names.calculatorsPage.companies
+    this.#maxDepth = limits.maxDepth
+    this.#maxElementSize = limits.maxElementSize
+    this.#reader = new ListReader(pageLists(contract, limits))
+    this.#around = new CompanyListFinder(this.#list)
+    this.#inside = new CompanyScanner(limits)
+  }
+
+  split(chunk: Uint8Array): (SplitCompany | PageElement)[] {
+    const around: Uint8Array[] = []
+    let at = 0
+    while (at < chunk.length) {
+      if (!this.#inside.open) {
+        const start = at
+        at = this.#around.find(chunk, start)
+        if (at > start) around.push(chunk.subarray(start, at))
+        if (at === chunk.length) break
+        this.#start = this.#offset + at
+        this.#inside.begin()
+      }
+      const start = at
+      at = this.#inside.scan(chunk, start)
+      this.#judge(at)
+      const bytes = chunk.subarray(start, at)
+      if (this.#inside.open) {
+        this.#held.push(bytes)
+      } else {
+        this.#cutOut(bytes)
+        around.push(placeholder)
+      }
+    }
+    const elements = this.#read(around)
+    this.#offset += chunk.length
+    return elements
+  }
+
+  end(): (SplitCompany | PageElement)[] {
+    return this.#inPlace(this.#reader.end(this.#offset))
+  }
+
+  /** Before anything of a company is held that the limits forbid. */
+  #judge(at: number): void {
+    const reason = this.#inside.tooDeep
+      ? `it is nested deeper than ${this.#maxDepth} levels`
+      : this.#inside.tooLarge && `the element is larger than the limit of ${this.#maxElementSize}`
+    if (reason === false) return
+    throw new PageFormatError(`at ${this.#list}[${this.#around.ordinal}], after byte ${this.#offset + at}`, reason)
+  }
+
+  #cutOut(last: Uint8Array): void {
+    const bytes = this.#held.length === 0 ? last : Buffer.concat([...this.#held, last])
+    this.#held = []
+    const { ordinal } = this.#around
+    this.#cut.push({ kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys: this.#inside.keys })
+  }
+
+  #read(around: Uint8Array[]): (SplitCompany | PageElement)[] {
+    const [only] = around
+    const bytes = only !== undefined && around.length === 1 ? only : Buffer.concat(around)
+    const elements: (SplitCompany | PageElement)[] = []
+    for (let start = 0; start < bytes.length; start += pieceBytes) {
+      const piece = bytes.subarray(start, start + pieceBytes)
+      elements.push(...this.#inPlace(this.#reader.read(piece, this.#offset + start)))
+    }
+    return elements
+  }
+
+  /** What the reader found, with the companies where it saw their placeholders; a null that the page itself has stays. */
+  #inPlace(found: Iterable<PageElement>): (SplitCompany | PageElement)[] {
+    const elements: (SplitCompany | PageElement)[] = []
+    let next = 0
+    for (const element of found) {
+      const company = this.#cut[next]
+      if (company === undefined || element.kind !== 'company' || element.ordinal !== company.ordinal) {
+        elements.push(element)
+      } else {
+        elements.push(company)
+        next++
+      }
+    }
+    if (next > 0) this.#cut.splice(0, next)
+    return elements
+  }
+}
