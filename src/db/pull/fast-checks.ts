@@ -44,7 +44,7 @@ export async function keepListing(trx: Transaction<Schema>, listingKey: number):
   )
 }
 
-export type ReferredNames = { variables: ReadonlySet<number>; properties: ReadonlySet<number> }
+export type ReferredNames = { variables: readonly number[]; properties: readonly number[] }
 
 /**
  * Whether the page lists every name that its companies refer to: those that were written straight into the tables by
@@ -66,10 +66,10 @@ export async function checkListed(
   )
   const { rows } = await sql<{ missing: boolean }>`
     select exists (
-      select key from unnest(${[...referred.variables]}::integer[]) as key
+      select key from unnest(${referred.variables}::integer[]) as key
       except select key from listed_name where of = 'v'
     ) or exists (
-      select key from unnest(${[...referred.properties]}::integer[]) as key
+      select key from unnest(${referred.properties}::integer[]) as key
       except select key from listed_name where of = 'p'
     ) as missing`.execute(trx)
   if (rows[0]?.missing !== false) return false

@@ -1,121 +1,166 @@
-import { copyField } from '../../db/pull/copy-text.ts'
 import type { DirectWriter } from '../../db/pull/direct-writer.ts'
 import type { createKeyBlocks } from '../../db/pull/key-blocks.ts'
-import type { NameKeys } from '../../db/pull/name-keys.ts'
-import { NeedsCare } from './needs-care.ts'
+import type { NameIndex } from './name-index.ts'
 import type { PageCompany } from './page-company.ts'
+import { calculatorWidth, type PlainCompany, propertyWidth, valueWidth } from './plain-company.ts'
 import { countValues } from './stage-page.ts'
 
-/** A company that no table knows, read without anything left out. */
-export type NewCompany = { company: PageCompany; contentHash: string | null }
+const uuidLength = 36
 
-/** Ids remembered at once: real pages have some hundreds, and a hostile one must not fill the heap. */
-const maxNames = 50_000
+type Names = { variables: NameIndex; properties: NameIndex }
 
-export type DirectCompanies = {
-  /** Turns companies into rows and gives them to the writer. */
-  add(companies: readonly NewCompany[], listingKey: number): Promise<void>
-  /** What they referred to, by key: each must be listed on the page. */
-  referred: { variables: ReadonlySet<number>; properties: ReadonlySet<number> }
-  companyKeys: readonly number[]
-  counts: { companies: number; calculators: number; values: number }
-}
+/** What a row of a new company says besides its content. */
+export type NewRow = { contentHash: string | null; listingKey: number }
 
-/** Writes new companies with all of theirs straight into the tables. */
-export function createDirectCompanies(
-  writer: DirectWriter,
-  keys: ReturnType<typeof createKeyBlocks>,
-  names: { variables: NameKeys; properties: NameKeys },
-): DirectCompanies {
-  const referred = { variables: new Set<number>(), properties: new Set<number>() }
-  const companyKeys: number[] = []
-  const counts = { companies: 0, calculators: 0, values: 0 }
+/** Writes new companies with all of theirs as rows of the tables. Names that they refer to must have been resolved. */
+export class DirectCompanies {
+  readonly counts = { companies: 0, calculators: 0, values: 0 }
+  readonly companyKeys: number[] = []
+  readonly #lines: DirectWriter['lines']
+  readonly #keys: ReturnType<typeof createKeyBlocks>
+  readonly #names: Names
+  #taken: Record<'company' | 'calculator', number[]> = { company: [], calculator: [] }
 
-  async function resolveNames(companies: readonly NewCompany[]): Promise<void> {
-    const variables = new Set<string>()
-    const properties = new Set<string>()
-    for (const { company } of companies) {
-      for (const { propertyId } of company.properties) {
-        if (names.properties.keyOf(propertyId) === undefined) properties.add(propertyId)
-      }
-      for (const { content } of company.calculators) {
-        for (const { variableId } of content?.values ?? []) {
-          if (names.variables.keyOf(variableId) === undefined) variables.add(variableId)
-        }
-      }
+  constructor(writer: DirectWriter, keys: ReturnType<typeof createKeyBlocks>, names: Names) {
+    this.#lines = writer.lines
+    this.#keys = keys
+    this.#names = names
+  }
+
+  /** Takes keys for so many rows to come. */
+  async reserve(companies: number, calculators: number): Promise<void> {
+    this.#taken = {
+      company: await this.#keys.take('company', companies),
+      calculator: await this.#keys.take('calculator', calculators),
     }
-    if (referred.variables.size + variables.size > maxNames || referred.properties.size + properties.size > maxNames) {
-      throw new NeedsCare('many_names')
-    }
-    if (variables.size > 0) await names.variables.resolve([...variables])
-    if (properties.size > 0) await names.properties.resolve([...properties])
   }
 
-  const variableKey = (id: string): number => {
-    const key = names.variables.keyOf(id)
-    if (key === undefined) throw new Error(`the variable ${id} was not resolved`)
-    referred.variables.add(key)
-    return key
-  }
-  const propertyKey = (id: string): number => {
-    const key = names.properties.keyOf(id)
-    if (key === undefined) throw new Error(`the property ${id} was not resolved`)
-    referred.properties.add(key)
-    return key
-  }
-
-  function write(
-    { company, contentHash }: NewCompany,
-    companyKey: number,
-    calculatorKeys: number[],
-    listingKey: number,
-  ) {
-    const { companyId, name, properties, calculators } = company
-    const valueCount = countValues(company)
-    const hash = contentHash ?? '\\N'
-    writer.add(
-      'company',
-      `${companyKey}\t${companyId}\t${copyField(name ?? '')}\t${hash}\t${listingKey}\t${calculators.length}\t${valueCount}\n`,
+  /** A company as `pageCompany` gives it, with nothing left out. */
+  add(company: PageCompany, row: NewRow): void {
+    const { company_property: propertyLines, calculator: calculatorLines, calculator_value: valueLines } = this.#lines
+    const values = countValues(company)
+    const companyKey = this.#company(company.companyId, row, company.calculators.length, values, () =>
+      this.#lines.company.text(company.name),
     )
-    for (const { propertyId, ordinal, value } of properties) {
-      writer.add('company_property', `${companyKey}\t${propertyKey(propertyId)}\t${ordinal}\t${copyField(value)}\n`)
+    for (const { propertyId, ordinal, value } of company.properties) {
+      propertyLines.field(companyKey)
+      propertyLines.field(this.#names.properties.keyOf(this.#names.properties.numberOf(propertyId)))
+      propertyLines.field(ordinal)
+      propertyLines.text(value)
+      propertyLines.end()
     }
-    for (const { calculatorId, content } of calculators) {
-      const calculatorKey = calculatorKeys.pop()
-      if (content === null || calculatorKey === undefined) throw new Error(`calculator ${calculatorId} has no content`)
-      const { typeId, title, year, month, values } = content
-      writer.add(
-        'calculator',
-        `${calculatorKey}\t${calculatorId}\t${companyKey}\t${typeId}\t${copyField(title ?? '')}\t${year}\t${month ?? '\\N'}\n`,
-      )
-      const owner = `${companyKey}\t${calculatorKey}\t`
-      let lines = ''
-      for (const { direction, variableId, value } of values) {
-        lines += `${owner}${variableKey(variableId)}\t${direction}\t${copyField(value)}\n`
+    for (const { calculatorId, content } of company.calculators) {
+      if (content === null) throw new Error(`the calculator ${calculatorId} was left out`)
+      const calculatorKey = this.#take('calculator')
+      calculatorLines.field(calculatorKey)
+      calculatorLines.text(calculatorId)
+      calculatorLines.tab()
+      calculatorLines.field(companyKey)
+      calculatorLines.text(content.typeId)
+      calculatorLines.tab()
+      calculatorLines.text(content.title)
+      this.#period(content.year, content.month ?? 0)
+      for (const { direction, variableId, value } of content.values) {
+        valueLines.field(companyKey)
+        valueLines.field(calculatorKey)
+        valueLines.field(this.#names.variables.keyOf(this.#names.variables.numberOf(variableId)))
+        valueLines.text(direction)
+        valueLines.tab()
+        valueLines.text(value)
+        valueLines.end()
       }
-      writer.add('calculator_value', lines)
     }
-    counts.companies++
-    counts.calculators += calculators.length
-    counts.values += valueCount
   }
 
-  return {
-    referred,
-    companyKeys,
-    counts,
-    add: async (companies, listingKey) => {
-      await resolveNames(companies)
-      const taken = await keys.take('company', companies.length)
-      let calculators = 0
-      for (const { company } of companies) calculators += company.calculators.length
-      const calculatorKeys = (await keys.take('calculator', calculators)).reverse()
-      for (const [index, company] of companies.entries()) {
-        const companyKey = taken[index]
-        if (companyKey === undefined) throw new Error('too few keys were taken')
-        companyKeys.push(companyKey)
-        write(company, companyKey, calculatorKeys, listingKey)
-      }
-    },
+  /** A company as places in its bytes and on the tape. */
+  addPlain(company: PlainCompany, tape: Int32Array, row: NewRow): void {
+    const { bytes } = company
+    const companyKey = this.#company(company.companyId, row, company.calculators, company.values, () =>
+      this.#lines.company.bytes(bytes, company.nameFrom, company.nameTo),
+    )
+    let at = company.tapeFrom
+    for (let count = 0; count < company.properties; count++, at += propertyWidth) {
+      this.#plainProperty(companyKey, bytes, tape, at)
+    }
+    for (let count = 0; count < company.calculators; count++) {
+      const calculatorKey = this.#take('calculator')
+      this.#plainCalculator(companyKey, calculatorKey, bytes, tape, at)
+      const end = at + calculatorWidth + (tape[at + 6] ?? 0) * valueWidth
+      for (at += calculatorWidth; at < end; at += valueWidth)
+        this.#plainValue(companyKey, calculatorKey, bytes, tape, at)
+    }
+  }
+
+  /** The company's own row; `name` writes its name. */
+  #company(companyId: string, row: NewRow, calculators: number, values: number, name: () => void): number {
+    const lines = this.#lines.company
+    const companyKey = this.#take('company')
+    lines.field(companyKey)
+    lines.text(companyId)
+    lines.tab()
+    name()
+    lines.tab()
+    lines.text(row.contentHash)
+    lines.tab()
+    lines.field(row.listingKey)
+    lines.field(calculators)
+    lines.int(values)
+    lines.end()
+    this.companyKeys.push(companyKey)
+    this.counts.companies++
+    this.counts.calculators += calculators
+    this.counts.values += values
+    return companyKey
+  }
+
+  #plainProperty(companyKey: number, bytes: Buffer, tape: Int32Array, at: number): void {
+    const lines = this.#lines.company_property
+    lines.field(companyKey)
+    lines.field(this.#names.properties.keyOf(tape[at] ?? -1))
+    lines.field(tape[at + 1] ?? 0)
+    lines.bytes(bytes, tape[at + 2] ?? 0, tape[at + 3] ?? 0)
+    lines.end()
+  }
+
+  #plainCalculator(companyKey: number, calculatorKey: number, bytes: Buffer, tape: Int32Array, at: number): void {
+    const lines = this.#lines.calculator
+    const idFrom = tape[at] ?? 0
+    const typeFrom = tape[at + 1] ?? 0
+    lines.field(calculatorKey)
+    lines.bytes(bytes, idFrom, idFrom + uuidLength)
+    lines.tab()
+    lines.field(companyKey)
+    lines.bytes(bytes, typeFrom, typeFrom + uuidLength)
+    lines.tab()
+    lines.bytes(bytes, tape[at + 2] ?? 0, tape[at + 3] ?? 0)
+    this.#period(tape[at + 4] ?? 0, tape[at + 5] ?? 0)
+  }
+
+  #plainValue(companyKey: number, calculatorKey: number, bytes: Buffer, tape: Int32Array, at: number): void {
+    const lines = this.#lines.calculator_value
+    const name = tape[at] ?? -1
+    lines.field(companyKey)
+    lines.field(calculatorKey)
+    lines.field(this.#names.variables.keyOf(name >> 1))
+    lines.text((name & 1) === 0 ? 'i' : 'o')
+    lines.tab()
+    lines.bytes(bytes, tape[at + 1] ?? 0, tape[at + 2] ?? 0)
+    lines.end()
+  }
+
+  /** Ends a calculator's row. A month of 0 stands for a whole year. */
+  #period(year: number, month: number): void {
+    const lines = this.#lines.calculator
+    lines.tab()
+    lines.field(year)
+    if (month === 0) lines.text(null)
+    else lines.int(month)
+    lines.end()
+  }
+
+  #take(table: 'company' | 'calculator'): number {
+    const key = this.#taken[table].pop()
+    if (key === undefined) throw new Error(`too few keys were reserved for ${table}`)
+    return key
   }
 }

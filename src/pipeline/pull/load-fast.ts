@@ -12,11 +12,13 @@ import { createStagingWriter } from '../../db/pull/staging-writer.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { ContentHash } from './content-hash.ts'
-import { createDirectCompanies, type NewCompany } from './direct-companies.ts'
+import { DirectCompanies } from './direct-companies.ts'
+import { NameIndex } from './name-index.ts'
 import { NeedsCare } from './needs-care.ts'
-import { pageCompany } from './page-company.ts'
+import { type DecodedCompany, type PageCompany, pageCompany } from './page-company.ts'
 import type { PageLimits } from './page-limits.ts'
 import { parseCompany } from './parse-company.ts'
+import { type PlainCompany, PlainCompanyReader } from './plain-company.ts'
 import type { PageElement } from './read-page.ts'
 import type { SplitCompany } from './split-page.ts'
 import { createPageStager } from './stage-page.ts'
@@ -51,45 +53,89 @@ export async function loadFast(
   const staging = createStagingWriter(client)
   const stager = createPageStager(staging, contract)
   const writer = createDirectWriter(client)
-  const names = { variables: createNameKeys(aside, 'variable'), properties: createNameKeys(aside, 'property') }
-  const direct = createDirectCompanies(writer, createKeyBlocks(aside), names)
+  const names = {
+    variables: new NameIndex(createNameKeys(aside, 'variable')),
+    properties: new NameIndex(createNameKeys(aside, 'property')),
+  }
+  const plainReader = new PlainCompanyReader(contract, names)
+  const direct = new DirectCompanies(writer, createKeyBlocks(aside), names)
   const unchanged = new UnchangedCompanies()
   const listingKey = await nextListingKey(aside)
   let batch: (SplitCompany | PageElement)[] = []
   let bytes = 0
 
+  /** Reads the companies of the batch that are not as they were, and gives those that are new to the tables. */
   async function takeBatch(): Promise<void> {
-    const hashes = batch.map((company) => (company.kind === 'companyBytes' ? hashOf(company.bytes) : null))
+    const hashes = batch.map((element) => (element.kind === 'companyBytes' ? hashOf(element.bytes) : null))
     const known = await findByContent(
       aside,
       hashes.filter((hash) => hash !== null),
     )
-    const clean: (NewCompany & { ordinal: number })[] = []
+    const read: ReadCompany[] = []
+    plainReader.rewind()
     for (const [index, element] of batch.entries()) {
       const contentHash = hashes[index] ?? null
       const same = contentHash === null ? undefined : known.get(contentHash)
-      if (same !== undefined) {
-        unchanged.add(same)
-        continue
+      if (same !== undefined) unchanged.add(same)
+      else {
+        const company = readCompany(element, contentHash)
+        if (company !== undefined) read.push(company)
       }
-      const value = element.kind === 'companyBytes' ? parseCompany(element, limits) : element.value
-      const decoded = pageCompany(value, contract)
-      const { company, leftOut } = decoded
-      if (company === undefined || leftOut.length > 0) stager.company(decoded, element.ordinal, null)
-      else clean.push({ company, contentHash, ordinal: element.ordinal })
     }
     const existing = await findById(
       aside,
-      clean.map(({ company }) => company.companyId),
+      read.map(({ companyId }) => companyId),
     )
-    const fresh: NewCompany[] = []
-    for (const { company, contentHash, ordinal } of clean) {
-      if (existing.has(company.companyId)) stager.company({ company, leftOut: [] }, ordinal, contentHash)
-      else fresh.push({ company, contentHash })
+    const fresh: ReadCompany[] = []
+    for (const company of read) {
+      if (existing.has(company.companyId))
+        stager.company(decoded(company), company.element.ordinal, company.contentHash)
+      else fresh.push(company)
     }
-    if (fresh.length > 0) await direct.add(fresh, listingKey)
+    await writeNew(fresh)
     batch = []
     bytes = 0
+  }
+
+  /** Undefined: something of it was left out, and it was staged. */
+  function readCompany(element: SplitCompany | PageElement, contentHash: string | null): ReadCompany | undefined {
+    const plain = element.kind === 'companyBytes' ? plainReader.read(element.bytes) : undefined
+    if (plain !== undefined) return { element, contentHash, companyId: plain.companyId, plain }
+    const parsed = decode(element)
+    const { company, leftOut } = parsed
+    if (company !== undefined && leftOut.length === 0) {
+      return { element, contentHash, companyId: company.companyId, company }
+    }
+    stager.company(parsed, element.ordinal, null)
+    return undefined
+  }
+
+  function decode(element: SplitCompany | PageElement): DecodedCompany {
+    return pageCompany(element.kind === 'companyBytes' ? parseCompany(element, limits) : element.value, contract)
+  }
+
+  function decoded(read: ReadCompany): DecodedCompany {
+    return read.company === undefined ? decode(read.element) : { company: read.company, leftOut: [] }
+  }
+
+  async function writeNew(fresh: readonly ReadCompany[]): Promise<void> {
+    if (fresh.length === 0) return
+    let calculators = 0
+    for (const { plain, company } of fresh) {
+      calculators += plain?.calculators ?? company?.calculators.length ?? 0
+      if (company === undefined) continue
+      for (const { propertyId } of company.properties) names.properties.numberOf(propertyId)
+      for (const { content } of company.calculators) {
+        for (const { variableId } of content?.values ?? []) names.variables.numberOf(variableId)
+      }
+    }
+    await names.variables.resolve()
+    await names.properties.resolve()
+    await direct.reserve(fresh.length, calculators)
+    for (const { plain, company, contentHash } of fresh) {
+      if (plain !== undefined) direct.addPlain(plain, plainReader.tape, { contentHash, listingKey })
+      else if (company !== undefined) direct.add(company, { contentHash, listingKey })
+    }
   }
 
   for await (const piece of pieces) {
@@ -110,7 +156,8 @@ export async function loadFast(
   if (trouble !== undefined) throw new NeedsCare(trouble)
   const merged = await mergePage(trx, { ...merge, listingKey })
   if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)
-  if (!(await checkListed(trx, direct.referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')
+  const referred = { variables: names.variables.referred(), properties: names.properties.referred() }
+  if (!(await checkListed(trx, referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')
   await markWholeSeen(trx, merge.submissionId, direct.companyKeys)
   for (const companyKeys of unchanged.byListing.values()) await markWholeSeen(trx, merge.submissionId, companyKeys)
   return {
@@ -122,4 +169,13 @@ export async function loadFast(
     unchanged: unchanged.counts.companies,
     care: null,
   }
+}
+
+/** A company of which nothing was left out: either as places in its bytes or decoded. */
+type ReadCompany = {
+  element: SplitCompany | PageElement
+  contentHash: string | null
+  companyId: string
+  plain?: PlainCompany
+  company?: PageCompany
 }
