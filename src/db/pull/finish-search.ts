@@ -100,13 +100,19 @@ export async function tombstoneUnseen(
   return { companies: Number(companies.numAffectedRows ?? 0), calculators: Number(calculators.numAffectedRows ?? 0) }
 }
 
-/** Forgets what the search has shown, but for which companies were on several of its pages. */
+/**
+ * Forgets what the search has shown, but for which companies were on several of its pages, and the lists of names to
+ * which no company refers any more. The lock on loading must be held exclusively.
+ */
 export async function forgetSeen(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
     update company c set on_many_pages = z.pages > 1
     from search_seen_company z
     where z.submission_id = ${submissionId} and z.company_key = c.company_key
       and c.on_many_pages <> (z.pages > 1)`.execute(trx)
+  await sql`
+    delete from page_listing l
+    where not exists (select from company c where c.listing_key = l.listing_key)`.execute(trx)
   await trx.deleteFrom('search_seen_calculator').where('submission_id', '=', submissionId).execute()
   await trx.deleteFrom('search_seen_company').where('submission_id', '=', submissionId).execute()
 }

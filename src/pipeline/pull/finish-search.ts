@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely'
+import { lockLoading } from '../../db/locks/loading-lock.ts'
 import { forgetSeen, gatherEvidence, type SearchEvidence, tombstoneUnseen } from '../../db/pull/finish-search.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 
@@ -46,6 +47,7 @@ export async function finishSearch(
   submissionId: number,
   { calculatorTypeIds = [], minSeenShare = defaultMinSeenShare, partial = false }: FinishOptions = {},
 ): Promise<FinishedSearch> {
+  await lockLoading(trx, 'exclusive')
   const evidence = await gatherEvidence(trx, submissionId, calculatorTypeIds)
   if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
   const reason = reasonToWithhold(evidence, minSeenShare) ?? (partial ? 'search_partial' : null)
