@@ -73,6 +73,9 @@ select create_distributed_table('nightferry.company_property', 'company_key', co
 select create_distributed_table('nightferry.calculator', 'company_key', colocate_with => 'nightferry.company');
 select create_distributed_table('nightferry.calculator_value', 'company_key', colocate_with => 'nightferry.company');
 select create_distributed_table('nightferry.search_seen_company', 'company_key', colocate_with => 'nightferry.company');
+-- Changes of values, where this version of the schema keeps them.
+select create_distributed_table(to_regclass('nightferry.calculator_value_change'), 'company_key', colocate_with => 'nightferry.company')
+where to_regclass('nightferry.calculator_value_change') is not null;
 
 -- Within one company the keys hold again.
 alter table calculator add constraint calculator_company_key_fkey

