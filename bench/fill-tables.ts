@@ -7,6 +7,8 @@ export type Filling = {
   perCompany?: number
   /** Of each calculator, inputs and outputs together; at most 40. */
   values?: number
+  /** Whether the ledger holds what was sent: a row per calculator with its inputs, accepted as it is. */
+  ledger?: boolean
 }
 
 /**
@@ -78,5 +80,25 @@ export async function fillTables(pool: pg.Pool, filling: Filling): Promise<void>
      select 'H-' || lpad(company_key::text, 7, '0'), company_id, (select max(submission_id) from submission), now()
      from company`,
   )
+  if (filling.ledger) await fillLedger(pool)
   await pool.query('vacuum analyze')
+}
+
+/** What was sent is what came back, but for one row of a thousand. */
+async function fillLedger(pool: pg.Pool): Promise<void> {
+  await pool.query(
+    `insert into source_row (stream, partner_id, row_key, content, desired_hash, accepted_hash, outcome, accepted_at, outcome_at)
+     select 'calculator_inputs', partner_id, row_key, content, hash, hash, 'confirmed', now(), now()
+     from (
+       select partner_id, concat_ws('/', partner_id, k.period_year, k.period_month, k.type_id) as row_key, content,
+              sha256(content::text::bytea) as hash
+       from calculator k join company using (company_key) join mapping using (company_id)
+       cross join lateral (
+         select jsonb_build_object('year', k.period_year::text, 'month', k.period_month::text, 'inputs',
+           jsonb_object_agg(variable_id, case when k.calculator_key % 1000 = 0 then '-1' else value end)) as content
+         from calculator_value v join calculator_variable using (variable_key)
+         where v.company_key = k.company_key and v.calculator_key = k.calculator_key and direction = 'i'
+       ) sent
+     ) rows`,
+  )
 }

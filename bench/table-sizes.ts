@@ -3,17 +3,23 @@
  *
  * Brings its own PostgreSQL and removes it. For each size it fills the tables under the views, prints bytes per row of
  * each table and its indexes, copies the values into an empty table as a load would, ends a search that misses one
- * company of a hundred, and asks the views what people ask. Memory is the server's own (RssAnon), seen 50 times a second.
+ * company of a hundred, and asks the views what people ask. Memory is what the server process holds for itself (RssAnon),
+ * seen 50 times a second; processor time is that process's, which a busy machine changes less than the time.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { createDatabase, createPool } from '../src/db/database.ts'
+import { judgeInputs } from '../src/db/differences/judge-inputs.ts'
+import { stageInputs } from '../src/db/differences/stage-inputs.ts'
+import { storeDifferences } from '../src/db/differences/store-differences.ts'
 import { locationOf } from '../src/db/embedded/data-home.ts'
 import { openCluster } from '../src/db/embedded/open-cluster.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
+import type { Schema } from '../src/db/tables/schema.ts'
 import { finishSearch } from '../src/pipeline/pull/finish-search.ts'
 import { fillTables } from './fill-tables.ts'
 
@@ -60,7 +66,7 @@ async function measure(calculators: number): Promise<void> {
     onIdleError: () => {},
   })
   try {
-    const filling = await timed(() => fillTables(pool, { calculators }))
+    const filling = await timed(() => fillTables(pool, { calculators, ledger: true }))
     say(`\n## ${calculators.toLocaleString('en')} calculators, filled in ${seconds(filling.ms)}\n`)
     await printSizes(pool, calculators)
     await printTimes(cluster.url(name), pool)
@@ -91,13 +97,14 @@ async function printSizes(pool: pg.Pool, calculators: number): Promise<void> {
 }
 
 async function printTimes(url: string, pool: pg.Pool): Promise<void> {
-  say('| what | time | peak memory of the server process |\n| --- | --- | --- |')
-  const report = (what: string, { ms, peak }: Spent) => say(`| ${what} | ${seconds(ms)} | ${megabytes(peak)} |`)
+  say('| what | time | processor time | peak memory |\n| --- | --- | --- | --- |')
+  const report = (what: string, { ms, cpuMs, peak }: Spent) =>
+    say(`| ${what} | ${seconds(ms)} | ${seconds(cpuMs)} | ${megabytes(peak)} |`)
   for (const [what, query] of Object.entries(questions)) {
     const runs: Spent[] = []
     for (let nth = 0; nth < 3; nth++) runs.push(await watched(url, async (client) => void (await client.query(query))))
     runs.sort((one, other) => one.ms - other.ms)
-    report(what, runs[1] ?? { ms: 0, peak: 0 })
+    report(what, runs[1] ?? { ms: 0, cpuMs: 0, peak: 0 })
   }
   report(
     'values copied into an empty table with its key',
@@ -107,47 +114,72 @@ async function printTimes(url: string, pool: pg.Pool): Promise<void> {
       await client.query(`drop table calculator_value_again`)
     }),
   )
-  report('a search ended: one company of a hundred is gone', await endSearch(url, pool))
+  const search = await layDownSearch(pool)
+  report(
+    'a search ended: one company of a hundred is gone',
+    await undone(url, async (trx) => {
+      const { companies } = await finishSearch(trx, search.id)
+      if (companies === 0) throw new Error('nothing was gone')
+    }),
+  )
+  report(
+    'what was sent compared with what came back',
+    await undone(url, async (trx) => {
+      await stageInputs(trx, { submissionId: search.id, calculatorTypeIds: [] })
+      await judgeInputs(trx, false)
+      await storeDifferences(trx, search.run, search.id)
+      const { rows } = await sql<{ found: number }>`select count(*) as found from input_difference`.execute(trx)
+      if (Number(rows[0]?.found) === 0) throw new Error('nothing differed')
+    }),
+  )
 }
 
-/** What the pages have shown is laid down first; ending the search is what is measured, and it is rolled back. */
-async function endSearch(url: string, pool: pg.Pool): Promise<Spent> {
-  const { rows } = await pool.query<{ id: number }>(
+/** What the pages of a search have shown: all but one company of a hundred. */
+async function layDownSearch(pool: pg.Pool): Promise<{ id: number; run: number }> {
+  const { rows } = await pool.query<{ id: number; run: number }>(
     `insert into submission (run_id, kind, state, row_count) select max(run_id), 'calculators_search', 'settled', 0 from run
-     returning submission_id as id`,
+     returning submission_id as id, run_id as run`,
   )
-  const id = rows[0]?.id ?? 0
+  const search = rows[0] ?? { id: 0, run: 0 }
   await pool.query(
     `insert into search_page (submission_id, ordinal, url, state, companies) values ($1, 0, 'https://pages.example', 'loaded', 1)`,
-    [id],
+    [search.id],
   )
   await pool.query(
     'insert into search_seen_company (submission_id, company_key) select $1, company_key from company where company_key % 100 > 0',
-    [id],
+    [search.id],
   )
   await pool.query(
     'insert into search_seen_calculator (submission_id, calculator_key) select $1, calculator_key from calculator where company_key % 100 > 0',
-    [id],
+    [search.id],
   )
-  await pool.query('analyze search_seen_company, search_seen_calculator')
-  const undone = new Error('rolled back')
+  await pool.query('vacuum analyze search_seen_company, search_seen_calculator')
+  const { rows: seen } = await pool.query<{ bytes: number }>(
+    `select sum(pg_total_relation_size(t))::bigint as bytes from unnest(array['search_seen_company', 'search_seen_calculator']::regclass[]) t`,
+  )
+  say(`| what a search in progress has shown, on disk | | | ${megabytes(seen[0]?.bytes ?? 0)} |`)
+  return search
+}
+
+/** Does something in a transaction on a connection of its own, and takes it back. */
+async function undone(url: string, work: (trx: Transaction<Schema>) => Promise<void>): Promise<Spent> {
+  const end = new Error('taken back')
   return await watched(url, async (client) => {
     const one = { connect: async () => Object.assign(client, { release: () => {} }), end: async () => {} }
     const db = createDatabase(one as unknown as pg.Pool)
     await db
       .transaction()
       .execute(async (trx) => {
-        const { companies } = await finishSearch(trx, id)
-        if (companies === 0) throw new Error('nothing was gone')
-        throw undone
+        await work(trx)
+        throw end
       })
       .catch((error: unknown) => {
-        if (error !== undone) throw error
+        if (error !== end) throw error
       })
   })
 }
 
-type Spent = { ms: number; peak: number }
+type Spent = { ms: number; cpuMs: number; peak: number }
 
 /** Runs something on a connection of its own, and looks at what its server process holds for itself meanwhile. */
 async function watched(url: string, work: (client: pg.Client) => Promise<void>): Promise<Spent> {
@@ -161,12 +193,23 @@ async function watched(url: string, work: (client: pg.Client) => Promise<void>):
       peak = Math.max(peak, 1024 * Number(/RssAnon:\s+(\d+)/.exec(status)?.[1] ?? 0))
     }
     const timer = setInterval(() => void look(), 20)
+    const before = await processorMs(rows[0]?.pid)
     const spent = await timed(() => work(client)).finally(() => clearInterval(timer))
     await look()
-    return { ...spent, peak }
+    return { ...spent, cpuMs: (await processorMs(rows[0]?.pid)) - before, peak }
   } finally {
     await client.end()
   }
+}
+
+/** Processor time of a process so far; the system counts it in hundredths of a second. */
+async function processorMs(pid: number | undefined): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  const [user = '0', system = '0'] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+  return 10 * (Number(user) + Number(system))
 }
 
 async function timed(work: () => Promise<void>): Promise<{ ms: number }> {
