@@ -7,7 +7,7 @@ import { createProgram } from './cli/program.ts'
 import { readable } from './cli/readable.ts'
 
 /** Errors of whoever wrote the command line or the configuration. */
-const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown'])
+const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])
 
 boundHeap()
 

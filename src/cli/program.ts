@@ -10,6 +10,7 @@ import { addConformanceOptions } from './conformance-options.ts'
 import { type DemoOptions, demo } from './demo.ts'
 import { type DifferencesOptions, differences } from './differences.ts'
 import { type DriftOptions, drift } from './drift.ts'
+import { type GrantOptions, grant } from './grant.ts'
 import { type ListOptions, listRows } from './list-rows.ts'
 import { migrate } from './migrate.ts'
 import { wholeNumber } from './option-values.ts'
@@ -138,6 +139,11 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
   verb('sql', 'run a read-only query on the tables, or say how to connect')
     .argument('[query]', 'one statement; the views are found without their schema')
     .action(async (query: string | undefined, options: CommonOptions) => done(await sql(cli, query, options)))
+  verb('grant', 'let a role of the database server read the views, and nothing else')
+    .argument('<role>', 'an existing role')
+    .option('--all', 'also the views that name people, or show rows as the partner had them')
+    .option('--revoke', 'take it back')
+    .action(async (role: string, options: GrantOptions) => done(await grant(cli, role, options)))
   verb('migrate', 'bring the database to the newest schema').action(async (options: CommonOptions) =>
     done(await migrate(cli, options)),
   )

@@ -20,7 +20,7 @@ const spellings = [
 
 /** Types that list codes as a union of literals. */
 const unions =
-  /(?:readonly code:|type HttpErrorCode =|type ActionRefusedCode =)((?:\s*(?:\/\*\*[^\n]*\*\/\s*)?\|?\s*'\w+')+)/g
+  /(?:readonly code:|type HttpErrorCode =|type ActionRefusedCode =|type ReaderErrorCode =)((?:\s*(?:\/\*\*[^\n]*\*\/\s*)?\|?\s*'\w+')+)/g
 
 describe('docs/errors.md', () => {
   const sandboxAnswers = section(page, 'What the sandbox answers')

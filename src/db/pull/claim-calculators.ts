@@ -17,7 +17,7 @@ export async function claimCalculators(trx: Transaction<Schema>, submissionId: n
       from staged_calculator s join staged_company c using (company_ordinal)
       where s.readable and not exists (select from calculator k where k.calculator_id = s.calculator_id)
       order by s.calculator_id
-      on conflict (calculator_id) do nothing
+      on conflict do nothing
       returning calculator_key
     )
     insert into fresh_calculator select calculator_key from fresh`.execute(trx)

@@ -16,7 +16,7 @@ export async function claimCompanies(trx: Transaction<Schema>): Promise<void> {
       select s.company_id, s.name from staged_company s
       where s.readable and not exists (select from company c where c.company_id = s.company_id)
       order by s.company_id
-      on conflict (company_id) do nothing
+      on conflict do nothing
       returning company_key
     )
     insert into fresh_company select company_key from fresh`.execute(trx)

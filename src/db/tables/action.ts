@@ -1,7 +1,7 @@
 import type { Generated, JSONColumnType } from 'kysely'
 
-/** A verb with which a person changes what happens next. */
-export type ActionVerb = 'retry' | 'abandon' | 'adopt' | 'cancel'
+/** What a person did that is written down: changed what happens next, or who may read. */
+export type ActionVerb = 'retry' | 'abandon' | 'adopt' | 'cancel' | 'grant' | 'revoke'
 
 /** One thing that a person did: never changed afterwards, but for the service's answer. */
 export type ActionTable = {

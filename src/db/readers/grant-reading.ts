@@ -1,0 +1,103 @@
+import { sql, type Transaction } from 'kysely'
+import { type Actor, recordAction } from '../actions/record-action.ts'
+import type { Database } from '../database.ts'
+import type { Schema } from '../tables/schema.ts'
+import { abilitiesOf, type RoleAbilities, requireLimitedRole } from './find-role.ts'
+import { viewsOfSchema, withheldViews } from './readable-views.ts'
+import { ReaderError } from './reader-error.ts'
+
+export type ReadingRequest = {
+  role: string
+  /** Also the views that name people, or show rows as the partner's database had them. */
+  all: boolean
+  actor: Actor
+  at: Date
+}
+
+export type Reading = {
+  role: string
+  /** The views that were granted or revoked. */
+  views: string[]
+  /** What the role may do afterwards. */
+  now: RoleAbilities
+}
+
+const insufficientPrivilege = '42501'
+
+/**
+ * Lets a role read the views, and nothing under them: a view reads its tables with the rights of its owner. Views
+ * that come with a later version need another call.
+ * @throws {ReaderError} when the role cannot be given that; nothing was changed then.
+ */
+export async function grantReading(db: Database, request: ReadingRequest): Promise<Reading> {
+  return await change(db, request, 'grant', (views) =>
+    views.filter((view) => request.all || !withheldViews.includes(view)),
+  )
+}
+
+/**
+ * Takes away what `grantReading` gave, of all views. What the role may read as a member of another role stays.
+ * @throws {ReaderError} when it cannot be taken from the role; nothing was changed then.
+ */
+export async function revokeReading(db: Database, request: ReadingRequest): Promise<Reading> {
+  return await change(db, request, 'revoke', (views) => views)
+}
+
+async function change(
+  db: Database,
+  { role, all, actor, at }: ReadingRequest,
+  verb: 'grant' | 'revoke',
+  choose: (views: string[]) => string[],
+): Promise<Reading> {
+  return await db.transaction().execute(async (trx) => {
+    await requireLimitedRole(trx, role)
+    const views = choose(await viewsOfSchema(trx))
+    await execute(trx, await statements(trx, verb, role, views))
+    const now = await abilitiesOf(trx, role)
+    const missing = verb === 'grant' ? views.filter((view) => !now.views.includes(view)) : []
+    if (missing.length > 0) throw refused(`${missing.join(', ')} would stay unreadable to ${role}`)
+    const asked = { role, ...(verb === 'grant' && all && { all: 'true' }) }
+    await recordAction(trx, { verb, actor, at, rows: views.length, asked, result: views.join(', ') })
+    return { role, views, now }
+  })
+}
+
+/** The server writes the statements, so that it quotes the names: a role may be called anything. */
+async function statements(
+  trx: Transaction<Schema>,
+  verb: 'grant' | 'revoke',
+  role: string,
+  views: readonly string[],
+): Promise<string[]> {
+  const { rows } = await sql<{ statement: string }>`
+    with way as (
+      select case when ${verb} = 'grant' then 'grant %s to %I' else 'revoke %s from %I' end as template,
+        ${role}::text as role, current_schema() as schema
+    ), object as (
+      select 1 as part, 0 as nth, format('usage on schema %I', schema) as privilege from way
+      union all
+      select 2, nth::integer, format('select on %I.%I', schema, view)
+      from way, unnest(${views}::text[]) with ordinality v(view, nth)
+      union all
+      -- A function in a view is called with the rights of whoever reads it.
+      select 3, 0, format('execute on function %I.numeric_reading(text)', schema) from way
+    )
+    select format(template, privilege, role) as statement from way, object order by part, nth`.execute(trx)
+  return rows.map(({ statement }) => statement)
+}
+
+async function execute(trx: Transaction<Schema>, list: readonly string[]): Promise<void> {
+  try {
+    for (const statement of list) await sql.raw(statement).execute(trx)
+  } catch (error) {
+    if ((error as { code?: string }).code !== insufficientPrivilege) throw error
+    throw refused((error as Error).message)
+  }
+}
+
+function refused(detail: string): ReaderError {
+  return new ReaderError(
+    'grant_refused',
+    `Nothing was changed: ${detail}. Only the owner of the views can give or take this: use the role that migrated the database in database.url (DATABASE_URL).`,
+  )
+}
