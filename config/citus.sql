@@ -30,8 +30,6 @@ $$;
 
 -- Every unique key of a distributed table must hold the company's key. What the service's ids identify is kept by the
 -- statements that write, and found by plain indexes.
-alter table calculator drop constraint calculator_company_key_fkey;
-alter table company_property drop constraint company_property_company_key_fkey;
 alter table company drop constraint company_company_id_key;
 create index company_company_id on company (company_id);
 alter table calculator drop constraint calculator_calculator_id_key;
@@ -44,7 +42,6 @@ create index calculator_calculator_key on calculator (calculator_key);
 drop index calculator_company;
 
 -- No key may lead from a distributed or a reference table to a local one.
-alter table search_seen_company drop constraint search_seen_company_submission_id_fkey;
 alter table mapping drop constraint mapping_submission_id_fkey;
 
 -- Statistics over expressions do not exist on distributed tables.
@@ -76,9 +73,3 @@ select create_distributed_table('nightferry.search_seen_company', 'company_key',
 -- Changes of values, where this version of the schema keeps them.
 select create_distributed_table(to_regclass('nightferry.calculator_value_change'), 'company_key', colocate_with => 'nightferry.company')
 where to_regclass('nightferry.calculator_value_change') is not null;
-
--- Within one company the keys hold again.
-alter table calculator add constraint calculator_company_key_fkey
-  foreign key (company_key) references company (company_key);
-alter table company_property add constraint company_property_company_key_fkey
-  foreign key (company_key) references company (company_key);

@@ -85,12 +85,6 @@ const needed = [
     refusal: 'company: the unique key company_company_id_key does not hold company_key',
   },
   {
-    what: 'dropping the foreign key of what a search has seen',
-    without: [/alter table search_seen_company drop constraint .*\n/],
-    refusal:
-      'search_seen_company: the foreign key search_seen_company_submission_id_fkey leads from a distributed table to a local one',
-  },
-  {
     what: 'dropping the foreign key of mappings',
     without: [/alter table mapping drop constraint .*\n/],
     refusal: 'mapping: the foreign key mapping_submission_id_fkey leads from a reference table to a local one',
