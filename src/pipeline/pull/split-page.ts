@@ -19,6 +19,8 @@ export type SplitCompany = {
   offset: number
   /** Keys in all of its objects: more than are left after parsing means a doubled key. */
   keys: number
+  /** Whether one of its keys is spelt with an escape. */
+  escapedKeys: boolean
 }
 
 /**
@@ -118,7 +120,8 @@ class PageSplitter {
     const bytes = this.#held.length === 0 ? last : Buffer.concat([...this.#held, last])
     this.#held = []
     const { ordinal } = this.#around
-    this.#cut.push({ kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys: this.#inside.keys })
+    const { keys, escapedKeys } = this.#inside
+    this.#cut.push({ kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys })
   }
 
   #read(around: Uint8Array[]): (SplitCompany | PageElement)[] {
