@@ -48,7 +48,7 @@ const pieceBytes = 256
 function assemble({ bytes, ordinal, offset }: SplitCompany, limits: Pick<PageLimits, 'maxElementSize'>): unknown {
   let start = 0
   const refusal = (reason: string, cause?: unknown): PageFormatError => {
-    const place = `in company ${ordinal}, after byte ${offset + start}`
+    const place = `in company ${ordinal}, after byte ${offset + Math.min(start, bytes.length)}`
     return new PageFormatError(place, reason, cause === undefined ? undefined : { cause })
   }
   const reader = new TokenReader(refusal)

@@ -62,8 +62,6 @@ class PageSplitter {
   /** The company that is open: where it began, and what earlier chunks held of it. */
   #start = 0
   #held: Uint8Array[] = []
-  /** Companies that were cut out and that the reader has not come to. */
-  #cut: SplitCompany[] = []
   #offset = 0
 
   constructor(contract: Contract, limits: PageLimits) {
@@ -76,79 +74,57 @@ class PageSplitter {
   }
 
   split(chunk: Uint8Array): (SplitCompany | PageElement)[] {
-    const around: Uint8Array[] = []
+    const found: (SplitCompany | PageElement)[] = []
     let at = 0
     while (at < chunk.length) {
       if (!this.#inside.open) {
-        const start = at
-        at = this.#around.find(chunk, start)
-        if (at > start) around.push(chunk.subarray(start, at))
+        const end = this.#around.find(chunk, at)
+        this.#readAround(chunk, at, end, found)
+        at = end
         if (at === chunk.length) break
         this.#start = this.#offset + at
         this.#inside.begin()
       }
-      const start = at
-      at = this.#inside.scan(chunk, start)
-      this.#judge(at)
-      const bytes = chunk.subarray(start, at)
-      if (this.#inside.open) {
-        this.#held.push(bytes)
-      } else {
-        this.#cutOut(bytes)
-        around.push(placeholder)
-      }
+      const end = this.#inside.scan(chunk, at)
+      this.#judge(end)
+      this.#held.push(chunk.subarray(at, end))
+      if (!this.#inside.open) this.#cutOut(found)
+      at = end
     }
-    const elements = this.#read(around)
     this.#offset += chunk.length
-    return elements
+    return found
   }
 
-  end(): (SplitCompany | PageElement)[] {
-    return this.#inPlace(this.#reader.end(this.#offset))
+  end(): PageElement[] {
+    return [...this.#reader.end(this.#offset)]
+  }
+
+  #readAround(chunk: Uint8Array, from: number, to: number, found: (SplitCompany | PageElement)[]): void {
+    for (let start = from; start < to; start += pieceBytes) {
+      const piece = chunk.subarray(start, Math.min(start + pieceBytes, to))
+      for (const element of this.#reader.read(piece, this.#offset + start)) found.push(element)
+    }
   }
 
   /** Before anything of a company is held that the limits forbid. */
   #judge(at: number): void {
+    if (!this.#inside.tooDeep && !this.#inside.tooLarge) return
     const reason = this.#inside.tooDeep
       ? `it is nested deeper than ${this.#maxDepth} levels`
-      : this.#inside.tooLarge && `the element is larger than the limit of ${this.#maxElementSize}`
-    if (reason === false) return
+      : `the element is larger than the limit of ${this.#maxElementSize}`
     throw new PageFormatError(`at ${this.#list}[${this.#around.ordinal}], after byte ${this.#offset + at}`, reason)
   }
 
-  #cutOut(last: Uint8Array): void {
-    const bytes = this.#held.length === 0 ? last : Buffer.concat([...this.#held, last])
+  /** The reader answers the placeholder with an element of its own, unless the page before it is no JSON. */
+  #cutOut(found: (SplitCompany | PageElement)[]): void {
+    const [first] = this.#held
+    const bytes = first !== undefined && this.#held.length === 1 ? first : Buffer.concat(this.#held)
     this.#held = []
     const { ordinal } = this.#around
     const { keys, escapedKeys } = this.#inside
-    this.#cut.push({ kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys })
-  }
-
-  #read(around: Uint8Array[]): (SplitCompany | PageElement)[] {
-    const [only] = around
-    const bytes = only !== undefined && around.length === 1 ? only : Buffer.concat(around)
-    const elements: (SplitCompany | PageElement)[] = []
-    for (let start = 0; start < bytes.length; start += pieceBytes) {
-      const piece = bytes.subarray(start, start + pieceBytes)
-      elements.push(...this.#inPlace(this.#reader.read(piece, this.#offset + start)))
+    for (const element of this.#reader.read(placeholder, this.#start)) {
+      const isCompany = element.kind === 'company' && element.ordinal === ordinal
+      found.push(isCompany ? { kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys } : element)
     }
-    return elements
-  }
-
-  /** What the reader found, with the companies where it saw their placeholders; a null that the page itself has stays. */
-  #inPlace(found: Iterable<PageElement>): (SplitCompany | PageElement)[] {
-    const elements: (SplitCompany | PageElement)[] = []
-    let next = 0
-    for (const element of found) {
-      const company = this.#cut[next]
-      if (company === undefined || element.kind !== 'company' || element.ordinal !== company.ordinal) {
-        elements.push(element)
-      } else {
-        elements.push(company)
-        next++
-      }
-    }
-    if (next > 0) this.#cut.splice(0, next)
-    return elements
   }
 }

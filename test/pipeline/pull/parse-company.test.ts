@@ -68,7 +68,7 @@ describe('parseCompany', () => {
   })
 
   it.each([
-    ['no JSON', '{"id":tru}', /in company 1, after byte 17: its text is not JSON/],
+    ['no JSON', '{"id":tru}', /in company 1, after byte 27: its text is not JSON/],
     ['mismatched brackets', '{]', /in company 1, after byte 17: its text is not JSON/],
     ['a comma too many', `{"a":"${'x'.repeat(2_000)}",}`, /in company 1, after byte 1809: its text is not JSON/],
     ['an end of line inside a text', '{"a":"\n"}', /not JSON/],

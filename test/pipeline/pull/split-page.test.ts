@@ -151,9 +151,9 @@ describe('splitPage refuses', () => {
     [
       'two companies with nothing between them',
       '{"companies":[{"a":1}{"b":2}]}',
-      /at companies\[0\],|at companies\[1\],/,
+      /at companies\[1\], after byte 21: its text is not JSON/,
     ],
-    ['a company beside a word', '{"companies":[nul{}]}', /at companies\[0\], after byte 0: its text is not JSON/],
+    ['a company beside a word', '{"companies":[nul{}]}', /at companies\[0\], after byte \d+: its text is not JSON/],
     ['a number that runs into a company', '{"companies":[1{}]}', /not JSON/],
     ['a comma behind the last company', '{"companies":[{},]}', /not JSON/],
     ['a second list of companies', '{"companies":[{}],"companies":[{}]}', /has the list "companies" twice/],
@@ -175,7 +175,7 @@ describe('splitPage refuses', () => {
   it('a company that is nested too deep, at the level at which the reader does', async () => {
     const page = (levels: number) => `{"companies":[{},${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}]}`
     expect((await split(page(8), { maxDepth: 10 })).length).toBe(2)
-    const reason = /^the page is malformed at companies\[1\], after byte 62: it is nested deeper than 10 levels$/
+    const reason = /^the page is malformed at companies\[1\], after byte 58: it is nested deeper than 10 levels$/
     expect(await refusal(page(9), { maxDepth: 10 })).toMatch(reason)
     expect(await refusal(`{"companies":[${'{"a":['.repeat(1_000_000)}`)).toMatch(/nested deeper than 64/)
   })
