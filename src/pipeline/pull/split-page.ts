@@ -1,6 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { CompanyListFinder } from './company-list-finder.ts'
 import { CompanyScanner } from './company-scanner.ts'
+import { HeldBytes } from './held-bytes.ts'
 import { PageFormatError } from './page-format-error.ts'
 import type { PageLimits } from './page-limits.ts'
 import { ListReader, type PageElement, type PageElementKind, pageLists, pieceBytes } from './read-page.ts'
@@ -59,9 +60,9 @@ class PageSplitter {
   readonly #reader: ListReader<PageElementKind>
   readonly #around: CompanyListFinder
   readonly #inside: CompanyScanner
-  /** The company that is open: where it began, and what earlier chunks held of it. */
+  /** The company that is open: where it began, and what earlier chunks had of it. */
   #start = 0
-  #held: Uint8Array[] = []
+  readonly #held = new HeldBytes()
   #offset = 0
 
   constructor(contract: Contract, limits: PageLimits) {
@@ -87,8 +88,9 @@ class PageSplitter {
       }
       const end = this.#inside.scan(chunk, at)
       this.#judge(end)
-      this.#held.push(chunk.subarray(at, end))
-      if (!this.#inside.open) this.#cutOut(found)
+      const bytes = chunk.subarray(at, end)
+      if (this.#inside.open) this.#held.add(bytes)
+      else this.#cutOut(bytes, found)
       at = end
     }
     this.#offset += chunk.length
@@ -116,15 +118,18 @@ class PageSplitter {
   }
 
   /** The reader answers the placeholder with an element of its own, unless the page before it is no JSON. */
-  #cutOut(found: (SplitCompany | PageElement)[]): void {
-    const [first] = this.#held
-    const bytes = first !== undefined && this.#held.length === 1 ? first : Buffer.concat(this.#held)
-    this.#held = []
+  #cutOut(last: Uint8Array, found: (SplitCompany | PageElement)[]): void {
+    const bytes = this.#held.length === 0 ? last : this.#whole(last)
     const { ordinal } = this.#around
     const { keys, escapedKeys } = this.#inside
     for (const element of this.#reader.read(placeholder, this.#start)) {
       const isCompany = element.kind === 'company' && element.ordinal === ordinal
       found.push(isCompany ? { kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys } : element)
     }
+  }
+
+  #whole(last: Uint8Array): Uint8Array {
+    this.#held.add(last)
+    return this.#held.take()
   }
 }

@@ -98,7 +98,9 @@ describe('names that every object inherits', () => {
     expect(decoded?.calculators[0]?.content?.values.map(({ variableId }) => variableId)).toEqual([name, 'total'])
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
     const page = `{"companies":[${text}]}`
-    expect(await bySplitPage(bodyOf(page))).toEqual({ ...(await byReadPage(bodyOf(page))), cut: 1 })
+    const reference = await byReadPage(bodyOf(page))
+    if (reference instanceof PageFormatError) throw reference
+    expect(await bySplitPage(bodyOf(page))).toEqual({ elements: reference.elements, cut: 1 })
   })
 
   it.each(inherited)('%s as a field of the contract is missing where the page does not give it', async (name) => {

@@ -108,6 +108,11 @@ describe('splitPage', () => {
     expect(await split(page)).toEqual([])
   })
 
+  it('keeps the bytes of a company apart from those of the next, also across pieces', async () => {
+    const texts = Array.from({ length: 50 }, (_, index) => JSON.stringify({ id: index, name: 'x'.repeat(7 * index) }))
+    expect(shown(await split(`{"companies":[${texts.join(',')}]}`, {}, 5))).toEqual(texts)
+  })
+
   it('gives a company before the page has ended', async () => {
     async function* unfinished(): AsyncGenerator<Uint8Array, void, undefined> {
       yield Buffer.from('{"companies":[{"id":1}')
