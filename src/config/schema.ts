@@ -157,7 +157,7 @@ export const settings = z.strictObject({
       maxPageBytes: bytes('Largest page, as downloaded.', 4 * 1024 ** 3),
       maxInflatedBytes: bytes('Largest page, decompressed.', 16 * 1024 ** 3),
       maxElementSize: count(
-        'Largest single company of a page, held in memory: its characters, and 8 more per JSON token.',
+        'Largest single company of a page, held in memory: its bytes, and 8 more for each of { } [ ] : , outside its texts.',
         16 * 1024 * 1024,
         1024,
         256 * 1024 * 1024,

@@ -26,6 +26,10 @@ export class CompanyScanner {
   #keys = 0
   #marks = 0
   #insideText = false
+  /** Whether the text that is open, or was last, holds an escape. */
+  #escapes = false
+  #escapedKeys = false
+  /** Whether the next byte stands behind a backslash. */
   #escaped = false
 
   constructor(limits: Pick<PageLimits, 'maxDepth' | 'maxElementSize'>) {
@@ -43,6 +47,11 @@ export class CompanyScanner {
     return this.#keys
   }
 
+  /** Whether a key of the company is spelt with an escape. */
+  get escapedKeys(): boolean {
+    return this.#escapedKeys
+  }
+
   get tooDeep(): boolean {
     return this.#depth > this.#maxDepth
   }
@@ -56,6 +65,7 @@ export class CompanyScanner {
     this.#bytes = 0
     this.#keys = 0
     this.#marks = 0
+    this.#escapedKeys = false
   }
 
   /**
@@ -70,6 +80,8 @@ export class CompanyScanner {
     let keys = 0
     let marks = 0
     let insideText = this.#insideText
+    let escapes = this.#escapes
+    let escapedKeys = this.#escapedKeys
     let at = this.#escaped ? from + 1 : from
     while (at < end) {
       if (insideText) {
@@ -89,15 +101,22 @@ export class CompanyScanner {
         }
         while (at < end && piece[at] !== quote && piece[at] !== backslash) at++
         if (at === end) break
-        if (piece[at] === quote) insideText = false
-        else at++
-        at++
+        if (piece[at++] === quote) {
+          insideText = false
+        } else {
+          escapes = true
+          at++
+        }
         continue
       }
       const byte = piece[at++]
-      if (byte === quote) insideText = true
-      else if (byte === colon) keys++
-      else if (byte === comma) marks++
+      if (byte === quote) {
+        insideText = true
+        escapes = false
+      } else if (byte === colon) {
+        keys++
+        if (escapes) escapedKeys = true
+      } else if (byte === comma) marks++
       else if (byte === openBrace || byte === openBracket) {
         marks++
         if (++depth > maxDepth) break
@@ -110,6 +129,8 @@ export class CompanyScanner {
     this.#escaped = at > end
     if (this.#escaped) at = end
     this.#insideText = insideText
+    this.#escapes = escapes
+    this.#escapedKeys = escapedKeys
     this.#depth = depth
     this.#bytes += at - from
     this.#keys += keys

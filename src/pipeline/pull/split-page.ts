@@ -1,6 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { CompanyListFinder } from './company-list-finder.ts'
 import { CompanyScanner } from './company-scanner.ts'
+import { HeldBytes } from './held-bytes.ts'
 import { PageFormatError } from './page-format-error.ts'
 import type { PageLimits } from './page-limits.ts'
 import { ListReader, type PageElement, type PageElementKind, pageLists, pieceBytes } from './read-page.ts'
@@ -19,6 +20,8 @@ export type SplitCompany = {
   offset: number
   /** Keys in all of its objects: more than are left after parsing means a doubled key. */
   keys: number
+  /** Whether one of its keys is spelt with an escape. */
+  escapedKeys: boolean
 }
 
 /**
@@ -57,11 +60,9 @@ class PageSplitter {
   readonly #reader: ListReader<PageElementKind>
   readonly #around: CompanyListFinder
   readonly #inside: CompanyScanner
-  /** The company that is open: where it began, and what earlier chunks held of it. */
+  /** The company that is open: where it began, and what earlier chunks had of it. */
   #start = 0
-  #held: Uint8Array[] = []
-  /** Companies that were cut out and that the reader has not come to. */
-  #cut: SplitCompany[] = []
+  readonly #held = new HeldBytes()
   #offset = 0
 
   constructor(contract: Contract, limits: PageLimits) {
@@ -74,78 +75,61 @@ class PageSplitter {
   }
 
   split(chunk: Uint8Array): (SplitCompany | PageElement)[] {
-    const around: Uint8Array[] = []
+    const found: (SplitCompany | PageElement)[] = []
     let at = 0
     while (at < chunk.length) {
       if (!this.#inside.open) {
-        const start = at
-        at = this.#around.find(chunk, start)
-        if (at > start) around.push(chunk.subarray(start, at))
+        const end = this.#around.find(chunk, at)
+        this.#readAround(chunk, at, end, found)
+        at = end
         if (at === chunk.length) break
         this.#start = this.#offset + at
         this.#inside.begin()
       }
-      const start = at
-      at = this.#inside.scan(chunk, start)
-      this.#judge(at)
-      const bytes = chunk.subarray(start, at)
-      if (this.#inside.open) {
-        this.#held.push(bytes)
-      } else {
-        this.#cutOut(bytes)
-        around.push(placeholder)
-      }
+      const end = this.#inside.scan(chunk, at)
+      this.#judge(end)
+      const bytes = chunk.subarray(at, end)
+      if (this.#inside.open) this.#held.add(bytes)
+      else this.#cutOut(bytes, found)
+      at = end
     }
-    const elements = this.#read(around)
     this.#offset += chunk.length
-    return elements
+    return found
   }
 
-  end(): (SplitCompany | PageElement)[] {
-    return this.#inPlace(this.#reader.end(this.#offset))
+  end(): PageElement[] {
+    return [...this.#reader.end(this.#offset)]
+  }
+
+  #readAround(chunk: Uint8Array, from: number, to: number, found: (SplitCompany | PageElement)[]): void {
+    for (let start = from; start < to; start += pieceBytes) {
+      const piece = chunk.subarray(start, Math.min(start + pieceBytes, to))
+      for (const element of this.#reader.read(piece, this.#offset + start)) found.push(element)
+    }
   }
 
   /** Before anything of a company is held that the limits forbid. */
   #judge(at: number): void {
+    if (!this.#inside.tooDeep && !this.#inside.tooLarge) return
     const reason = this.#inside.tooDeep
       ? `it is nested deeper than ${this.#maxDepth} levels`
-      : this.#inside.tooLarge && `the element is larger than the limit of ${this.#maxElementSize}`
-    if (reason === false) return
+      : `the element is larger than the limit of ${this.#maxElementSize}`
     throw new PageFormatError(`at ${this.#list}[${this.#around.ordinal}], after byte ${this.#offset + at}`, reason)
   }
 
-  #cutOut(last: Uint8Array): void {
-    const bytes = this.#held.length === 0 ? last : Buffer.concat([...this.#held, last])
-    this.#held = []
+  /** The reader answers the placeholder with an element of its own, unless the page before it is no JSON. */
+  #cutOut(last: Uint8Array, found: (SplitCompany | PageElement)[]): void {
+    const bytes = this.#held.length === 0 ? last : this.#whole(last)
     const { ordinal } = this.#around
-    this.#cut.push({ kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys: this.#inside.keys })
+    const { keys, escapedKeys } = this.#inside
+    for (const element of this.#reader.read(placeholder, this.#start)) {
+      const isCompany = element.kind === 'company' && element.ordinal === ordinal
+      found.push(isCompany ? { kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys } : element)
+    }
   }
 
-  #read(around: Uint8Array[]): (SplitCompany | PageElement)[] {
-    const [only] = around
-    const bytes = only !== undefined && around.length === 1 ? only : Buffer.concat(around)
-    const elements: (SplitCompany | PageElement)[] = []
-    for (let start = 0; start < bytes.length; start += pieceBytes) {
-      const piece = bytes.subarray(start, start + pieceBytes)
-      elements.push(...this.#inPlace(this.#reader.read(piece, this.#offset + start)))
-    }
-    return elements
-  }
-
-  /** What the reader found, with the companies where it saw their placeholders; a null that the page itself has stays. */
-  #inPlace(found: Iterable<PageElement>): (SplitCompany | PageElement)[] {
-    const elements: (SplitCompany | PageElement)[] = []
-    let next = 0
-    for (const element of found) {
-      const company = this.#cut[next]
-      if (company === undefined || element.kind !== 'company' || element.ordinal !== company.ordinal) {
-        elements.push(element)
-      } else {
-        elements.push(company)
-        next++
-      }
-    }
-    if (next > 0) this.#cut.splice(0, next)
-    return elements
+  #whole(last: Uint8Array): Uint8Array {
+    this.#held.add(last)
+    return this.#held.take()
   }
 }

@@ -1,0 +1,92 @@
+import { doubledKey } from '../../../src/pipeline/pull/element-assembler.ts'
+import { pageCompany } from '../../../src/pipeline/pull/page-company.ts'
+import { PageFormatError } from '../../../src/pipeline/pull/page-format-error.ts'
+import type { PageLimits } from '../../../src/pipeline/pull/page-limits.ts'
+import { pageName } from '../../../src/pipeline/pull/page-name.ts'
+import { parseCompany } from '../../../src/pipeline/pull/parse-company.ts'
+import { type PageElement, readPage } from '../../../src/pipeline/pull/read-page.ts'
+import { splitPage } from '../../../src/pipeline/pull/split-page.ts'
+import { defaultPageLimits } from './limits.ts'
+import { contract } from './sample-page.ts'
+
+/** What a page says, whichever way it was read. */
+export type Reading = {
+  elements: { kind: string; ordinal: number; value: unknown; decoded: unknown }[]
+  /** Companies that were cut out as bytes. */
+  cut: number
+}
+
+/** Pieces of the sizes given, in turn; a size of 0 is an empty piece. Whatever is left comes as the last one. */
+export async function* inPieces(
+  bytes: Uint8Array,
+  sizes: readonly number[],
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let start = 0
+  for (const size of sizes) {
+    yield bytes.subarray(start, start + size)
+    start += size
+    if (start >= bytes.length) return
+  }
+  yield bytes.subarray(start)
+}
+
+export async function byReadPage(
+  body: AsyncIterable<Uint8Array>,
+  over: Partial<PageLimits> = {},
+): Promise<Reading | PageFormatError> {
+  const limits = { ...defaultPageLimits, ...over }
+  return await orRefusal(async () => {
+    const elements: Reading['elements'] = []
+    for await (const element of readPage(body, { contract, limits })) elements.push(shown(element))
+    return { elements, cut: 0 }
+  })
+}
+
+export async function bySplitPage(
+  body: AsyncIterable<Uint8Array>,
+  over: Partial<PageLimits> = {},
+): Promise<Reading | PageFormatError> {
+  const limits = { ...defaultPageLimits, ...over }
+  return await orRefusal(async () => {
+    const elements: Reading['elements'] = []
+    let cut = 0
+    for await (const batch of splitPage(body, { contract, limits })) {
+      for (const element of batch) {
+        if (element.kind === 'companyBytes') {
+          cut++
+          const { ordinal } = element
+          elements.push(shown({ kind: 'company', ordinal, value: parseCompany(element, limits) }))
+        } else {
+          elements.push(shown(element))
+        }
+      }
+    }
+    return { elements, cut }
+  })
+}
+
+async function orRefusal(read: () => Promise<Reading>): Promise<Reading | PageFormatError> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof PageFormatError) return error
+    throw error
+  }
+}
+
+function shown({ kind, ordinal, value }: PageElement): Reading['elements'][number] {
+  const decoded =
+    kind === 'company'
+      ? pageCompany(value, contract)
+      : pageName(kind === 'customProperty' ? 'property_name' : 'variable_name', value, contract)
+  return { kind, ordinal, value: spelt(value), decoded }
+}
+
+/** A value with everything told apart that could differ: the order of keys, -0, a doubled key. */
+export function spelt(value: unknown): unknown {
+  if (value === doubledKey) return { doubled: true }
+  if (typeof value === 'number') return { number: Object.is(value, -0) ? '-0' : String(value) }
+  if (Array.isArray(value)) return { array: value.map(spelt) }
+  if (typeof value !== 'object' || value === null) return { value }
+  return { object: Object.entries(value).map(([key, inner]) => [key, spelt(inner)]) }
+}
