@@ -97,16 +97,21 @@ export async function startEngine(url: string, config: Config, onError: (error: 
 
   const work = async (deps: Deps, jobs: readonly Job[]): Promise<void> => {
     const pollSeconds = engine.jobPollMs / 1000
-    const handle = (queue: string, concurrency: number, look: Look) =>
-      boss.work<LookData>(
+    const handle = async (queue: string, concurrency: number, look: Look): Promise<void> => {
+      for (let worker = 0; worker < concurrency; worker++) await startWorker(queue, look)
+    }
+    const startWorker = async (queue: string, look: Look): Promise<void> => {
+      let id: string | undefined
+      id = await boss.work<LookData>(
         queue,
         {
           includeMetadata: true,
-          localConcurrency: concurrency,
           pollingIntervalSeconds: pollSeconds,
           notifyPollingIntervalSeconds: pollSeconds,
         },
         async ([job]) => {
+          // There may be more: without this a worker rests after each look until its next poll, be it ever so short.
+          if (id !== undefined) boss.notifyWorker(id)
           if (job === undefined) return
           const { data, retryCount } = job as JobWithMetadata<LookData>
           const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look)
@@ -119,6 +124,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           })
         },
       )
+    }
     await handle(queues.run, 1, async (id) => {
       const { job: name } = await deps.db
         .selectFrom('run')
