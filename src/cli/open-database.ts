@@ -6,6 +6,7 @@ import type { Cluster } from '../db/embedded/open-cluster.ts'
 import { migrateToLatest, schemaName } from '../db/migrate.ts'
 import type { Cli } from './cli.ts'
 import { openEmbedded } from './open-embedded.ts'
+import { poolSize } from './pool-size.ts'
 
 export type OpenDatabase = {
   url: string
@@ -48,10 +49,8 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
     await (cluster as Cluster | null)?.release()
     throw error
   }
-  // One connection for every look that can be under way, which holds its lock, one for its work, and some for people.
-  const looks = config.engine.submissionsAtOnce + config.pull.pagesAtOnce + 1
   const pool = createPool(url, {
-    max: 2 * looks + 3,
+    max: poolSize(config),
     applicationName: 'nightferry',
     searchPath: schemaName,
     onIdleError: () => {},
