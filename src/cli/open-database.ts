@@ -18,6 +18,9 @@ export type OpenDatabase = {
   close(): Promise<void>
 }
 
+/** What did not end in the time that it was given is cut off after this much more: a transaction leaves nothing behind. */
+const closingMs = 200
+
 const embeddedPrefix = 'embedded:'
 
 /** The database server cannot be reached. */
@@ -55,6 +58,8 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
     searchPath: schemaName,
     onIdleError: () => {},
   })
+  const connections = new Set<pg.PoolClient>()
+  pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   return {
     url,
     pool,
@@ -62,7 +67,11 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
     cluster,
     resolveUrl,
     close: async () => {
+      const cut = setTimeout(() => {
+        for (const client of connections) void (client as pg.Client & pg.PoolClient).end().catch(() => {})
+      }, closingMs)
       await pool.end()
+      clearTimeout(cut)
       await cluster?.release()
     },
   }

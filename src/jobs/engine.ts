@@ -29,7 +29,7 @@ export type Engine = {
   looks: Looks
   /** Begins to work off looks. Without it a process only asks for them. */
   work(deps: Deps, jobs: readonly Job[]): Promise<void>
-  /** Takes no more looks, lets those at hand end within the configured time, and closes. */
+  /** Takes no more looks, lets those at hand end within the configured time, breaks off downloads, and closes. */
   stop(): Promise<void>
 }
 
@@ -71,6 +71,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     throw error
   }
 
+  const stopping = new AbortController()
   const looks: Looks = {
     atRun: async (trx, runId) => {
       await boss.send(queues.run, { id: runId }, { db: fromKysely(trx) })
@@ -138,7 +139,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       return true
     })
     await handle(queues.submission, engine.submissionsAtOnce, (id, timer) => lookAtSubmission(deps, id, timer))
-    await handle(queues.page, config.pull.pagesAtOnce, (id) => lookAtPage(deps, id))
+    await handle(queues.page, config.pull.pagesAtOnce, (id) => lookAtPage(deps, id, stopping.signal))
   }
 
   return {
@@ -146,6 +147,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     work,
     stop: async () => {
       await boss.stop({ graceful: true, timeout: engine.shutdownMs, close: true })
+      stopping.abort()
     },
   }
 }

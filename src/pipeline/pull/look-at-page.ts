@@ -22,9 +22,10 @@ type ListedPage = SearchPage & { run_id: number; correlation_id: string | null }
  * Loads one page of a search, whole or not at all. A page that was loaded is left alone. An expired address is renewed
  * through the task; a page that cannot be had is marked failed with its reason, and the others go on.
  *
+ * @param stopping aborts when the process may wait no longer: the page is left as it was, for whoever looks next.
  * @returns false when another look holds the page's lock, so that nothing was done.
  */
-export async function lookAtPage(deps: Deps, pageId: number): Promise<boolean> {
+export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSignal): Promise<boolean> {
   return await withPageLock(deps.pool, pageId, async () => {
     const page = await deps.db
       .selectFrom('search_page')
@@ -38,9 +39,9 @@ export async function lookAtPage(deps: Deps, pageId: number): Promise<boolean> {
       .executeTakeFirst()
     if (page === undefined) return
     try {
-      await load(deps, page)
+      await load(deps, page, stopping)
     } catch (error) {
-      if (error instanceof RunEnded) return
+      if (error instanceof RunEnded || stopping?.aborted === true) return
       const { code } = error as { code?: string }
       if (code === undefined || !pageCodes.has(code)) throw error
       await pageFailed(deps, page, error as Error & { code: string })
@@ -48,9 +49,9 @@ export async function lookAtPage(deps: Deps, pageId: number): Promise<boolean> {
   })
 }
 
-async function load(deps: Deps, page: ListedPage): Promise<void> {
+async function load(deps: Deps, page: ListedPage, stopping?: AbortSignal): Promise<void> {
   const { maxDepth, maxElementSize, calculatorTypeIds } = deps.config.pull
-  const { body } = await openResult(deps, page.url)
+  const { body } = await openResult(deps, page.url, stopping)
   try {
     const counts = await withSession(deps.pool, (session) =>
       loadPage(session, page, body, {
