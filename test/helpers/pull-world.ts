@@ -229,3 +229,13 @@ export async function downloads(sandboxPool: pg.Pool): Promise<number[][]> {
   )
   return rows.map(({ times }) => times)
 }
+
+/** Changes what the sandbox does wrong: names of profiles, each with its share. */
+export async function trouble({ sandboxUrl }: PullWorld, profiles: Record<string, number>): Promise<void> {
+  const answer = await fetch(`${sandboxUrl}/sandbox/chaos`, {
+    method: 'PUT',
+    headers: { authorization: 'demo-key', 'content-type': 'application/json' },
+    body: JSON.stringify({ profiles }),
+  })
+  if (!answer.ok) throw new Error(`the sandbox answered ${answer.status}: ${await answer.text()}`)
+}

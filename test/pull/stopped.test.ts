@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { nightferry, start } from '../cli/nightferry-process.ts'
-import { startPullWorld } from '../helpers/pull-world.ts'
+import { startPullWorld, trouble } from '../helpers/pull-world.ts'
 
 const patience = { timeout: 60_000, interval: 20 }
 
@@ -44,11 +44,7 @@ test.each([
     }
     const { rows: pages } = await world.pool.query('select state, failures from search_page')
     expect(pages).toEqual(Array(3).fill({ state: 'listed', failures: 0 }))
-    await fetch(`${world.sandboxUrl}/sandbox/chaos`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ profiles: {} }),
-    })
+    await trouble(world, {})
     const next = await nightferry(world.folder, ['run', 'nightly-sync', ...world.options], world.environment)
     expect(next, next.stderr).toMatchObject({ code: 0 })
   },
