@@ -66,6 +66,7 @@ test('a search that is cut off again and again ends in the tables of one that wa
     const victim = start(harsh.folder, [...command, ...harsh.options], harsh.environment)
     expect(await killWhen(harsh, victim, question, values, later)).toBe(true)
     kills[kind] += 1
+    process.stderr.write(`${kind} ${performance.now()}\n`)
   }
   /** Somebody else's lock on a company of that place: whoever has to write it waits for the end of `work`. */
   const whileLocked = async (place: number, work: () => Promise<void>) => {
@@ -112,4 +113,4 @@ test('a search that is cut off again and again ends in the tables of one that wa
   expect(kills).toEqual({ betweenPages: 2 * (size.pages - 1), inMerge: 2, inFinish: 2 })
   const { rows } = await harsh.pool.query('select count(*)::int as gone from companies where removed_at is not null')
   expect(rows).toEqual([{ gone: harsh.companyIds.filter((_, place) => isGone(nights, place)).length }])
-})
+}, 600_000)

@@ -9,6 +9,7 @@ import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
 import { backOffMs } from '../push/call-failed.ts'
 import { loadPage } from './load-page.ts'
+import { renewedUrl } from './renewed-url.ts'
 
 /** Attempts at one page before it counts as failed: enough for a service that restarts, few enough to end the night. */
 const attempts = 6
@@ -108,7 +109,7 @@ async function freshUrl(deps: Deps, page: ListedPage): Promise<string> {
   if (page.correlation_id === null) return page.url
   try {
     const { pageUrls } = await deps.exchange.getTask(page.correlation_id)
-    return pageUrls[page.ordinal] ?? page.url
+    return renewedUrl(page, pageUrls)
   } catch (error) {
     // The service has forgotten the task: the page is lost, and the run goes on without it.
     if (error instanceof HttpError && error.code === 'exchange_not_found') return page.url
