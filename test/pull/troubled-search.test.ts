@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { createWarpedClock } from '../../src/sandbox/clock.ts'
-import { type Ended, start } from '../cli/nightferry-process.ts'
+import { type Ended, nightferry, start } from '../cli/nightferry-process.ts'
 import {
   downloads,
   type PullWorld,
@@ -43,6 +43,10 @@ async function nightWith(world: PullWorld, happens: () => Promise<unknown>): Pro
   }
 }
 
+async function status({ folder, options, environment }: PullWorld): Promise<string> {
+  return (await nightferry(folder, ['status', ...options], environment)).stdout
+}
+
 async function versions(world: PullWorld): Promise<(number | null | 'gone')[]> {
   const { rows } = await world.pool.query<Sample>(
     `select ${sampleColumns} from companies c join unnest($1::uuid[]) with ordinality listed(company_id, place)
@@ -63,6 +67,7 @@ test('a search survives addresses that expire in its midst and come in another o
   await world.write((place) => (place === 7 ? null : 2))
   const second = await nightWith(world, async () => {
     clock.advance(2 * 3_600_000)
+    expect(await status(world)).toMatch(/Pages of the search: 0 of 5 loaded · 5 to come/)
     await trouble(world, { 'pages-shuffled': 1 })
   })
   expect(second, second.stderr).toMatchObject({ code: 0 })
@@ -96,6 +101,9 @@ test('a search survives addresses that expire in its midst and come in another o
     searches: [{ pages: size.pages, failed_pages: 1, withheld: 'pages_not_loaded' }],
   })
   expect(report.remarks.join(' ')).toContain('404')
+  const said = await status(world)
+  expect(said).toContain('4 of 5 loaded · 1 failed')
+  expect(said).toMatch(new RegExp(`\\b${missing + 1} +failed +6 +download_failed.*404`))
   const after = await versions(world)
   expect(missing).toBeGreaterThanOrEqual(0)
   // The service lists no company 0 any more, so that its first page begins with the company 1.
