@@ -93,7 +93,7 @@ test('SIGTERM ends serve with 143 within ten seconds while a run is under way, a
 test('a second signal ends the process at once, although the work at hand is not done', async () => {
   await using world = await startWorld({ hotels: 1, durations: slowMapping })
   await using folder = await workingFolder()
-  const { child, stderr, ended } = start(folder.path, ['serve', ...common], await missedRun(world))
+  const daemon = start(folder.path, ['serve', ...common], await missedRun(world))
   await inFlight(world)
   const holder = await world.pool.connect()
   try {
@@ -106,11 +106,11 @@ test('a second signal ends the process at once, although the work at hand is not
       )
       expect(rows.length).toBeGreaterThan(0)
     }, patience)
-    child.kill('SIGINT')
-    await vi.waitFor(() => expect(stderr()).toContain('service_stopping'), patience)
-    child.kill('SIGTERM')
+    daemon.child.kill('SIGINT')
+    await vi.waitFor(() => expect(daemon.stderr()).toContain('service_stopping'), patience)
+    daemon.child.kill('SIGTERM')
     // The code is that of the second one, and the table is locked still.
-    expect(await ended).toMatchObject({ code: 143, signal: null })
+    expect(await daemon.ended).toMatchObject({ code: 143, signal: null })
   } finally {
     await holder.query('rollback')
     holder.release()

@@ -66,7 +66,6 @@ test('a search that is cut off again and again ends in the tables of one that wa
     const victim = start(harsh.folder, [...command, ...harsh.options], harsh.environment)
     expect(await killWhen(harsh, victim, question, values, later)).toBe(true)
     kills[kind] += 1
-    process.stderr.write(`${kind} ${performance.now()}\n`)
   }
   /** Somebody else's lock on a company of that place: whoever has to write it waits for the end of `work`. */
   const whileLocked = async (place: number, work: () => Promise<void>) => {

@@ -9,7 +9,7 @@ test('a load whose connections are ended by the server again and again completes
   const first = await nightferry(world.folder, ['run', 'nightly-sync', ...world.options], world.environment)
   expect(first, first.stderr).toMatchObject({ code: 0 })
   await world.write(() => 2)
-  const { ended, child, stderr } = start(world.folder, ['run', 'nightly-sync', ...world.options], world.environment)
+  const { ended, child } = start(world.folder, ['run', 'nightly-sync', ...world.options], world.environment)
   let struck = 0
   const samples: Sample[] = []
   for (let at = 0; child.exitCode === null && child.signalCode === null; at += 1) {
@@ -26,7 +26,7 @@ test('a load whose connections are ended by the server again and again completes
     await pause(50 + ((at * 97) % 450))
   }
   const run = await ended
-  expect(run, stderr()).toMatchObject({ code: 0 })
+  expect(run, run.stderr).toMatchObject({ code: 0 })
   expect(struck).toBeGreaterThan(5)
   expect(samples.filter((sample) => versionOf(sample) === null)).toEqual([])
   const { rows } = await world.pool.query<Sample>(`select ${sampleColumns} from companies c`)

@@ -44,7 +44,9 @@ async function nightWith(world: PullWorld, happens: () => Promise<unknown>): Pro
 }
 
 async function status({ folder, options, environment }: PullWorld): Promise<string> {
-  return (await nightferry(folder, ['status', ...options], environment)).stdout
+  const ended = await nightferry(folder, ['status', ...options], environment)
+  expect(ended, ended.stderr).toMatchObject({ code: 0 })
+  return ended.stdout
 }
 
 async function versions(world: PullWorld): Promise<(number | null | 'gone')[]> {

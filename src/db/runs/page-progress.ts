@@ -34,10 +34,10 @@ export async function pageProgress(db: Database, runId: number): Promise<PagePro
   const counted = rows[0]
   if (counted === undefined || counted.pages === 0) return null
   const { rows: remarkable } = await sql<PageProgress['remarkable'][number]>`
-    select ordinal + 1 as page, search_page.state, failures, search_page.error_code, search_page.error_message, care
+    select ordinal + 1 as page, search_page.state, search_page.failures, search_page.error_code, search_page.error_message, care
     from search_page join submission using (submission_id)
     where run_id = ${runId} and submission.state <> 'abandoned'
-      and (search_page.state = 'failed' or (search_page.state = 'listed' and failures > 0) or care is not null)
+      and (search_page.state = 'failed' or (search_page.state = 'listed' and search_page.failures > 0) or care is not null)
     order by search_page.state = 'failed' desc, search_page.state = 'listed' desc, ordinal
     limit ${named}`.execute(db)
   return { ...counted, remarkable }
