@@ -6,6 +6,7 @@ import type { Cluster } from '../db/embedded/open-cluster.ts'
 import { migrateToLatest, schemaName } from '../db/migrate.ts'
 import type { Cli } from './cli.ts'
 import { openEmbedded } from './open-embedded.ts'
+import { poolSize } from './pool-size.ts'
 
 export type OpenDatabase = {
   url: string
@@ -16,6 +17,9 @@ export type OpenDatabase = {
   resolveUrl(setting: string): Promise<string>
   close(): Promise<void>
 }
+
+/** What did not end in the time that it was given is cut off after this much more: a transaction leaves nothing behind. */
+const closingMs = 200
 
 const embeddedPrefix = 'embedded:'
 
@@ -48,14 +52,14 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
     await (cluster as Cluster | null)?.release()
     throw error
   }
-  // One connection for every look that can be under way, which holds its lock, one for its work, and some for people.
-  const looks = config.engine.submissionsAtOnce + config.pull.pagesAtOnce + 1
   const pool = createPool(url, {
-    max: 2 * looks + 3,
+    max: poolSize(config),
     applicationName: 'nightferry',
     searchPath: schemaName,
     onIdleError: () => {},
   })
+  const connections = new Set<pg.PoolClient>()
+  pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   return {
     url,
     pool,
@@ -63,7 +67,11 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
     cluster,
     resolveUrl,
     close: async () => {
+      const cut = setTimeout(() => {
+        for (const client of connections) void (client as pg.Client & pg.PoolClient).end().catch(() => {})
+      }, closingMs)
       await pool.end()
+      clearTimeout(cut)
       await cluster?.release()
     },
   }

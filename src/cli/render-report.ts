@@ -124,6 +124,10 @@ function searches({ searches: rows }: RunReport): string {
       return [
         'What came back',
         `${counted(s.pages, 'page')} with ${counted(s.companies, 'company')}, ${counted(s.calculators, 'calculator')} and ${counted(s.values, 'value')}`,
+        ...(s.unchanged > 0 ? [`${grouped(s.unchanged)} of the companies as they were`] : []),
+        ...(s.careful_pages > 0
+          ? [`${counted(s.careful_pages, 'page')} loaded with care: ${readable(s.first_care ?? '')}`]
+          : []),
         `${changes}${gone > 0 ? `; ${counted(s.gone_companies, 'company')} and ${counted(s.gone_calculators, 'calculator')} gone` : ''}`,
       ].join('\n')
     })

@@ -2,9 +2,11 @@ import { requirementsOf } from '../config/requirements.ts'
 import { batchSizes } from '../db/ledger/batch-size.ts'
 import { keyRefusedWords } from '../db/ledger/parked-reason.ts'
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
+import { pageProgress } from '../db/runs/page-progress.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
+import { renderPages } from './render-pages.ts'
 import { sizeWords } from './size-words.ts'
 import { table } from './table.ts'
 import { withDatabase } from './with-database.ts'
@@ -16,10 +18,17 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     const streams = await statusCounts(db, requirementsOf(config))
     const sizes = await batchSizes(db)
     const key = await refusedKeyInUse(db)
+    const pages = last === null ? null : await pageProgress(db, last.run_id)
     if (options.json) {
       const { report: _, ...run } = last ?? { report: null }
       const refused = key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage }
-      const standing = { last_run: last === null ? null : run, key_refused: refused, streams, request_sizes: sizes }
+      const standing = {
+        last_run: last === null ? null : run,
+        key_refused: refused,
+        pages,
+        streams,
+        request_sizes: sizes,
+      }
       printJson(cli.stdout, standing)
       return exitCodes.well
     }
@@ -30,6 +39,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
         : `Last run: ${last.run_id}, started ${moment(last.started_at)} UTC, ${last.state === 'running' ? `under way at the step ${last.step}` : `${last.state}, ${last.verdict}`}`,
     )
     if (last?.failure) printLine(cli.stdout, readable(`  ${last.failure.code}: ${last.failure.message}`))
+    if (pages !== null) printLine(cli.stdout, renderPages(pages))
     if (key !== null) {
       const words = keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
       printLine(cli.stdout, readable(`Nothing is sent: ${words}. What is pending is parked until then.`))

@@ -29,7 +29,7 @@ export type Engine = {
   looks: Looks
   /** Begins to work off looks. Without it a process only asks for them. */
   work(deps: Deps, jobs: readonly Job[]): Promise<void>
-  /** Takes no more looks, lets those at hand end within the configured time, and closes. */
+  /** Takes no more looks, lets those at hand end within the configured time, breaks off downloads, and closes. */
   stop(): Promise<void>
 }
 
@@ -71,6 +71,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     throw error
   }
 
+  const stopping = new AbortController()
   const looks: Looks = {
     atRun: async (trx, runId) => {
       await boss.send(queues.run, { id: runId }, { db: fromKysely(trx) })
@@ -97,16 +98,21 @@ export async function startEngine(url: string, config: Config, onError: (error: 
 
   const work = async (deps: Deps, jobs: readonly Job[]): Promise<void> => {
     const pollSeconds = engine.jobPollMs / 1000
-    const handle = (queue: string, concurrency: number, look: Look) =>
-      boss.work<LookData>(
+    const handle = async (queue: string, concurrency: number, look: Look): Promise<void> => {
+      for (let worker = 0; worker < concurrency; worker++) await startWorker(queue, look)
+    }
+    const startWorker = async (queue: string, look: Look): Promise<void> => {
+      let id: string | undefined
+      id = await boss.work<LookData>(
         queue,
         {
           includeMetadata: true,
-          localConcurrency: concurrency,
           pollingIntervalSeconds: pollSeconds,
           notifyPollingIntervalSeconds: pollSeconds,
         },
         async ([job]) => {
+          // There may be more: without this a worker rests after each look until its next poll, be it ever so short.
+          if (id !== undefined) boss.notifyWorker(id)
           if (job === undefined) return
           const { data, retryCount } = job as JobWithMetadata<LookData>
           const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look)
@@ -119,6 +125,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           })
         },
       )
+    }
     await handle(queues.run, 1, async (id) => {
       const { job: name } = await deps.db
         .selectFrom('run')
@@ -132,7 +139,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       return true
     })
     await handle(queues.submission, engine.submissionsAtOnce, (id, timer) => lookAtSubmission(deps, id, timer))
-    await handle(queues.page, config.pull.pagesAtOnce, (id) => lookAtPage(deps, id))
+    await handle(queues.page, config.pull.pagesAtOnce, (id) => lookAtPage(deps, id, stopping.signal))
   }
 
   return {
@@ -140,6 +147,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     work,
     stop: async () => {
       await boss.stop({ graceful: true, timeout: engine.shutdownMs, close: true })
+      stopping.abort()
     },
   }
 }

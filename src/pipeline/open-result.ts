@@ -4,8 +4,8 @@ import type { Deps } from './deps.ts'
 /** Bytes a second below which a download counts as stalled. */
 const minBytesPerSecond = 256
 
-/** Opens a page or result file of the service with the limits of the configuration. */
-export function openResult({ config, required }: Deps, url: string): Promise<Download> {
+/** Opens a page or result file of the service with the limits of the configuration; `signal` breaks it off. */
+export function openResult({ config, required }: Deps, url: string, signal?: AbortSignal): Promise<Download> {
   const { exchange, pull } = config
   return openDownload({
     url,
@@ -18,5 +18,6 @@ export function openResult({ config, required }: Deps, url: string): Promise<Dow
     connectTimeoutMs: exchange.connectTimeoutMs,
     headersTimeoutMs: exchange.headersTimeoutMs,
     bodyTimeoutMs: exchange.bodyTimeoutMs,
+    signal,
   })
 }

@@ -168,6 +168,12 @@ export type SearchReport = {
   changed: number
   removed: number
   quarantined: number
+  /** Companies whose bytes were those of the last time. */
+  unchanged: number
+  bytes: number
+  /** Pages that were loaded with care, and why one of them was. */
+  careful_pages: number
+  first_care: string | null
   /** Companies and calculators that the complete search no longer returned. */
   gone_companies: number
   gone_calculators: number
@@ -189,6 +195,10 @@ export async function searchReports(db: Database, runId: number, searchKind: str
            coalesce(sum(changed), 0)::bigint as changed,
            coalesce(sum(removed), 0)::bigint as removed,
            coalesce(sum(quarantined), 0)::bigint as quarantined,
+           coalesce(sum(unchanged), 0)::bigint as unchanged,
+           coalesce(sum(bytes), 0)::bigint as bytes,
+           count(care) as careful_pages,
+           min(care) as first_care,
            coalesce((search_result ->> 'companies')::bigint, 0) as gone_companies,
            coalesce((search_result ->> 'calculators')::bigint, 0) as gone_calculators,
            search_result ->> 'reason' as withheld,

@@ -4,7 +4,10 @@ import type { Submission } from '../../db/tables/submission.ts'
 import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 
-/** Stores the pages of a finished search and asks for each to be loaded. Specification: Calculator search result page. */
+/**
+ * Stores the pages of a finished search, each address once, and asks for each to be loaded.
+ * Specification: Calculator search result page.
+ */
 export async function listPages(
   deps: Deps,
   trx: Transaction<Schema>,
@@ -27,9 +30,10 @@ export async function listPages(
   // One parameter, however many pages: a statement takes 65,535.
   const { rows: pages } = await sql<{ page_id: number }>`
     insert into search_page (submission_id, ordinal, url, state)
-    select ${submission.submission_id}::bigint, place - 1, url, 'listed'
+    select ${submission.submission_id}::bigint, min(place) - 1, url, 'listed'
     from unnest(${task.pageUrls}::text[]) with ordinality as listed(url, place)
-    order by place
+    group by url
+    order by min(place)
     returning page_id`.execute(trx)
   await deps.looks.atPages(
     trx,

@@ -8,6 +8,7 @@ import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
 import { backOffMs } from '../push/call-failed.ts'
 import { loadPage } from './load-page.ts'
+import { renewedUrl } from './renewed-url.ts'
 
 /** Attempts at one page before it counts as failed: enough for a service that restarts, few enough to end the night. */
 const attempts = 6
@@ -21,9 +22,10 @@ type ListedPage = SearchPage & { run_id: number; correlation_id: string | null }
  * Loads one page of a search, whole or not at all. A page that was loaded is left alone. An expired address is renewed
  * through the task; a page that cannot be had is marked failed with its reason, and the others go on.
  *
+ * @param stopping aborts when the process may wait no longer: the page is left as it was, for whoever looks next.
  * @returns false when another look holds the page's lock, so that nothing was done.
  */
-export async function lookAtPage(deps: Deps, pageId: number): Promise<boolean> {
+export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSignal): Promise<boolean> {
   return await withPageLock(deps.pool, pageId, async () => {
     const page = await deps.db
       .selectFrom('search_page')
@@ -37,9 +39,9 @@ export async function lookAtPage(deps: Deps, pageId: number): Promise<boolean> {
       .executeTakeFirst()
     if (page === undefined) return
     try {
-      await load(deps, page)
+      await load(deps, page, stopping)
     } catch (error) {
-      if (error instanceof RunEnded) return
+      if (error instanceof RunEnded || stopping?.aborted === true) return
       const { code } = error as { code?: string }
       if (code === undefined || !pageCodes.has(code)) throw error
       await pageFailed(deps, page, error as Error & { code: string })
@@ -47,10 +49,10 @@ export async function lookAtPage(deps: Deps, pageId: number): Promise<boolean> {
   })
 }
 
-async function load(deps: Deps, page: ListedPage): Promise<void> {
+async function load(deps: Deps, page: ListedPage, stopping?: AbortSignal): Promise<void> {
   const { maxDepth, maxElementSize, calculatorTypeIds } = deps.config.pull
   const open = async () => {
-    const { body } = await openResult(deps, page.url)
+    const { body } = await openResult(deps, page.url, stopping)
     return { body, close: () => void body.destroy() }
   }
   const counts = await loadPage(deps.pool, page, open, {
@@ -103,7 +105,7 @@ async function freshUrl(deps: Deps, page: ListedPage): Promise<string> {
   if (page.correlation_id === null) return page.url
   try {
     const { pageUrls } = await deps.exchange.getTask(page.correlation_id)
-    return pageUrls[page.ordinal] ?? page.url
+    return renewedUrl(page, pageUrls)
   } catch (error) {
     // The service has forgotten the task: the page is lost, and the run goes on without it.
     if (error instanceof HttpError && error.code === 'exchange_not_found') return page.url

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => ferry.close())
 
-test('lists as many pages as a search has, in their order, and asks for a look at each', async () => {
+test('lists as many pages as a search has, in their order, each address once, and asks for a look at each', async () => {
   await using deps = ferry.deps('http://127.0.0.1:1')
   const id = await ferry.planned(deps, 'properties', [{ partner_id: 'H-1', content: { name: 'Zur Brücke' } }])
   const submission = await ferry.submission(id)
@@ -28,7 +28,8 @@ test('lists as many pages as a search has, in their order, and asks for a look a
     rowErrors: [],
     raw: {},
   }
-  await deps.db.transaction().execute((trx) => listPages(deps, trx, submission, task))
+  const twice = [...pageUrls, ...pageUrls.slice(0, 3)]
+  await deps.db.transaction().execute((trx) => listPages(deps, trx, submission, { ...task, pageUrls: twice }))
   const listed = await deps.db.selectFrom('search_page').select(['url', 'state']).orderBy('ordinal').execute()
   expect(listed).toEqual(pageUrls.map((url) => ({ url, state: 'listed' })))
   expect(await ferry.asked()).toHaveLength(20_000)
