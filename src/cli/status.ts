@@ -1,8 +1,10 @@
 import { requirementsOf } from '../config/requirements.ts'
 import { batchSizes } from '../db/ledger/batch-size.ts'
 import { keyRefusedWords } from '../db/ledger/parked-reason.ts'
+import { type SearchStanding, searchStandings } from '../db/pull/documents/document-reports.ts'
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
+import { documentKindNames } from '../pipeline/push/kinds.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
 import { sizeWords } from './size-words.ts'
@@ -15,11 +17,19 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     const [last = null] = await newestRuns(db, 1)
     const streams = await statusCounts(db, requirementsOf(config))
     const sizes = await batchSizes(db)
+    const names = config.pull.searches.map(({ name }) => name)
+    const searches = await searchStandings(db, names, documentKindNames)
     const key = await refusedKeyInUse(db)
     if (options.json) {
       const { report: _, ...run } = last ?? { report: null }
       const refused = key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage }
-      const standing = { last_run: last === null ? null : run, key_refused: refused, streams, request_sizes: sizes }
+      const standing = {
+        last_run: last === null ? null : run,
+        key_refused: refused,
+        streams,
+        searches,
+        request_sizes: sizes,
+      }
       printJson(cli.stdout, standing)
       return exitCodes.well
     }
@@ -34,50 +44,68 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
       const words = keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
       printLine(cli.stdout, readable(`Nothing is sent: ${words}. What is pending is parked until then.`))
     }
-    if (streams.length === 0) return exitCodes.well
-    printLine(cli.stdout)
-    printLine(
-      cli.stdout,
-      table(
-        [
-          'stream',
-          'rows',
-          'accepted',
-          'pending',
-          'of these invalid',
-          'parked',
-          'rejected',
-          'unknown',
-          'in flight',
-          'held',
-          'gone',
-          'oldest pending (UTC)',
-        ],
-        streams.map((s) => [
-          s.stream,
-          s.rows,
-          s.accepted,
-          s.pending,
-          s.invalid,
-          s.parked,
-          s.rejected,
-          s.unknown,
-          s.in_flight,
-          s.held,
-          s.gone,
-          moment(s.oldest_pending),
-        ]),
-      ),
-    )
-    if (sizes.length === 0) return exitCodes.well
-    printLine(cli.stdout)
-    printLine(
-      cli.stdout,
-      table(
-        ['requests of kind', 'rows each', 'because', 'at (UTC)'],
-        sizes.map((size) => [size.kind, size.rows, sizeWords(size), moment(size.updated_at)]),
-      ),
-    )
+    for (const part of [streamsTable(streams), searchesTable(searches), sizesTable(sizes)]) {
+      if (part === '') continue
+      printLine(cli.stdout)
+      printLine(cli.stdout, part)
+    }
     return exitCodes.well
   })
+}
+
+function streamsTable(streams: Awaited<ReturnType<typeof statusCounts>>): string {
+  if (streams.length === 0) return ''
+  return table(
+    [
+      'stream',
+      'rows',
+      'accepted',
+      'pending',
+      'of these invalid',
+      'parked',
+      'rejected',
+      'unknown',
+      'in flight',
+      'held',
+      'gone',
+      'oldest pending (UTC)',
+    ],
+    streams.map((s) => [
+      s.stream,
+      s.rows,
+      s.accepted,
+      s.pending,
+      s.invalid,
+      s.parked,
+      s.rejected,
+      s.unknown,
+      s.in_flight,
+      s.held,
+      s.gone,
+      moment(s.oldest_pending),
+    ]),
+  )
+}
+
+function searchesTable(searches: readonly SearchStanding[]): string {
+  if (searches.length === 0) return ''
+  return table(
+    ['search', 'documents', 'removed', 'last time', 'loaded (UTC)', 'changed (UTC)'],
+    searches.map((s) => [
+      s.search,
+      s.documents,
+      s.removed,
+      s.error_code ?? (s.state === 'settled' ? s.task_status : s.state),
+      moment(s.loaded_at),
+      moment(s.changed_at),
+    ]),
+  )
+}
+
+function sizesTable(sizes: Awaited<ReturnType<typeof batchSizes>>): string {
+  if (sizes.length === 0) return ''
+  return table(
+    ['requests of kind', 'rows each', 'because', 'at (UTC)'],
+    sizes.map((size) => [size.kind, size.rows, sizeWords(size), moment(size.updated_at)]),
+  )
 }

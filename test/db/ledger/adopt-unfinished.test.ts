@@ -35,7 +35,7 @@ const submission = (id: number) =>
   ledger.db.selectFrom('submission').selectAll().where('submission_id', '=', id).executeTakeFirstOrThrow()
 async function adopt(): Promise<number> {
   const run = await ledger.startRun()
-  await ledger.inTransaction((trx) => adoptUnfinished(trx, run, searchKind))
+  await ledger.inTransaction((trx) => adoptUnfinished(trx, run, [searchKind]))
   return run
 }
 
@@ -85,7 +85,7 @@ describe('a new run', () => {
 
   it('touches nothing of a run that is under way', async () => {
     const id = await put('accepted', 'company_mappings', 2)
-    await ledger.inTransaction((trx) => adoptUnfinished(trx, earlier, searchKind))
+    await ledger.inTransaction((trx) => adoptUnfinished(trx, earlier, [searchKind]))
     expect(await submission(id)).toMatchObject({ run_id: earlier, failures: 5 })
   })
 })
