@@ -18,14 +18,14 @@ const searches = [
   { name: 'our_answers', search: 'frameworkAnswersSearch' },
 ]
 
-const hotels = 30
+const hotels = 20
 
 type Place = { world: World; folder: string; args: (...words: string[]) => string[] } & AsyncDisposable
 
 /** The demonstration with hotels and certificates only, and searches for everything there is. */
 async function place(options: Partial<WorldOptions> = {}, asked: readonly object[] = searches): Promise<Place> {
   await using made = new AsyncDisposableStack()
-  const world = made.use(await startWorld({ hotels, pageSize: 4, ...options }))
+  const world = made.use(await startWorld({ hotels, pageSize: 3, ...options }))
   const { path: folder } = made.use(await workingFolder())
   const { streams, pull, ...rest } = parse(readFileSync(demoConfig, 'utf8')) as {
     streams: Record<'properties' | 'standard_holders', object>
@@ -141,16 +141,13 @@ test('nights bring what other searches find: new, unchanged, changed, gone and b
   ])
 
   await sandboxPool.query('insert into sandbox.standard_holder select * from public.ended')
-  expect((await night(here)).documents.find(({ search }) => search === 'our_holders')).toMatchObject({
-    changed: 1,
-    gone: 0,
-  })
+  const fourth = await nightferry(here.folder, here.args('run', 'nightly-sync'), here.world.environment())
+  expect(fourth.stdout).toMatch(
+    /What the other searches brought \(documents\)\n(.*\n)+our_holders +Success +\d+ +\d+ +0 +1 +\d+ +0 +0\n/,
+  )
   expect(await standing(here)).toEqual(all)
-
   const said = await nightferry(here.folder, here.args('status'), here.world.environment())
   expect(said.stdout).toMatch(/our_holders +\d+ +0 +Success/)
-  const report = await nightferry(here.folder, here.args('run', 'nightly-sync'), here.world.environment())
-  expect(report.stdout).toMatch(/What the other searches brought \(documents\)[\s\S]*our_companies +Success/)
 })
 
 test('a company that the service lists on two pages is one document', async () => {

@@ -30,7 +30,7 @@ export function documentRemarks(searches: readonly DocumentReport[]): string[] {
 /** Why a search brought no pages: refused, lost, or ended without success; null where it did. */
 function failureOf({ state, error_code, error_message }: DocumentReport): string | null {
   if (state === 'settled' && error_code === null) return null
-  return [error_code, error_message ?? state].filter((part) => part !== null).join(': ')
+  return [error_code, error_message?.replace(/\.$/, '') ?? state].filter((part) => part !== null).join(': ')
 }
 
 function counts(number: number, noun: string): string {

@@ -59,7 +59,7 @@ export async function mergeDocuments(
 
 /** Decides what becomes of each element: `new`, `changed`, `unchanged`, `same` as one before it on the page, or `later`. */
 async function judgeStaged(trx: Transaction<Schema>, { search, submissionId, ordinal }: MergeDocumentsOptions) {
-  await sql`analyze staged_document`.execute(trx)
+  await sql`analyze staged_document (position, list)`.execute(trx)
   await sql`
     create temporary table merge_document on commit drop as
     with hashed as (
