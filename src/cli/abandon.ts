@@ -1,5 +1,5 @@
 import { abandonSubmission } from '../pipeline/actions/abandon-submission.ts'
-import { searchKind } from '../pipeline/push/kinds.ts'
+import { searchKinds } from '../pipeline/push/kinds.ts'
 import { actingUser } from './acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { counted, readable } from './readable.ts'
@@ -15,7 +15,7 @@ export async function abandon(cli: Cli, submissionId: number, options: CommonOpt
     }
     const { kind, was, correlation_id, rows, sent } = abandoned
     printLine(cli.stdout, readable(`Submission ${submissionId} (${kind}, ${was}) is given up.`))
-    if (kind === searchKind) printLine(cli.stdout, 'The run searches again.')
+    if (searchKinds.includes(kind)) printLine(cli.stdout, 'The run searches again.')
     else if (sent) {
       printLine(cli.stdout, `What became of its ${counted(rows, 'row')} is unknown; the next run sends them again.`)
     } else printLine(cli.stdout, `Nothing of it was sent; its ${counted(rows, 'row')} can be planned again at once.`)

@@ -45,7 +45,7 @@ function bars(cli: Cli): Display {
     show: (progress) => {
       bar('read', progress.rows_read, progress.rows_read, 'rows from the partner')
       bar('sent', progress.rows_settled, progress.rows_planned, `rows in ${counted(progress.requests, 'request')}`)
-      bar('loaded', progress.pages_loaded, progress.pages, 'pages of calculators')
+      bar('loaded', progress.pages_loaded, progress.pages, 'pages')
     },
     end: () => multi.stop(),
   }

@@ -24,6 +24,7 @@ export function renderReport(report: RunReport): string {
     submissions(report),
     refused(report),
     searches(report),
+    documents(report),
     comparison(report),
   ]
   if (report.remarks.length > 0) parts.push(report.remarks.map((remark) => `• ${readable(remark)}`).join('\n'))
@@ -132,6 +133,25 @@ function searches({ searches: rows }: RunReport): string {
       ].join('\n')
     })
     .join('\n\n')
+}
+
+/** A report that an earlier version wrote has none. */
+function documents({ documents: rows = [] }: Partial<Pick<RunReport, 'documents'>>): string {
+  if (rows.length === 0) return ''
+  return `What the other searches brought (documents)\n${table(
+    ['search', 'status', 'pages', 'elements', 'new', 'changed', 'unchanged', 'left out', 'gone'],
+    rows.map((s) => [
+      s.search,
+      s.state === 'settled' ? s.task_status : s.state,
+      s.pages,
+      s.documents,
+      s.added,
+      s.changed,
+      s.unchanged,
+      s.quarantined,
+      s.gone,
+    ]),
+  )}`
 }
 
 function comparison({ comparison: counts }: RunReport): string {

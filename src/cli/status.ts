@@ -1,9 +1,11 @@
 import { requirementsOf } from '../config/requirements.ts'
 import { batchSizes } from '../db/ledger/batch-size.ts'
 import { keyRefusedWords } from '../db/ledger/parked-reason.ts'
+import { type SearchStanding, searchStandings } from '../db/pull/documents/document-reports.ts'
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { pageProgress } from '../db/runs/page-progress.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
+import { documentKindNames } from '../pipeline/push/kinds.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
 import { renderPages } from './render-pages.ts'
@@ -17,6 +19,8 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     const [last = null] = await newestRuns(db, 1)
     const streams = await statusCounts(db, requirementsOf(config))
     const sizes = await batchSizes(db)
+    const names = config.pull.searches.map(({ name }) => name)
+    const searches = await searchStandings(db, names, documentKindNames)
     const key = await refusedKeyInUse(db)
     const pages = last === null ? null : await pageProgress(db, last.run_id)
     if (options.json) {
@@ -27,6 +31,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
         key_refused: refused,
         pages,
         streams,
+        searches,
         request_sizes: sizes,
       }
       printJson(cli.stdout, standing)
@@ -44,50 +49,68 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
       const words = keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
       printLine(cli.stdout, readable(`Nothing is sent: ${words}. What is pending is parked until then.`))
     }
-    if (streams.length === 0) return exitCodes.well
-    printLine(cli.stdout)
-    printLine(
-      cli.stdout,
-      table(
-        [
-          'stream',
-          'rows',
-          'accepted',
-          'pending',
-          'of these invalid',
-          'parked',
-          'rejected',
-          'unknown',
-          'in flight',
-          'held',
-          'gone',
-          'oldest pending (UTC)',
-        ],
-        streams.map((s) => [
-          s.stream,
-          s.rows,
-          s.accepted,
-          s.pending,
-          s.invalid,
-          s.parked,
-          s.rejected,
-          s.unknown,
-          s.in_flight,
-          s.held,
-          s.gone,
-          moment(s.oldest_pending),
-        ]),
-      ),
-    )
-    if (sizes.length === 0) return exitCodes.well
-    printLine(cli.stdout)
-    printLine(
-      cli.stdout,
-      table(
-        ['requests of kind', 'rows each', 'because', 'at (UTC)'],
-        sizes.map((size) => [size.kind, size.rows, sizeWords(size), moment(size.updated_at)]),
-      ),
-    )
+    for (const part of [streamsTable(streams), searchesTable(searches), sizesTable(sizes)]) {
+      if (part === '') continue
+      printLine(cli.stdout)
+      printLine(cli.stdout, part)
+    }
     return exitCodes.well
   })
+}
+
+function streamsTable(streams: Awaited<ReturnType<typeof statusCounts>>): string {
+  if (streams.length === 0) return ''
+  return table(
+    [
+      'stream',
+      'rows',
+      'accepted',
+      'pending',
+      'of these invalid',
+      'parked',
+      'rejected',
+      'unknown',
+      'in flight',
+      'held',
+      'gone',
+      'oldest pending (UTC)',
+    ],
+    streams.map((s) => [
+      s.stream,
+      s.rows,
+      s.accepted,
+      s.pending,
+      s.invalid,
+      s.parked,
+      s.rejected,
+      s.unknown,
+      s.in_flight,
+      s.held,
+      s.gone,
+      moment(s.oldest_pending),
+    ]),
+  )
+}
+
+function searchesTable(searches: readonly SearchStanding[]): string {
+  if (searches.length === 0) return ''
+  return table(
+    ['search', 'documents', 'removed', 'last time', 'loaded (UTC)', 'changed (UTC)'],
+    searches.map((s) => [
+      s.search,
+      s.documents,
+      s.removed,
+      s.error_code ?? (s.state === 'settled' ? s.task_status : s.state),
+      moment(s.loaded_at),
+      moment(s.changed_at),
+    ]),
+  )
+}
+
+function sizesTable(sizes: Awaited<ReturnType<typeof batchSizes>>): string {
+  if (sizes.length === 0) return ''
+  return table(
+    ['requests of kind', 'rows each', 'because', 'at (UTC)'],
+    sizes.map((size) => [size.kind, size.rows, sizeWords(size), moment(size.updated_at)]),
+  )
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { pullSearches } from './pull-searches.ts'
 import { pushSettings } from './push-settings.ts'
 import { bytes, count, milliseconds, optionalText, section } from './setting-kinds.ts'
 import { stream, streamName } from './stream-settings.ts'
@@ -145,6 +146,7 @@ export const settings = z.strictObject({
     {
       customPropertyIds: z.array(z.uuid()).default([]).describe('Custom properties to bring back with each company.'),
       calculatorTypeIds: z.array(z.uuid()).default([]).describe('Calculator types to bring back; empty: all.'),
+      searches: pullSearches,
       pagesAtOnce: count('Pages loaded side by side, per process.', 2, 1, 16),
       minSeenShare: z
         .number()

@@ -1,7 +1,11 @@
+import type { Run } from '../db/tables/run.ts'
 import { extract } from '../pipeline/delta/extract.ts'
+import type { Deps } from '../pipeline/deps.ts'
 import { fetchReferenceData } from '../pipeline/fetch-reference-data.ts'
 import { compareWithStored } from '../pipeline/pull/compare-with-stored.ts'
 import { completeSearch } from '../pipeline/pull/complete-search.ts'
+import { completeDocuments } from '../pipeline/pull/documents/complete-documents.ts'
+import { planDocuments } from '../pipeline/pull/documents/plan-documents.ts'
 import { planSearch } from '../pipeline/pull/plan-search.ts'
 import { preflight } from '../pipeline/push/preflight/preflight.ts'
 import { planWave } from '../pipeline/push/waves/plan-wave.ts'
@@ -10,8 +14,8 @@ import type { Job } from './job.ts'
 
 /**
  * Every night: learn what the service knows, read what changed at the partner, refuse what cannot be right, send the
- * rest wave by wave until nothing is ready and nothing is in flight, bring the computed calculators back, and say what
- * became of everything.
+ * rest wave by wave until nothing is ready and nothing is in flight, bring the computed calculators back and what other
+ * searches find, and say what became of everything.
  */
 export const nightlySync: Job = {
   name: 'nightly-sync',
@@ -20,11 +24,22 @@ export const nightlySync: Job = {
     { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
     { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
     { name: 'push', run: async (deps, run) => until(await planWave(deps, run)) },
-    { name: 'pull', run: async (deps, run) => until(await planSearch(deps, run)) },
-    { name: 'reconcile', run: (deps, run) => once(completeSearch(deps, run)) },
+    { name: 'pull', run: async (deps, run) => until(await planSearches(deps, run)) },
+    { name: 'reconcile', run: (deps, run) => once(completeSearches(deps, run)) },
     { name: 'compare', run: (deps, run) => once(compareWithStored(deps, run)) },
     { name: 'report', run: (deps, run) => once(finishWithReport(deps, run)) },
   ],
+}
+
+/** All searches are planned at once, and none waits for another. */
+async function planSearches(deps: Deps, run: Run): Promise<boolean> {
+  const calculators = await planSearch(deps, run)
+  return (await planDocuments(deps, run)) || calculators
+}
+
+async function completeSearches(deps: Deps, run: Run): Promise<void> {
+  await completeSearch(deps, run)
+  await completeDocuments(deps, run)
 }
 
 async function once(work: Promise<void>): Promise<'done'> {

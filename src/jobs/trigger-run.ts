@@ -3,7 +3,7 @@ import { adoptUnfinished, insertRun, runningRun } from '../db/runs/start-run.ts'
 import type { Run, RunTrigger } from '../db/tables/run.ts'
 import type { Schema } from '../db/tables/schema.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { searchKind } from '../pipeline/push/kinds.ts'
+import { searchKinds } from '../pipeline/push/kinds.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
 import type { Job } from './job.ts'
 
@@ -24,7 +24,7 @@ export async function triggerRun(
   const started = await deps.db.transaction().execute(async (trx) => {
     const run = await insertRun(trx, { job: job.name, trigger, scheduledFor, firstStep: job.steps[0].name })
     if (run === null) return null
-    await adoptUnfinished(trx, run.run_id, searchKind)
+    await adoptUnfinished(trx, run.run_id, searchKinds)
     await lookAtEverything(deps, trx, run)
     return run
   })

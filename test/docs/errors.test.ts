@@ -38,10 +38,12 @@ describe('docs/errors.md', () => {
   })
 
   test('lists exactly the reasons for which a search proves nothing', () => {
-    const { text } = the('src/pipeline/pull/finish-search.ts')
-    const found = literals(/type WithheldReason =((?:\s*\|?\s*'\w+')+)/.exec(text)?.[1] ?? '')
-    expect(found).not.toEqual([])
-    expect(sorted(firstCells(reasonsToWithhold))).toEqual(sorted(found))
+    const found = [
+      union(the('src/pipeline/pull/finish-search.ts').text, 'WithheldReason'),
+      union(the('src/pipeline/pull/documents/finish-documents.ts').text, 'DocumentsWithheldReason'),
+    ]
+    expect(found.filter((reasons) => reasons.length === 0)).toEqual([])
+    expect(sorted(firstCells(reasonsToWithhold))).toEqual(sorted(found.flat()))
   })
 
   test('lists exactly what parked rows can wait for', () => {
@@ -55,11 +57,13 @@ describe('docs/errors.md', () => {
     const decoded = ours
       .filter(({ path }) => /^src\/pipeline\/pull\/page-(calculator|company|name|text)\.ts$/.test(path))
       .flatMap(({ text }) => [...literals(text).filter((word) => word.includes('_')), ...union(text, 'TextProblem')])
+    const assembled = union(the('src/pipeline/pull/documents/document-assembler.ts').text, 'DocumentProblem')
+    expect(assembled).toContain('number_too_long')
     const merged = ours
       .filter(({ path }) => path.startsWith('src/db/pull/'))
-      .flatMap(({ text }) => all(text, /'(\w+)', (?:coalesce\()?left\(to_json/g))
+      .flatMap(({ text }) => all(text, /'(\w+)', (?:coalesce\()?left\((?:to_json|s\.document)/g))
     expect(merged).toContain('calculator_twice')
-    const found = [...decoded, ...merged].filter((word) => !units.includes(word))
+    const found = [...decoded, ...assembled, ...merged].filter((word) => !units.includes(word))
     expect(sorted(firstCells(reasonsToLeaveOut))).toEqual(sorted(found))
   })
 

@@ -32,6 +32,7 @@ const views = [
   'calculator_variables',
   'calculator_values',
   'actions',
+  'documents',
   'drift',
   'input_differences',
   'rows_without_cursor',

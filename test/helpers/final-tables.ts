@@ -11,6 +11,8 @@ const contents: Record<string, string> = {
   calculator_values: `select calculator_id, company_id, period_year, period_month, direction, variable_id, variable_name,
                              value, value_numeric
                       from calculator_values order by calculator_id, direction, variable_id`,
+  documents: `select search, list, document_id, document, removed_at is null as here
+              from documents order by search, list, document_id`,
   mapping: 'select partner_id, company_id from mapping order by 1',
   source_row: `select stream, row_key, partner_id, content, desired_hash, accepted_hash, refused_hash, invalid_reason,
                       held_by, outcome, outcome_code, outcome_reason

@@ -11,6 +11,7 @@ import * as extractionSpeed from './0009-extraction-speed.ts'
 import * as differences from './0010-differences.ts'
 import * as pullSpeed from './0011-pull-speed.ts'
 import * as readers from './0014-readers.ts'
+import * as documents from './0012-documents.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   '0010-differences': differences,
   '0011-pull-speed': pullSpeed,
   '0014-readers': readers,
+  '0012-documents': documents,
 }

@@ -38,7 +38,11 @@ export async function runningRun(db: Database, job: string): Promise<Run | undef
  * own, and submissions of which nothing has left, written or not: their rows may have changed, or the guard may hold them
  * by now, so they are planned afresh. One whose answer was lost goes on with what it said.
  */
-export async function adoptUnfinished(trx: Transaction<Schema>, runId: number, searchKind: string): Promise<void> {
+export async function adoptUnfinished(
+  trx: Transaction<Schema>,
+  runId: number,
+  searchKinds: readonly string[],
+): Promise<void> {
   await sql`
     with given_up as (
       update submission
@@ -46,7 +50,7 @@ export async function adoptUnfinished(trx: Transaction<Schema>, runId: number, s
       from run
       where run.run_id = submission.run_id and run.state <> 'running'
         and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
-        and (submission.kind = ${searchKind} or (submission.state = 'planned' and submission.uncertain_since is null))
+        and (submission.kind = any(${searchKinds}) or (submission.state = 'planned' and submission.uncertain_since is null))
       returning submission_id
     )
     update source_row set held_by = null from given_up where held_by = given_up.submission_id`.execute(trx)

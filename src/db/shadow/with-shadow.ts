@@ -18,6 +18,7 @@ const leftEmpty = [
   'company',
   'company_property',
   'custom_property',
+  'document',
   'input_comparison',
   'input_difference',
   'kind_sweep',
@@ -29,6 +30,7 @@ const leftEmpty = [
   'search_page',
   'search_seen_calculator',
   'search_seen_company',
+  'search_seen_document',
   'staged_outcome',
   'submission_release',
 ]

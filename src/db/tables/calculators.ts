@@ -70,7 +70,14 @@ export type SearchSeenCompanyTable = {
 }
 export type SearchSeenCalculatorTable = { submission_id: number; calculator_key: number }
 
-export type QuarantineUnit = 'company' | 'calculator' | 'value' | 'property' | 'variable_name' | 'property_name'
+export type QuarantineUnit =
+  | 'company'
+  | 'calculator'
+  | 'value'
+  | 'property'
+  | 'variable_name'
+  | 'property_name'
+  | 'document'
 
 /** What was left out of a page, and why. */
 export type QuarantineTable = {

@@ -1,5 +1,6 @@
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
+import type { DocumentsView, DocumentTable, SearchSeenDocumentTable } from './documents.ts'
 import type { GuardPlanTable } from './guard-plan.ts'
 import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { BatchSizeTable, CandidateTable, KindSweepTable, SubmissionReleaseTable } from './planning.ts'
@@ -43,6 +44,9 @@ export type Schema = CalculatorsSchema & {
   judging_basis: JudgingBasisTable
   row_finding: RowFindingTable
   search_page: SearchPageTable
+  document: DocumentTable
+  documents: DocumentsView
+  search_seen_document: SearchSeenDocumentTable
   action: ActionTable
   row_change: RowChangeTable
   candidate: CandidateTable

@@ -19,6 +19,9 @@ export type SearchPageTable = {
   unchanged: Generated<number>
   /** Why the page was loaded with care; null if it was not. */
   care: string | null
+  /** Of searches other than that for calculators: elements that can be stored, and left out ones without an id. */
+  documents: Generated<number>
+  unidentified: Generated<number>
   bytes: Generated<number>
   failures: Generated<number>
   error_code: string | null

@@ -17,7 +17,7 @@ export type SubmissionTable = {
   submission_id: Generated<number>
   run_id: number
   kind: string
-  /** What requests of a kind are kept apart by: the framework of answers, else ''. */
+  /** What requests of a kind are kept apart by: the framework of answers, the name of a search, else ''. */
   partition: Generated<string>
   state: SubmissionState
   row_count: number
@@ -66,7 +66,11 @@ export type SubmissionTable = {
   too_large_row: number | null
 }
 
-export type SearchResult = { companies: number; calculators: number; withheld: boolean; reason: string | null }
+/** What was tombstoned: by the calculator search companies and calculators, by others documents. */
+export type SearchResult = { withheld: boolean; reason: string | null } & (
+  | { companies: number; calculators: number }
+  | { documents: number }
+)
 
 /** What the task list showed when it was read last for a submission whose answer is lost. */
 export type ListedTasks = {

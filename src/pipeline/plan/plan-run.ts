@@ -21,7 +21,7 @@ import type { Run } from '../../db/tables/run.ts'
 import { extract } from '../delta/extract.ts'
 import type { Deps } from '../deps.ts'
 import type { Looks } from '../looks.ts'
-import { searchKind } from '../push/kinds.ts'
+import { searchKinds } from '../push/kinds.ts'
 import { preflight } from '../push/preflight/preflight.ts'
 import { resendPolicies } from '../push/preflight/resend-policies.ts'
 import { planWave } from '../push/waves/plan-wave.ts'
@@ -111,7 +111,7 @@ async function beginRun({ db, now }: Deps, job: string, running: Run | null): Pr
     }
     const run = await insertRun(trx, { job, trigger: 'cli', scheduledFor: now(), firstStep: 'extract' })
     if (run === null) throw new Error('a run of this very moment exists already')
-    if (running === null) await adoptUnfinished(trx, run.run_id, searchKind)
+    if (running === null) await adoptUnfinished(trx, run.run_id, searchKinds)
     return run
   })
 }

@@ -7,6 +7,8 @@ import { HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
 import { backOffMs } from '../push/call-failed.ts'
+import { isDocumentKind } from '../push/kinds.ts'
+import { loadDocumentsPage } from './documents/load-documents-page.ts'
 import { loadPage } from './load-page.ts'
 import { renewedUrl } from './renewed-url.ts'
 
@@ -14,9 +16,12 @@ import { renewedUrl } from './renewed-url.ts'
 const attempts = 6
 
 /** What says that a page cannot be had or read as it is; anything else is trouble of ours and is tried again by the engine. */
-const pageCodes = new Set(['download_failed', 'download_refused', 'page_malformed'])
+const pageCodes = new Set(['download_failed', 'download_refused', 'page_malformed', 'search_not_configured'])
 
-type ListedPage = SearchPage & { run_id: number; correlation_id: string | null }
+/** Of these: what another attempt will not mend. */
+const lastingCodes = new Set(['download_refused', 'search_not_configured'])
+
+type ListedPage = SearchPage & { run_id: number; correlation_id: string | null; kind: string; partition: string }
 
 /**
  * Loads one page of a search, whole or not at all. A page that was loaded is left alone. An expired address is renewed
@@ -32,14 +37,15 @@ export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSig
       .innerJoin('submission', 'submission.submission_id', 'search_page.submission_id')
       .innerJoin('run', 'run.run_id', 'submission.run_id')
       .selectAll('search_page')
-      .select(['submission.run_id', 'submission.correlation_id'])
+      .select(['submission.run_id', 'submission.correlation_id', 'submission.kind', 'submission.partition'])
       .where('page_id', '=', pageId)
       .where('search_page.state', '=', 'listed')
       .where('run.state', '=', 'running')
       .executeTakeFirst()
     if (page === undefined) return
     try {
-      await load(deps, page, stopping)
+      if (isDocumentKind(page.kind)) await loadDocumentsPage(deps, page, (trx) => atEnd(deps, trx, page), stopping)
+      else await load(deps, page, stopping)
     } catch (error) {
       if (error instanceof RunEnded || stopping?.aborted === true) return
       const { code } = error as { code?: string }
@@ -59,12 +65,14 @@ async function load(deps: Deps, page: ListedPage, stopping?: AbortSignal): Promi
     contract: deps.contract,
     calculatorTypeIds,
     limits: { maxDepth, maxElementSize, maxQuarantineRows: 1_000 },
-    atEnd: async (trx) => {
-      await holdRunning(trx, page.run_id)
-      await deps.looks.atRun(trx, page.run_id)
-    },
+    atEnd: (trx) => atEnd(deps, trx, page),
   })
   deps.logger.info({ run_id: page.run_id, page_id: page.page_id, ...counts }, 'page_loaded')
+}
+
+async function atEnd(deps: Deps, trx: Transaction<Schema>, page: ListedPage): Promise<void> {
+  await holdRunning(trx, page.run_id)
+  await deps.looks.atRun(trx, page.run_id)
 }
 
 /** A run that ended while its page was loading: a later run's pages may be here already, and they are newer. */
@@ -84,7 +92,7 @@ async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: s
   const failures = page.failures + 1
   const url = error instanceof DownloadFailed && error.expired ? await freshUrl(deps, page) : page.url
   const askedMs = (error instanceof DownloadFailed ? error.retryAfterMs : null) ?? 0
-  const over = failures >= attempts || error.code === 'download_refused'
+  const over = failures >= attempts || lastingCodes.has(error.code)
   deps.logger.warn(
     { run_id: page.run_id, page_id: page.page_id, code: error.code, reason: error.message, failures },
     'page_failed',

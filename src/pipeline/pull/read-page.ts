@@ -2,6 +2,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import { ElementAssembler, type Token } from './element-assembler.ts'
 import { PageFormatError } from './page-format-error.ts'
 import type { PageLimits } from './page-limits.ts'
+import { textProblem } from './page-text.ts'
 import { TokenReader } from './token-reader.ts'
 
 export type PageElementKind = 'customProperty' | 'calculatorVariable' | 'company'
@@ -17,12 +18,21 @@ export type ListElement<K> = {
 }
 
 export type ListsOptions<K> = {
-  /** The top-level lists to read, by their name. */
-  lists: ReadonlyMap<string, K>
-  /** The list that must be there; null: none. */
+  /** The top-level lists to read, by their name; or what to make of each name, where all are read, whatever they are called. */
+  lists: ReadonlyMap<string, K> | ((name: string) => K)
+  /** The list that must be there; null: none, but where all are read at least one must be. */
   required: string | null
   limits: Pick<PageLimits, 'maxDepth' | 'maxElementSize'>
+  /** Builds the elements, one after the other; values of plain JavaScript unless it is given. */
+  element?: ElementBuilder
 }
+
+/** What builds an element from its tokens: `ElementAssembler` is one. */
+export type ElementBuilder = Pick<ElementAssembler, 'push' | 'take'>
+
+/** Bounds on names at the top of a page whose lists are not known: what is remembered of them must not outgrow the memory. */
+const maxListName = 100
+const maxTopMembers = 10_000
 
 /** Bytes parsed at once: a body may hand over chunks of any size, and the tokens of one piece are held together. */
 export const pieceBytes = 64 * 1024
@@ -78,10 +88,10 @@ export async function* readLists<K>(
 /** The state between the pieces of one document. */
 export class ListReader<K> {
   readonly #tokens = new TokenReader((reason, cause) => this.#refusal(reason, cause))
-  readonly #kinds: ReadonlyMap<string, K>
+  readonly #kinds: ListsOptions<K>['lists']
   readonly #required: string | null
   readonly #limits: ListsOptions<K>['limits']
-  readonly #element: ElementAssembler
+  readonly #element: ElementBuilder
   readonly #seen = new Set<string>()
   #offset = 0
   #depth = 0
@@ -89,12 +99,13 @@ export class ListReader<K> {
   #key = ''
   #kind: K | undefined
   #ordinal = 0
+  #lists = 0
 
-  constructor({ lists, required, limits }: ListsOptions<K>) {
+  constructor({ lists, required, limits, element = new ElementAssembler(limits) }: ListsOptions<K>) {
     this.#kinds = lists
     this.#required = required
     this.#limits = limits
-    this.#element = new ElementAssembler(limits)
+    this.#element = element
   }
 
   /** @param offset where on the page the bytes begin, for the message of an error. */
@@ -111,6 +122,7 @@ export class ListReader<K> {
     if (this.#required !== null && !this.#seen.has(this.#required)) {
       throw this.#refusal(`it has no list "${this.#required}"`)
     }
+    if (typeof this.#kinds === 'function' && this.#lists === 0) throw this.#refusal('it has no list')
   }
 
   *#walk(tokens: Token[]): Generator<ListElement<K>, void, undefined> {
@@ -147,6 +159,10 @@ export class ListReader<K> {
         this.#kind = undefined
         return
       case 'endKey':
+        if (typeof this.#kinds === 'function') {
+          this.#noteMember()
+          return
+        }
         this.#kind = this.#kinds.get(this.#key)
         this.#ordinal = 0
         if (this.#kind === undefined) return
@@ -154,7 +170,10 @@ export class ListReader<K> {
         this.#seen.add(this.#key)
         return
       case 'startArray':
+        if (typeof this.#kinds === 'function') this.#enterList(this.#kinds)
+        return
       case 'endArray':
+        if (typeof this.#kinds === 'function') this.#kind = undefined
         return
       case 'stringChunk':
         // A key beyond any name of ours need not be kept whole; the value of an unknown key is not kept at all.
@@ -163,6 +182,24 @@ export class ListReader<K> {
       default:
         if (this.#kind !== undefined) throw this.#refusal(`"${this.#key}" is no array`)
     }
+  }
+
+  /** The end of a key where all lists are read; whether its value is one is not known yet. */
+  #noteMember(): void {
+    this.#ordinal = 0
+    if (this.#key.length > maxListName) return
+    if (this.#seen.has(this.#key)) throw this.#refusal(`it has the key "${this.#key}" twice`)
+    if (this.#seen.size === maxTopMembers) throw this.#refusal(`it has more than ${maxTopMembers} keys`)
+    this.#seen.add(this.#key)
+  }
+
+  #enterList(kindOf: (name: string) => K): void {
+    if (this.#key.length > maxListName) {
+      throw this.#refusal(`it has a list whose name is longer than ${maxListName} characters`)
+    }
+    if (textProblem(this.#key) !== undefined) throw this.#refusal('it has a list whose name cannot be stored')
+    this.#lists++
+    this.#kind = kindOf(this.#key)
   }
 
   #refusal(reason: string, cause?: unknown): PageFormatError {

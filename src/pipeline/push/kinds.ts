@@ -68,6 +68,31 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
 /** The kind of the calculator search: a submission like the others, without rows. */
 export const searchKind = 'calculators_search'
 
+/** The kinds of the other searches, whose pages are kept as documents: each with its endpoint in the contract. */
+export const documentKinds = {
+  companies_search: 'companiesSearch',
+  standards_search: 'standardsSearch',
+  standard_holders_search: 'standardHoldersSearch',
+  framework_answers_search: 'frameworkAnswersSearch',
+} as const satisfies Record<string, BulkRequest>
+export type DocumentKind = keyof typeof documentKinds
+
+export const documentKindNames = Object.keys(documentKinds) as DocumentKind[]
+
+/** Every kind of search. Submissions of these carry no rows. */
+export const searchKinds: readonly string[] = [searchKind, ...documentKindNames]
+
+export function isDocumentKind(name: string): name is DocumentKind {
+  return Object.hasOwn(documentKinds, name)
+}
+
+/** The kind of the submissions of a search for documents. */
+export function documentKindOf(search: (typeof documentKinds)[DocumentKind]): DocumentKind {
+  const kind = documentKindNames.find((name) => documentKinds[name] === search)
+  if (kind === undefined) throw new Error(`no kind of submission makes the search ${search}`)
+  return kind
+}
+
 /** Every kind that carries rows, in the order in which waves are planned: ours, then what the contract adds. */
 export function kindNamesOf({ kinds: added }: Contract): string[] {
   return [...kindNames, ...added.map(({ name }) => name)]
@@ -85,7 +110,8 @@ export function kindOf(contract: Contract, name: string): Kind {
 /** Where a submission of a kind goes, and how its task names itself. @throws {StopRun} as `kindOf` does. */
 export function requestOf(contract: Contract, name: string): Request {
   const known = kindNames.find((one) => one === name)
-  const request = name === searchKind ? 'calculatorsSearch' : known && kinds[known].request
+  const search = name === searchKind ? 'calculatorsSearch' : isDocumentKind(name) ? documentKinds[name] : undefined
+  const request = search ?? (known && kinds[known].request)
   if (request !== undefined) return { endpoint: contract.endpoints[request], taskName: contract.taskNames[request] }
   const added = contract.kinds.find((kind) => kind.name === name)
   if (added === undefined) throw unknownKind(name)

@@ -3,13 +3,15 @@ import { comparisonOf } from '../../db/differences/list-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { removePayloads } from '../../db/ledger/payload.ts'
+import { documentReports } from '../../db/pull/documents/document-reports.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
-import { searchKind } from '../push/kinds.ts'
+import { documentKindNames, searchKind } from '../push/kinds.ts'
 import { comparisonNotices } from './comparison-words.ts'
+import { documentRemarks } from './document-words.ts'
 import { noticesOf } from './notices.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
@@ -23,13 +25,14 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const streams = await streamReports(db, run.run_id, requirementsOf(config))
   const submissions = await submissionReports(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
+  const documents = await documentReports(db, run.run_id, documentKindNames)
   const held = await plansOf(db, run.run_id)
   const news = await referenceNews(db, run)
   const key = await refusedKeyInUse(db)
   const refused = key === null ? null : keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
   const comparison = await comparisonOf(db, run.run_id)
   const judged = judge(streams, submissions, searches, held, refused, comparison)
-  const remarks = [...news.remarks, ...judged.remarks]
+  const remarks = [...news.remarks, ...judged.remarks, ...documentRemarks(documents)]
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
   const report: RunReport = {
@@ -47,6 +50,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     streams,
     submissions,
     searches,
+    documents,
     comparison,
     refused: await refusedRows(db, refusedListed),
   }

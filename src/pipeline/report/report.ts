@@ -1,3 +1,4 @@
+import type { DocumentReport } from '../../db/pull/documents/document-reports.ts'
 import type { RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { GuardPlan } from '../../db/tables/guard-plan.ts'
 import type { InputComparison } from '../../db/tables/input-difference.ts'
@@ -23,6 +24,8 @@ export type RunReport = {
   streams: StreamReport[]
   submissions: SubmissionReport[]
   searches: SearchReport[]
+  /** The searches of pull.searches, whose pages are kept as documents. */
+  documents: DocumentReport[]
   /** What was sent against what came back; null in a run without a search. */
   comparison: InputComparison | null
   /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */

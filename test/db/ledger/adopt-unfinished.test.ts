@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission.ts'
+import { searchKinds } from '../../../src/pipeline/push/kinds.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 const searchKind = 'calculators_search'
@@ -35,7 +36,7 @@ const submission = (id: number) =>
   ledger.db.selectFrom('submission').selectAll().where('submission_id', '=', id).executeTakeFirstOrThrow()
 async function adopt(): Promise<number> {
   const run = await ledger.startRun()
-  await ledger.inTransaction((trx) => adoptUnfinished(trx, run, searchKind))
+  await ledger.inTransaction((trx) => adoptUnfinished(trx, run, searchKinds))
   return run
 }
 
@@ -83,9 +84,15 @@ describe('a new run', () => {
     expect((await ledger.row('properties', 'H-1')).held_by).toBeNull()
   })
 
+  it.each(searchKinds)('leaves no search of the kind %s to an earlier one', async (kind) => {
+    const id = await put('accepted', kind, 2)
+    await adopt()
+    expect(await submission(id)).toMatchObject({ run_id: earlier, state: 'abandoned' })
+  })
+
   it('touches nothing of a run that is under way', async () => {
     const id = await put('accepted', 'company_mappings', 2)
-    await ledger.inTransaction((trx) => adoptUnfinished(trx, earlier, searchKind))
+    await ledger.inTransaction((trx) => adoptUnfinished(trx, earlier, searchKinds))
     expect(await submission(id)).toMatchObject({ run_id: earlier, failures: 5 })
   })
 })

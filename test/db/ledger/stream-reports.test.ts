@@ -25,7 +25,7 @@ const property = (partner_id: string, name = partner_id) => ({ partner_id, conte
 /** A run that takes over what the one before left in flight. */
 async function begin(): Promise<number> {
   const id = await ledger.startRun()
-  await ledger.inTransaction((trx) => adoptUnfinished(trx, id, 'calculators_search'))
+  await ledger.inTransaction((trx) => adoptUnfinished(trx, id, ['calculators_search']))
   return id
 }
 

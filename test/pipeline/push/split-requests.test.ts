@@ -346,7 +346,7 @@ describe('a request that a later run took over', () => {
     const id = await ferry.planned(deps, stream, rows)
     await lookAtSubmission(deps, id)
     const next = await ferry.ledger.startRun()
-    await ferry.ledger.inTransaction((trx) => adoptUnfinished(trx, next, 'calculators_search'))
+    await ferry.ledger.inTransaction((trx) => adoptUnfinished(trx, next, ['calculators_search']))
     return id
   }
 

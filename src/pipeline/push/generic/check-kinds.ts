@@ -1,7 +1,7 @@
 import { isOurStream } from '../../../config/schema.ts'
 import { type Contract, ContractError } from '../../../exchange/contract.ts'
 import { streamNamesOf } from '../../delta/stream-shape.ts'
-import { kindNames, searchKind } from '../kinds.ts'
+import { kindNames, searchKinds } from '../kinds.ts'
 
 /**
  * Holds the kinds of a contract file against those that Nightferry has: names and streams are told apart by nothing
@@ -10,7 +10,7 @@ import { kindNames, searchKind } from '../kinds.ts'
  */
 export function checkKinds(file: string, contract: Contract): void {
   const { kinds } = contract
-  const ours: readonly string[] = [...kindNames, searchKind]
+  const ours: readonly string[] = [...kindNames, ...searchKinds]
   const streams = streamNamesOf(contract)
   const problems = kinds.flatMap(({ name, stream, requires }, index) => {
     const carrier = kinds.findIndex((other) => other.stream === stream)

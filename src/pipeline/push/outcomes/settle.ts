@@ -13,7 +13,7 @@ import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { listPages } from '../../pull/list-pages.ts'
 import { callFailed } from '../call-failed.ts'
-import { kindOf, searchKind } from '../kinds.ts'
+import { kindOf, searchKinds } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { loadReferenceIndex } from '../preflight/reference-index.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
@@ -34,7 +34,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     .where('submission_id', '=', submissionId)
     .executeTakeFirstOrThrow()
   const task = decodeTask(deps.contract, submission.task)
-  if (submission.kind === searchKind) {
+  if (searchKinds.includes(submission.kind)) {
     await settleAs(deps, submission, (trx) => listPages(deps, trx, submission, task))
     return
   }

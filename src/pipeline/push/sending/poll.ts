@@ -4,7 +4,7 @@ import { AnswerFormatError, HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { callFailed, callSucceeded } from '../call-failed.ts'
-import { searchKind } from '../kinds.ts'
+import { searchKinds } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { endUnreadable } from '../outcomes/end-unreadable.ts'
 import { settleLost } from '../outcomes/settle.ts'
@@ -54,7 +54,7 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
 async function pollFailed(deps: Deps, submission: Submission, error: Error & { code: string }): Promise<void> {
   if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
   // A search whose pages nobody could read has not found nothing.
-  const tooLong = error instanceof AnswerFormatError && error.tooLong && submission.kind !== searchKind
+  const tooLong = error instanceof AnswerFormatError && error.tooLong && !searchKinds.includes(submission.kind)
   if (tooLong && (await endUnreadable(deps, submission, error))) return
   const unreadable = error instanceof AnswerFormatError && error.tooLong
   const denied = error instanceof HttpError && error.code === 'exchange_not_found'

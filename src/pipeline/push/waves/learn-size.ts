@@ -8,7 +8,7 @@ import type { HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import type { Kind } from '../kind.ts'
-import { kindOf, searchKind } from '../kinds.ts'
+import { kindOf, searchKinds } from '../kinds.ts'
 import { nextSize } from './next-size.ts'
 
 /** Rows per request of a kind that are cut now: what was learned, or the first size, and never more than its cap. */
@@ -48,7 +48,7 @@ export async function learnSize(
   verdict: SizeVerdict | null,
 ): Promise<void> {
   const { kind, row_count, accepted_at, terminal_at, submission_id } = submission
-  if (verdict === null || kind === searchKind || row_count === 0) return
+  if (verdict === null || searchKinds.includes(kind) || row_count === 0) return
   const durationMs =
     accepted_at === null || terminal_at === null ? null : Math.max(0, terminal_at.getTime() - accepted_at.getTime())
   // What was too large stays so for the run, or its rows would be cut at the same size again. The next night tries anew.

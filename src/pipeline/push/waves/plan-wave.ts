@@ -5,7 +5,7 @@ import { holdRun } from '../../../db/runs/hold-run.ts'
 import { unfinishedOfKind } from '../../../db/runs/unfinished.ts'
 import type { Run } from '../../../db/tables/run.ts'
 import type { Deps } from '../../deps.ts'
-import { kindNamesOf, kindOf, searchKind } from '../kinds.ts'
+import { kindNamesOf, kindOf, searchKinds } from '../kinds.ts'
 import { unfinishedStates } from '../submission-state.ts'
 import { sizeOf } from './learn-size.ts'
 
@@ -51,7 +51,7 @@ async function anyUnfinished({ db }: Deps, run: Run): Promise<boolean> {
     .selectFrom('submission')
     .select('submission_id')
     .where('run_id', '=', run.run_id)
-    .where('kind', '<>', searchKind)
+    .where('kind', 'not in', searchKinds)
     .where('state', 'in', unfinishedStates)
     .limit(1)
     .executeTakeFirst()

@@ -252,7 +252,7 @@ describe('a result file', () => {
       '/file': [
         async (response) => {
           next = await ferry.ledger.startRun()
-          await ferry.ledger.inTransaction((trx) => adoptUnfinished(trx, next, 'calculators_search'))
+          await ferry.ledger.inTransaction((trx) => adoptUnfinished(trx, next, ['calculators_search']))
           json(mapped)(response)
         },
       ],

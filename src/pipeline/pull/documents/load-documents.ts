@@ -1,0 +1,114 @@
+import type { Transaction } from 'kysely'
+import type { Session } from '../../../db/database.ts'
+import { type DocumentCounts, mergeDocuments } from '../../../db/pull/documents/merge-documents.ts'
+import { createDocumentStaging, createDocumentWriter, type DocumentWriter } from '../../../db/pull/documents/staging.ts'
+import { lockSearchPage } from '../../../db/pull/search-page.ts'
+import type { Schema } from '../../../db/tables/schema.ts'
+import type { SearchPage } from '../../../db/tables/search-page.ts'
+import { PageFormatError } from '../page-format-error.ts'
+import type { PageLimits } from '../page-limits.ts'
+import { readLists } from '../read-page.ts'
+import { DocumentAssembler, type DocumentText } from './document-assembler.ts'
+import { documentId, type IdMembers } from './document-id.ts'
+
+export type LoadDocumentsOptions = {
+  /** The name of the search. */
+  search: string
+  idMembers: IdMembers
+  limits: PageLimits
+  /** What must become true together with the page: done last, in its transaction. */
+  atEnd?: (trx: Transaction<Schema>) => Promise<void>
+}
+
+export type LoadedDocuments = DocumentCounts & { bytes: number }
+
+/**
+ * Loads one page of a search whose pages are kept as documents, in one transaction: every element of every list at its
+ * top is staged through COPY as it streams in, then merged. A page that is loaded already is left alone, its body
+ * unread. On any failure nothing has changed.
+ *
+ * @throws {PageFormatError} when the structure of the page is wrong, or the database cannot hold what is on it; what
+ *   `body` throws; database errors. Of these 40001 and 40P01 mean: load it again.
+ */
+export async function loadDocuments(
+  session: Session,
+  page: Pick<SearchPage, 'page_id' | 'submission_id' | 'ordinal'>,
+  body: AsyncIterable<Uint8Array>,
+  { search, idMembers, limits, atEnd }: LoadDocumentsOptions,
+): Promise<LoadedDocuments | null> {
+  return await session.db.transaction().execute(async (trx) => {
+    const listed = await lockSearchPage(trx, page.page_id)
+    if (listed === undefined || listed.state === 'loaded') return null
+    await createDocumentStaging(trx)
+    const bytes = await stage(body, createDocumentWriter(session.client), idMembers, limits)
+    const merged = await mergeDocuments(trx, {
+      pageId: page.page_id,
+      submissionId: page.submission_id,
+      ordinal: page.ordinal,
+      search,
+      maxQuarantineRows: limits.maxQuarantineRows,
+    })
+    const counts = { ...merged, bytes }
+    await trx
+      .updateTable('search_page')
+      .set((eb) => ({
+        ...counts,
+        state: 'loaded',
+        error_code: null,
+        error_message: null,
+        loaded_at: eb.fn('clock_timestamp', []),
+      }))
+      .where('page_id', '=', page.page_id)
+      .execute()
+    await atEnd?.(trx)
+    return counts
+  })
+}
+
+async function stage(
+  body: AsyncIterable<Uint8Array>,
+  writer: DocumentWriter,
+  idMembers: IdMembers,
+  limits: PageLimits,
+): Promise<number> {
+  const counted = { bytes: 0 }
+  const element = new DocumentAssembler(limits, new Set([...idMembers.values()].flat()))
+  const elements = readLists(counting(body, counted), { lists: (name) => name, required: null, limits, element })
+  let position = 0
+  try {
+    for await (const { kind: list, value, ordinal } of elements) {
+      const { text, members, problem } = value as DocumentText
+      const id = documentId(members, idMembers.get(list) ?? [])
+      if (problem === null) writer.add('staged_document', [position++, list, id, text])
+      else writer.add('staged_left_out', [list, ordinal, id, problem, excerptOf(text)])
+      await writer.drain()
+    }
+    await writer.flush()
+  } catch (error) {
+    throw unstorable(error) ?? error
+  }
+  return counted.bytes
+}
+
+async function* counting(body: AsyncIterable<Uint8Array>, counted: { bytes: number }): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    counted.bytes += chunk.byteLength
+    yield chunk
+  }
+}
+
+const maxExcerptLength = 200
+
+function excerptOf(text: string): string {
+  return text.length <= maxExcerptLength ? text : `${text.slice(0, maxExcerptLength - 1).toWellFormed()}…`
+}
+
+/** SQLSTATE classes by which PostgreSQL says that it cannot hold a value: a data exception, a limit of its own. */
+const valueClasses = ['22', '54']
+
+/** What can be held is judged before it is copied; should the server judge otherwise, the page is at fault, not the night. */
+function unstorable(error: unknown): PageFormatError | null {
+  const { code, message } = error as { code?: unknown; message?: string }
+  if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || !valueClasses.includes(code.slice(0, 2))) return null
+  return new PageFormatError('in its lists', `the database cannot hold it (${message})`, { cause: error })
+}

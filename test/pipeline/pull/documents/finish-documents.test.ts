@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest'
+import { documentsDatabase } from './documents-database.ts'
+
+const things = (...ids: string[]) => ({ things: ids.map((id) => ({ id })) })
+
+describe('the end of a search for documents', () => {
+  it('tombstones what it no longer returned, and lifts the tombstone when it returns', async () => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b'), things('c'))
+    expect(await database.night(things('a'), things('c'))).toEqual({ documents: 1, withheld: false, reason: null })
+    const times = () => database.db.selectFrom('document').selectAll().orderBy('document_id').execute()
+    const [, gone] = await times()
+    expect(gone).toMatchObject({ document_id: 'b', removed_at: gone?.changed_at })
+    expect(gone?.removed_at).toBeInstanceOf(Date)
+
+    expect(await database.night(things('a', 'b', 'c'))).toMatchObject({ documents: 0, withheld: false })
+    const [stays, back] = await times()
+    expect(back).toMatchObject({ removed_at: null, first_seen_at: gone?.first_seen_at })
+    expect(back?.changed_at.getTime()).toBeGreaterThan(gone?.changed_at.getTime() ?? 0)
+    expect(stays).toMatchObject({ changed_at: stays?.first_seen_at })
+  })
+
+  it('replaces an element that has no id when its content changes', async () => {
+    await using database = await documentsDatabase()
+    await database.night({ notes: ['one', 'two'] })
+    expect(await database.night({ notes: ['one', 'three'] })).toMatchObject({ documents: 1 })
+    const documents = await database.documents()
+    expect(
+      documents
+        .filter(({ here }) => here)
+        .map(({ document }) => document)
+        .sort(),
+    ).toEqual(['"one"', '"three"'])
+    expect(documents.filter(({ here }) => !here).map(({ document }) => document)).toEqual(['"two"'])
+  })
+
+  it('goes through a change of every element without an id, and is not taken for having lost them', async () => {
+    await using database = await documentsDatabase()
+    await database.night({ notes: ['1', '2', '3', '4', '5'] })
+    expect(await database.night({ notes: ['6', '7', '8', '9'] })).toEqual({
+      documents: 5,
+      withheld: false,
+      reason: null,
+    })
+  })
+
+  it('touches no other search', async () => {
+    await using database = await documentsDatabase()
+    const [other] = await database.search(1, 'other')
+    await database.load(other, JSON.stringify(things('a', 'b')), { search: 'other' })
+    await database.finish(other)
+    await database.night(things('a', 'b', 'c'))
+    await database.night(things('a', 'b'))
+    const gone = await database.db
+      .selectFrom('documents')
+      .select(['search', 'document_id'])
+      .where('removed_at', 'is not', null)
+      .execute()
+    expect(gone).toEqual([{ search: 'things', document_id: 'c' }])
+  })
+
+  it.each<[string, string, { minSeenShare?: number | null; partial?: boolean }]>([
+    ['too_few_documents', 'returned less than the share', { minSeenShare: 0.8 }],
+    ['search_partial', 'succeeded in part', { minSeenShare: 0, partial: true }],
+    ['search_not_configured', 'is configured no more', { minSeenShare: null }],
+  ])('withholds removal for %s when it %s', async (reason, _why, options) => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b', 'c', 'd'))
+    const [listed] = await database.search()
+    await database.load(listed, JSON.stringify(things('a', 'b', 'c')))
+    expect(await database.finish(listed, options)).toEqual({ documents: 0, withheld: true, reason })
+    expect((await database.documents()).filter(({ here }) => !here)).toEqual([])
+    expect(await database.db.selectFrom('search_seen_document').selectAll().execute()).toEqual([])
+  })
+
+  it('withholds removal while a page is not loaded, and when there was none', async () => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b'))
+    const pages = await database.search(2)
+    await database.load(pages[0], JSON.stringify(things('a')))
+    expect(await database.finish(pages[0])).toMatchObject({ withheld: true, reason: 'pages_not_loaded' })
+    const [none] = await database.search(0)
+    expect(await database.finish(none, { minSeenShare: 0 })).toMatchObject({ withheld: true, reason: 'no_pages' })
+    expect((await database.documents()).filter(({ here }) => !here)).toEqual([])
+  })
+
+  it('withholds removal when an element was left out that might be any', async () => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b', 'c'))
+    const [listed] = await database.search()
+    await database.load(listed, '{"things":[{"id":"a"},{"id":"b"},{"x":"\\u0000"}]}')
+    expect(await database.finish(listed)).toMatchObject({ withheld: true, reason: 'unidentified_documents' })
+  })
+
+  it('comes once, however often it is asked for', async () => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b'))
+    const [listed] = await database.search()
+    await database.load(listed, JSON.stringify(things('a')))
+    expect(await database.finish(listed)).toMatchObject({ documents: 1 })
+    expect(await database.finish(listed)).toBeNull()
+    const { search_result } = await database.db
+      .selectFrom('submission')
+      .select('search_result')
+      .orderBy('submission_id', 'desc')
+      .executeTakeFirstOrThrow()
+    expect(search_result).toEqual({ documents: 1, withheld: false, reason: null })
+  })
+})
