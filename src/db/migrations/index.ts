@@ -10,6 +10,7 @@ import * as outcomes from './0008-outcomes.ts'
 import * as extractionSpeed from './0009-extraction-speed.ts'
 import * as differences from './0010-differences.ts'
 import * as pullSpeed from './0011-pull-speed.ts'
+import * as history from './0013-history.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -24,4 +25,5 @@ export const migrations: Record<string, Migration> = {
   '0009-extraction-speed': extractionSpeed,
   '0010-differences': differences,
   '0011-pull-speed': pullSpeed,
+  '0013-history': history,
 }

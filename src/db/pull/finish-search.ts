@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { recordChanges } from './value-history.ts'
 
 /** What is known of a search when its end is judged. Known means not tombstoned, and of the types that it selected. */
 export type SearchEvidence = {
@@ -90,8 +91,12 @@ export async function tombstoneUnseen(
     update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
     from gone_calculator g where g.calculator_key = k.calculator_key and k.removed_at is null`.execute(trx)
   await sql`
-    delete from calculator_value v using gone_calculator g
-    where v.company_key = g.company_key and v.calculator_key = g.calculator_key`.execute(trx)
+    with removed as (
+      delete from calculator_value v using gone_calculator g
+      where v.company_key = g.company_key and v.calculator_key = g.calculator_key
+      returning v.company_key, v.calculator_key, v.direction, v.variable_key, v.value as before, null::text as after
+    )
+    ${recordChanges('removed', submissionId)}`.execute(trx)
   await sql`delete from company_property p using gone_company g where g.company_key = p.company_key`.execute(trx)
   const companies = await sql`
     update company c set removed_at = statement_timestamp(), changed_at = statement_timestamp()

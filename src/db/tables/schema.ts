@@ -1,6 +1,7 @@
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
 import type { GuardPlanTable } from './guard-plan.ts'
+import type { HistorySchema } from './history.ts'
 import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { BatchSizeTable, CandidateTable, KindSweepTable, SubmissionReleaseTable } from './planning.ts'
 import type { JudgingBasisTable, RowFindingTable } from './preflight.ts'
@@ -19,7 +20,7 @@ import type { MappingTable, SourceRowTable } from './source-row.ts'
 import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
 
 /** Every table of the schema `nightferry`, by name. */
-export type Schema = CalculatorsSchema & {
+export type Schema = CalculatorsSchema & HistorySchema & {
   run: RunTable
   run_stream: RunStreamTable
   stream_watermark: StreamWatermarkTable

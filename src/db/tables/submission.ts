@@ -50,6 +50,8 @@ export type SubmissionTable = {
   listed: JSONColumnType<ListedTasks> | null
   /** Of a search that is done: what it proved absent, or why it proves nothing. */
   search_result: JSONColumnType<SearchResult> | null
+  /** Of a search: whether the changes of values that it brings are recorded. */
+  history: Generated<boolean>
   planned_at: Generated<Date>
   attempted_at: Date | null
   /** When the answer of its latest POST was found to be lost. */

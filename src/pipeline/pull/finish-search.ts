@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import { forgetSeen, gatherEvidence, type SearchEvidence, tombstoneUnseen } from '../../db/pull/finish-search.ts'
+import { netChanges, noteCompleteSearch } from '../../db/pull/value-history.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 
 export type FinishOptions = {
@@ -50,10 +51,13 @@ export async function finishSearch(
   if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
   const reason = reasonToWithhold(evidence, minSeenShare) ?? (partial ? 'search_partial' : null)
   if (reason !== null) {
+    await netChanges(trx, submissionId)
     if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId)
     return { companies: 0, calculators: 0, withheld: true, reason }
   }
   const gone = await tombstoneUnseen(trx, submissionId, calculatorTypeIds)
+  await netChanges(trx, submissionId)
+  await noteCompleteSearch(trx, submissionId, calculatorTypeIds)
   await forgetSeen(trx, submissionId)
   return { ...gone, withheld: false, reason: null }
 }

@@ -3,6 +3,7 @@ import { comparisonOf } from '../../db/differences/list-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { removePayloads } from '../../db/ledger/payload.ts'
+import { removeHistory } from '../../db/pull/value-history.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
@@ -51,6 +52,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     refused: await refusedRows(db, refusedListed),
   }
   await forgetPayloads(deps)
+  await forgetHistory(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
   deps.logger.info({ run_id: run.run_id, verdict, remarks }, 'run_finished')
 }
@@ -63,4 +65,12 @@ async function forgetPayloads({ config, db, logger, now }: Deps): Promise<void> 
   if (days === 0) return
   const submissions = await removePayloads(db, new Date(now().getTime() - days * dayMs))
   if (submissions > 0) logger.info({ submissions, days }, 'payloads_removed')
+}
+
+/** Removes recorded changes of values that are older than is wanted. */
+async function forgetHistory({ config, db, logger, now }: Deps): Promise<void> {
+  const days = config.pull.keepHistoryDays
+  if (days === 0) return
+  const changes = await removeHistory(db, new Date(now().getTime() - days * dayMs))
+  if (changes > 0) logger.info({ changes, days }, 'value_changes_removed')
 }
