@@ -3,6 +3,8 @@ import { batchSizes } from '../db/ledger/batch-size.ts'
 import { keyRefusedWords } from '../db/ledger/parked-reason.ts'
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
+import { missingProperties } from '../pipeline/pull/requested-properties.ts'
+import { missingPropertyLines } from '../pipeline/report/search-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
 import { sizeWords } from './size-words.ts'
@@ -16,10 +18,17 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     const streams = await statusCounts(db, requirementsOf(config))
     const sizes = await batchSizes(db)
     const key = await refusedKeyInUse(db)
+    const missing = await missingProperties(db, config.pull.customPropertyIds)
     if (options.json) {
       const { report: _, ...run } = last ?? { report: null }
       const refused = key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage }
-      const standing = { last_run: last === null ? null : run, key_refused: refused, streams, request_sizes: sizes }
+      const standing = {
+        last_run: last === null ? null : run,
+        key_refused: refused,
+        custom_properties: missing,
+        streams,
+        request_sizes: sizes,
+      }
       printJson(cli.stdout, standing)
       return exitCodes.well
     }
@@ -33,6 +42,9 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     if (key !== null) {
       const words = keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
       printLine(cli.stdout, readable(`Nothing is sent: ${words}. What is pending is parked until then.`))
+    }
+    for (const line of missingPropertyLines(missing.left_out, missing.left_out_in_run, missing.doubtful)) {
+      printLine(cli.stdout, readable(line))
     }
     if (streams.length === 0) return exitCodes.well
     printLine(cli.stdout)

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 import { claimCalculators } from './claim-calculators.ts'
 import { claimCompanies } from './claim-companies.ts'
+import { noteStagedProperties } from './listed-properties.ts'
 import { markSeen } from './mark-seen.ts'
 import { removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
 import { updateCompanies } from './merge-companies.ts'
@@ -41,6 +42,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await claimCompanies(trx)
   await mergeNames(trx, pageId)
   await claimCalculators(trx, submissionId)
+  await noteStagedProperties(trx, pageId)
   const { values, added, changed, removed } = await mergeValues(trx, submissionId)
   await updateCalculators(trx)
   const removedWithCalculators = await removeAbsentCalculators(trx, submissionId, calculatorTypeIds)

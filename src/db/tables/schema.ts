@@ -20,37 +20,38 @@ import type { MappingTable, SourceRowTable } from './source-row.ts'
 import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
 
 /** Every table of the schema `nightferry`, by name. */
-export type Schema = CalculatorsSchema & HistorySchema & {
-  run: RunTable
-  run_stream: RunStreamTable
-  stream_watermark: StreamWatermarkTable
-  stream_snapshot: StreamSnapshotTable
-  snapshot_line: SnapshotLineTable
-  snapshot_bucket: SnapshotBucketTable
-  source_row: SourceRowTable
-  null_cursor_row: NullCursorRowTable
-  guard_plan: GuardPlanTable
-  submission: SubmissionTable
-  submission_payload: SubmissionPayloadTable
-  submission_row: SubmissionRowTable
-  staged_outcome: StagedOutcomeTable
-  mapping: MappingTable
-  reference_data: ReferenceDataTable
-  service_key: ServiceKeyTable
-  reference_version: ReferenceVersionTable
-  reference_change: ReferenceChangeTable
-  reference_past: ReferencePastTable
-  reference_withheld: ReferenceWithheldTable
-  judging_basis: JudgingBasisTable
-  row_finding: RowFindingTable
-  search_page: SearchPageTable
-  action: ActionTable
-  row_change: RowChangeTable
-  candidate: CandidateTable
-  kind_sweep: KindSweepTable
-  batch_size: BatchSizeTable
-  submission_release: SubmissionReleaseTable
-  input_comparison: InputComparisonTable
-  input_difference: InputDifferenceTable
-  input_differences: InputDifferencesView
-}
+export type Schema = CalculatorsSchema &
+  HistorySchema & {
+    run: RunTable
+    run_stream: RunStreamTable
+    stream_watermark: StreamWatermarkTable
+    stream_snapshot: StreamSnapshotTable
+    snapshot_line: SnapshotLineTable
+    snapshot_bucket: SnapshotBucketTable
+    source_row: SourceRowTable
+    null_cursor_row: NullCursorRowTable
+    guard_plan: GuardPlanTable
+    submission: SubmissionTable
+    submission_payload: SubmissionPayloadTable
+    submission_row: SubmissionRowTable
+    staged_outcome: StagedOutcomeTable
+    mapping: MappingTable
+    reference_data: ReferenceDataTable
+    service_key: ServiceKeyTable
+    reference_version: ReferenceVersionTable
+    reference_change: ReferenceChangeTable
+    reference_past: ReferencePastTable
+    reference_withheld: ReferenceWithheldTable
+    judging_basis: JudgingBasisTable
+    row_finding: RowFindingTable
+    search_page: SearchPageTable
+    action: ActionTable
+    row_change: RowChangeTable
+    candidate: CandidateTable
+    kind_sweep: KindSweepTable
+    batch_size: BatchSizeTable
+    submission_release: SubmissionReleaseTable
+    input_comparison: InputComparisonTable
+    input_difference: InputDifferenceTable
+    input_differences: InputDifferencesView
+  }

@@ -68,7 +68,23 @@ export type SubmissionTable = {
   too_large_row: number | null
 }
 
-export type SearchResult = { companies: number; calculators: number; withheld: boolean; reason: string | null }
+export type SearchResult = {
+  companies: number
+  calculators: number
+  withheld: boolean
+  reason: string | null
+  /** Not in searches that ended before this was kept. */
+  left_out_properties?: LeftOutProperty[]
+}
+
+/** A custom property that a search asked for, or will, and does not get. */
+export type LeftOutProperty = {
+  property_id: string
+  name: string | null
+  owner: string | null
+  /** `not_owned`, `unknown`: the reference data say so; `unexplained`: they do not. */
+  why: 'not_owned' | 'unknown' | 'unexplained'
+}
 
 /** What the task list showed when it was read last for a submission whose answer is lost. */
 export type ListedTasks = {

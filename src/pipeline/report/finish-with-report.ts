@@ -5,7 +5,7 @@ import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { removePayloads } from '../../db/ledger/payload.ts'
 import { removeHistory } from '../../db/pull/value-history.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
-import { refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
+import { nameChanges, refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
@@ -14,6 +14,7 @@ import { comparisonNotices } from './comparison-words.ts'
 import { noticesOf } from './notices.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
+import { searchNotices } from './search-words.ts'
 
 /** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
 const refusedListed = 50
@@ -24,6 +25,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const streams = await streamReports(db, run.run_id, requirementsOf(config))
   const submissions = await submissionReports(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
+  const renamed = await nameChanges(db, run.run_id)
   const held = await plansOf(db, run.run_id)
   const news = await referenceNews(db, run)
   const key = await refusedKeyInUse(db)
@@ -43,11 +45,17 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     resumed: run.resumed,
     verdict,
     remarks,
-    notices: [...news.notices, ...noticesOf(streams, submissions), ...comparisonNotices(comparison)],
+    notices: [
+      ...news.notices,
+      ...noticesOf(streams, submissions),
+      ...searchNotices(searches, renamed),
+      ...comparisonNotices(comparison),
+    ],
     held,
     streams,
     submissions,
     searches,
+    renamed,
     comparison,
     refused: await refusedRows(db, refusedListed),
   }
