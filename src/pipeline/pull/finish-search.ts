@@ -66,7 +66,8 @@ export async function finishSearch(
 export function reasonToWithhold(evidence: SearchEvidence, minSeenShare: number): WithheldReason | null {
   if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
   if (evidence.unidentifiedCompanies > 0) return 'unidentified_companies'
-  if (evidence.seenCompanies < evidence.knownCompanies * minSeenShare) return 'too_few_companies'
-  if (evidence.seenCalculators < evidence.knownCalculators * minSeenShare) return 'too_few_calculators'
+  // Divided, not multiplied: 55 of 100 is not below 0.55, while 100 times 0.55 is above 55. Of nothing known no share is.
+  if (evidence.seenCompanies / evidence.knownCompanies < minSeenShare) return 'too_few_companies'
+  if (evidence.seenCalculators / evidence.knownCalculators < minSeenShare) return 'too_few_calculators'
   return null
 }
