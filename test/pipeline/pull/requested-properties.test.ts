@@ -70,7 +70,13 @@ describe('a search that asks for custom properties', () => {
   })
 
   it('did not leave out a property whose name cannot be read, nor one in other letters', async () => {
-    const page = { ...pageNaming(), customProperties: [{ id: brand, name: 7 }, { id: rooms.toUpperCase(), name: 'R' }] }
+    const page = {
+      ...pageNaming(),
+      customProperties: [
+        { id: brand, name: 7 },
+        { id: rooms.toUpperCase(), name: 'R' },
+      ],
+    }
     expect(await leftOut([page], [brand, rooms])).toEqual([])
   })
 
@@ -97,7 +103,10 @@ it('what was left out stands until it is asked for no more, and is not said twic
   await cached()
   const missing = await leftOut([pageNaming(brand)], [brand, foreign])
   const { run_id } = await db.selectFrom('run').select('run_id').executeTakeFirstOrThrow()
-  await db.updateTable('submission').set({ search_result: JSON.stringify({ left_out_properties: missing }) }).execute()
+  await db
+    .updateTable('submission')
+    .set({ search_result: JSON.stringify({ left_out_properties: missing }) })
+    .execute()
   expect(await missingProperties(db, [brand, foreign, rooms])).toMatchObject({
     left_out: [{ property_id: foreign, why: 'not_owned' }],
     left_out_in_run: run_id,
