@@ -27,7 +27,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       primary key (company_key, calculator_key, direction, variable_key, change_id)
     )`.execute(db)
   await sql`create index calculator_value_change_search on calculator_value_change (submission_id)`.execute(db)
-  await sql`create index calculator_value_change_time on calculator_value_change (changed_at)`.execute(db)
+  // A calculator that moved has changes under several companies.
+  await sql`create index calculator_value_change_calculator on calculator_value_change (calculator_key)`.execute(db)
+  // Rows are only ever added at the end, and removed from the beginning: a few bytes a megabyte tell where a time lies.
+  await sql`create index calculator_value_change_time on calculator_value_change using brin (changed_at)`.execute(db)
   await sql`
     create table history_start (
       singleton boolean primary key default true check (singleton),
