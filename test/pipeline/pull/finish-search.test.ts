@@ -175,6 +175,15 @@ describe('the guard against suspiciously little', () => {
     })
   })
 
+  it('keeps everything when the search returned as much as is known, and all of it is new', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    expect(await database.finish(await search([samplePage(hotels('X', 'Y', 'Z'))]))).toMatchObject({
+      withheld: true,
+      reason: 'too_few_companies',
+    })
+    expect(await live()).toEqual(['A', 'B', 'C', 'X', 'Y', 'Z'])
+  })
+
   it('does not count what is tombstoned among what is known', async () => {
     await database.finish(await search([samplePage(hotels('A', 'B', 'C', 'D', 'E'))]))
     await database.finish(await search([samplePage(hotels('A', 'B'))]), { minSeenShare: 0.4 })
@@ -184,19 +193,18 @@ describe('the guard against suspiciously little', () => {
 
   it('does not stop a first search that returns nothing, with an empty page and without a page', async () => {
     expect(await database.finish(await search([{ companies: [] }]))).toEqual(nothingGone)
-    const { submission_id } = await db
-      .insertInto('submission')
-      .values({
-        run_id: (await db.selectFrom('run').select('run_id').executeTakeFirstOrThrow()).run_id,
-        kind: 'calculators_search',
-        state: 'settled',
-        row_count: 0,
-      })
-      .returning('submission_id')
-      .executeTakeFirstOrThrow()
-    expect(await database.finish(submission_id)).toEqual(nothingGone)
+    const { run_id } = await db.selectFrom('run').select('run_id').executeTakeFirstOrThrow()
+    const withoutPages = async () => {
+      const { submission_id } = await db
+        .insertInto('submission')
+        .values({ run_id, kind: 'calculators_search', state: 'settled', row_count: 0 })
+        .returning('submission_id')
+        .executeTakeFirstOrThrow()
+      return submission_id
+    }
+    expect(await database.finish(await withoutPages())).toEqual(nothingGone)
     await database.finish(await search([samplePage(hotels('A'))]))
-    expect(await database.finish(submission_id)).toMatchObject({ withheld: true, reason: 'too_few_companies' })
+    expect(await database.finish(await withoutPages())).toMatchObject({ withheld: true, reason: 'too_few_companies' })
     expect(await live()).toEqual(['A'])
   })
 
