@@ -3,6 +3,7 @@ import { abandon } from './abandon.ts'
 import { adopt } from './adopt.ts'
 import { type ApproveOptions, approve } from './approve.ts'
 import { cancel } from './cancel.ts'
+import { type ChangesOptions, changes } from './changes.ts'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import { configPrint } from './config-print.ts'
 import { type ConformanceOptions, conformance } from './conformance.ts'
@@ -126,6 +127,19 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .option('--limit <count>', 'how many', wholeNumber(1, 10_000_000), 100)
     .option('--csv', 'print CSV instead of text')
     .action(async (options: DifferencesOptions) => done(await differences(cli, options)))
+  verb('changes', 'values of calculators that the service shows otherwise than before (with pull.history)')
+    .option(
+      '--run <id>',
+      'of this run (default: the last that loaded a search)',
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    )
+    .option('--since <time>', 'stored since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
+      sinceMoment(text, cli.now()),
+    )
+    .option('--partner-id <id>', 'of one hotel only, of all runs unless one is named')
+    .option('--limit <count>', 'how many', wholeNumber(1, 10_000_000), 100)
+    .option('--csv', 'print CSV instead of text')
+    .action(async (options: ChangesOptions) => done(await changes(cli, options)))
   verb('drift', 'what is at the service and no longer in the partner database')
     .option('--stream <name>', 'of this stream only')
     .option('--limit <count>', 'how many', wholeNumber(1, 1_000_000), 100)

@@ -5,7 +5,9 @@ import { type SearchStanding, searchStandings } from '../db/pull/documents/docum
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { pageProgress } from '../db/runs/page-progress.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
+import { missingProperties } from '../pipeline/pull/requested-properties.ts'
 import { documentKindNames } from '../pipeline/push/kinds.ts'
+import { missingPropertyLines } from '../pipeline/report/search-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
 import { renderPages } from './render-pages.ts'
@@ -23,12 +25,14 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     const searches = await searchStandings(db, names, documentKindNames)
     const key = await refusedKeyInUse(db)
     const pages = last === null ? null : await pageProgress(db, last.run_id)
+    const missing = await missingProperties(db, config.pull.customPropertyIds)
     if (options.json) {
       const { report: _, ...run } = last ?? { report: null }
       const refused = key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage }
       const standing = {
         last_run: last === null ? null : run,
         key_refused: refused,
+        custom_properties: missing,
         pages,
         streams,
         searches,
@@ -48,6 +52,9 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     if (key !== null) {
       const words = keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
       printLine(cli.stdout, readable(`Nothing is sent: ${words}. What is pending is parked until then.`))
+    }
+    for (const line of missingPropertyLines(missing.left_out, missing.left_out_in_run, missing.doubtful)) {
+      printLine(cli.stdout, readable(line))
     }
     for (const part of [streamsTable(streams), searchesTable(searches), sizesTable(sizes)]) {
       if (part === '') continue

@@ -156,6 +156,11 @@ export const settings = z.strictObject({
         .describe(
           'A complete search that returns a smaller share of the known calculators removes nothing: it is suspicious. 0 to 1.',
         ),
+      history: z
+        .boolean()
+        .default(false)
+        .describe('Record what each value was before it changed, and when. Switched off, the history begins anew.'),
+      keepHistoryDays: count('How long recorded changes of values are kept. Days; 0: for ever.', 0, 0, 36_500),
       maxPageBytes: bytes('Largest page, as downloaded.', 4 * 1024 ** 3),
       maxInflatedBytes: bytes('Largest page, decompressed.', 16 * 1024 ** 3),
       maxElementSize: count(

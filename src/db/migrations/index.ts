@@ -10,8 +10,9 @@ import * as outcomes from './0008-outcomes.ts'
 import * as extractionSpeed from './0009-extraction-speed.ts'
 import * as differences from './0010-differences.ts'
 import * as pullSpeed from './0011-pull-speed.ts'
-import * as readers from './0014-readers.ts'
 import * as documents from './0012-documents.ts'
+import * as history from './0013-history.ts'
+import * as readers from './0014-readers.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -26,6 +27,7 @@ export const migrations: Record<string, Migration> = {
   '0009-extraction-speed': extractionSpeed,
   '0010-differences': differences,
   '0011-pull-speed': pullSpeed,
-  '0014-readers': readers,
   '0012-documents': documents,
+  '0013-history': history,
+  '0014-readers': readers,
 }

@@ -1,7 +1,11 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { recordChanges } from './value-history.ts'
 
-/** What is known of a search when its end is judged. Known means not tombstoned, and of the types that it selected. */
+/**
+ * What is known of a search when its end is judged. Known means not tombstoned, of the types that it selected, and here
+ * before the search: what it brought for the first time says nothing about how much of the rest it has shown.
+ */
 export type SearchEvidence = {
   /** Its pages held companies, and what they have shown was forgotten: the search was ended before. */
   finished: boolean
@@ -27,27 +31,35 @@ export async function gatherEvidence(
     .orderBy('page_id')
     .forNoKeyUpdate()
     .execute()
-  const { rows } = await sql<Record<'known' | 'seen' | 'known_calculators' | 'seen_calculators' | 'nameless', number>>`
+  const before = sql<boolean>`removed_at is null and first_seen_at < (
+    select planned_at from submission where submission_id = ${submissionId}
+  )`
+  const { rows } = await sql<
+    Record<'known' | 'seen' | 'shown' | 'known_calculators' | 'seen_calculators' | 'nameless', number>
+  >`
     select
-      (select count(*) from company where removed_at is null) as known,
-      (select count(*) from search_seen_company where submission_id = ${submissionId}) as seen,
-      (select count(*) from calculator where removed_at is null and ${selected(calculatorTypeIds)}) as known_calculators,
+      (select count(*) from company where ${before}) as known,
+      (
+        select count(*) from search_seen_company join company using (company_key)
+        where submission_id = ${submissionId} and ${before}
+      ) as seen,
+      (select count(*) from search_seen_company where submission_id = ${submissionId}) as shown,
+      (select count(*) from calculator where ${before} and ${selected(calculatorTypeIds)}) as known_calculators,
       (
         select count(*) from calculator k
-        where removed_at is null and ${selected(calculatorTypeIds)} and ${seen(submissionId)}
+        where ${before} and ${selected(calculatorTypeIds)} and ${seen(submissionId)}
       ) as seen_calculators,
       (
         select count(*) from quarantine join search_page using (page_id)
         where submission_id = ${submissionId} and unit = 'company' and company_id is null
       ) as nameless`.execute(trx)
   const counted = rows[0]
-  const seenCompanies = Number(counted?.seen ?? 0)
   return {
-    finished: seenCompanies === 0 && pages.some((page) => page.companies > 0),
+    finished: Number(counted?.shown ?? 0) === 0 && pages.some((page) => page.companies > 0),
     pagesNotLoaded: pages.filter((page) => page.state !== 'loaded').length,
     unidentifiedCompanies: Number(counted?.nameless ?? 0),
     knownCompanies: Number(counted?.known ?? 0),
-    seenCompanies,
+    seenCompanies: Number(counted?.seen ?? 0),
     knownCalculators: Number(counted?.known_calculators ?? 0),
     seenCalculators: Number(counted?.seen_calculators ?? 0),
   }
@@ -87,8 +99,12 @@ export async function tombstoneUnseen(
     update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
     from gone_calculator g where g.calculator_key = k.calculator_key and k.removed_at is null`.execute(trx)
   await sql`
-    delete from calculator_value v using gone_calculator g
-    where v.company_key = g.company_key and v.calculator_key = g.calculator_key`.execute(trx)
+    with removed as (
+      delete from calculator_value v using gone_calculator g
+      where v.company_key = g.company_key and v.calculator_key = g.calculator_key
+      returning v.company_key, v.calculator_key, v.direction, v.variable_key, v.value as before, null::text as after
+    )
+    ${recordChanges('removed', submissionId)}`.execute(trx)
   await sql`delete from company_property p using gone_company g where g.company_key = p.company_key`.execute(trx)
   const companies = await sql`
     update company c set removed_at = statement_timestamp(), changed_at = statement_timestamp(), content_hash = null

@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { recordChanges } from './value-history.ts'
 
 /**
  * Brings the claimed calculators up to the page, after their values: a calculator that differs in anything is written
@@ -62,8 +63,9 @@ export async function removeAbsentCalculators(
       returning k.calculator_key, k.company_key
     ), gone_values as (
       delete from calculator_value v using gone
-      where v.company_key = gone.company_key and v.calculator_key = gone.calculator_key returning 1
-    ), touched as (
+      where v.company_key = gone.company_key and v.calculator_key = gone.calculator_key
+      returning v.company_key, v.calculator_key, v.direction, v.variable_key, v.value as before, null::text as after
+    ), recorded as (${recordChanges('gone_values', submissionId)}), touched as (
       insert into touched_company select distinct company_key from gone
     )
     select count(*) as rows from gone_values`.execute(trx)

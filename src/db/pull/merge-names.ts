@@ -1,16 +1,17 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { NamedKind } from '../tables/history.ts'
 import type { Schema } from '../tables/schema.ts'
 
 /**
  * Brings variables and custom properties up to the names that the page lists. Of an id listed twice the first name
- * counts, and a second that differs is left out.
+ * counts, and a second that differs is left out. A name that was another before leaves a trace in name_change.
  *
  * Pages are merged side by side and share these rows, so every statement that locks takes them in the order of ids.
  */
-export async function mergeNames(trx: Transaction<Schema>): Promise<void> {
+export async function mergeNames(trx: Transaction<Schema>, pageId: number): Promise<void> {
   await leaveOutSecondNames(trx)
-  await mergeVariables(trx)
-  await mergeProperties(trx)
+  await mergeVariables(trx, pageId)
+  await mergeProperties(trx, pageId)
 }
 
 async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
@@ -25,7 +26,7 @@ async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
     where name <> first`.execute(trx)
 }
 
-async function mergeVariables(trx: Transaction<Schema>): Promise<void> {
+async function mergeVariables(trx: Transaction<Schema>, pageId: number): Promise<void> {
   await sql`
     insert into calculator_variable (variable_id, name)
     select distinct on (id) id, name from staged_variable_name s
@@ -34,14 +35,14 @@ async function mergeVariables(trx: Transaction<Schema>): Promise<void> {
     on conflict (variable_id) do nothing`.execute(trx)
   await sql`
     with renamed as (
-      select v.variable_key, n.name
+      select v.variable_key, v.variable_id as id, v.name as before, n.name as after
       from (select distinct on (id) id, name from staged_variable_name order by id, ordinal) n
       join calculator_variable v on v.variable_id = n.id
       where v.name is distinct from n.name
       order by v.variable_id
       for no key update of v
-    )
-    update calculator_variable v set name = renamed.name
+    ), recorded as (${recordNames('variable', pageId)})
+    update calculator_variable v set name = renamed.after
     from renamed where renamed.variable_key = v.variable_key`.execute(trx)
   await sql`
     update staged_reference r set variable_key = v.variable_key
@@ -50,7 +51,7 @@ async function mergeVariables(trx: Transaction<Schema>): Promise<void> {
       and exists (select from staged_variable_name n where n.id = r.variable_id)`.execute(trx)
 }
 
-async function mergeProperties(trx: Transaction<Schema>): Promise<void> {
+async function mergeProperties(trx: Transaction<Schema>, pageId: number): Promise<void> {
   await sql`
     insert into custom_property (property_id, name)
     select distinct on (id) id, name from staged_property_name s
@@ -59,13 +60,20 @@ async function mergeProperties(trx: Transaction<Schema>): Promise<void> {
     on conflict (property_id) do nothing`.execute(trx)
   await sql`
     with renamed as (
-      select p.property_key, n.name
+      select p.property_key, p.property_id as id, p.name as before, n.name as after
       from (select distinct on (id) id, name from staged_property_name order by id, ordinal) n
       join custom_property p on p.property_id = n.id
       where p.name is distinct from n.name
       order by p.property_id
       for no key update of p
-    )
-    update custom_property p set name = renamed.name
+    ), recorded as (${recordNames('property', pageId)})
+    update custom_property p set name = renamed.after
     from renamed where renamed.property_key = p.property_key`.execute(trx)
+}
+
+/** What is named for the first time is no change. */
+function recordNames(kind: NamedKind, pageId: number): RawBuilder<unknown> {
+  return sql`
+    insert into name_change (kind, id, before, after, page_id)
+    select ${kind}, id, before, after, ${pageId}::bigint from renamed where before is not null`
 }

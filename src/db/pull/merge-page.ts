@@ -3,6 +3,7 @@ import type { Schema } from '../tables/schema.ts'
 import { claimCalculators } from './claim-calculators.ts'
 import { claimCompanies } from './claim-companies.ts'
 import { keepContents } from './keep-contents.ts'
+import { noteStagedProperties } from './listed-properties.ts'
 import { markSeen } from './mark-seen.ts'
 import { removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
 import { updateCompanies } from './merge-companies.ts'
@@ -49,9 +50,10 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows, listingKey } = options
   await analyzeStaging(trx)
   await claimCompanies(trx)
-  await mergeNames(trx)
+  await mergeNames(trx, pageId)
   await claimCalculators(trx, submissionId)
-  const { values, added, changed, removed } = await mergeValues(trx)
+  await noteStagedProperties(trx, pageId)
+  const { values, added, changed, removed } = await mergeValues(trx, submissionId)
   await updateCalculators(trx)
   const removedWithCalculators = await removeAbsentCalculators(trx, submissionId, calculatorTypeIds)
   await mergeProperties(trx)

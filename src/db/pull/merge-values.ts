@@ -1,13 +1,15 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { recordChanges } from './value-history.ts'
 
 export type ValueCounts = { values: number; added: number; changed: number; removed: number }
 
 /**
  * Makes the values of every readable calculator of the page those that the page gives: adds, changes, removes.
- * A value that stands as it is is not written. Calculators whose values differ land in touched_calculator.
+ * A value that stands as it is is not written. Known calculators whose values differ land in touched_calculator, and
+ * what differed in the history, if the search records it. The values that a calculator is first seen with are no change.
  */
-export async function mergeValues(trx: Transaction<Schema>): Promise<ValueCounts> {
+export async function mergeValues(trx: Transaction<Schema>, submissionId: number): Promise<ValueCounts> {
   await sql`
     create temporary table merge_value on commit drop as
     select c.company_key, k.calculator_key, r.variable_key, v.direction, v.value
@@ -28,19 +30,23 @@ export async function mergeValues(trx: Transaction<Schema>): Promise<ValueCounts
     join staged_company c using (company_ordinal)
     where r.variable_key is null and k.readable`.execute(trx)
 
-  await moveWithCalculators(trx)
+  await moveWithCalculators(trx, submissionId)
   const changed = await count(
     trx,
     sql`
-    with changed as (
-      update calculator_value t set value = m.value
+    with different as materialized (
+      select t.company_key, t.calculator_key, t.direction, t.variable_key, t.value as before, m.value as after
       from merge_value m
-      where t.company_key = m.company_key and t.calculator_key = m.calculator_key and t.direction = m.direction and t.variable_key = m.variable_key
-        and t.value is distinct from m.value
-      returning t.calculator_key
+      join calculator_value t using (company_key, calculator_key, direction, variable_key)
+      where t.value is distinct from m.value
+    ), changed as (
+      update calculator_value t set value = d.after
+      from different d
+      where t.company_key = d.company_key and t.calculator_key = d.calculator_key and t.direction = d.direction and t.variable_key = d.variable_key
+      returning d.*
     ), touched as (
       insert into touched_calculator select distinct calculator_key from changed
-    )
+    ), recorded as (${recordChanges('changed', submissionId)})
     select count(*) as rows from changed`,
   )
   const removed = await count(
@@ -53,10 +59,10 @@ export async function mergeValues(trx: Transaction<Schema>): Promise<ValueCounts
           select from merge_value m
           where m.company_key = t.company_key and m.calculator_key = t.calculator_key and m.direction = t.direction and m.variable_key = t.variable_key
         )
-      returning t.calculator_key
+      returning t.company_key, t.calculator_key, t.direction, t.variable_key, t.value as before, null::text as after
     ), touched as (
       insert into touched_calculator select distinct calculator_key from removed
-    )
+    ), recorded as (${recordChanges('removed', submissionId)})
     select count(*) as rows from removed`,
   )
   const added = await count(
@@ -66,29 +72,47 @@ export async function mergeValues(trx: Transaction<Schema>): Promise<ValueCounts
       insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
       select m.company_key, m.calculator_key, m.variable_key, m.direction, m.value
       from merge_value m
-      where not exists (
-        select from calculator_value t
-        where t.company_key = m.company_key and t.calculator_key = m.calculator_key and t.direction = m.direction and t.variable_key = m.variable_key
-      )
-      returning calculator_key
+      where not exists (select from fresh_calculator f where f.calculator_key = m.calculator_key)
+        and not exists (
+          select from calculator_value t
+          where t.company_key = m.company_key and t.calculator_key = m.calculator_key and t.direction = m.direction and t.variable_key = m.variable_key
+        )
+      returning company_key, calculator_key, direction, variable_key, null::text as before, value as after
     ), touched as (
       insert into touched_calculator select distinct calculator_key from added
-    )
+    ), recorded as (${recordChanges('added', submissionId)})
     select count(*) as rows from added`,
   )
+  // Calculators that the page brings for the first time have nothing to be compared with.
+  const { numAffectedRows: fresh = 0n } = await sql`
+    insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
+    select m.company_key, m.calculator_key, m.variable_key, m.direction, m.value
+    from merge_value m join fresh_calculator using (calculator_key)`.execute(trx)
   const values = await count(trx, sql`select count(*) as rows from merge_value`)
-  return { values, added, changed, removed }
+  return { values, added: added + Number(fresh), changed, removed }
 }
 
-/** A calculator that is another company's now takes its values with it, before they are compared. */
-async function moveWithCalculators(trx: Transaction<Schema>): Promise<void> {
+/**
+ * A calculator that is another company's now takes its values with it, before they are compared. Each company has its
+ * own history: they end in the one and begin in the other.
+ */
+async function moveWithCalculators(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
-    update calculator_value t set company_key = c.company_key
-    from staged_calculator s
-    join staged_company c using (company_ordinal)
-    join calculator k using (calculator_key)
-    where s.readable and k.company_key <> c.company_key
-      and t.company_key = k.company_key and t.calculator_key = k.calculator_key`.execute(trx)
+    with moved as (
+      update calculator_value t set company_key = c.company_key
+      from staged_calculator s
+      join staged_company c using (company_ordinal)
+      join calculator k using (calculator_key)
+      where s.readable and k.company_key <> c.company_key
+        and t.company_key = k.company_key and t.calculator_key = k.calculator_key
+      returning k.company_key as from_company, t.company_key, t.calculator_key, t.direction, t.variable_key, t.value
+    ), gone_values as (
+      select from_company as company_key, calculator_key, direction, variable_key, value as before, null::text as after
+      from moved
+    ), arrived as (
+      select company_key, calculator_key, direction, variable_key, null::text as before, value as after from moved
+    ), recorded_there as (${recordChanges('gone_values', submissionId)})
+    ${recordChanges('arrived', submissionId)}`.execute(trx)
 }
 
 async function count(trx: Transaction<Schema>, query: ReturnType<typeof sql>): Promise<number> {

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { lacksRequirement, type Requires } from '../ledger/requirement.ts'
+import type { NameChangesView } from '../tables/history.ts'
 import type { CursorProtection } from '../tables/run.ts'
+import type { LeftOutProperty } from '../tables/submission.ts'
 
 /** What became of a stream's rows in one run; see docs/glossary.md for the words. */
 export type StreamReport = {
@@ -180,6 +182,8 @@ export type SearchReport = {
   /** Why absence proves nothing this time, or null. */
   withheld: string | null
   first_error: string | null
+  /** Custom properties that it asked for and its pages did not name. */
+  left_out_properties: LeftOutProperty[]
 }
 
 /** The searches of a run with what their pages brought. */
@@ -202,12 +206,31 @@ export async function searchReports(db: Database, runId: number, searchKind: str
            coalesce((search_result ->> 'companies')::bigint, 0) as gone_companies,
            coalesce((search_result ->> 'calculators')::bigint, 0) as gone_calculators,
            search_result ->> 'reason' as withheld,
+           coalesce(search_result -> 'left_out_properties', '[]') as left_out_properties,
            min(search_page.error_message) filter (where search_page.state = 'failed') as first_error
     from submission
     left join search_page using (submission_id)
     where run_id = ${runId} and kind = ${searchKind} and submission.state <> 'abandoned'
     group by submission.submission_id
     order by submission.submission_id`.execute(db)
+  return rows
+}
+
+export type NameChange = Pick<NameChangesView, 'kind' | 'id' | 'before' | 'after'>
+
+/** Variables and custom properties that the run's pages named otherwise than before: what it comes to, by id, cut short. */
+export async function nameChanges(db: Database, runId: number): Promise<NameChange[]> {
+  const { rows } = await sql<NameChange>`
+    select kind, id, left(before, 200) as before, left(after, 200) as after from (
+      select distinct kind, id,
+        first_value(before) over ordered as before, last_value(after) over ordered as after
+      from name_changes
+      where run_id = ${runId}
+      window ordered as (partition by kind, id order by change_id rows between unbounded preceding and unbounded following)
+    ) named
+    where before <> after
+    order by kind, id
+    limit 1000`.execute(db)
   return rows
 }
 

@@ -48,6 +48,7 @@ export type CalculatorTable = {
   period_month: number | null
   changed_at: Generated<Date>
   removed_at: Date | null
+  first_seen_at: Generated<Date>
 }
 
 export type CalculatorValueTable = {
@@ -120,6 +121,7 @@ export type CalculatorsView = {
   period_month: number | null
   changed_at: Date
   removed_at: Date | null
+  first_seen_at: Date
 }
 
 export type CalculatorVariablesView = { variable_id: string; name: string }

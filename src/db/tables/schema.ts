@@ -2,6 +2,7 @@ import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
 import type { DocumentsView, DocumentTable, SearchSeenDocumentTable } from './documents.ts'
 import type { GuardPlanTable } from './guard-plan.ts'
+import type { HistorySchema } from './history.ts'
 import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { BatchSizeTable, CandidateTable, KindSweepTable, SubmissionReleaseTable } from './planning.ts'
 import type { JudgingBasisTable, RowFindingTable } from './preflight.ts'
@@ -20,40 +21,41 @@ import type { MappingTable, SourceRowTable } from './source-row.ts'
 import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
 
 /** Every table of the schema `nightferry`, by name. */
-export type Schema = CalculatorsSchema & {
-  run: RunTable
-  run_stream: RunStreamTable
-  stream_watermark: StreamWatermarkTable
-  stream_snapshot: StreamSnapshotTable
-  snapshot_line: SnapshotLineTable
-  snapshot_bucket: SnapshotBucketTable
-  source_row: SourceRowTable
-  null_cursor_row: NullCursorRowTable
-  guard_plan: GuardPlanTable
-  submission: SubmissionTable
-  submission_payload: SubmissionPayloadTable
-  submission_row: SubmissionRowTable
-  staged_outcome: StagedOutcomeTable
-  mapping: MappingTable
-  reference_data: ReferenceDataTable
-  service_key: ServiceKeyTable
-  reference_version: ReferenceVersionTable
-  reference_change: ReferenceChangeTable
-  reference_past: ReferencePastTable
-  reference_withheld: ReferenceWithheldTable
-  judging_basis: JudgingBasisTable
-  row_finding: RowFindingTable
-  search_page: SearchPageTable
-  document: DocumentTable
-  documents: DocumentsView
-  search_seen_document: SearchSeenDocumentTable
-  action: ActionTable
-  row_change: RowChangeTable
-  candidate: CandidateTable
-  kind_sweep: KindSweepTable
-  batch_size: BatchSizeTable
-  submission_release: SubmissionReleaseTable
-  input_comparison: InputComparisonTable
-  input_difference: InputDifferenceTable
-  input_differences: InputDifferencesView
-}
+export type Schema = CalculatorsSchema &
+  HistorySchema & {
+    run: RunTable
+    run_stream: RunStreamTable
+    stream_watermark: StreamWatermarkTable
+    stream_snapshot: StreamSnapshotTable
+    snapshot_line: SnapshotLineTable
+    snapshot_bucket: SnapshotBucketTable
+    source_row: SourceRowTable
+    null_cursor_row: NullCursorRowTable
+    guard_plan: GuardPlanTable
+    submission: SubmissionTable
+    submission_payload: SubmissionPayloadTable
+    submission_row: SubmissionRowTable
+    staged_outcome: StagedOutcomeTable
+    mapping: MappingTable
+    reference_data: ReferenceDataTable
+    service_key: ServiceKeyTable
+    reference_version: ReferenceVersionTable
+    reference_change: ReferenceChangeTable
+    reference_past: ReferencePastTable
+    reference_withheld: ReferenceWithheldTable
+    judging_basis: JudgingBasisTable
+    row_finding: RowFindingTable
+    search_page: SearchPageTable
+    document: DocumentTable
+    documents: DocumentsView
+    search_seen_document: SearchSeenDocumentTable
+    action: ActionTable
+    row_change: RowChangeTable
+    candidate: CandidateTable
+    kind_sweep: KindSweepTable
+    batch_size: BatchSizeTable
+    submission_release: SubmissionReleaseTable
+    input_comparison: InputComparisonTable
+    input_difference: InputDifferenceTable
+    input_differences: InputDifferencesView
+  }

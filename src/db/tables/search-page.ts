@@ -17,6 +17,8 @@ export type SearchPageTable = {
   quarantined: Generated<number>
   /** Companies whose bytes were those of the last time. */
   unchanged: Generated<number>
+  /** The custom properties that the page named, in lower case; null while that is not known. */
+  listed_property_ids: string[] | null
   /** Why the page was loaded with care; null if it was not. */
   care: string | null
   /** Of searches other than that for calculators: elements that can be stored, and left out ones without an id. */

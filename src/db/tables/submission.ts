@@ -50,6 +50,8 @@ export type SubmissionTable = {
   listed: JSONColumnType<ListedTasks> | null
   /** Of a search that is done: what it proved absent, or why it proves nothing. */
   search_result: JSONColumnType<SearchResult> | null
+  /** Of a search: whether the changes of values that it brings are recorded. */
+  history: Generated<boolean>
   planned_at: Generated<Date>
   attempted_at: Date | null
   /** When the answer of its latest POST was found to be lost. */
@@ -68,9 +70,23 @@ export type SubmissionTable = {
 
 /** What was tombstoned: by the calculator search companies and calculators, by others documents. */
 export type SearchResult = { withheld: boolean; reason: string | null } & (
-  | { companies: number; calculators: number }
+  | {
+      companies: number
+      calculators: number
+      /** Not in searches that ended before this was kept. */
+      left_out_properties?: LeftOutProperty[]
+    }
   | { documents: number }
 )
+
+/** A custom property that a search asked for, or will, and does not get. */
+export type LeftOutProperty = {
+  property_id: string
+  name: string | null
+  owner: string | null
+  /** `not_owned`, `unknown`: the reference data say so; `unexplained`: they do not. */
+  why: 'not_owned' | 'unknown' | 'unexplained'
+}
 
 /** What the task list showed when it was read last for a submission whose answer is lost. */
 export type ListedTasks = {

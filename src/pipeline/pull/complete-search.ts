@@ -3,6 +3,7 @@ import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
 import { finishSearch } from './finish-search.ts'
+import { leftOutProperties } from './requested-properties.ts'
 
 /**
  * Once every page of the run's search is loaded: what it should have returned and did not is tombstoned. A search
@@ -19,10 +20,12 @@ export async function completeSearch(deps: Deps, run: Run): Promise<void> {
     .execute()
   const search = pages[0]
   if (search === undefined) return
-  const { calculatorTypeIds, minSeenShare } = deps.config.pull
+  const { calculatorTypeIds, customPropertyIds, minSeenShare } = deps.config.pull
   const partial = search.task_status !== deps.contract.taskStatuses.success
   const result = await deps.db.transaction().execute(async (trx) => {
-    const finished = await finishSearch(trx, search.submission_id, { calculatorTypeIds, minSeenShare, partial })
+    const ended = await finishSearch(trx, search.submission_id, { calculatorTypeIds, minSeenShare, partial })
+    const left_out_properties = await leftOutProperties(trx, search.submission_id, customPropertyIds)
+    const finished = { ...ended, left_out_properties }
     // A page that failed will not be loaded any more: what the others have shown is of no use.
     if (finished.reason === 'pages_not_loaded') await forgetSeen(trx, search.submission_id)
     await trx

@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import { lockLoading } from '../../db/locks/loading-lock.ts'
 import { forgetSeen, gatherEvidence, type SearchEvidence, tombstoneUnseen } from '../../db/pull/finish-search.ts'
+import { netChanges, noteCompleteSearch } from '../../db/pull/value-history.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 
 export type FinishOptions = {
@@ -52,10 +53,13 @@ export async function finishSearch(
   if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
   const reason = reasonToWithhold(evidence, minSeenShare) ?? (partial ? 'search_partial' : null)
   if (reason !== null) {
+    await netChanges(trx, submissionId)
     if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId)
     return { companies: 0, calculators: 0, withheld: true, reason }
   }
   const gone = await tombstoneUnseen(trx, submissionId, calculatorTypeIds)
+  await netChanges(trx, submissionId)
+  await noteCompleteSearch(trx, submissionId, calculatorTypeIds)
   await forgetSeen(trx, submissionId)
   return { ...gone, withheld: false, reason: null }
 }
@@ -64,7 +68,8 @@ export async function finishSearch(
 export function reasonToWithhold(evidence: SearchEvidence, minSeenShare: number): WithheldReason | null {
   if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
   if (evidence.unidentifiedCompanies > 0) return 'unidentified_companies'
-  if (evidence.seenCompanies < evidence.knownCompanies * minSeenShare) return 'too_few_companies'
-  if (evidence.seenCalculators < evidence.knownCalculators * minSeenShare) return 'too_few_calculators'
+  // Divided, not multiplied: 55 of 100 is not below 0.55, while 100 times 0.55 is above 55. Of nothing known no share is.
+  if (evidence.seenCompanies / evidence.knownCompanies < minSeenShare) return 'too_few_companies'
+  if (evidence.seenCalculators / evidence.knownCalculators < minSeenShare) return 'too_few_calculators'
   return null
 }

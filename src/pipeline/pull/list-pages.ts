@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { beginHistory } from '../../db/pull/value-history.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Task } from '../../exchange/task.ts'
@@ -26,6 +27,7 @@ export async function listPages(
       .execute()
     return
   }
+  await beginHistory(trx, submission.submission_id, deps.config.pull.history)
   if (task.pageUrls.length === 0) return
   // One parameter, however many pages: a statement takes 65,535.
   const { rows: pages } = await sql<{ page_id: number }>`

@@ -1,9 +1,11 @@
+import type { Database } from '../../db/database.ts'
 import { holdRun } from '../../db/runs/hold-run.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kinds.ts'
 import { unfinishedStates } from '../push/submission-state.ts'
 import { StopRun } from '../stop-run.ts'
+import { doubtfulProperties } from './requested-properties.ts'
 
 /**
  * Plans the run's calculator search, once, and waits for it and its pages.
@@ -30,6 +32,7 @@ export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
         .returning('submission_id')
         .executeTakeFirstOrThrow()
       await deps.looks.atSubmissions(trx, [submission_id])
+      await warnOfProperties(deps, trx, run.run_id)
       return true
     }
     if (unfinishedStates.includes(search.state)) return true
@@ -48,4 +51,9 @@ export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
       .executeTakeFirst()
     return listed !== undefined
   })
+}
+
+async function warnOfProperties({ config, logger }: Deps, db: Database, runId: number): Promise<void> {
+  const properties = await doubtfulProperties(db, config.pull.customPropertyIds)
+  if (properties.length > 0) logger.warn({ run_id: runId, properties }, 'custom_properties_not_to_be_had')
 }

@@ -4,8 +4,9 @@ import { plansOf } from '../../db/guard/guard-plan.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { removePayloads } from '../../db/ledger/payload.ts'
 import { documentReports } from '../../db/pull/documents/document-reports.ts'
+import { removeHistory } from '../../db/pull/value-history.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
-import { refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
+import { nameChanges, refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
@@ -15,6 +16,7 @@ import { documentRemarks } from './document-words.ts'
 import { noticesOf } from './notices.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
+import { searchNotices } from './search-words.ts'
 
 /** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
 const refusedListed = 50
@@ -26,6 +28,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const submissions = await submissionReports(db, run.run_id)
   const searches = await searchReports(db, run.run_id, searchKind)
   const documents = await documentReports(db, run.run_id, documentKindNames)
+  const renamed = await nameChanges(db, run.run_id)
   const held = await plansOf(db, run.run_id)
   const news = await referenceNews(db, run)
   const key = await refusedKeyInUse(db)
@@ -45,16 +48,23 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     resumed: run.resumed,
     verdict,
     remarks,
-    notices: [...news.notices, ...noticesOf(streams, submissions), ...comparisonNotices(comparison)],
+    notices: [
+      ...news.notices,
+      ...noticesOf(streams, submissions),
+      ...searchNotices(searches, renamed),
+      ...comparisonNotices(comparison),
+    ],
     held,
     streams,
     submissions,
     searches,
     documents,
+    renamed,
     comparison,
     refused: await refusedRows(db, refusedListed),
   }
   await forgetPayloads(deps)
+  await forgetHistory(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
   deps.logger.info({ run_id: run.run_id, verdict, remarks }, 'run_finished')
 }
@@ -67,4 +77,12 @@ async function forgetPayloads({ config, db, logger, now }: Deps): Promise<void> 
   if (days === 0) return
   const submissions = await removePayloads(db, new Date(now().getTime() - days * dayMs))
   if (submissions > 0) logger.info({ submissions, days }, 'payloads_removed')
+}
+
+/** Removes recorded changes of values that are older than is wanted. */
+async function forgetHistory({ config, db, logger, now }: Deps): Promise<void> {
+  const days = config.pull.keepHistoryDays
+  if (days === 0) return
+  const changes = await removeHistory(db, new Date(now().getTime() - days * dayMs))
+  if (changes > 0) logger.info({ changes, days }, 'value_changes_removed')
 }

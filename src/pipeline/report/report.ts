@@ -1,5 +1,5 @@
 import type { DocumentReport } from '../../db/pull/documents/document-reports.ts'
-import type { RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
+import type { NameChange, RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { GuardPlan } from '../../db/tables/guard-plan.ts'
 import type { InputComparison } from '../../db/tables/input-difference.ts'
 import type { Verdict } from '../../db/tables/run.ts'
@@ -26,6 +26,8 @@ export type RunReport = {
   searches: SearchReport[]
   /** The searches of pull.searches, whose pages are kept as documents. */
   documents: DocumentReport[]
+  /** Variables and custom properties that the pages named otherwise than before. */
+  renamed: NameChange[]
   /** What was sent against what came back; null in a run without a search. */
   comparison: InputComparison | null
   /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */

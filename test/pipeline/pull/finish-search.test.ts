@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { reasonToWithhold } from '../../../src/pipeline/pull/finish-search.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { type ListedPage, type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -131,5 +132,124 @@ describe('finishSearch', () => {
       { name: 'A', calculators: 2 },
       { name: 'B', calculators: 2 },
     ])
+  })
+})
+
+const nothingGone = { companies: 0, calculators: 0, withheld: false, reason: null }
+
+describe('the guard against suspiciously little', () => {
+  const evidence = {
+    finished: false,
+    pagesNotLoaded: 0,
+    unidentifiedCompanies: 0,
+    knownCompanies: 100,
+    seenCompanies: 100,
+    knownCalculators: 100,
+    seenCalculators: 100,
+  }
+
+  it.each([0.07, 0.29, 0.5, 0.55, 0.57, 1])('lets exactly the share of %d pass, and one less not', (share) => {
+    const seen = Math.round(share * 100)
+    expect(reasonToWithhold({ ...evidence, seenCompanies: seen, seenCalculators: seen }, share)).toBeNull()
+    expect(reasonToWithhold({ ...evidence, seenCompanies: seen - 1 }, share)).toBe('too_few_companies')
+    expect(reasonToWithhold({ ...evidence, seenCalculators: seen - 1 }, share)).toBe('too_few_calculators')
+  })
+
+  it('has nothing to say where nothing is known, whatever the share', () => {
+    const nothing = { ...evidence, knownCompanies: 0, seenCompanies: 0, knownCalculators: 0, seenCalculators: 0 }
+    expect(reasonToWithhold(nothing, 1)).toBeNull()
+    expect(reasonToWithhold(nothing, 0)).toBeNull()
+  })
+
+  it('keeps everything when the companies are there and few of the calculators', async () => {
+    const many = company('Large', { calculators: Array.from({ length: 9 }, (_, n) => calculator(`Large/${n}`)) })
+    await database.finish(await search([samplePage([many, ...hotels('A', 'B')])]))
+    expect(await database.finish(await search([samplePage(hotels('A', 'B'))]))).toMatchObject({
+      withheld: true,
+      reason: 'too_few_calculators',
+    })
+    expect(await live()).toEqual(['A', 'B', 'Large'])
+    expect(await database.finish(await search([samplePage(hotels('A', 'B'))]), { minSeenShare: 0.1 })).toMatchObject({
+      companies: 1,
+      calculators: 9,
+    })
+  })
+
+  it('keeps everything when the search returned as much as is known, and all of it is new', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    expect(await database.finish(await search([samplePage(hotels('X', 'Y', 'Z'))]))).toMatchObject({
+      withheld: true,
+      reason: 'too_few_companies',
+    })
+    expect(await live()).toEqual(['A', 'B', 'C', 'X', 'Y', 'Z'])
+  })
+
+  it('does not count what is tombstoned among what is known', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C', 'D', 'E'))]))
+    await database.finish(await search([samplePage(hotels('A', 'B'))]), { minSeenShare: 0.4 })
+    expect(await database.finish(await search([samplePage(hotels('A'))]))).toMatchObject({ companies: 1 })
+    expect(await live()).toEqual(['A'])
+  })
+
+  it('does not stop a first search that returns nothing, with an empty page and without a page', async () => {
+    expect(await database.finish(await search([{ companies: [] }]))).toEqual(nothingGone)
+    const { run_id } = await db.selectFrom('run').select('run_id').executeTakeFirstOrThrow()
+    const withoutPages = async () => {
+      const { submission_id } = await db
+        .insertInto('submission')
+        .values({ run_id, kind: 'calculators_search', state: 'settled', row_count: 0 })
+        .returning('submission_id')
+        .executeTakeFirstOrThrow()
+      return submission_id
+    }
+    expect(await database.finish(await withoutPages())).toEqual(nothingGone)
+    await database.finish(await search([samplePage(hotels('A'))]))
+    expect(await database.finish(await withoutPages())).toMatchObject({ withheld: true, reason: 'too_few_companies' })
+    expect(await live()).toEqual(['A'])
+  })
+
+  it('counts a company whose values could not be read as seen', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B'))]))
+    const page = samplePage(hotels('A', 'B'))
+    const spoilt = { ...page, companies: page.companies.map((one) => ({ ...one, calculators: null })) }
+    expect(await database.finish(await search([spoilt]), { minSeenShare: 1 })).toEqual(nothingGone)
+    expect((await db.selectFrom('calculator_values').selectAll().execute()).length).toBe(4)
+  })
+})
+
+describe('from one night to the next', () => {
+  it('nothing is gone when companies change their pages, and nothing of them is written', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B')), samplePage(hotels('C', 'D'))]))
+    const times = () => db.selectFrom('company').select(['company_id', 'changed_at']).orderBy('company_id').execute()
+    const before = await times()
+    expect(await database.finish(await search([samplePage(hotels('D', 'C')), samplePage(hotels('B', 'A'))]))).toEqual(
+      nothingGone,
+    )
+    expect(await database.finish(await search([samplePage(hotels('D', 'C', 'B', 'A'))]))).toEqual(nothingGone)
+    expect(await times()).toEqual(before)
+  })
+
+  it('a narrower choice of types keeps what it does not select, until a search that selects it', async () => {
+    const both = (name: string) =>
+      company(name, {
+        calculators: [calculator(`${name}/carbon`), calculator(`${name}/water`, { typeId: uuid('water') })],
+      })
+    const carbon = (name: string) => company(name, { calculators: [calculator(`${name}/carbon`)] })
+    const calculatorsLeft = async () =>
+      (await db.selectFrom('calculator').select('calculator_id').where('removed_at', 'is', null).execute()).length
+    const narrow = async (calculatorTypeIds: string[], ...companies: SampleCompany[]) => {
+      const [page] = await database.search()
+      if (page === undefined) throw new Error('no page was listed')
+      await database.load(page, bodyOf(samplePage(companies)), { calculatorTypeIds })
+      return await database.finish(page.submission_id, { calculatorTypeIds })
+    }
+    await narrow([], both('A'), both('B'))
+    expect(await narrow([uuid('carbon')], carbon('A'), carbon('B'))).toEqual(nothingGone)
+    expect(await calculatorsLeft()).toBe(4)
+    const none = (name: string) => company(name, { calculators: [] })
+    expect(await narrow([uuid('waste')], none('A'), none('B'))).toEqual(nothingGone)
+    expect(await calculatorsLeft()).toBe(4)
+    await narrow([], carbon('A'), carbon('B'))
+    expect(await calculatorsLeft()).toBe(2)
   })
 })

@@ -57,6 +57,7 @@ const search: SearchReport = {
   gone_calculators: 0,
   withheld: null,
   first_error: null,
+  left_out_properties: [],
 }
 
 describe('the balance', () => {

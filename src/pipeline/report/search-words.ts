@@ -1,0 +1,53 @@
+import type { NameChange, SearchReport } from '../../db/runs/report-rows.ts'
+import type { LeftOutProperty } from '../../db/tables/submission.ts'
+
+/** Names that changed which a report spells out; the view name_changes has all of them. */
+const namesShown = 10
+
+/** What a search brought that is worth knowing and needs nobody: a sentence per thing. Pure. */
+export function searchNotices(searches: readonly SearchReport[], renamed: readonly NameChange[]): string[] {
+  const notices = searches.flatMap(({ left_out_properties }) =>
+    left_out_properties.length === 0
+      ? []
+      : [
+          `The service left out ${counted(left_out_properties.length)} that the search asked for: ${left_out_properties.map(propertyWords).join('; ')}. Their values did not come: mend pull.customPropertyIds, or ask their owner.`,
+        ],
+  )
+  const nouns = { variable: 'Variable', property: 'Custom property' }
+  for (const { kind, id, before, after } of renamed.slice(0, namesShown)) {
+    notices.push(`${nouns[kind]} ${id} is now called "${after}"; it was "${before}".`)
+  }
+  const more = renamed.length - namesShown
+  if (more > 0) notices.push(`${more} more names changed; the view name_changes lists them.`)
+  return notices
+}
+
+/** What of the configuration the service does not answer, as a person reads it between nights. Pure. */
+export function missingPropertyLines(
+  leftOut: readonly LeftOutProperty[],
+  inRun: number | null,
+  doubtful: readonly LeftOutProperty[],
+): string[] {
+  return [
+    ...(leftOut.length === 0
+      ? []
+      : [
+          `The service left out ${counted(leftOut.length)} that the search of run ${inRun ?? '?'} asked for: ${leftOut.map(propertyWords).join('; ')}.`,
+        ]),
+    ...(doubtful.length === 0
+      ? []
+      : [
+          `The next search will not get ${counted(doubtful.length)} of pull.customPropertyIds: ${doubtful.map(propertyWords).join('; ')}.`,
+        ]),
+  ]
+}
+
+function propertyWords({ property_id, name, why, owner }: LeftOutProperty): string {
+  const called = name === null || name === '' ? property_id : `"${name}" (${property_id})`
+  if (why === 'not_owned') return `${called} belongs to ${owner ?? 'another profile'}`
+  return why === 'unknown' ? `${called} is none that this key can see` : called
+}
+
+function counted(properties: number): string {
+  return properties === 1 ? '1 custom property' : `${properties} custom properties`
+}

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest'
+import type { SearchReport } from '../../../src/db/runs/report-rows.ts'
+import type { LeftOutProperty } from '../../../src/db/tables/submission.ts'
+import { missingPropertyLines, searchNotices } from '../../../src/pipeline/report/search-words.ts'
+
+const foreign: LeftOutProperty = { property_id: 'p1', name: 'House number', owner: 'Harbour', why: 'not_owned' }
+const unknown: LeftOutProperty = { property_id: 'p2', name: null, owner: null, why: 'unknown' }
+const search = (left_out_properties: LeftOutProperty[]) => ({ left_out_properties }) as SearchReport
+
+it('says nothing of a search that brought what was asked for, with the names known', () => {
+  expect(searchNotices([search([])], [])).toEqual([])
+  expect(missingPropertyLines([], null, [])).toEqual([])
+})
+
+it('names the custom properties that were left out, whose they are, and what to do', () => {
+  expect(searchNotices([search([foreign, unknown])], [])).toEqual([
+    'The service left out 2 custom properties that the search asked for: "House number" (p1) belongs to Harbour; p2 is none that this key can see. Their values did not come: mend pull.customPropertyIds, or ask their owner.',
+  ])
+  expect(missingPropertyLines([foreign], 7, [unknown])).toEqual([
+    'The service left out 1 custom property that the search of run 7 asked for: "House number" (p1) belongs to Harbour.',
+    'The next search will not get 1 custom property of pull.customPropertyIds: p2 is none that this key can see.',
+  ])
+})
+
+it('spells ten new names out and counts the rest', () => {
+  const renamed = Array.from({ length: 12 }, (_, n) => ({
+    kind: 'variable' as const,
+    id: `v${n}`,
+    before: 'a',
+    after: 'b',
+  }))
+  const notices = searchNotices([], renamed)
+  expect(notices).toHaveLength(11)
+  expect(notices[0]).toBe('Variable v0 is now called "b"; it was "a".')
+  expect(notices[10]).toBe('2 more names changed; the view name_changes lists them.')
+})
