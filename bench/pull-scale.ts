@@ -199,7 +199,9 @@ async function printDownloads(page: { token: string; bytes: number }): Promise<v
   const ways = { identity: 'as it is', gzip: 'gzipped, left so', download: "Nightferry's download, unpacked" } as const
   const all: Record<string, Measured[]> = {}
   for (let round = 0; round < rounds; round++) {
-    for (const way of Object.keys(ways) as (keyof typeof ways)[]) (all[way] ??= []).push(await world.load(way, page))
+    for (const way of Object.keys(ways) as (keyof typeof ways)[]) {
+      all[way] = [...(all[way] ?? []), await world.load(way, page)]
+    }
   }
   const table = Object.entries(all).map(([way, loads]) => [
     ways[way as keyof typeof ways],
