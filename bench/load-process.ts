@@ -12,7 +12,7 @@ import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
 import { openResult } from '../src/pipeline/open-result.ts'
 import { finishSearch } from '../src/pipeline/pull/finish-search.ts'
-import { loadPage } from '../src/pipeline/pull/load-page.ts'
+import { type LoadOptions, loadPage } from '../src/pipeline/pull/load-page.ts'
 import { copyRows } from './copy-limit.ts'
 import { memoryOf, processorOf } from './memory.ts'
 import { loadAsPeopleDo } from './people-load.ts'
@@ -71,7 +71,7 @@ async function load(way: Way): Promise<number> {
       return await withClient((client) => loadAsPeopleDo(client, task.pageUrl, contract))
     case 'nightferry':
     case 'careful':
-      return await loadWithNightferry()
+      return await loadWithNightferry(way)
     case 'identity':
     case 'gzip':
       return await discard((await request(task.pageUrl, { headers: { 'accept-encoding': way } })).body)
@@ -81,16 +81,20 @@ async function load(way: Way): Promise<number> {
 }
 
 /** As look-at-page.ts does. */
-async function loadWithNightferry(): Promise<number> {
-  const { maxDepth, maxElementSize } = config.pull
+async function loadWithNightferry(way: 'nightferry' | 'careful'): Promise<number> {
   const { body } = await openResult(deps, task.pageUrl)
   try {
-    const limits = { maxDepth, maxElementSize, maxQuarantineRows: 1_000 }
-    const counts = await withSession(pool, (session) => loadPage(session, task.page, body, { contract, limits }))
+    const counts = await withSession(pool, (session) => loadPage(session, task.page, body, loadOptions(way)))
     return counts.bytes
   } finally {
     body.destroy()
   }
+}
+
+/** Every page is read with stream-json: `careful` is what Nightferry does. */
+function loadOptions(_way: 'nightferry' | 'careful'): LoadOptions {
+  const { maxDepth, maxElementSize } = config.pull
+  return { contract, limits: { maxDepth, maxElementSize, maxQuarantineRows: 1_000 } }
 }
 
 /** What follows when every page of a search is loaded: absence is judged, and what was seen is forgotten. */

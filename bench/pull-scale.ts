@@ -28,13 +28,16 @@ const { values: options } = parseArgs({
   },
 })
 /** Small enough for every CI run: it shows that the benchmark works, not how fast anything is. */
-const companies = Number(options.companies ?? (options.quick ? 500 : 20_000))
-const rounds = Number(options.rounds ?? (options.quick ? 1 : 5))
-const lines = new Set(options.lines.split(',').map(Number))
-const sizes = (options.rss ?? (options.quick ? '100' : [0.1, 1, 10].map((times) => times * companies).join(',')))
+const companies = whole(options.companies ?? (options.quick ? '500' : '20000'), '--companies')
+const rounds = whole(options.rounds ?? (options.quick ? '1' : '5'), '--rounds')
+const lines = new Set(options.lines.split(',').map((line) => whole(line, '--lines', 7)))
+const sizes = (
+  options.rss ??
+  (options.quick ? '100' : [0.1, 1, 10].map((times) => Math.max(1, Math.round(times * companies))).join(','))
+)
   .split(',')
-  .map(Number)
-const seed = Number(options.seed)
+  .map((size) => whole(size, '--rss'))
+const seed = whole(options.seed, '--seed')
 const calculatorsEach = 7
 const valuesEach = 18
 
@@ -50,7 +53,11 @@ type Line = keyof typeof names
 
 const measured: Partial<Record<Line, Measured>>[] = []
 
-await using world = await openPullWorld()
+// Interrupted, it clears up all the same; a second time it ends at once.
+const interrupted = new AbortController()
+process.once('SIGINT', () => interrupted.abort(new Error('interrupted')))
+
+await using world = await openPullWorld(interrupted.signal)
 const { rows: version } = await world.db.query<{ server_version: string }>('show server_version')
 print(
   `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB, ` +
@@ -141,6 +148,7 @@ function printLoads(bytes: number): void {
         `${line}. ${names[line]}`,
         `${spread(seconds, 2)} s`,
         spread(ratios(line, 1), 2),
+        spread(ratios(line, 1, processor), 2),
         line === 1 ? '' : spread(ratios(line, 2), 2),
         `${grouped(bytes / 1e6 / median(seconds))}`,
         grouped(values / median(seconds)),
@@ -155,6 +163,7 @@ function printLoads(bytes: number): void {
     '',
     'time',
     '× line 1',
+    'processor × line 1',
     '× line 2',
     'MB/s',
     'values/s',
@@ -189,9 +198,14 @@ function printLoads(bytes: number): void {
   }
 }
 
-/** How many times as long as the other line, round by round. */
-function ratios(line: Line, other: Line): number[] {
-  return measured.flatMap(({ [line]: load, [other]: base }) => (load && base ? [load.seconds / base.seconds] : []))
+/** How many times as much as the other line, round by round. */
+function ratios(line: Line, other: Line, of = (load: Measured) => load.seconds): number[] {
+  return measured.flatMap(({ [line]: load, [other]: base }) => (load && base ? [of(load) / of(base)] : []))
+}
+
+/** What loads and what stores, together: on a busy machine it says more than the clock. */
+function processor(load: Measured): number {
+  return load.processor + load.server
 }
 
 /** What the way from the sandbox alone costs. */
@@ -241,6 +255,14 @@ async function printPeaks(): Promise<void> {
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+function whole(text: string, option: string, most = 10_000_000): number {
+  const number = Number(text)
+  if (!Number.isInteger(number) || number < 1 || number > most) {
+    throw new RangeError(`${option} takes whole numbers from 1 to ${most}, not "${text}"`)
+  }
+  return number
 }
 
 function print(text: string): void {

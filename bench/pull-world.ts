@@ -46,9 +46,9 @@ const runProcess = promisify(execFile)
 
 /**
  * Opens what the benchmark needs: a Postgres for Nightferry and one for the sandbox, which is a process of its own, as
- * the service is elsewhere. All of it is gone when the world is disposed of.
+ * the service is elsewhere. All of it is gone when the world is disposed of. No load begins or goes on once `signal` aborts.
  */
-export async function openPullWorld(): Promise<PullWorld> {
+export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
   await using opened = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'nightferry-pull-'))
   opened.defer(() => rm(folder, { recursive: true, force: true }))
@@ -100,6 +100,7 @@ export async function openPullWorld(): Promise<PullWorld> {
       const { stdout } = await runProcess(process.execPath, [script, JSON.stringify(task)], {
         env: { PATH: process.env.PATH },
         timeout: 3_600_000,
+        signal,
       })
       const spent = JSON.parse(stdout) as Spent
       const writes = since(written, await writesUntilNow(db))
