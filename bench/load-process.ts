@@ -29,6 +29,8 @@ export type LoadTask = {
   serviceUrl: string
   pageUrl: string
   page: { page_id: number; submission_id: number }
+  /** Whether the search is ended, too. Nothing of that is counted but its seconds. */
+  endsSearch: boolean
 }
 
 /** Seconds by the clock, of this process's processors, of its backends'; bytes resident at most; ending the search. */
@@ -38,7 +40,7 @@ export type Spent = {
   server: number
   peak: number
   bytes: number
-  endSeconds: number
+  endSeconds: number | null
 }
 
 // As main.ts does.
@@ -58,7 +60,7 @@ const used = process.cpuUsage(before)
 const seconds = (performance.now() - began) / 1000
 const peak = memoryOf(process.pid, 'VmHWM')
 const server = await processorOfBackends()
-const endSeconds = task.way === 'nightferry' || task.way === 'careful' ? await endSearch() : 0
+const endSeconds = task.endsSearch ? await endSearch() : null
 await pool.end()
 const spent: Spent = { seconds, processor: (used.user + used.system) / 1e6, server, peak, bytes, endSeconds }
 process.stdout.write(`${JSON.stringify(spent)}\n`)

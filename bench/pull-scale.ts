@@ -89,12 +89,12 @@ if ([1, 2, 3, 4, 5, 6].some((line) => lines.has(line)) || options.download) {
     async (round) => {
       if (![2, 3, 4].some((line) => lines.has(line))) return
       await world.empty()
-      round[2] = await say(2, world.load('nightferry', page))
+      round[2] = await say(2, world.load('nightferry', page, { endsSearch: true }))
       await checkRows()
       await world.rest()
-      if (lines.has(3)) round[3] = await say(3, world.load('nightferry', page))
+      if (lines.has(3)) round[3] = await say(3, world.load('nightferry', page, { endsSearch: true }))
       if (lines.has(3)) await world.rest()
-      if (lines.has(4)) round[4] = await say(4, world.load('nightferry', changedPage))
+      if (lines.has(4)) round[4] = await say(4, world.load('nightferry', changedPage, { endsSearch: true }))
     },
     async (round) => {
       if (!lines.has(5)) return
@@ -193,7 +193,7 @@ function printLoads(bytes: number): void {
       )
       .join(', ')
     print(
-      `Line ${line}, rows inserted (+), updated (~), deleted (−): ${writes}. Ending the search took ${last.endSeconds.toFixed(2)} s.`,
+      `Line ${line}, rows inserted (+), updated (~), deleted (−): ${writes}. Ending the search took ${last.endSeconds?.toFixed(2)} s.`,
     )
   }
 }
@@ -244,7 +244,7 @@ async function printPeaks(): Promise<void> {
       const line = [megabytes(page.bytes)]
       for (const script of Object.values(scripts)) {
         await world.empty()
-        const { peak, seconds } = await world.load('nightferry', page, script)
+        const { peak, seconds } = await world.load('nightferry', page, { script })
         line.push(megabytes(peak), `${seconds.toFixed(1)} s`)
       }
       process.stderr.write(`7. ${line.join(', ')}\n`)

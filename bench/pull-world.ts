@@ -25,6 +25,13 @@ export type Writes = Record<'inserted' | 'updated' | 'deleted', number>
 /** What a way of loading took; the sandbox's share is that of its process, not of its database's. */
 export type Measured = Spent & { sandbox: number; writes: Record<string, Writes>; care: string | null }
 
+export type LoadOptions = {
+  /** Of load-process.ts, the default, or of its built form. */
+  script?: string | undefined
+  /** Whether the search is ended afterwards. */
+  endsSearch?: boolean
+}
+
 export type PullWorld = AsyncDisposable & {
   db: pg.Pool
   /** Makes a page and has the sandbox keep it. */
@@ -33,8 +40,8 @@ export type PullWorld = AsyncDisposable & {
   empty(): Promise<void>
   /** What autovacuum has done until the next night. */
   rest(): Promise<void>
-  /** Loads a page in a process of its own, after a checkpoint. `script`: of load-process.ts or of its built form. */
-  load(way: Way, page: StoredPage, script?: string): Promise<Measured>
+  /** Loads a page in a process of its own, after a checkpoint. */
+  load(way: Way, page: StoredPage, options?: LoadOptions): Promise<Measured>
   /** Writes the loaded rows down for the limit. */
   keepRows(): Promise<void>
 }
@@ -84,7 +91,7 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
       await db.query(`vacuum analyze ${tables.join(', ')}`)
       await vacuumPeopleTables(db)
     },
-    load: async (way, page, script = fromSources) => {
+    load: async (way, page, { script = fromSources, endsSearch = false } = {}) => {
       const task: LoadTask = {
         way,
         databaseUrl,
@@ -93,6 +100,7 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
         serviceUrl: service.url,
         pageUrl: await addressOf(sandbox, service.filesUrl, page),
         page: await listPage(db),
+        endsSearch,
       }
       await db.query('checkpoint')
       const written = await writesUntilNow(db)
