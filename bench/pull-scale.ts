@@ -95,11 +95,13 @@ if ([1, 2, 3, 4, 5, 6].some((line) => lines.has(line)) || options.download) {
       if (lines.has(3)) round[3] = await say(3, world.load('nightferry', page, { endsSearch: true }))
       if (lines.has(3)) await world.rest()
       if (lines.has(4)) round[4] = await say(4, world.load('nightferry', changedPage, { endsSearch: true }))
+      await checkRows()
     },
     async (round) => {
       if (!lines.has(5)) return
       await world.empty()
       round[5] = await say(5, world.load('people', page))
+      await checkRows({ value: 'people.value', calculator: 'people.calculator', company: 'people.company' })
     },
     async (round) => {
       if (!lines.has(6)) return
@@ -119,15 +121,18 @@ if ([1, 2, 3, 4, 5, 6].some((line) => lines.has(line)) || options.download) {
 if (lines.has(7)) await printPeaks()
 
 /** Every way must have stored all of the page, or its time is the time of something else. */
-async function checkRows(): Promise<void> {
-  const { rows } = await world.db.query<{ values: string; calculators: string; companies: string }>(
-    `select (select count(*) from calculator_value) as values, (select count(*) from calculator) as calculators,
-            (select count(*) from company) as companies`,
+async function checkRows(
+  { value, calculator, company } = { value: 'calculator_value', calculator: 'calculator', company: 'company' },
+): Promise<void> {
+  const { rows } = await world.db.query<Record<'values' | 'calculators' | 'companies', string>>(
+    `select (select count(*) from ${value}) as values, (select count(*) from ${calculator}) as calculators,
+            (select count(*) from ${company}) as companies`,
   )
   const found = [rows[0]?.companies, rows[0]?.calculators, rows[0]?.values].map(Number)
   const expected = [companies, calculators, values]
-  if (found.join() !== expected.join())
+  if (found.join() !== expected.join()) {
     throw new Error(`the tables hold ${found.join(', ')} rows, not ${expected.join(', ')}`)
+  }
 }
 
 async function say(line: Line, work: Promise<Measured>): Promise<Measured> {
