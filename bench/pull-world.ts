@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { locationOf } from '../src/db/embedded/data-home.ts'
 import { type Cluster, openCluster } from '../src/db/embedded/open-cluster.ts'
+import type { ServerSettings } from '../src/db/embedded/server-settings.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import { writeRows } from './copy-limit.ts'
@@ -69,7 +70,8 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
   opened.defer(() => service.stop())
   const sandbox = openPool(opened, sandboxCluster.url(sandboxDatabase))
 
-  const cluster = await openOwnCluster(opened, join(folder, 'nightferry'))
+  // Vacuumed where a night would have passed, and not whenever it happens to be time: that would fall on one line or another.
+  const cluster = await openOwnCluster(opened, join(folder, 'nightferry'), { autovacuum: 'off' })
   const databaseUrl = cluster.url('nightferry_bench')
   await cluster.ensureDatabase('nightferry_bench')
   await migrateToLatest(databaseUrl)
@@ -86,6 +88,13 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
       await db.query(`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
         search_seen_company, search_seen_calculator, quarantine, page_listing restart identity`)
       await emptyPeopleTables(db)
+      // As in a database just made: the planner knows nothing of what is to come, rather than what is gone.
+      await db.query(
+        `delete from pg_statistic where starelid in (
+           select oid from pg_class where relnamespace = any(array[$1, 'people']::regnamespace[])
+         )`,
+        [schemaName],
+      )
     },
     rest: async () => {
       await db.query(`vacuum analyze ${tables.join(', ')}`)
@@ -123,8 +132,12 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
   }
 }
 
-async function openOwnCluster(opened: AsyncDisposableStack, folder: string): Promise<Cluster> {
-  const cluster = await openCluster({ folder, onNotice: () => {} })
+async function openOwnCluster(
+  opened: AsyncDisposableStack,
+  folder: string,
+  settings: ServerSettings = {},
+): Promise<Cluster> {
+  const cluster = await openCluster({ folder, settings, onNotice: () => {} })
   opened.defer(async () => {
     await cluster.release()
     // Started by root, the cluster can lie elsewhere.
