@@ -11,6 +11,22 @@ export function memoryOf(pid: number, field: 'VmHWM' | 'RssAnon'): number {
   }
 }
 
+/** Ticks a second of the processor times in /proc/<pid>/stat: USER_HZ, 100 on every Linux that we know. */
+const ticks = 100
+
+/** Seconds of processor time that a process has used, user and system; 0 when it is gone. */
+export function processorOf(pid: number): number {
+  try {
+    // The name of the program stands in brackets and may hold anything; user and system are the 14th and 15th field.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    return (Number(fields[11]) + Number(fields[12])) / ticks
+  } catch {
+    return 0
+  }
+}
+
 /** The peak begins anew from what is resident now, so that each phase of a benchmark has its own. */
 export function forgetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 
-export type SandboxProcess = { pid: number; url: string; stop(): Promise<void> }
+export type SandboxProcess = { pid: number; url: string; filesUrl: string; stop(): Promise<void> }
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
@@ -23,10 +23,11 @@ export async function startSandboxProcess(folder: string, options: readonly stri
     if (line === '}') break
   }
   if (said === '' || child.pid === undefined) throw new Error('the sandbox ended before it answered')
-  const { url } = JSON.parse(said) as { url: string }
+  const { url, filesUrl } = JSON.parse(said) as { url: string; filesUrl: string }
   return {
     pid: child.pid,
     url,
+    filesUrl,
     stop: async () => {
       if (child.exitCode !== null) return
       const ended = once(child, 'exit')
