@@ -6,19 +6,19 @@ import type pg from 'pg'
 import { request } from 'undici'
 import { boundHeap } from '../src/cli/bound-heap.ts'
 import { settings } from '../src/config/schema.ts'
-import { createDatabase, createPool, withSession } from '../src/db/database.ts'
+import { createDatabase, createPool } from '../src/db/database.ts'
 import { schemaName } from '../src/db/migrate.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
 import { openResult } from '../src/pipeline/open-result.ts'
 import { finishSearch } from '../src/pipeline/pull/finish-search.ts'
-import { type LoadOptions, loadPage } from '../src/pipeline/pull/load-page.ts'
+import { loadPage } from '../src/pipeline/pull/load-page.ts'
 import { copyRows } from './copy-limit.ts'
 import { memoryOf, processorOf } from './memory.ts'
 import { loadAsPeopleDo } from './people-load.ts'
 
 /** `identity` and `gzip` take the bytes and throw them away; `download` does so with what Nightferry's download gives. */
-export type Way = 'limit' | 'nightferry' | 'careful' | 'people' | 'identity' | 'gzip' | 'download'
+export type Way = 'limit' | 'nightferry' | 'tokens' | 'people' | 'identity' | 'gzip' | 'download'
 
 export type LoadTask = {
   way: Way
@@ -72,7 +72,7 @@ async function load(way: Way): Promise<number> {
     case 'people':
       return await withClient((client) => loadAsPeopleDo(client, task.pageUrl, contract))
     case 'nightferry':
-    case 'careful':
+    case 'tokens':
       return await loadWithNightferry(way)
     case 'identity':
     case 'gzip':
@@ -83,20 +83,15 @@ async function load(way: Way): Promise<number> {
 }
 
 /** As look-at-page.ts does. */
-async function loadWithNightferry(way: 'nightferry' | 'careful'): Promise<number> {
-  const { body } = await openResult(deps, task.pageUrl)
-  try {
-    const counts = await withSession(pool, (session) => loadPage(session, task.page, body, loadOptions(way)))
-    return counts.bytes
-  } finally {
-    body.destroy()
+async function loadWithNightferry(way: 'nightferry' | 'tokens'): Promise<number> {
+  const open = async () => {
+    const { body } = await openResult(deps, task.pageUrl)
+    return { body, close: () => void body.destroy() }
   }
-}
-
-/** Every page is read with stream-json: `careful` is what Nightferry does. */
-function loadOptions(_way: 'nightferry' | 'careful'): LoadOptions {
   const { maxDepth, maxElementSize } = config.pull
-  return { contract, limits: { maxDepth, maxElementSize, maxQuarantineRows: 1_000 } }
+  const limits = { maxDepth, maxElementSize, maxQuarantineRows: 1_000 }
+  const reading = way === 'tokens' ? 'tokens' : 'split'
+  return (await loadPage(pool, task.page, open, { contract, limits, reading })).bytes
 }
 
 /** What follows when every page of a search is loaded: absence is judged, and what was seen is forgotten. */

@@ -106,7 +106,7 @@ if ([1, 2, 3, 4, 5, 6].some((line) => lines.has(line)) || options.download) {
     async (round) => {
       if (!lines.has(6)) return
       await world.empty()
-      round[6] = await say(6, world.load('careful', page))
+      round[6] = await say(6, world.load('tokens', page))
       await checkRows()
     },
   ]
