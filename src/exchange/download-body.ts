@@ -23,6 +23,9 @@ export type DownloadSource = {
   release: () => void
 }
 
+/** What is decompressed while the reader is at work on what came before. */
+const aheadBytes = 1024 * 1024
+
 /**
  * The decompressed body of a download within its limits.
  * It ends only when it is whole; otherwise it errors, with `DownloadRefused` for a limit and `DownloadFailed` for a body
@@ -38,6 +41,7 @@ export function downloadBody({ host, body, contentLength, inflater, limits, rele
     () => {},
   )
   const out = new Readable({
+    highWaterMark: aheadBytes,
     read() {
       inner.resume()
     },

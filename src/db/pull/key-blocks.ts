@@ -4,19 +4,39 @@ import type { Database } from '../database.ts'
 export type KeyedTable = 'company' | 'calculator'
 
 /** Keys taken at once where fewer are needed: a round trip costs as much as some thousands of them. */
-const blockSize = 2_000
+const blockSize: Record<KeyedTable, number> = { company: 1_000, calculator: 8_000 }
+
+type Blocks = {
+  left: number[]
+  /** The next block, asked for while this one is used up. */
+  next: Promise<number[]> | null
+}
 
 /**
  * Surrogate keys ahead of their rows, taken from the tables' own sequences in blocks. Keys that were taken and not used
  * are lost: there are two thousand million of them.
  */
 export function createKeyBlocks(db: Database): { take(table: KeyedTable, count: number): Promise<number[]> } {
-  const left: Record<KeyedTable, number[]> = { company: [], calculator: [] }
+  const blocks: Record<KeyedTable, Blocks> = {
+    company: { left: [], next: null },
+    calculator: { left: [], next: null },
+  }
   return {
     take: async (table, count) => {
-      const keys = left[table]
-      if (keys.length < count) keys.push(...(await nextKeys(db, table, Math.max(count - keys.length, blockSize))))
-      return keys.splice(0, count)
+      const block = blocks[table]
+      if (block.left.length < count && block.next !== null) {
+        block.left.push(...(await block.next))
+        block.next = null
+      }
+      const missing = count - block.left.length
+      if (missing > 0) block.left.push(...(await nextKeys(db, table, Math.max(missing, blockSize[table]))))
+      const taken = block.left.splice(0, count)
+      if (block.left.length < blockSize[table] / 2 && block.next === null) {
+        block.next = nextKeys(db, table, blockSize[table])
+        // Whoever takes from it is told.
+        block.next.catch(() => {})
+      }
+      return taken
     },
   }
 }
@@ -31,9 +51,11 @@ export async function nextListingKey(db: Database): Promise<number> {
 
 async function nextKeys(db: Database, table: KeyedTable, count: number): Promise<number[]> {
   const { rows } = await sql<{ keys: number[] }>`
+    with named as materialized (
+      select pg_get_serial_sequence(${table}, ${`${table}_key`})::regclass as sequence
+    )
     select array(
-      select nextval(sequence)::integer from generate_series(1, ${count}::integer)
-    ) as keys
-    from (select pg_get_serial_sequence(${table}, ${`${table}_key`})::regclass as sequence) named`.execute(db)
+      select nextval(sequence)::integer from named, generate_series(1, ${count}::integer)
+    ) as keys`.execute(db)
   return rows[0]?.keys ?? []
 }

@@ -16,6 +16,7 @@ export async function findByContent(
   db: Database,
   hashes: readonly string[],
 ): Promise<ReadonlyMap<string, UnchangedCompany>> {
+  if (hashes.length === 0) return new Map()
   const { rows } = await sql<UnchangedCompany>`
     select company_key, content_hash, listing_key, calculators, values
     from company where content_hash = any(${hashes}::uuid[]) and listing_key is not null`.execute(db)

@@ -35,14 +35,14 @@ export async function mergeValues(trx: Transaction<Schema>, submissionId: number
     trx,
     sql`
     with different as materialized (
-      select t.company_key, t.calculator_key, t.direction, t.variable_key, t.value as before, m.value as after
+      select t.ctid as place, t.company_key, t.calculator_key, t.direction, t.variable_key, t.value as before, m.value as after
       from merge_value m
       join calculator_value t using (company_key, calculator_key, direction, variable_key)
       where t.value is distinct from m.value
     ), changed as (
       update calculator_value t set value = d.after
       from different d
-      where t.company_key = d.company_key and t.calculator_key = d.calculator_key and t.direction = d.direction and t.variable_key = d.variable_key
+      where t.ctid = d.place
       returning d.*
     ), touched as (
       insert into touched_calculator select distinct calculator_key from changed

@@ -31,9 +31,9 @@ export function recordChanges(
   return sql`
     insert into calculator_value_change
       (company_key, calculator_key, direction, variable_key, before, after, submission_id)
-    select company_key, calculator_key, direction, variable_key, before, after, search.submission_id
+    select company_key, calculator_key, direction, variable_key, before, after, ${submissionId}::bigint
     from ${sql.table(source)}
-    join submission search on search.submission_id = ${submissionId} and search.history`
+    where (select history from submission where submission_id = ${submissionId})`
 }
 
 /**

@@ -19,6 +19,7 @@ export class DirectCompanies {
   readonly #lines: DirectWriter['lines']
   readonly #keys: ReturnType<typeof createKeyBlocks>
   readonly #names: Names
+  readonly #variables: Uint8Array[] = []
   #taken: Record<'company' | 'calculator', number[]> = { company: [], calculator: [] }
 
   constructor(writer: DirectWriter, keys: ReturnType<typeof createKeyBlocks>, names: Names) {
@@ -29,9 +30,10 @@ export class DirectCompanies {
 
   /** Takes keys for so many rows to come. */
   async reserve(companies: number, calculators: number): Promise<void> {
+    // Taken from their end, and written in ascending order: an index that only grows at its end is filled, not split.
     this.#taken = {
-      company: await this.#keys.take('company', companies),
-      calculator: await this.#keys.take('calculator', calculators),
+      company: (await this.#keys.take('company', companies)).reverse(),
+      calculator: (await this.#keys.take('calculator', calculators)).reverse(),
     }
   }
 
@@ -86,8 +88,11 @@ export class DirectCompanies {
       const calculatorKey = this.#take('calculator')
       this.#plainCalculator(companyKey, calculatorKey, bytes, tape, at)
       const end = at + calculatorWidth + (tape[at + 6] ?? 0) * valueWidth
-      for (at += calculatorWidth; at < end; at += valueWidth)
-        this.#plainValue(companyKey, calculatorKey, bytes, tape, at)
+      const owner = Buffer.from(`${companyKey}\t${calculatorKey}\t`)
+      for (at += calculatorWidth; at < end; at += valueWidth) {
+        const variable = this.#variableOf(tape[at] ?? -1)
+        this.#lines.calculator_value.row(owner, variable, bytes, tape[at + 1] ?? 0, tape[at + 2] ?? 0)
+      }
     }
   }
 
@@ -136,16 +141,14 @@ export class DirectCompanies {
     this.#period(tape[at + 4] ?? 0, tape[at + 5] ?? 0)
   }
 
-  #plainValue(companyKey: number, calculatorKey: number, bytes: Buffer, tape: Int32Array, at: number): void {
-    const lines = this.#lines.calculator_value
-    const name = tape[at] ?? -1
-    lines.field(companyKey)
-    lines.field(calculatorKey)
-    lines.field(this.#names.variables.keyOf(name >> 1))
-    lines.text((name & 1) === 0 ? 'i' : 'o')
-    lines.tab()
-    lines.bytes(bytes, tape[at + 1] ?? 0, tape[at + 2] ?? 0)
-    lines.end()
+  /** The fields of a value that name its variable and its direction, as they are written. */
+  #variableOf(number: number): Uint8Array {
+    const known = this.#variables[number]
+    if (known !== undefined) return known
+    const key = this.#names.variables.keyOf(number >> 1)
+    const fields = Buffer.from(`${key}\t${(number & 1) === 0 ? 'i' : 'o'}\t`)
+    this.#variables[number] = fields
+    return fields
   }
 
   /** Ends a calculator's row. A month of 0 stands for a whole year. */

@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts'
 import { createDirectWriter } from '../../db/pull/direct-writer.ts'
 import { checkListed, findTrouble, keepListing } from '../../db/pull/fast-checks.ts'
 import { createKeyBlocks, nextListingKey } from '../../db/pull/key-blocks.ts'
-import { findByContent, findById } from '../../db/pull/known-companies.ts'
+import { findByContent, findById, type UnchangedCompany } from '../../db/pull/known-companies.ts'
 import { markWholeSeen } from '../../db/pull/mark-seen.ts'
 import { type MergeOptions, mergePage, type PageCounts } from '../../db/pull/merge-page.ts'
 import { createNameKeys } from '../../db/pull/name-keys.ts'
@@ -24,7 +24,7 @@ import type { SplitCompany } from './split-page.ts'
 import { createPageStager } from './stage-page.ts'
 import { UnchangedCompanies } from './unchanged-companies.ts'
 
-/** Companies looked up at once, and the bytes that are held meanwhile. */
+/** Companies looked up at once, and about how many bytes of them; two such batches are held. */
 const batchCompanies = 256
 const batchBytes = 2 * 1024 * 1024
 
@@ -61,21 +61,35 @@ export async function loadFast(
   const direct = new DirectCompanies(writer, createKeyBlocks(aside), names)
   const unchanged = new UnchangedCompanies()
   const listingKey = await nextListingKey(aside)
-  let batch: (SplitCompany | PageElement)[] = []
+  let gathered: (SplitCompany | PageElement)[] = []
   let bytes = 0
+  let asked: AskedBatch = { elements: [], hashes: [], known: Promise.resolve(new Map()) }
 
-  /** Reads the companies of the batch that are not as they were, and gives those that are new to the tables. */
+  /** Asks for what is known of the companies gathered; while the answer comes, the next are gathered. */
   async function takeBatch(): Promise<void> {
-    const hashes = batch.map((element) => (element.kind === 'companyBytes' ? hashOf(element.bytes) : null))
-    const known = await findByContent(
+    const elements = gathered
+    gathered = []
+    bytes = 0
+    const hashes = elements.map((element) => (element.kind === 'companyBytes' ? hashOf(element.bytes) : null))
+    const before = asked
+    const known = findByContent(
       aside,
       hashes.filter((hash) => hash !== null),
     )
+    // Whoever reads the batch is told.
+    known.catch(() => {})
+    asked = { elements, hashes, known }
+    await readBatch(before)
+  }
+
+  /** Reads the companies of a batch that are not as they were, and gives those that are new to the tables. */
+  async function readBatch({ elements, hashes, known }: AskedBatch): Promise<void> {
+    const unchangedByHash = await known
     const read: ReadCompany[] = []
     plainReader.rewind()
-    for (const [index, element] of batch.entries()) {
+    for (const [index, element] of elements.entries()) {
       const contentHash = hashes[index] ?? null
-      const same = contentHash === null ? undefined : known.get(contentHash)
+      const same = contentHash === null ? undefined : unchangedByHash.get(contentHash)
       if (same !== undefined) unchanged.add(same)
       else {
         const company = readCompany(element, contentHash)
@@ -93,8 +107,6 @@ export async function loadFast(
       else fresh.push(company)
     }
     await writeNew(fresh)
-    batch = []
-    bytes = 0
   }
 
   /** Undefined: something of it was left out, and it was staged. */
@@ -141,14 +153,15 @@ export async function loadFast(
   for await (const piece of pieces) {
     for (const element of piece) {
       if (element.kind === 'companyBytes') bytes += element.bytes.byteLength
-      if (element.kind === 'companyBytes' || element.kind === 'company') batch.push(element)
+      if (element.kind === 'companyBytes' || element.kind === 'company') gathered.push(element)
       else stager.name(element.kind, element)
     }
-    if (batch.length >= batchCompanies || bytes >= batchBytes) await takeBatch()
+    if (gathered.length >= batchCompanies || bytes >= batchBytes) await takeBatch()
     await staging.drain()
     await writer.drain()
   }
-  if (batch.length > 0) await takeBatch()
+  await takeBatch()
+  await readBatch(asked)
   await writer.flush()
   await staging.flush()
 
@@ -169,6 +182,13 @@ export async function loadFast(
     unchanged: unchanged.counts.companies,
     care: null,
   }
+}
+
+/** Companies, the hashes of their bytes, and which of these are known. */
+type AskedBatch = {
+  elements: readonly (SplitCompany | PageElement)[]
+  hashes: readonly (string | null)[]
+  known: Promise<ReadonlyMap<string, UnchangedCompany>>
 }
 
 /** A company of which nothing was left out: either as places in its bytes or decoded. */
