@@ -23,6 +23,9 @@ export type DownloadSource = {
   release: () => void
 }
 
+/** Compressed bytes that are decompressed in one go. */
+const gatheredBytes = 256 * 1024
+
 /** What is decompressed while the reader is at work on what came before. */
 const aheadBytes = 1024 * 1024
 
@@ -35,6 +38,7 @@ export function downloadBody({ host, body, contentLength, inflater, limits, rele
   const inner = pipeline(
     body,
     wireMeter(host, contentLength, limits),
+    gather(),
     inflater,
     sizeLimit(host, limits.maxInflatedBytes, 'after decompression'),
     // Errors reach `out` by the last stream's own event.
@@ -69,6 +73,33 @@ function asDownloadError(host: string, error: unknown): Error {
   if (error instanceof DownloadRefused || error instanceof DownloadFailed) return error
   const detail = error instanceof Error ? error.message : String(error)
   return new DownloadFailed(host, `the body ended early or is damaged (${detail})`, { cause: error })
+}
+
+/**
+ * Hands on larger parts than those that the network brings, so that the thread that decompresses them is not waiting for
+ * the next while the reader is at work.
+ */
+function gather(): Transform {
+  let parts: Buffer[] = []
+  let bytes = 0
+  const take = (): Buffer => {
+    const whole = Buffer.concat(parts, bytes)
+    parts = []
+    bytes = 0
+    return whole
+  }
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      parts.push(chunk)
+      bytes += chunk.length
+      if (bytes >= gatheredBytes) done(null, take())
+      else done()
+    },
+    flush(done) {
+      if (bytes > 0) done(null, take())
+      else done()
+    },
+  })
 }
 
 function sizeLimit(host: string, maxBytes: number, where: string): Transform {

@@ -11,8 +11,11 @@ import {
 /** RFC 9659: a decoder of zstd over HTTP need not hold a window above 8 MiB, and a sender must not ask for one. */
 const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
 
-/** Upper bound of one decompressed part. The default of 16 KiB costs the reader of a large page more turns than bytes. */
-const chunkSize = 256 * 1024
+/**
+ * Upper bound of one decompressed part: a thread of its own makes the next while the reader is at work on one. The default
+ * of 16 KiB costs the reader of a large page more turns than bytes.
+ */
+const chunkSize = 1024 * 1024
 
 /** What can be undone, as a request offers it. */
 export const acceptedCodings = 'gzip, deflate, br, zstd'

@@ -18,8 +18,6 @@ export async function mergeValues(trx: Transaction<Schema>, submissionId: number
     join staged_company c using (company_ordinal)
     join staged_reference r using (reference)
     where k.readable and r.variable_key is not null`.execute(trx)
-  // The key serves the planner too: whatever it believes of a table just filled, each side can be looked up.
-  await sql`alter table merge_value add primary key (company_key, calculator_key, direction, variable_key)`.execute(trx)
   await sql`analyze merge_value`.execute(trx)
   await sql`
     insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
@@ -31,65 +29,78 @@ export async function mergeValues(trx: Transaction<Schema>, submissionId: number
     where r.variable_key is null and k.readable`.execute(trx)
 
   await moveWithCalculators(trx, submissionId)
-  const changed = await count(
-    trx,
-    sql`
-    with different as materialized (
-      select t.ctid as place, t.company_key, t.calculator_key, t.direction, t.variable_key, t.value as before, m.value as after
-      from merge_value m
-      join calculator_value t using (company_key, calculator_key, direction, variable_key)
-      where t.value is distinct from m.value
-    ), changed as (
-      update calculator_value t set value = d.after
-      from different d
-      where t.ctid = d.place
-      returning d.*
-    ), touched as (
-      insert into touched_calculator select distinct calculator_key from changed
-    ), recorded as (${recordChanges('changed', submissionId)})
-    select count(*) as rows from changed`,
-  )
-  const removed = await count(
-    trx,
-    sql`
-    with removed as (
-      delete from calculator_value t using staged_calculator k join staged_company c using (company_ordinal)
-      where k.readable and t.company_key = c.company_key and t.calculator_key = k.calculator_key
-        and not exists (
-          select from merge_value m
-          where m.company_key = t.company_key and m.calculator_key = t.calculator_key and m.direction = t.direction and m.variable_key = t.variable_key
-        )
-      returning t.company_key, t.calculator_key, t.direction, t.variable_key, t.value as before, null::text as after
-    ), touched as (
-      insert into touched_calculator select distinct calculator_key from removed
-    ), recorded as (${recordChanges('removed', submissionId)})
-    select count(*) as rows from removed`,
-  )
-  const added = await count(
-    trx,
-    sql`
-    with added as (
-      insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
-      select m.company_key, m.calculator_key, m.variable_key, m.direction, m.value
-      from merge_value m
-      where not exists (select from fresh_calculator f where f.calculator_key = m.calculator_key)
-        and not exists (
-          select from calculator_value t
-          where t.company_key = m.company_key and t.calculator_key = m.calculator_key and t.direction = m.direction and t.variable_key = m.variable_key
-        )
-      returning company_key, calculator_key, direction, variable_key, null::text as before, value as after
-    ), touched as (
-      insert into touched_calculator select distinct calculator_key from added
-    ), recorded as (${recordChanges('added', submissionId)})
-    select count(*) as rows from added`,
-  )
+  const different = await findDifferences(trx)
+  if (different.changed > 0) {
+    await sql`
+      with changed as (
+        update calculator_value t set value = d.after
+        from value_difference d
+        where t.ctid = d.place and d.kind = 'changed'
+        returning d.*
+      ), touched as (
+        insert into touched_calculator select distinct calculator_key from changed
+      )
+      ${recordChanges('changed', submissionId)}`.execute(trx)
+  }
+  if (different.removed > 0) {
+    await sql`
+      with removed as (
+        delete from calculator_value t using value_difference d
+        where t.ctid = d.place and d.kind = 'removed'
+        returning d.*
+      ), touched as (
+        insert into touched_calculator select distinct calculator_key from removed
+      )
+      ${recordChanges('removed', submissionId)}`.execute(trx)
+  }
+  if (different.added > 0) {
+    await sql`
+      with added as (
+        insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
+        select company_key, calculator_key, variable_key, direction, after
+        from value_difference where kind = 'added'
+        returning company_key, calculator_key, direction, variable_key, null::text as before, value as after
+      ), touched as (
+        insert into touched_calculator select distinct calculator_key from added
+      )
+      ${recordChanges('added', submissionId)}`.execute(trx)
+  }
   // Calculators that the page brings for the first time have nothing to be compared with.
   const { numAffectedRows: fresh = 0n } = await sql`
     insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
     select m.company_key, m.calculator_key, m.variable_key, m.direction, m.value
     from merge_value m join fresh_calculator using (calculator_key)`.execute(trx)
   const values = await count(trx, sql`select count(*) as rows from merge_value`)
-  return { values, added: added + Number(fresh), changed, removed }
+  return { values, ...different, added: different.added + Number(fresh) }
+}
+
+/**
+ * Lays side by side what the page gives of known calculators and what stands of them, and keeps what differs in
+ * value_difference. One pass over either side: every row is looked up once. The places hold until the values are
+ * written, because nobody writes a value without the lock on its company.
+ */
+async function findDifferences(trx: Transaction<Schema>): Promise<Omit<ValueCounts, 'values'>> {
+  await sql`
+    create temporary table value_difference on commit drop as
+    select company_key, calculator_key, direction, variable_key, t.place, t.value as before, m.value as after,
+      case when t.value is null then 'added' when m.value is null then 'removed' else 'changed' end as kind
+    from (
+      select * from merge_value m
+      where not exists (select from fresh_calculator f where f.calculator_key = m.calculator_key)
+    ) m
+    full join (
+      select v.ctid as place, v.*
+      from staged_calculator k
+      join staged_company c using (company_ordinal)
+      join calculator_value v on v.company_key = c.company_key and v.calculator_key = k.calculator_key
+      where k.readable
+    ) t using (company_key, calculator_key, direction, variable_key)
+    where t.value is distinct from m.value`.execute(trx)
+  const { rows } = await sql<Record<'added' | 'changed' | 'removed', number>>`
+    select count(*) filter (where kind = 'added') as added, count(*) filter (where kind = 'changed') as changed,
+      count(*) filter (where kind = 'removed') as removed
+    from value_difference`.execute(trx)
+  return rows[0] ?? { added: 0, changed: 0, removed: 0 }
 }
 
 /**
@@ -97,6 +108,14 @@ export async function mergeValues(trx: Transaction<Schema>, submissionId: number
  * own history: they end in the one and begin in the other.
  */
 async function moveWithCalculators(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const { rows } = await sql<{ some: boolean }>`
+    select exists (
+      select from staged_calculator s
+      join staged_company c using (company_ordinal)
+      join calculator k using (calculator_key)
+      where s.readable and k.company_key <> c.company_key
+    ) as some`.execute(trx)
+  if (rows[0]?.some !== true) return
   await sql`
     with moved as (
       update calculator_value t set company_key = c.company_key

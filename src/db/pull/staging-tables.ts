@@ -43,9 +43,14 @@ export async function createStaging(trx: Transaction<Schema>): Promise<void> {
   for (const statement of statements) await statement.execute(trx)
 }
 
-/** Nothing analyses temporary tables by itself, and the merge is planned from what is in them. */
+/**
+ * Nothing analyses temporary tables by itself, and the merge is planned from what is in them. Of values it is their number
+ * that matters, which the planner takes from the size of the table.
+ */
 export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
-  for (const table of Object.keys(stagingColumns)) await sql`analyze ${sql.table(table)}`.execute(trx)
+  await sql`
+    analyze staged_variable_name, staged_property_name, staged_company, staged_property, staged_calculator,
+      staged_reference`.execute(trx)
 }
 
 const statements = [
