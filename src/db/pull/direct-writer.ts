@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { LineBuffer } from './line-buffer.ts'
 
-/** The tables that take rows as they are, in the order in which their references allow it, with the columns given. */
+/** The tables that take rows as they are, with the columns given. No foreign key prescribes an order. */
 const columns = {
   company: 'company_key, company_id, name, content_hash, listing_key, calculators, values',
   company_property: 'company_key, property_key, ordinal, value',
@@ -24,24 +24,27 @@ export type DirectWriter = {
   flush(): Promise<void>
 }
 
-/** Bytes per round trip. While one batch is copied the next is made, so that at most two are held. */
-const batchBytes = 1024 * 1024
+/**
+ * Bytes of one table per COPY. While one batch is copied the next is made, so that at most two are held. Fewer bytes cost more
+ * round trips, during which the server has nothing to do.
+ */
+const batchBytes = 2 * 1024 * 1024
+
+const firstBytes = 256 * 1024
 
 /** Writes new rows straight into the tables through COPY, on a connection that runs the page's transaction. */
 export function createDirectWriter(client: pg.ClientBase): DirectWriter {
   const lines: Record<DirectTable, LineBuffer> = {
-    company: new LineBuffer(batchBytes / 16),
-    company_property: new LineBuffer(batchBytes / 16),
-    calculator: new LineBuffer(batchBytes / 4),
-    calculator_value: new LineBuffer(batchBytes + batchBytes / 4),
+    company: new LineBuffer(firstBytes),
+    company_property: new LineBuffer(firstBytes),
+    calculator: new LineBuffer(firstBytes),
+    calculator_value: new LineBuffer(batchBytes + firstBytes),
   }
   let copying: Promise<void> = Promise.resolve()
 
-  async function copyNext(): Promise<void> {
+  async function copyNext(full: readonly DirectTable[]): Promise<void> {
     await copying
-    const batch = tables
-      .filter((table) => lines[table].length > 0)
-      .map((table) => [table, lines[table].take()] as const)
+    const batch = full.map((table) => [table, lines[table].take()] as const)
     copying = copyAll(client, batch)
     // Whoever drains or flushes next is told.
     copying.catch(() => {})
@@ -50,10 +53,11 @@ export function createDirectWriter(client: pg.ClientBase): DirectWriter {
   return {
     lines,
     drain: async () => {
-      if (tables.some((table) => lines[table].length >= batchBytes)) await copyNext()
+      const full = tables.filter((table) => lines[table].length >= batchBytes)
+      if (full.length > 0) await copyNext(full)
     },
     flush: async () => {
-      await copyNext()
+      await copyNext(tables.filter((table) => lines[table].length > 0))
       await copying
     },
   }
