@@ -89,6 +89,7 @@ function gather(): Transform {
     return whole
   }
   return new Transform({
+    readableHighWaterMark: 8 * gatheredBytes,
     transform(chunk: Buffer, _encoding, done) {
       parts.push(chunk)
       bytes += chunk.length

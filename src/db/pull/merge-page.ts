@@ -48,6 +48,12 @@ export type MergeOptions = {
  */
 export async function mergePage(trx: Transaction<Schema>, options: MergeOptions): Promise<MergedCounts> {
   const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows, listingKey } = options
+  if (!(await companiesStaged(trx))) {
+    await mergeNames(trx, pageId)
+    await noteStagedProperties(trx, pageId)
+    const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
+    return { companies: 0, calculators: 0, values: 0, added: 0, changed: 0, removed: 0, quarantined }
+  }
   await analyzeStaging(trx)
   await claimCompanies(trx)
   await mergeNames(trx, pageId)
@@ -63,6 +69,12 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
   const { companies, calculators } = await countMerged(trx)
   return { companies, calculators, values, added, changed, removed: removed + removedWithCalculators, quarantined }
+}
+
+/** Of a page whose companies are all new or unchanged nothing is staged but the names. */
+async function companiesStaged(trx: Transaction<Schema>): Promise<boolean> {
+  const { rows } = await sql<{ some: boolean }>`select exists (select from staged_company) as some`.execute(trx)
+  return rows[0]?.some === true
 }
 
 async function countMerged(trx: Transaction<Schema>): Promise<{ companies: number; calculators: number }> {

@@ -26,7 +26,7 @@ import { UnchangedCompanies } from './unchanged-companies.ts'
 
 /** Companies looked up at once, and about how many bytes of them; two such batches are held. */
 const batchCompanies = 256
-const batchBytes = 1024 * 1024
+const batchBytes = 2 * 1024 * 1024
 
 export type FastLoad = {
   trx: Transaction<Schema>
@@ -59,7 +59,7 @@ export async function loadFast(
   }
   const plainReader = new PlainCompanyReader(contract, names)
   const direct = new DirectCompanies(writer, createKeyBlocks(aside), names)
-  const unchanged = new UnchangedCompanies()
+  const unchanged = new UnchangedCompanies(trx, merge.submissionId)
   const listingKey = await nextListingKey(aside)
   let gathered: (SplitCompany | PageElement)[] = []
   let bytes = 0
@@ -159,11 +159,13 @@ export async function loadFast(
     if (gathered.length >= batchCompanies || bytes >= batchBytes) await takeBatch()
     await staging.drain()
     await writer.drain()
+    await unchanged.drain()
   }
   await takeBatch()
   await readBatch(asked)
   await writer.flush()
   await staging.flush()
+  await unchanged.flush()
 
   const trouble = await findTrouble(trx, merge.submissionId)
   if (trouble !== undefined) throw new NeedsCare(trouble)
@@ -172,7 +174,6 @@ export async function loadFast(
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }
   if (!(await checkListed(trx, referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')
   await markWholeSeen(trx, merge.submissionId, direct.companyKeys)
-  for (const companyKeys of unchanged.byListing.values()) await markWholeSeen(trx, merge.submissionId, companyKeys)
   return {
     ...merged,
     companies: merged.companies + direct.counts.companies + unchanged.counts.companies,
