@@ -19,7 +19,7 @@ export async function findByContent(
   if (hashes.length === 0) return new Map()
   const { rows } = await sql<UnchangedCompany>`
     select company_key, content_hash, listing_key, calculators, values
-    from company where content_hash = any(${hashes}::uuid[]) and listing_key is not null`.execute(db)
+    from company where content_hash = any(${arrayOf(hashes)}::uuid[]) and listing_key is not null`.execute(db)
   return new Map(rows.map((row) => [row.content_hash, row]))
 }
 
@@ -27,6 +27,11 @@ export async function findByContent(
 export async function findById(db: Database, companyIds: readonly string[]): Promise<ReadonlySet<string>> {
   if (companyIds.length === 0) return new Set()
   const { rows } = await sql<{ company_id: string }>`
-    select company_id from company where company_id = any(${companyIds}::uuid[])`.execute(db)
+    select company_id from company where company_id = any(${arrayOf(companyIds)}::uuid[])`.execute(db)
   return new Set(rows.map(({ company_id }) => company_id))
+}
+
+/** UUIDs as the text of an array: the driver would look for quotes in each. */
+function arrayOf(uuids: readonly string[]): string {
+  return `{${uuids.join(',')}}`
 }

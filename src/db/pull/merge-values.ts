@@ -18,7 +18,6 @@ export async function mergeValues(trx: Transaction<Schema>, submissionId: number
     join staged_company c using (company_ordinal)
     join staged_reference r using (reference)
     where k.readable and r.variable_key is not null`.execute(trx)
-  await sql`analyze merge_value`.execute(trx)
   await sql`
     insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
     select 'value', c.company_id, k.calculator_id, r.variable_id, 'variable_not_listed', left(to_json(v.value)::text, 200)

@@ -6,32 +6,35 @@ import { type StagingTable, stagingColumns } from './staging-tables.ts'
 
 export type StagingWriter = {
   add(table: StagingTable, row: readonly CopyValue[]): void
-  /** Copies what has been added, if it is enough to be worth a round trip. Await it between elements: memory depends on it. */
+  /**
+   * Begins to copy what has been added, if it is enough to be worth a round trip, once the copy before is done. Await it
+   * between elements: memory depends on it.
+   */
   drain(): Promise<void>
   /** Copies all that has been added. */
   flush(): Promise<void>
 }
 
-/** Characters held before a COPY. Larger saves round trips, smaller saves memory; 1 Mi is some 15,000 values. */
-const batchCharacters = 1024 * 1024
+/** Characters gathered for a COPY, some 15,000 values. While one batch is copied the next is made. */
+const batchCharacters = 512 * 1024
 
 /**
  * Fills the staging tables through COPY. A connection runs one COPY at a time and a page mixes its tables, so rows
  * gather per table and go out in batches.
  */
 export function createStagingWriter(client: pg.ClientBase): StagingWriter {
-  const pending = new Map<StagingTable, string[]>()
+  let pending = new Map<StagingTable, string[]>()
   let characters = 0
+  let copying: Promise<void> = Promise.resolve()
 
-  async function flush(): Promise<void> {
-    for (const [table, lines] of pending) {
-      const columns = stagingColumns[table].join(', ')
-      const copy = client.query(copyFrom(`copy pg_temp.${table} (${columns}) from stdin`))
-      copy.end(lines.join(''))
-      await finished(copy)
-    }
-    pending.clear()
+  async function copyNext(): Promise<void> {
+    await copying
+    const batch = pending
+    pending = new Map()
     characters = 0
+    copying = copyAll(client, batch)
+    // Whoever drains or flushes next is told.
+    copying.catch(() => {})
   }
 
   return {
@@ -43,8 +46,20 @@ export function createStagingWriter(client: pg.ClientBase): StagingWriter {
       else lines.push(line)
     },
     drain: async () => {
-      if (characters >= batchCharacters) await flush()
+      if (characters >= batchCharacters) await copyNext()
     },
-    flush,
+    flush: async () => {
+      await copyNext()
+      await copying
+    },
+  }
+}
+
+async function copyAll(client: pg.ClientBase, batch: ReadonlyMap<StagingTable, readonly string[]>): Promise<void> {
+  for (const [table, lines] of batch) {
+    const columns = stagingColumns[table].join(', ')
+    const copy = client.query(copyFrom(`copy pg_temp.${table} (${columns}) from stdin`))
+    copy.end(lines.join(''))
+    await finished(copy)
   }
 }

@@ -24,7 +24,7 @@ import type { SplitCompany } from './split-page.ts'
 import { createPageStager } from './stage-page.ts'
 import { UnchangedCompanies } from './unchanged-companies.ts'
 
-/** Companies looked up at once, and about how many bytes of them; two such batches are held. */
+/** Companies that go on together, and about how many bytes of them; three such batches are held. */
 const batchCompanies = 256
 const batchBytes = 2 * 1024 * 1024
 
@@ -57,61 +57,86 @@ export async function loadFast(
     variables: new NameIndex(createNameKeys(aside, 'variable')),
     properties: new NameIndex(createNameKeys(aside, 'property')),
   }
-  const plainReader = new PlainCompanyReader(contract, names)
+  let readers: [PlainCompanyReader, PlainCompanyReader] = [
+    new PlainCompanyReader(contract, names),
+    new PlainCompanyReader(contract, names),
+  ]
   const direct = new DirectCompanies(writer, createKeyBlocks(aside), names)
   const unchanged = new UnchangedCompanies(trx, merge.submissionId)
   const listingKey = await nextListingKey(aside)
   let gathered: (SplitCompany | PageElement)[] = []
   let bytes = 0
   let asked: AskedBatch = { elements: [], hashes: [], known: Promise.resolve(new Map()) }
+  let read: ReadBatch = { companies: [], reader: readers[0], existing: Promise.resolve(new Set()) }
 
-  /** Asks for what is known of the companies gathered; while the answer comes, the next are gathered. */
-  async function takeBatch(): Promise<void> {
+  /**
+   * Sends the companies gathered one step on: which of them are unchanged is asked; those asked about before are read, and
+   * which of them are there is asked; those read before are written. While the answers come, the next are gathered.
+   */
+  async function step(): Promise<void> {
     const elements = gathered
     gathered = []
     bytes = 0
-    const hashes = elements.map((element) => (element.kind === 'companyBytes' ? hashOf(element.bytes) : null))
     const before = asked
+    asked = askWhichAreUnchanged(elements)
+    const readBefore = read
+    read = await readChanged(before)
+    await write(readBefore)
+  }
+
+  function askWhichAreUnchanged(elements: readonly (SplitCompany | PageElement)[]): AskedBatch {
+    const hashes = elements.map((element) => (element.kind === 'companyBytes' ? hashOf(element.bytes) : null))
     const known = findByContent(
       aside,
       hashes.filter((hash) => hash !== null),
     )
     // Whoever reads the batch is told.
     known.catch(() => {})
-    asked = { elements, hashes, known }
-    await readBatch(before)
+    return { elements, hashes, known }
   }
 
-  /** Reads the companies of a batch that are not as they were, and gives those that are new to the tables. */
-  async function readBatch({ elements, hashes, known }: AskedBatch): Promise<void> {
+  async function readChanged({ elements, hashes, known }: AskedBatch): Promise<ReadBatch> {
     const unchangedByHash = await known
-    const read: ReadCompany[] = []
-    plainReader.rewind()
+    // The batch before is not written yet, and its places are on the other tape.
+    const [reader, other] = readers
+    readers = [other, reader]
+    reader.rewind()
+    const companies: ReadCompany[] = []
     for (const [index, element] of elements.entries()) {
       const contentHash = hashes[index] ?? null
       const same = contentHash === null ? undefined : unchangedByHash.get(contentHash)
       if (same !== undefined) unchanged.add(same)
       else {
-        const company = readCompany(element, contentHash)
-        if (company !== undefined) read.push(company)
+        const company = readCompany(reader, element, contentHash)
+        if (company !== undefined) companies.push(company)
       }
     }
-    const existing = await findById(
+    const existing = findById(
       aside,
-      read.map(({ companyId }) => companyId),
+      companies.map(({ companyId }) => companyId),
     )
+    existing.catch(() => {})
+    return { companies, reader, existing }
+  }
+
+  /** New companies become rows of the tables, others are staged. */
+  async function write({ companies, reader, existing }: ReadBatch): Promise<void> {
+    const known = await existing
     const fresh: ReadCompany[] = []
-    for (const company of read) {
-      if (existing.has(company.companyId))
-        stager.company(decoded(company), company.element.ordinal, company.contentHash)
+    for (const company of companies) {
+      if (known.has(company.companyId)) stager.company(decoded(company), company.element.ordinal, company.contentHash)
       else fresh.push(company)
     }
-    await writeNew(fresh)
+    await writeNew(fresh, reader.tape)
   }
 
   /** Undefined: something of it was left out, and it was staged. */
-  function readCompany(element: SplitCompany | PageElement, contentHash: string | null): ReadCompany | undefined {
-    const plain = element.kind === 'companyBytes' ? plainReader.read(element.bytes) : undefined
+  function readCompany(
+    reader: PlainCompanyReader,
+    element: SplitCompany | PageElement,
+    contentHash: string | null,
+  ): ReadCompany | undefined {
+    const plain = element.kind === 'companyBytes' ? reader.read(element.bytes) : undefined
     if (plain !== undefined) return { element, contentHash, companyId: plain.companyId, plain }
     const parsed = decode(element)
     const { company, leftOut } = parsed
@@ -130,7 +155,7 @@ export async function loadFast(
     return read.company === undefined ? decode(read.element) : { company: read.company, leftOut: [] }
   }
 
-  async function writeNew(fresh: readonly ReadCompany[]): Promise<void> {
+  async function writeNew(fresh: readonly ReadCompany[], tape: Int32Array): Promise<void> {
     if (fresh.length === 0) return
     let calculators = 0
     for (const { plain, company } of fresh) {
@@ -145,7 +170,7 @@ export async function loadFast(
     await names.properties.resolve()
     await direct.reserve(fresh.length, calculators)
     for (const { plain, company, contentHash } of fresh) {
-      if (plain !== undefined) direct.addPlain(plain, plainReader.tape, { contentHash, listingKey })
+      if (plain !== undefined) direct.addPlain(plain, tape, { contentHash, listingKey })
       else if (company !== undefined) direct.add(company, { contentHash, listingKey })
     }
   }
@@ -156,13 +181,13 @@ export async function loadFast(
       if (element.kind === 'companyBytes' || element.kind === 'company') gathered.push(element)
       else stager.name(element.kind, element)
     }
-    if (gathered.length >= batchCompanies || bytes >= batchBytes) await takeBatch()
+    if (gathered.length >= batchCompanies || bytes >= batchBytes) await step()
     await staging.drain()
     await writer.drain()
     await unchanged.drain()
   }
-  await takeBatch()
-  await readBatch(asked)
+  // The last two batches are still on their way.
+  for (let left = 0; left < 3; left++) await step()
   await writer.flush()
   await staging.flush()
   await unchanged.flush()
@@ -190,6 +215,13 @@ type AskedBatch = {
   elements: readonly (SplitCompany | PageElement)[]
   hashes: readonly (string | null)[]
   known: Promise<ReadonlyMap<string, UnchangedCompany>>
+}
+
+/** What was read of a batch, by which reader, and which of it is there already. */
+type ReadBatch = {
+  companies: readonly ReadCompany[]
+  reader: PlainCompanyReader
+  existing: Promise<ReadonlySet<string>>
 }
 
 /** A company of which nothing was left out: either as places in its bytes or decoded. */

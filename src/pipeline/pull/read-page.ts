@@ -114,6 +114,11 @@ export class ListReader<K> {
     yield* this.#walk(this.#tokens.read(bytes))
   }
 
+  /** Steps over an element of the list that is open, as if its comma and it had been read: for whoever knows that it is one. */
+  pass(): void {
+    this.#ordinal++
+  }
+
   /** @param offset the size of the page. */
   *end(offset: number): Generator<ListElement<K>, void, undefined> {
     this.#offset = offset

@@ -49,6 +49,8 @@ export async function* splitPage(
   if (rest.length > 0) yield rest
 }
 
+const comma = 0x2c
+
 /** What the reader gets to see of a company. The spaces keep it a word of its own, whatever stands beside it. */
 const placeholder = Buffer.from(' null ')
 
@@ -62,6 +64,10 @@ class PageSplitter {
   readonly #inside: CompanyScanner
   /** The company that is open: where it began, and what earlier chunks had of it. */
   #start = 0
+  /** Whether the reader was not asked about it. */
+  #passed = false
+  /** Whether a company that the reader knows of has just ended. */
+  #justCut = false
   readonly #held = new HeldBytes()
   #offset = 0
 
@@ -80,7 +86,9 @@ class PageSplitter {
     while (at < chunk.length) {
       if (!this.#inside.open) {
         const end = this.#around.find(chunk, at)
-        this.#readAround(chunk, at, end, found)
+        this.#passed = this.#justCut && end === at + 1 && end < chunk.length && chunk[at] === comma
+        if (!this.#passed) this.#readAround(chunk, at, end, found)
+        this.#justCut = false
         at = end
         if (at === chunk.length) break
         this.#start = this.#offset + at
@@ -117,14 +125,26 @@ class PageSplitter {
     throw new PageFormatError(`at ${this.#list}[${this.#around.ordinal}], after byte ${this.#offset + at}`, reason)
   }
 
-  /** The reader answers the placeholder with an element of its own, unless the page before it is no JSON. */
+  /**
+   * A company right behind another, with nothing but a comma between them, leaves the reader where the one before did: it is
+   * told of it, and not asked. Otherwise it answers the placeholder with an element of its own, unless the page before it
+   * is no JSON.
+   */
   #cutOut(last: Uint8Array, found: (SplitCompany | PageElement)[]): void {
     const bytes = this.#held.length === 0 ? last : this.#whole(last)
     const { ordinal } = this.#around
     const { keys, escapedKeys } = this.#inside
+    const company = { kind: 'companyBytes' as const, bytes, ordinal, offset: this.#start, keys, escapedKeys }
+    if (this.#passed) {
+      this.#reader.pass()
+      found.push(company)
+      this.#justCut = true
+      return
+    }
     for (const element of this.#reader.read(placeholder, this.#start)) {
       const isCompany = element.kind === 'company' && element.ordinal === ordinal
-      found.push(isCompany ? { kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys } : element)
+      found.push(isCompany ? company : element)
+      this.#justCut = isCompany
     }
   }
 
