@@ -154,7 +154,7 @@ export const settings = z.strictObject({
         .max(1)
         .default(0.5)
         .describe(
-          'A complete search that returns a smaller share of the known calculators removes nothing: it is suspicious. 0 to 1.',
+          'A complete search that returns a smaller share of the known calculators removes nothing: it is suspicious. Nor does a page remove what its companies had before the search has ended. 0 to 1.',
         ),
       history: z
         .boolean()

@@ -8,23 +8,26 @@ const zero = 0x30
 export class LineBuffer {
   #bytes: Buffer
   #length = 0
-  readonly #initial: number
+  /** Memory that was taken and is free again: millions of rows need no more than two such. */
+  #spare: Buffer
 
   constructor(initialBytes: number) {
-    this.#initial = initialBytes
     this.#bytes = Buffer.allocUnsafe(initialBytes)
+    this.#spare = Buffer.allocUnsafe(initialBytes)
   }
 
   get length(): number {
     return this.#length
   }
 
-  /** What was written; whoever takes it owns it, and writing goes on in new memory. */
+  /** What was written. It holds until the next but one is taken: by then whoever has it must be done with it. */
   take(): Buffer {
-    const taken = this.#bytes.subarray(0, this.#length)
-    this.#bytes = Buffer.allocUnsafe(this.#initial)
+    const taken = this.#bytes
+    const { length } = this
+    this.#bytes = this.#spare
+    this.#spare = taken
     this.#length = 0
-    return taken
+    return taken.subarray(0, length)
   }
 
   /** A whole number and the end of its field. */

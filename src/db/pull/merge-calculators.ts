@@ -36,18 +36,29 @@ export async function updateCalculators(trx: Transaction<Schema>): Promise<void>
     select distinct k.company_key from fresh_calculator join calculator k using (calculator_key)`.execute(trx)
 }
 
+export type RemoveOptions = {
+  submissionId: number
+  /** The types that the search selected; empty for all. */
+  calculatorTypeIds: readonly string[]
+  /** 0 to 1. */
+  minSeenShare: number
+  /** Calculators of the page whose companies are as they were: known and seen, and not staged. */
+  unchangedCalculators: number
+}
+
 /**
  * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
  * that the search did not ask for stays. Of a company that several pages hold, in this search or in the last, nothing is
- * removed before the search ends.
- * @param calculatorTypeIds the types that the search selected; empty for all.
+ * removed before the search ends; nor is anything of a page that shows a smaller share than `minSeenShare` of what its
+ * companies are known to have: that is suspicious, and the end of the search judges it.
  * @returns how many values went with them.
  */
 export async function removeAbsentCalculators(
   trx: Transaction<Schema>,
-  submissionId: number,
-  calculatorTypeIds: readonly string[],
+  { submissionId, calculatorTypeIds, minSeenShare, unchangedCalculators }: RemoveOptions,
 ): Promise<number> {
+  const { known, seen } = await countKnown(trx, calculatorTypeIds)
+  if ((seen + unchangedCalculators) / (known + unchangedCalculators) < minSeenShare) return 0
   const { rows } = await sql<{ rows: number }>`
     with gone as (
       update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
@@ -70,4 +81,19 @@ export async function removeAbsentCalculators(
     )
     select count(*) as rows from gone_values`.execute(trx)
   return Number(rows[0]?.rows ?? 0)
+}
+
+/** How many calculators the staged companies are known to have, and how many of these the page shows. */
+async function countKnown(
+  trx: Transaction<Schema>,
+  calculatorTypeIds: readonly string[],
+): Promise<{ known: number; seen: number }> {
+  const { rows } = await sql<{ known: number; seen: number }>`
+    select count(*) as known,
+      count(*) filter (where exists (select from staged_calculator s where s.calculator_key = k.calculator_key)) as seen
+    from staged_company c join calculator k using (company_key)
+    where c.readable and c.complete and k.removed_at is null
+      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+      and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)`.execute(trx)
+  return rows[0] ?? { known: 0, seen: 0 }
 }

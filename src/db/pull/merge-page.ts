@@ -38,6 +38,10 @@ export type MergeOptions = {
   /** The types that the search selected; empty for all. */
   calculatorTypeIds: readonly string[]
   maxQuarantineRows: number
+  /** Below this share of what its companies are known to have, a page removes no calculator. 0 to 1. */
+  minSeenShare: number
+  /** Calculators of the page whose companies are as they were, so that they are not staged. */
+  unchangedCalculators: number
   /** Of the names that this page lists. */
   listingKey: number
 }
@@ -61,7 +65,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await noteStagedProperties(trx, pageId)
   const { values, added, changed, removed } = await mergeValues(trx, submissionId)
   await updateCalculators(trx)
-  const removedWithCalculators = await removeAbsentCalculators(trx, submissionId, calculatorTypeIds)
+  const removedWithCalculators = await removeAbsentCalculators(trx, options)
   await mergeProperties(trx)
   await updateCompanies(trx)
   await markSeen(trx, submissionId, calculatorTypeIds)

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import { lockLoading } from '../../db/locks/loading-lock.ts'
+import { analyzeGrown } from '../../db/pull/analyze-grown.ts'
 import { forgetSeen, gatherEvidence, type SearchEvidence, tombstoneUnseen } from '../../db/pull/finish-search.ts'
 import { netChanges, noteCompleteSearch } from '../../db/pull/value-history.ts'
 import type { Schema } from '../../db/tables/schema.ts'
@@ -34,7 +35,7 @@ export type FinishedSearch = {
  * Half: a partner that really loses half of its hotels in a night can say so with a lower share,
  * while a search that failed half-way must not wipe the tables.
  */
-const defaultMinSeenShare = 0.5
+export const defaultMinSeenShare = 0.5
 
 /**
  * Ends a calculator search whose pages are all loaded: what it should have returned and did not is tombstoned,
@@ -49,6 +50,7 @@ export async function finishSearch(
   { calculatorTypeIds = [], minSeenShare = defaultMinSeenShare, partial = false }: FinishOptions = {},
 ): Promise<FinishedSearch> {
   await lockLoading(trx, 'exclusive')
+  await analyzeGrown(trx)
   const evidence = await gatherEvidence(trx, submissionId, calculatorTypeIds)
   if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
   const reason = reasonToWithhold(evidence, minSeenShare) ?? (partial ? 'search_partial' : null)

@@ -21,7 +21,7 @@ export type CarefulLoad = {
   contract: Contract
   limits: PageLimits
   hashOf: ContentHash
-  merge: Omit<MergeOptions, 'listingKey'>
+  merge: Omit<MergeOptions, 'listingKey' | 'unchangedCalculators'>
   /** Why the page is loaded with care. */
   care: string
 }
@@ -46,7 +46,7 @@ export async function loadCarefully(
   }
   await writer.flush()
   const listingKey = await nextListingKey(trx)
-  const merged = await mergePage(trx, { ...merge, listingKey })
+  const merged = await mergePage(trx, { ...merge, listingKey, unchangedCalculators: 0 })
   if (merged.companies > 0) await keepListing(trx, listingKey)
   return { ...merged, unchanged: 0, care }
 }

@@ -37,7 +37,7 @@ export type FastLoad = {
   contract: Contract
   limits: PageLimits
   hashOf: ContentHash
-  merge: Omit<MergeOptions, 'listingKey'>
+  merge: Omit<MergeOptions, 'listingKey' | 'unchangedCalculators'>
 }
 
 /**
@@ -194,7 +194,7 @@ export async function loadFast(
 
   const trouble = await findTrouble(trx, merge.submissionId)
   if (trouble !== undefined) throw new NeedsCare(trouble)
-  const merged = await mergePage(trx, { ...merge, listingKey })
+  const merged = await mergePage(trx, { ...merge, listingKey, unchangedCalculators: unchanged.counts.calculators })
   if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }
   if (!(await checkListed(trx, referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')

@@ -9,6 +9,7 @@ import type { Schema } from '../../db/tables/schema.ts'
 import type { SearchPage } from '../../db/tables/search-page.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { createContentHash } from './content-hash.ts'
+import { defaultMinSeenShare } from './finish-search.ts'
 import { loadCarefully } from './load-carefully.ts'
 import { loadFast } from './load-fast.ts'
 import { reasonForCare } from './needs-care.ts'
@@ -26,6 +27,8 @@ export type LoadOptions = {
   limits: PageLimits
   /** The calculator types that the search selected; empty, the default, for all. Others are never proven absent. */
   calculatorTypeIds?: readonly string[]
+  /** Below this share of what its companies are known to have, a page removes no calculator. 0 to 1; 0.5 is the default. */
+  minSeenShare?: number
   /** `split`, the default, or all of it token by token, which is slower and knows no company that is unchanged. */
   reading?: 'split' | 'tokens'
   /** Whether the first attempt is one with care already. */
@@ -71,7 +74,14 @@ async function attempt(
   pool: pg.Pool,
   page: ListedPage,
   open: () => Promise<PageBody>,
-  { contract, limits, calculatorTypeIds = [], reading = 'split', atEnd }: LoadOptions,
+  {
+    contract,
+    limits,
+    calculatorTypeIds = [],
+    minSeenShare = defaultMinSeenShare,
+    reading = 'split',
+    atEnd,
+  }: LoadOptions,
   care: string | null,
 ): Promise<PageCounts> {
   const opened = await open()
@@ -96,6 +106,7 @@ async function attempt(
           submissionId: page.submission_id,
           calculatorTypeIds,
           maxQuarantineRows: limits.maxQuarantineRows,
+          minSeenShare,
         }
         const load = { trx, client, contract, limits, hashOf: createContentHash(contract, calculatorTypeIds), merge }
         const loaded =

@@ -56,7 +56,7 @@ export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSig
 }
 
 async function load(deps: Deps, page: ListedPage, stopping?: AbortSignal): Promise<void> {
-  const { maxDepth, maxElementSize, calculatorTypeIds } = deps.config.pull
+  const { maxDepth, maxElementSize, calculatorTypeIds, minSeenShare } = deps.config.pull
   const open = async () => {
     const { body } = await openResult(deps, page.url, stopping)
     return { body, close: () => void body.destroy() }
@@ -64,6 +64,7 @@ async function load(deps: Deps, page: ListedPage, stopping?: AbortSignal): Promi
   const counts = await loadPage(deps.pool, page, open, {
     contract: deps.contract,
     calculatorTypeIds,
+    minSeenShare,
     limits: { maxDepth, maxElementSize, maxQuarantineRows: 1_000 },
     atEnd: (trx) => atEnd(deps, trx, page),
   })

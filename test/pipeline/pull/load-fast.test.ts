@@ -113,6 +113,38 @@ describe('a page that comes again', () => {
   })
 })
 
+describe('a page that shows suspiciously little', () => {
+  const bare = (count: number, from: number) => hotels(count, (index) => (index >= from ? { calculators: [] } : {}))
+
+  it.each([
+    ['fast', {}],
+    ['with care', { careful: true }],
+  ])('removes no calculator before the end of its search, which then withholds (%s)', async (_way, how) => {
+    await search([samplePage(hotels(10))])
+    const { counts, finished } = await search([samplePage(bare(10, 4))], how)
+    expect(counts).toMatchObject([{ removed: 0 }])
+    expect(finished).toMatchObject({ calculators: 0, withheld: true, reason: 'too_few_calculators' })
+    expect(await live()).toHaveLength(10)
+    // A later night that shows them finds them as they were.
+    expect((await search([samplePage(hotels(10))])).counts).toMatchObject([{ added: 0, changed: 0 }])
+  })
+
+  it('removes them at the end of a search that shows enough on its other pages', async () => {
+    await search([samplePage(hotels(10))])
+    const all = bare(10, 8)
+    const { counts, finished } = await search([samplePage(all.slice(0, 8)), samplePage(all.slice(8))])
+    expect(counts).toMatchObject([{ unchanged: 8 }, { removed: 0 }])
+    expect(finished).toMatchObject({ calculators: 2, withheld: false })
+    expect(await live()).toHaveLength(8)
+  })
+
+  it('removes at once what is missing of a page that shows enough', async () => {
+    await search([samplePage(hotels(10))])
+    expect((await search([samplePage(bare(10, 8))])).counts).toMatchObject([{ removed: 4, unchanged: 8 }])
+    expect(await live()).toHaveLength(8)
+  })
+})
+
 describe('a page is loaded with care', () => {
   it.each([
     ['company_twice', [company('A'), company('A')]],

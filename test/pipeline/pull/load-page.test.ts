@@ -184,7 +184,7 @@ describe('loadPage', () => {
 
   it('lifts the tombstone of a calculator that comes back', async () => {
     await load(samplePage([company2()]))
-    await load(samplePage([company2({ calculators: [] })]))
+    await load(samplePage([company2({ calculators: [] })]), { minSeenShare: 0 })
     expect(await values()).toEqual([])
     expect(await load(samplePage([company2()]))).toMatchObject({ added: 4 })
     const rows = await db.selectFrom('calculators').select('removed_at').execute()
@@ -194,7 +194,7 @@ describe('loadPage', () => {
   it('keeps a calculator of a type that the search did not select', async () => {
     const water = calculator('water', { typeId: uuid('water-type') })
     await load(samplePage([company2({ calculators: [calculator('k1'), water] })]))
-    await load(samplePage([company2({ calculators: [] })]), { calculatorTypeIds: [uuid('carbon')] })
+    await load(samplePage([company2({ calculators: [] })]), { minSeenShare: 0, calculatorTypeIds: [uuid('carbon')] })
     expect((await values()).map((row) => row.calculator_id)).toEqual([uuid('water'), uuid('water')])
   })
 

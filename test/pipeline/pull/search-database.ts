@@ -21,7 +21,10 @@ export type SearchDatabase = AsyncDisposable & {
   finish(submissionId: number, options?: FinishOptions): Promise<FinishedSearch>
 }
 
-type LoadOver = { limits?: Partial<PageLimits> } & Pick<LoadOptions, 'calculatorTypeIds' | 'reading' | 'careful'>
+type LoadOver = { limits?: Partial<PageLimits> } & Pick<
+  LoadOptions,
+  'calculatorTypeIds' | 'reading' | 'careful' | 'minSeenShare'
+>
 
 export async function searchDatabase(): Promise<SearchDatabase> {
   const { url } = await testDatabase()
