@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await ferry.clear()
-  await sql`truncate company, calculator_variable, calculator_value, input_difference restart identity cascade`.execute(
+  await sql`truncate company, calculator, calculator_variable, calculator_value, input_difference restart identity`.execute(
     ferry.ledger.db,
   )
 })
@@ -210,10 +210,11 @@ describe('an input of one property', () => {
 
   it('keeps the run that first found it, and says when it is another kind of difference', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
-    const shown = (value: string) => [company('A', { calculators: [month('A/1', { [power]: value })] })]
+    const kept = month('A/2', {}, { period: { year: 2024 } })
+    const shown = (value: string) => [company('A', { calculators: [month('A/1', { [power]: value }), kept] })]
     expect(await compared(shown('2'))).toMatchObject({ different: 1, new: 1 })
     expect(await compared(shown('3'))).toMatchObject({ different: 1, new: 0 })
-    expect(await compared([company('A', { calculators: [] })])).toMatchObject({ absent: 1, different: 0, new: 1 })
+    expect(await compared([company('A', { calculators: [kept] })])).toMatchObject({ absent: 1, different: 0, new: 1 })
     expect(await compared(shown('1'))).toMatchObject({ equal: 1, absent: 0, new: 0 })
     expect(await found()).toEqual([])
   })
