@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
+import { isConnectionLost } from '../db/connection-lost.ts'
 import type { Database } from '../db/database.ts'
+
 import { type RunProgress, runProgress } from '../db/runs/progress.ts'
 import { type Cli, printLine } from './cli.ts'
 import { counted } from './readable.ts'
@@ -8,14 +10,25 @@ import { counted } from './readable.ts'
 /** Milliseconds between two looks at a run that is followed: smooth for the eye, nothing for the database. */
 const followIntervalMs = 150
 
+/** How long a run is followed without the database. */
+const patienceMs = 60_000
+
 /** Shows how a run gets on, with bars on a terminal and a line per change elsewhere, until it ends or is interrupted. */
 export async function followRun(cli: Cli, db: Database, runId: number): Promise<RunProgress> {
   const display = cli.stderr.isTTY ? bars(cli) : lines(cli)
   try {
+    let lastSeen = performance.now()
     for (;;) {
-      const progress = await runProgress(db, runId)
-      display.show(progress)
-      if (progress.state !== 'running') return progress
+      const progress = await runProgress(db, runId).catch((error: unknown) => {
+        // The run goes on without us, and outlives a database that restarts; so does whoever watches it.
+        if (!isConnectionLost(error) || performance.now() - lastSeen > patienceMs) throw error
+        return null
+      })
+      if (progress !== null) {
+        lastSeen = performance.now()
+        display.show(progress)
+        if (progress.state !== 'running') return progress
+      }
       await delay(followIntervalMs, undefined, { signal: cli.signal })
     }
   } finally {

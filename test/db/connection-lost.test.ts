@@ -1,0 +1,30 @@
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { isConnectionLost } from '../../src/db/connection-lost.ts'
+import { testDatabase } from '../helpers/postgres.ts'
+
+test('a backend that is ended is a connection lost, for the query at work and the one after it', async () => {
+  const { url } = await testDatabase()
+  const [victim, other] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: url })]
+  victim.on('error', () => {})
+  await Promise.all([victim.connect(), other.connect()])
+  const { rows } = await victim.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const sleeping = victim.query('select pg_sleep(30)').catch((error: unknown) => error)
+  await other.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+  expect(isConnectionLost(await sleeping)).toBe(true)
+  expect(isConnectionLost(await victim.query('select 1').catch((error: unknown) => error))).toBe(true)
+  await other.end()
+})
+
+test('a server that is not there is a connection lost; a query that is wrong is not', async () => {
+  const nowhere = new pg.Client({ connectionString: 'postgres://nobody@127.0.0.1:1/none' })
+  expect(isConnectionLost(await nowhere.connect().catch((error: unknown) => error))).toBe(true)
+  const { url } = await testDatabase()
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  for (const query of ['select nothing', 'selct 1', 'select 1/0']) {
+    expect(isConnectionLost(await client.query(query).catch((error: unknown) => error))).toBe(false)
+  }
+  expect(isConnectionLost(new TypeError('ours'))).toBe(false)
+  await client.end()
+})
