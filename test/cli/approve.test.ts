@@ -1,9 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
+
+// Each of these tests starts some twenty processes, one after another.
+vi.setConfig({ testTimeout: 240_000 })
 
 let world: World
 let folder: Awaited<ReturnType<typeof workingFolder>>
