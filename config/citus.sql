@@ -70,6 +70,4 @@ select create_distributed_table('nightferry.company_property', 'company_key', co
 select create_distributed_table('nightferry.calculator', 'company_key', colocate_with => 'nightferry.company');
 select create_distributed_table('nightferry.calculator_value', 'company_key', colocate_with => 'nightferry.company');
 select create_distributed_table('nightferry.search_seen_company', 'company_key', colocate_with => 'nightferry.company');
--- Changes of values, where this version of the schema keeps them.
-select create_distributed_table(to_regclass('nightferry.calculator_value_change'), 'company_key', colocate_with => 'nightferry.company')
-where to_regclass('nightferry.calculator_value_change') is not null;
+select create_distributed_table('nightferry.calculator_value_change', 'company_key', colocate_with => 'nightferry.company');

@@ -7,6 +7,7 @@ import {
   listChanges,
 } from '../db/pull/list-changes.ts'
 import { runExists } from '../db/runs/list-rows.ts'
+import { searchKind } from '../pipeline/push/kinds.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { csv } from './csv.ts'
 import { counted, grouped, moment, shortened } from './readable.ts'
@@ -32,7 +33,7 @@ export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCo
   const { run, since, partnerId, limit } = options
   return await withDatabase(cli, options, async ({ db }) => {
     if (run !== undefined && !(await runExists(db, run))) throw new UsageError(`There is no run ${run}`)
-    const last = await lastSearchedRun(db)
+    const last = await lastSearchedRun(db, searchKind)
     const runId = run ?? (since === undefined && partnerId === undefined ? last?.run_id : undefined)
     const filter: ChangeFilter = {
       ...(runId !== undefined && { runId }),

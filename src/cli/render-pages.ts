@@ -2,12 +2,12 @@ import type { PageProgress } from '../db/runs/page-progress.ts'
 import { counted, grouped, shortened } from './readable.ts'
 import { table } from './table.ts'
 
-/** How the pages of a search get on, and which of them are worth a look. */
+/** How the pages of a run's searches get on, and which of them are worth a look. */
 export function renderPages(progress: PageProgress): string {
-  const { pages, loaded, failed, companies, unchanged, careful, bytes, remarkable } = progress
+  const { pages, document_pages, loaded, failed, companies, unchanged, careful, bytes, remarkable } = progress
   const open = pages - loaded - failed
   const line = [
-    `Pages of the search: ${grouped(loaded)} of ${grouped(pages)} loaded`,
+    `Pages of the ${document_pages > 0 ? 'searches' : 'search'}: ${grouped(loaded)} of ${grouped(pages)} loaded`,
     ...(failed > 0 ? [`${grouped(failed)} failed`] : []),
     ...(open > 0 ? [`${grouped(open)} to come`] : []),
     `${counted(companies, 'company')}, ${grouped(unchanged)} of them unchanged`,
@@ -16,8 +16,14 @@ export function renderPages(progress: PageProgress): string {
   ].join(' · ')
   if (remarkable.length === 0) return line
   return `${line}\n${table(
-    ['page', 'state', 'failures', 'why'],
-    remarkable.map((page) => [page.page, page.state, page.failures, shortened(whyOf(page), 140)]),
+    ['search', 'page', 'state', 'failures', 'why'],
+    remarkable.map((page) => [
+      page.search ?? 'calculators',
+      page.page,
+      page.state,
+      page.failures,
+      shortened(whyOf(page), 140),
+    ]),
   )}`
 }
 

@@ -6,7 +6,7 @@ import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { pageProgress } from '../db/runs/page-progress.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
 import { missingProperties } from '../pipeline/pull/requested-properties.ts'
-import { documentKindNames } from '../pipeline/push/kinds.ts'
+import { documentKindNames, searchKind } from '../pipeline/push/kinds.ts'
 import { missingPropertyLines } from '../pipeline/report/search-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
@@ -24,7 +24,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     const names = config.pull.searches.map(({ name }) => name)
     const searches = await searchStandings(db, names, documentKindNames)
     const key = await refusedKeyInUse(db)
-    const pages = last === null ? null : await pageProgress(db, last.run_id)
+    const pages = last === null ? null : await pageProgress(db, last.run_id, searchKind)
     const missing = await missingProperties(db, config.pull.customPropertyIds)
     if (options.json) {
       const { report: _, ...run } = last ?? { report: null }

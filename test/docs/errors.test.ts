@@ -26,10 +26,13 @@ describe('docs/errors.md', () => {
   const sandboxAnswers = section(page, 'What the sandbox answers')
   const reasonsToWithhold = section(page, 'Why nothing was removed')
   const reasonsToLeaveOut = section(page, 'Why a part of a page was left out')
+  const reasonsForCare = section(page, 'Why a page was loaded with care')
   const reasonsToWait = section(page, 'What parked rows wait for')
 
   test('lists exactly the error and outcome codes that the program writes', () => {
-    const listed = firstCells(without(page.text, sandboxAnswers, reasonsToWithhold, reasonsToLeaveOut, reasonsToWait))
+    const listed = firstCells(
+      without(page.text, sandboxAnswers, reasonsToWithhold, reasonsToLeaveOut, reasonsForCare, reasonsToWait),
+    )
     const found = ours.filter(({ path }) => !path.startsWith('src/sandbox/')).flatMap(codesOf)
     const ofSandbox = ours
       .filter(({ path }) => path.startsWith('src/sandbox/'))
@@ -44,6 +47,16 @@ describe('docs/errors.md', () => {
     ]
     expect(found.filter((reasons) => reasons.length === 0)).toEqual([])
     expect(sorted(firstCells(reasonsToWithhold))).toEqual(sorted(found.flat()))
+  })
+
+  test('lists exactly the reasons for which a page is loaded with care', () => {
+    const found = [
+      ...all(the('src/db/pull/fast-checks.ts').text, /select '(\w+)' (?:as trouble )?where exists/g),
+      ...all(the('src/pipeline/pull/needs-care.ts').text, /'\w{5}': '(\w+)'/g),
+      ...ours.flatMap(({ text }) => all(text, /new NeedsCare\('(\w+)'\)/g)),
+    ]
+    expect(found.length).toBeGreaterThan(5)
+    expect(sorted(firstCells(reasonsForCare))).toEqual(sorted(found))
   })
 
   test('lists exactly what parked rows can wait for', () => {

@@ -39,12 +39,15 @@ function asked({ runId, since, partnerId }: ChangeFilter) {
   return sql.join(conditions, sql` and `)
 }
 
-/** The newest run whose search has loaded a page, and whether that search recorded changes; null before the first. */
-export async function lastSearchedRun(db: Database): Promise<{ run_id: number; history: boolean } | null> {
+/** The newest run whose calculator search has loaded a page, and whether that recorded changes; null before the first. */
+export async function lastSearchedRun(
+  db: Database,
+  searchKind: string,
+): Promise<{ run_id: number; history: boolean } | null> {
   const { rows } = await sql<{ run_id: number; history: boolean }>`
     select run_id, history
     from submission
-    where exists (
+    where kind = ${searchKind} and exists (
       select from search_page p where p.submission_id = submission.submission_id and p.state = 'loaded'
     )
     order by submission_id desc

@@ -14,16 +14,6 @@ export async function noteStagedProperties(trx: Transaction<Schema>, pageId: num
     where page_id = ${pageId}`.execute(trx)
 }
 
-/** The same for a page that is not staged. */
-export async function noteListedProperties(
-  trx: Transaction<Schema>,
-  pageId: number,
-  propertyIds: Iterable<string>,
-): Promise<void> {
-  const listed_property_ids = [...new Set([...propertyIds].map((id) => id.toLowerCase()))].sort()
-  await trx.updateTable('search_page').set({ listed_property_ids }).where('page_id', '=', pageId).execute()
-}
-
 /** The custom properties that the pages of a search named, in lower case; null while no loaded page has said so. */
 export async function listedProperties(db: Database, submissionId: number): Promise<ReadonlySet<string> | null> {
   const { rows } = await sql<{ known: boolean; ids: string[] }>`

@@ -1,5 +1,6 @@
-import { sql } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
+import type { Schema } from '../tables/schema.ts'
 
 /** The keys of the variables or custom properties that a page refers to. */
 export type NameKeys = {
@@ -22,6 +23,23 @@ export function createNameKeys(db: Database, of: 'variable' | 'property'): NameK
       for (const { id, key } of rows) known.set(id, key)
     },
   }
+}
+
+/**
+ * Makes the keys of what the staged page lists and nobody has named yet, outside its transaction as well. Were they made
+ * in it, another page would wait for its end on a connection whose lock the server does not connect with that page's own:
+ * if this page then waited for a company of that one, neither would ever end, and no deadlock be found.
+ */
+export async function makeListedNames(trx: Transaction<Schema>, db: Database): Promise<void> {
+  const { rows } = await sql<{ variables: string[]; properties: string[] }>`
+    select array(
+      select id from staged_variable_name except select variable_id from calculator_variable
+    ) as variables, array(
+      select id from staged_property_name except select property_id from custom_property
+    ) as properties`.execute(trx)
+  const { variables = [], properties = [] } = rows[0] ?? {}
+  if (variables.length > 0) await variableKeys(db, variables)
+  if (properties.length > 0) await propertyKeys(db, properties)
 }
 
 type Keyed = { id: string; key: number }

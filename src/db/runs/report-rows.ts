@@ -181,6 +181,7 @@ export type SearchReport = {
   gone_calculators: number
   /** Why absence proves nothing this time, or null. */
   withheld: string | null
+  /** Of the pages that could not be loaded: which is the first, by its place in the search, with its code and why. */
   first_error: string | null
   /** Custom properties that it asked for and its pages did not name. */
   left_out_properties: LeftOutProperty[]
@@ -207,7 +208,9 @@ export async function searchReports(db: Database, runId: number, searchKind: str
            coalesce((search_result ->> 'calculators')::bigint, 0) as gone_calculators,
            search_result ->> 'reason' as withheld,
            coalesce(search_result -> 'left_out_properties', '[]') as left_out_properties,
-           min(search_page.error_message) filter (where search_page.state = 'failed') as first_error
+           (array_agg(
+             format('page %s: %s: %s', ordinal + 1, search_page.error_code, search_page.error_message) order by ordinal
+           ) filter (where search_page.state = 'failed'))[1] as first_error
     from submission
     left join search_page using (submission_id)
     where run_id = ${runId} and kind = ${searchKind} and submission.state <> 'abandoned'

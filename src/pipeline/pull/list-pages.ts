@@ -4,6 +4,7 @@ import type { Schema } from '../../db/tables/schema.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
+import { searchKind } from '../push/kinds.ts'
 
 /**
  * Stores the pages of a finished search, each address once, and asks for each to be loaded.
@@ -27,7 +28,7 @@ export async function listPages(
       .execute()
     return
   }
-  await beginHistory(trx, submission.submission_id, deps.config.pull.history)
+  if (submission.kind === searchKind) await beginHistory(trx, submission.submission_id, deps.config.pull.history)
   if (task.pageUrls.length === 0) return
   // One parameter, however many pages: a statement takes 65,535.
   const { rows: pages } = await sql<{ page_id: number }>`

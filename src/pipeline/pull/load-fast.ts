@@ -7,7 +7,7 @@ import { createKeyBlocks, nextListingKey } from '../../db/pull/key-blocks.ts'
 import { findByContent, findById, type UnchangedCompany } from '../../db/pull/known-companies.ts'
 import { markWholeSeen } from '../../db/pull/mark-seen.ts'
 import { type MergeOptions, mergePage, type PageCounts } from '../../db/pull/merge-page.ts'
-import { createNameKeys } from '../../db/pull/name-keys.ts'
+import { createNameKeys, makeListedNames } from '../../db/pull/name-keys.ts'
 import { createStagingWriter } from '../../db/pull/staging-writer.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Contract } from '../../exchange/contract.ts'
@@ -194,6 +194,7 @@ export async function loadFast(
 
   const trouble = await findTrouble(trx, merge.submissionId)
   if (trouble !== undefined) throw new NeedsCare(trouble)
+  await makeListedNames(trx, aside)
   const merged = await mergePage(trx, { ...merge, listingKey, unchangedCalculators: unchanged.counts.calculators })
   if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }

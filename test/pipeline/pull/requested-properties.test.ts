@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { noteListedProperties } from '../../../src/db/pull/listed-properties.ts'
 import {
   doubtfulProperties,
   leftOutProperties,
@@ -84,8 +83,11 @@ describe('a search that asks for custom properties', () => {
     const [page] = await database.search()
     if (page === undefined) throw new Error('no page was listed')
     expect(await leftOutProperties(db, page.submission_id, [brand])).toEqual([])
-    await db.transaction().execute((trx) => noteListedProperties(trx, page.page_id, [brand.toUpperCase()]))
-    await sql`update search_page set state = 'loaded' where page_id = ${page.page_id}`.execute(db)
+    await db
+      .updateTable('search_page')
+      .set({ state: 'loaded', listed_property_ids: [brand] })
+      .where('page_id', '=', page.page_id)
+      .execute()
     expect(await leftOutProperties(db, page.submission_id, [brand, rooms])).toMatchObject([{ property_id: rooms }])
   })
 

@@ -2,11 +2,13 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Config } from '../../../src/config/schema.ts'
+import { lastSearchedRun } from '../../../src/db/pull/list-changes.ts'
 import { beginHistory } from '../../../src/db/pull/value-history.ts'
 import type { Task } from '../../../src/exchange/task.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { listPages } from '../../../src/pipeline/pull/list-pages.ts'
 import { planSearch } from '../../../src/pipeline/pull/plan-search.ts'
+import { searchKind } from '../../../src/pipeline/push/kinds.ts'
 import { finishWithReport } from '../../../src/pipeline/report/finish-with-report.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { uuid } from './sample-page.ts'
@@ -63,6 +65,36 @@ it.each([
   expect((await ferry.submission(submission.submission_id)).history).toBe(history)
   expect(await deps.db.selectFrom('history_start').selectAll().execute()).toHaveLength(history ? 1 : 0)
 })
+
+it.each([true, false])(
+  'a search for documents neither begins nor ends the history of values, with pull.history %j',
+  async (history) => {
+    await using given = ferry.deps('http://127.0.0.1:9')
+    const { submission_id, run_id } = await plannedSearch(given)
+    const { db } = given
+    if (!history) await db.transaction().execute((trx) => beginHistory(trx, submission_id, true))
+    await db
+      .insertInto('search_page')
+      .values({ submission_id, ordinal: 0, url: 'a', state: 'loaded' } as never)
+      .execute()
+    await db.updateTable('run').set({ state: 'finished' }).where('run_id', '=', run_id).execute()
+
+    await ferry.ledger.startRun()
+    const other = { run_id: (await currentRun()).run_id, state: 'accepted' as const, row_count: 0 }
+    const submission = await db
+      .insertInto('submission')
+      .values({ ...other, kind: 'standards_search', partition: 'all_standards' })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    const deps = withPull(given, { history })
+    await db.transaction().execute((trx) => listPages(deps, trx, submission, task))
+    expect((await ferry.submission(submission.submission_id)).history).toBe(false)
+    expect(await db.selectFrom('history_start').selectAll().execute()).toHaveLength(history ? 0 : 1)
+
+    await db.updateTable('search_page').set({ state: 'loaded' }).execute()
+    expect(await lastSearchedRun(db, searchKind)).toEqual({ run_id, history: !history })
+  },
+)
 
 it('the history begins with the first search that records and goes on with the next', async () => {
   await using deps = ferry.deps('http://127.0.0.1:9')

@@ -24,6 +24,7 @@ export type DocumentReport = {
   gone: number
   /** Why absence proves nothing this time, or null. */
   withheld: string | null
+  /** Of the pages that could not be loaded: which is the first, by its place in the search, with its code and why. */
   first_error: string | null
 }
 
@@ -45,7 +46,9 @@ export async function documentReports(
            coalesce(sum(quarantined), 0)::bigint as quarantined,
            coalesce((search_result ->> 'documents')::bigint, 0) as gone,
            search_result ->> 'reason' as withheld,
-           min(search_page.error_message) filter (where search_page.state = 'failed') as first_error
+           (array_agg(
+             format('page %s: %s: %s', ordinal + 1, search_page.error_code, search_page.error_message) order by ordinal
+           ) filter (where search_page.state = 'failed'))[1] as first_error
     from submission
     left join search_page using (submission_id)
     where run_id = ${runId} and kind = any(${documentKinds}) and submission.state <> 'abandoned'
