@@ -33,6 +33,20 @@ export async function findTrouble(trx: Transaction<Schema>, submissionId: number
   return rows[0]?.trouble
 }
 
+/**
+ * Whether no merged company is on another page of the search that was loaded while this one was: `findTrouble` could not
+ * see that page yet, and what it holds may have been removed. To be asked when the merge has marked what it has seen.
+ */
+export async function checkShownOnce(trx: Transaction<Schema>, submissionId: number): Promise<boolean> {
+  const { rows } = await sql<{ again: boolean }>`
+    select exists (
+      select from staged_company s
+      join search_seen_company z on z.submission_id = ${submissionId} and z.company_key = s.company_key
+      where z.pages > 1
+    ) as again`.execute(trx)
+  return rows[0]?.again === false
+}
+
 /** Keeps the names that the page listed under `listingKey`, once they are merged. */
 export async function keepListing(trx: Transaction<Schema>, listingKey: number): Promise<void> {
   await sql`

@@ -119,13 +119,14 @@ export async function tombstoneUnseen(
 /**
  * Forgets what the search has shown, but for which companies were on several of its pages, and the lists of names to
  * which no company refers any more. The lock on loading must be held exclusively.
+ * @param proving whether the search proves what is absent: no other shows that a company is not on several pages any more.
  */
-export async function forgetSeen(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+export async function forgetSeen(trx: Transaction<Schema>, submissionId: number, proving: boolean): Promise<void> {
   await sql`
     update company c set on_many_pages = z.pages > 1
     from search_seen_company z
     where z.submission_id = ${submissionId} and z.company_key = c.company_key
-      and c.on_many_pages <> (z.pages > 1)`.execute(trx)
+      and c.on_many_pages <> (z.pages > 1) and (z.pages > 1 or ${proving})`.execute(trx)
   await sql`
     delete from page_listing l
     where not exists (select from company c where c.listing_key = l.listing_key)`.execute(trx)

@@ -3,36 +3,41 @@ import type { Database } from '../database.ts'
 
 export type KeyedTable = 'company' | 'calculator'
 
-/** Keys taken at once where fewer are needed: a round trip costs as much as some thousands of them. */
+/** Keys taken ahead at most: a round trip costs as much as some thousands of them. */
 const blockSize: Record<KeyedTable, number> = { company: 1_000, calculator: 8_000 }
 
 type Blocks = {
   left: number[]
+  /** How many were asked for so far. */
+  used: number
   /** The next block, asked for while this one is used up. */
   next: Promise<number[]> | null
 }
 
 /**
  * Surrogate keys ahead of their rows, taken from the tables' own sequences in blocks. Keys that were taken and not used
- * are lost: there are two thousand million of them.
+ * are lost, and there are two thousand million of them: a page with one new company takes one, and none takes more ahead
+ * than it has used, or every night's pages would use up thousands each.
  */
 export function createKeyBlocks(db: Database): { take(table: KeyedTable, count: number): Promise<number[]> } {
   const blocks: Record<KeyedTable, Blocks> = {
-    company: { left: [], next: null },
-    calculator: { left: [], next: null },
+    company: { left: [], used: 0, next: null },
+    calculator: { left: [], used: 0, next: null },
   }
   return {
     take: async (table, count) => {
       const block = blocks[table]
+      const ahead = Math.min(block.used, blockSize[table])
+      block.used += count
       if (block.left.length < count && block.next !== null) {
-        block.left.push(...(await block.next))
+        block.left = block.left.concat(await block.next)
         block.next = null
       }
       const missing = count - block.left.length
-      if (missing > 0) block.left.push(...(await nextKeys(db, table, Math.max(missing, blockSize[table]))))
+      if (missing > 0) block.left = block.left.concat(await nextKeys(db, table, Math.max(missing, ahead)))
       const taken = block.left.splice(0, count)
-      if (block.left.length < blockSize[table] / 2 && block.next === null) {
-        block.next = nextKeys(db, table, blockSize[table])
+      if (block.left.length < ahead / 2 && block.next === null) {
+        block.next = nextKeys(db, table, ahead)
         // Whoever takes from it is told.
         block.next.catch(() => {})
       }

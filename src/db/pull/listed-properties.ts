@@ -14,13 +14,22 @@ export async function noteStagedProperties(trx: Transaction<Schema>, pageId: num
     where page_id = ${pageId}`.execute(trx)
 }
 
-/** The custom properties that the pages of a search named, in lower case; null while no loaded page has said so. */
-export async function listedProperties(db: Database, submissionId: number): Promise<ReadonlySet<string> | null> {
+/**
+ * Which of these custom properties the pages of a search named, in lower case; null while no loaded page has said so.
+ * Asked by id: what pages list is as much as their maker likes, and need not fit into memory.
+ */
+export async function listedProperties(
+  db: Database,
+  submissionId: number,
+  propertyIds: readonly string[],
+): Promise<ReadonlySet<string> | null> {
   const { rows } = await sql<{ known: boolean; ids: string[] }>`
     select count(listed_property_ids) > 0 as known,
       array(
-        select distinct id from search_page p cross join unnest(p.listed_property_ids) id
-        where p.submission_id = ${submissionId}
+        select id from unnest(${propertyIds.map((id) => id.toLowerCase())}::text[]) id
+        where exists (
+          select from search_page p where p.submission_id = ${submissionId} and id = any(p.listed_property_ids)
+        )
       ) as ids
     from search_page
     where submission_id = ${submissionId} and state = 'loaded'`.execute(db)

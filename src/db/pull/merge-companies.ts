@@ -16,9 +16,9 @@ export async function updateCompanies(trx: Transaction<Schema>): Promise<void> {
         (c.name, c.removed_at) is distinct from (coalesce(s.name, c.name), null::timestamptz)
         or exists (select from touched_company t where t.company_key = c.company_key)
       )`.execute(trx)
-  // The former companies of calculators that moved: not on this page.
+  // The former companies of calculators that moved: not on this page, or not to be read on it.
   await sql`
     update company c set changed_at = statement_timestamp(), content_hash = null
     where exists (select from touched_company t where t.company_key = c.company_key)
-      and not exists (select from staged_company s where s.company_key = c.company_key)`.execute(trx)
+      and not exists (select from staged_company s where s.company_key = c.company_key and s.readable)`.execute(trx)
 }

@@ -13,6 +13,11 @@ export async function lockSearchPage(trx: Transaction<Schema>, pageId: number): 
     .executeTakeFirst()
 }
 
+/** Reads a page's row. */
+export async function findSearchPage(trx: Transaction<Schema>, pageId: number): Promise<SearchPage | undefined> {
+  return await trx.selectFrom('search_page').selectAll().where('page_id', '=', pageId).executeTakeFirst()
+}
+
 export async function markPageLoaded(trx: Transaction<Schema>, pageId: number, counts: PageCounts): Promise<void> {
   await trx
     .updateTable('search_page')

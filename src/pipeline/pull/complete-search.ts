@@ -27,7 +27,7 @@ export async function completeSearch(deps: Deps, run: Run): Promise<void> {
     const left_out_properties = await leftOutProperties(trx, search.submission_id, customPropertyIds)
     const finished = { ...ended, left_out_properties }
     // A page that failed will not be loaded any more: what the others have shown is of no use.
-    if (finished.reason === 'pages_not_loaded') await forgetSeen(trx, search.submission_id)
+    if (finished.reason === 'pages_not_loaded') await forgetSeen(trx, search.submission_id, false)
     await trx
       .updateTable('submission')
       .set({ search_result: JSON.stringify(finished) })

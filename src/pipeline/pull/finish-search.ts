@@ -56,13 +56,13 @@ export async function finishSearch(
   const reason = reasonToWithhold(evidence, minSeenShare) ?? (partial ? 'search_partial' : null)
   if (reason !== null) {
     await netChanges(trx, submissionId)
-    if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId)
+    if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId, false)
     return { companies: 0, calculators: 0, withheld: true, reason }
   }
   const gone = await tombstoneUnseen(trx, submissionId, calculatorTypeIds)
   await netChanges(trx, submissionId)
   await noteCompleteSearch(trx, submissionId, calculatorTypeIds)
-  await forgetSeen(trx, submissionId)
+  await forgetSeen(trx, submissionId, true)
   return { ...gone, withheld: false, reason: null }
 }
 

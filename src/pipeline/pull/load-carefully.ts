@@ -24,13 +24,19 @@ export type CarefulLoad = {
   merge: Omit<MergeOptions, 'listingKey' | 'unchangedCalculators'>
   /** Why the page is loaded with care. */
   care: string
+  /** Waits until no other page is loaded; false when this one has been meanwhile. */
+  claim: () => Promise<boolean>
 }
 
-/** Loads a page by staging all of it and comparing every row with the tables: slower, and at home with every page. */
+/**
+ * Loads a page by staging all of it and comparing every row with the tables: slower, and at home with every page. Others
+ * wait for the comparison alone: how long the page takes to arrive is up to whoever sends it.
+ * @returns null when another has loaded it meanwhile; nothing was done then.
+ */
 export async function loadCarefully(
   pieces: AsyncIterable<readonly (SplitCompany | PageElement)[]>,
-  { trx, client, contract, limits, hashOf, merge, care }: CarefulLoad,
-): Promise<Omit<PageCounts, 'bytes'>> {
+  { trx, client, contract, limits, hashOf, merge, care, claim }: CarefulLoad,
+): Promise<Omit<PageCounts, 'bytes'> | null> {
   const writer = createStagingWriter(client)
   const stager = createPageStager(writer, contract)
   for await (const piece of pieces) {
@@ -45,6 +51,7 @@ export async function loadCarefully(
     }
   }
   await writer.flush()
+  if (!(await claim())) return null
   const listingKey = await nextListingKey(trx)
   const merged = await mergePage(trx, { ...merge, listingKey, unchangedCalculators: 0 })
   if (merged.companies > 0) await keepListing(trx, listingKey)

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type pg from 'pg'
 import type { Database } from '../../db/database.ts'
 import { createDirectWriter } from '../../db/pull/direct-writer.ts'
-import { checkListed, findTrouble, keepListing } from '../../db/pull/fast-checks.ts'
+import { checkListed, checkShownOnce, findTrouble, keepListing } from '../../db/pull/fast-checks.ts'
 import { createKeyBlocks, nextListingKey } from '../../db/pull/key-blocks.ts'
 import { findByContent, findById, type UnchangedCompany } from '../../db/pull/known-companies.ts'
 import { markWholeSeen } from '../../db/pull/mark-seen.ts'
@@ -13,7 +13,7 @@ import type { Schema } from '../../db/tables/schema.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { ContentHash } from './content-hash.ts'
 import { DirectCompanies } from './direct-companies.ts'
-import { NameIndex } from './name-index.ts'
+import { maxNames, NameIndex } from './name-index.ts'
 import { NeedsCare } from './needs-care.ts'
 import { type DecodedCompany, type PageCompany, pageCompany } from './page-company.ts'
 import type { PageLimits } from './page-limits.ts'
@@ -194,8 +194,9 @@ export async function loadFast(
 
   const trouble = await findTrouble(trx, merge.submissionId)
   if (trouble !== undefined) throw new NeedsCare(trouble)
-  await makeListedNames(trx, aside)
+  if (!(await makeListedNames(trx, aside, maxNames))) throw new NeedsCare('many_names')
   const merged = await mergePage(trx, { ...merge, listingKey, unchangedCalculators: unchanged.counts.calculators })
+  if (!(await checkShownOnce(trx, merge.submissionId))) throw new NeedsCare('company_on_many_pages')
   if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }
   if (!(await checkListed(trx, referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { createDatabase, withSession } from '../../db/database.ts'
 import { lockLoading } from '../../db/locks/loading-lock.ts'
 import type { PageCounts } from '../../db/pull/merge-page.ts'
-import { lockSearchPage, markPageLoaded } from '../../db/pull/search-page.ts'
+import { findSearchPage, lockSearchPage, markPageLoaded } from '../../db/pull/search-page.ts'
 import { createStaging } from '../../db/pull/staging-tables.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { SearchPage } from '../../db/tables/search-page.ts'
@@ -84,18 +84,21 @@ async function attempt(
   }: LoadOptions,
   care: string | null,
 ): Promise<PageCounts> {
-  const opened = await open()
+  let opened: PageBody | undefined
   try {
     return await withSession(pool, ({ client, db }) =>
       db.transaction().execute(async (trx) => {
-        await lockLoading(trx, care === null ? 'shared' : 'exclusive')
-        const listed = await lockSearchPage(trx, page.page_id)
+        if (care === null) await lockLoading(trx, 'shared')
+        const find = care === null ? lockSearchPage : findSearchPage
+        const listed = await find(trx, page.page_id)
         if (listed === undefined) {
           throw new PageNotListedError(`page ${page.page_id} is not listed in search_page: run the search again`)
         }
         if (listed.state === 'loaded') return countsOf(listed)
 
         await createStaging(trx)
+        // Not before: whoever must wait for other pages must not keep the service waiting for as long.
+        opened = await open()
         const counted = countBytes(opened.body)
         const pieces =
           reading === 'split'
@@ -112,7 +115,8 @@ async function attempt(
         const loaded =
           care === null
             ? await loadFast(pieces, { ...load, aside: createDatabase(pool) })
-            : await loadCarefully(pieces, { ...load, care })
+            : await loadCarefully(pieces, { ...load, care, claim: () => claimAlone(trx, page.page_id) })
+        if (loaded === null) return countsOf((await findSearchPage(trx, page.page_id)) ?? listed)
         const counts = { ...loaded, bytes: counted.bytes() }
         await markPageLoaded(trx, page.page_id, counts)
         await atEnd?.(trx)
@@ -120,8 +124,14 @@ async function attempt(
       }),
     )
   } finally {
-    opened.close()
+    opened?.close()
   }
+}
+
+/** Whether the page is still to be loaded, once nothing else is; in the order of locks that the fast way and the end keep. */
+async function claimAlone(trx: Transaction<Schema>, pageId: number): Promise<boolean> {
+  await lockLoading(trx, 'exclusive')
+  return (await lockSearchPage(trx, pageId))?.state !== 'loaded'
 }
 
 async function* piecesOf(

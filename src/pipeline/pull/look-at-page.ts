@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import { withPageLock } from '../../db/locks/advisory-lock.ts'
+import { storableText } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { SearchPage } from '../../db/tables/search-page.ts'
 import { DownloadFailed } from '../../exchange/download-errors.ts'
@@ -98,10 +99,12 @@ async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: s
     { run_id: page.run_id, page_id: page.page_id, code: error.code, reason: error.message, failures },
     'page_failed',
   )
+  // It may quote a name of the page.
+  const error_message = storableText(error.message)
   await deps.db.transaction().execute(async (trx) => {
     await trx
       .updateTable('search_page')
-      .set({ failures, url, error_code: error.code, error_message: error.message, state: over ? 'failed' : 'listed' })
+      .set({ failures, url, error_code: error.code, error_message, state: over ? 'failed' : 'listed' })
       .where('page_id', '=', page.page_id)
       .where('state', '=', 'listed')
       .execute()
@@ -114,7 +117,7 @@ async function freshUrl(deps: Deps, page: ListedPage): Promise<string> {
   if (page.correlation_id === null) return page.url
   try {
     const { pageUrls } = await deps.exchange.getTask(page.correlation_id)
-    return renewedUrl(page, pageUrls)
+    return storableText(renewedUrl(page, pageUrls))
   } catch (error) {
     // The service has forgotten the task: the page is lost, and the run goes on without it.
     if (error instanceof HttpError && error.code === 'exchange_not_found') return page.url

@@ -2,7 +2,7 @@ import type { NameKeys } from '../../db/pull/name-keys.ts'
 import { NeedsCare } from './needs-care.ts'
 
 /** Ids remembered at once: real pages have some hundreds, and a hostile one must not fill the heap. */
-const maxNames = 50_000
+export const maxNames = 50_000
 
 /** How many ids are tried in the order in which they came the last time, before one is looked up. */
 const guesses = 3

@@ -12,7 +12,7 @@ export async function leftOutProperties(
   requested: readonly string[],
 ): Promise<LeftOutProperty[]> {
   if (requested.length === 0) return []
-  const listed = await listedProperties(db, submissionId)
+  const listed = await listedProperties(db, submissionId, requested)
   if (listed === null) return []
   const missing = requested.filter((id) => !listed.has(id.toLowerCase()))
   return missing.length === 0 ? [] : explain(missing, await knownProperties(db))

@@ -30,8 +30,8 @@ export type SplitCompany = {
  *
  * Only objects in the list of companies are cut out, and only where its key is spelt without escapes. Everything else on
  * the page goes through `ListReader`, with `null` in the place of each company: the page around its companies is judged by
- * the one reader, and whatever is unusual arrives as elements of `readPage`. Elements come in the order of the page, in one
- * array per chunk of the body that has any.
+ * the one reader, and whatever is unusual arrives as elements of `readPage`. Elements come in the order of the page, in
+ * arrays, of which a chunk of the body makes as few as it can.
  *
  * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for `parseCompany` to
  *   say. Elements before that place may have been yielded by then: the caller must be able to undo them.
@@ -41,15 +41,15 @@ export async function* splitPage(
   { contract, limits }: { contract: Contract; limits: PageLimits },
 ): AsyncGenerator<(SplitCompany | PageElement)[], void, undefined> {
   const page = new PageSplitter(contract, limits)
-  for await (const chunk of body) {
-    const elements = page.split(chunk)
-    if (elements.length > 0) yield elements
-  }
+  for await (const chunk of body) yield* page.split(chunk)
   const rest = page.end()
   if (rest.length > 0) yield rest
 }
 
 const comma = 0x2c
+
+/** Elements handed over together: a chunk of a megabyte holds some dozens of companies, or as many as 350,000 times `{}`. */
+const elementsAtOnce = 1_000
 
 /** What the reader gets to see of a company. The spaces keep it a word of its own, whatever stands beside it. */
 const placeholder = Buffer.from(' null ')
@@ -80,14 +80,22 @@ class PageSplitter {
     this.#inside = new CompanyScanner(limits)
   }
 
-  split(chunk: Uint8Array): (SplitCompany | PageElement)[] {
-    const found: (SplitCompany | PageElement)[] = []
+  *split(chunk: Uint8Array): Generator<(SplitCompany | PageElement)[], void, undefined> {
+    let found: (SplitCompany | PageElement)[] = []
     let at = 0
     while (at < chunk.length) {
       if (!this.#inside.open) {
         const end = this.#around.find(chunk, at)
         this.#passed = this.#justCut && end === at + 1 && end < chunk.length && chunk[at] === comma
-        if (!this.#passed) this.#readAround(chunk, at, end, found)
+        if (!this.#passed) {
+          for (let start = at; start < end; start += pieceBytes) {
+            this.#readAround(chunk, start, Math.min(start + pieceBytes, end), found)
+            if (found.length >= elementsAtOnce) {
+              yield found
+              found = []
+            }
+          }
+        }
         this.#justCut = false
         at = end
         if (at === chunk.length) break
@@ -100,9 +108,13 @@ class PageSplitter {
       if (this.#inside.open) this.#held.add(bytes)
       else this.#cutOut(bytes, found)
       at = end
+      if (found.length >= elementsAtOnce) {
+        yield found
+        found = []
+      }
     }
     this.#offset += chunk.length
-    return found
+    if (found.length > 0) yield found
   }
 
   end(): PageElement[] {
@@ -110,10 +122,7 @@ class PageSplitter {
   }
 
   #readAround(chunk: Uint8Array, from: number, to: number, found: (SplitCompany | PageElement)[]): void {
-    for (let start = from; start < to; start += pieceBytes) {
-      const piece = chunk.subarray(start, Math.min(start + pieceBytes, to))
-      for (const element of this.#reader.read(piece, this.#offset + start)) found.push(element)
-    }
+    for (const element of this.#reader.read(chunk.subarray(from, to), this.#offset + from)) found.push(element)
   }
 
   /** Before anything of a company is held that the limits forbid. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { createNameKeys } from '../../../src/db/pull/name-keys.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -175,6 +176,27 @@ describe('a page is loaded with care', () => {
     expect((await search([shared])).counts).toMatchObject([{ care: 'same_rows_twice', calculators: 1, quarantined: 1 }])
   })
 
+  it('without keeping others waiting until it has arrived', async () => {
+    const [slow, other] = await database.search(2)
+    if (slow === undefined || other === undefined) throw new Error('no pages were listed')
+    const { promise: rest, resolve: sendRest } = Promise.withResolvers<void>()
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const [page = '', end = ''] = JSON.stringify(samplePage([company('slow')])).split(/(?=\]\}$)/)
+    async function* trickling() {
+      yield Buffer.from(page)
+      begin()
+      await rest
+      yield Buffer.from(end)
+    }
+    const careful = database.load(slow, trickling(), { careful: true })
+    await begun
+    const fast = database.load(other, bodyOf(samplePage([company('other')])))
+    const first = await Promise.race([fast, new Promise((resolve) => setTimeout(resolve, 10_000, 'waited').unref())])
+    sendRest()
+    expect(first).toMatchObject({ companies: 1, care: null })
+    expect(await careful).toMatchObject({ companies: 1, care: 'asked' })
+  })
+
   it('when a company is on two pages, of which none then removes what the other holds', async () => {
     const half = (name: string) => samplePage([company('A', { calculators: [calculator(name)] })])
     await search([half('k1'), half('k2')])
@@ -195,6 +217,15 @@ describe('a page is loaded with care', () => {
   })
 })
 
+it('finds new names beside another page that has them in another order', async () => {
+  for (const of of ['variable', 'property'] as const) {
+    const ids = Array.from({ length: 5_000 }, (_, index) => `name-${index}`)
+    const [one, other] = [createNameKeys(db, of), createNameKeys(db, of)]
+    await Promise.all([one.resolve(ids), other.resolve(ids.toReversed())])
+    expect(ids.map((id) => one.keyOf(id))).toEqual(ids.map((id) => other.keyOf(id)))
+  }
+})
+
 it('keeps the names of a page that fails out of the views', async () => {
   const [listed] = await database.search()
   if (listed === undefined) throw new Error('no page was listed')
@@ -202,4 +233,29 @@ it('keeps the names of a page that fails out of the views', async () => {
   await expect(database.load(listed, bodyOf(page.slice(0, -1)))).rejects.toThrow(/malformed/)
   expect(await db.selectFrom('calculator_variables').selectAll().execute()).toEqual([])
   expect(await db.selectFrom('companies').selectAll().execute()).toEqual([])
+})
+
+it('takes hardly more keys than a page has new rows', async () => {
+  const newest = async () =>
+    (
+      await sql<{ company: number; calculator: number }>`
+      select max(company_key) as company, max(calculator_key) as calculator from company join calculator using (company_key)
+    `.execute(db)
+    ).rows[0]
+  for (let page = 1; page <= 20; page++) await search([samplePage([company(`hotel ${page}`)])])
+  expect(await newest()).toEqual({ company: 20, calculator: 20 })
+  await search([samplePage(hotels(3_000))])
+  const { company: companies = 0, calculator: calculators = 0 } = (await newest()) ?? {}
+  expect(companies).toBeLessThan(4_100)
+  expect(calculators).toBeLessThan(6_100)
+})
+
+it('takes the keys of a company with very many calculators', async () => {
+  const calculators = Array.from({ length: 150_000 }, (_, index) => {
+    const id = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
+    return { id, typeId: id, title: '', period: { year: 2025 } }
+  })
+  const page = { companies: [company('Aske', { calculators })] }
+  const { counts } = await search([page], { limits: { maxElementSize: 64 * 1024 * 1024 } })
+  expect(counts).toMatchObject([{ companies: 1, calculators: 150_000, care: null }])
 })

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type pg from 'pg'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   doubtfulProperties,
@@ -89,6 +90,24 @@ describe('a search that asks for custom properties', () => {
       .where('page_id', '=', page.page_id)
       .execute()
     expect(await leftOutProperties(db, page.submission_id, [brand, rooms])).toMatchObject([{ property_id: rooms }])
+  })
+
+  it('is judged in little memory, whatever else the pages list', async () => {
+    const [page] = await database.search()
+    if (page === undefined) throw new Error('no page was listed')
+    await sql`
+      update search_page set state = 'loaded',
+        listed_property_ids = array(select repeat('p', 192) || nth from generate_series(10001, 12000) nth) || ${[rooms]}::text[]
+      where page_id = ${page.page_id}`.execute(db)
+    let received = 0
+    const counted = (client: pg.PoolClient) => {
+      const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
+      stream.on('data', (chunk: Buffer) => (received += chunk.length))
+    }
+    database.pool.on('acquire', counted)
+    expect(await leftOutProperties(db, page.submission_id, [brand, rooms])).toMatchObject([{ property_id: brand }])
+    database.pool.off('acquire', counted)
+    expect(received).toBeLessThan(100_000)
   })
 
   it('is known beforehand not to get what is not owned or not there, once reference data were fetched', async () => {

@@ -113,6 +113,18 @@ describe('splitPage', () => {
     expect(shown(await split(`{"companies":[${texts.join(',')}]}`, {}, 5))).toEqual(texts)
   })
 
+  it('hands over few at a time, however many a chunk holds', async () => {
+    const empty = 200_000
+    const page = bodyOf(`{"companies":[${'{},'.repeat(empty)}1${',null'.repeat(empty)}]}`, 1024 * 1024)
+    let found = 0
+    for await (const batch of splitPage(page, { contract, limits: defaultPageLimits })) {
+      // Beside the thousand there are the elements of one piece that the reader was given.
+      expect(batch.length).toBeLessThan(20_000)
+      found += batch.length
+    }
+    expect(found).toBe(2 * empty + 1)
+  })
+
   it('gives a company before the page has ended', async () => {
     async function* unfinished(): AsyncGenerator<Uint8Array, void, undefined> {
       yield Buffer.from('{"companies":[{"id":1}')

@@ -117,6 +117,27 @@ describe('a search for documents', () => {
     expect(await deps.db.selectFrom('documents').select('removed_at').execute()).toEqual([{ removed_at: null }])
   })
 
+  it('of which a page is refused for a name that cannot be stored keeps the reason', async () => {
+    await using server = await answering({ [names.task.status]: taskStatuses.success, [names.task.pageUrls]: [] })
+    await using pages = await service({ '/page': [(response) => response.end('{"a\\u0000":1,"a\\u0000":1}')] })
+    await using deps = searching(server.url)
+    await planDocuments(deps, await run())
+    await toTheEnd(deps)
+    const { submission_id } = await ferry.ledger.db
+      .selectFrom('submission')
+      .select('submission_id')
+      .executeTakeFirstOrThrow()
+    const { page_id } = await ferry.ledger.db
+      .insertInto('search_page')
+      .values({ submission_id, ordinal: 0, url: `${pages.url}/page`, state: 'listed' })
+      .returning('page_id')
+      .executeTakeFirstOrThrow()
+    await lookAtPage(deps, page_id)
+    expect(
+      await deps.db.selectFrom('search_page').select(['failures', 'error_code', 'error_message']).execute(),
+    ).toMatchObject([{ failures: 1, error_code: 'page_malformed', error_message: expect.stringContaining('\\u0000') }])
+  })
+
   it('whose pages come when the configuration no longer knows it leaves them, and removes nothing', async () => {
     await using server = await answering({
       [names.task.status]: taskStatuses.success,

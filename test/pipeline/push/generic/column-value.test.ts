@@ -51,6 +51,17 @@ it('of a null column is nothing if it is optional, and a problem if not', () => 
   expect(convert('json', null)).toEqual({ problem: 'score is empty' })
 })
 
+it('as json keeps a name with escapes, whatever name stood in its place before', () => {
+  for (const name of ['\\n', '\\"', '\\u6771', '\\/', '\\\\', '\\u005f_proto__']) {
+    expect(Object.keys((convert('json', '{"unit":1,"\\\\":2}') as { value: object }).value)).toEqual(['unit', '\\'])
+    const found = convert('json', `[{"unit":1,"${name}":{"{":"}:","d":[{}, {"":-0}]}}]`) as { value: object[] }
+    const wanted = JSON.parse(`"${name}"`) as string
+    expect(Object.keys(found.value[0] ?? {})).toEqual(['unit', wanted])
+    expect(Object.values(found.value[0] ?? {})[1]).toEqual({ '{': '}:', d: [{}, { '': -0 }] })
+  }
+  expect(convert('json', '{"a":1,"\\u0061":2}')).toEqual({ problem: 'score names a member of an object twice' })
+})
+
 it('as json keeps whatever JSON says, or refuses it', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), (text) => {
