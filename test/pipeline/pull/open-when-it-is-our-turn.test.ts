@@ -19,9 +19,9 @@ it('opens a page that has to wait for others only when it is loaded', async () =
     opened++
     return body()
   }
-  const options = { contract, limits: defaultPageLimits, careful: true }
+  const options = { contract, limits: defaultPageLimits }
   const { loading, early } = await db.transaction().execute(async (trx) => {
-    await lockLoading(trx, 'shared')
+    await lockLoading(trx, 'exclusive')
     const loading = loadPage(pool, page, open, options)
     await setTimeout(300)
     return { loading: { end: loading }, early: opened }
