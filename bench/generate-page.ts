@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Contract } from '../src/exchange/contract.ts'
 import { monthName } from '../src/exchange/month-names.ts'
 
@@ -47,12 +48,12 @@ export function generatePage(
 ): GeneratedPage {
   const names = contract.names.calculatorsPage
   const inputs = Math.ceil(valuesEach / 2)
-  const ids = randomFrom(seed, 0)
-  const properties = Array.from({ length: customProperties }, () => uuid(ids))
+  const idOf = (...place: (string | number)[]) => uuid([seed, ...place].join('/'))
+  const properties = Array.from({ length: customProperties }, (_, property) => idOf('property', property))
   const types = Array.from({ length: typesOfCalculator }, (_, type) => ({
-    id: uuid(ids),
+    id: idOf('type', type),
     title: ['Carbon footprint', 'Water', 'Waste', 'Energy, Scope 1 & 2'][type] ?? '',
-    variables: Array.from({ length: valuesEach }, () => uuid(ids)),
+    variables: Array.from({ length: valuesEach }, (__, variable) => idOf('type', type, variable)),
   }))
 
   function company(index: number): string {
@@ -60,25 +61,25 @@ export function generatePage(
     const values = isChanged(index, changed) ? randomFrom(seed + 1, index + 1) : randomFrom(seed, -index - 1)
     const given = properties.slice(0, random() % (customProperties + 1))
     return JSON.stringify({
-      [names.id]: uuid(random),
+      [names.id]: idOf('company', index),
       [names.name]: `${word(random)} ${word(random)} ${index + 1}`,
       ...(given.length > 0 && {
         [names.fields]: Object.fromEntries(
           given.map((id) => [id, [word(random), String(random() % 1000)].slice(random() % 2)]),
         ),
       }),
-      [names.calculators]: Array.from({ length: calculatorsEach }, (_, at) => calculator(at, random, values)),
+      [names.calculators]: Array.from({ length: calculatorsEach }, (_, at) => calculator(index, at, values)),
     })
   }
 
   /** The first is the year's, of each type; the others are months. */
-  function calculator(at: number, random: () => number, values: () => number): object {
+  function calculator(index: number, at: number, values: () => number): object {
     const type = types[at % types.length]
     if (type === undefined) throw new RangeError('there is no type of calculator')
     const group = (variables: readonly string[], value: (random: () => number) => string) =>
       Object.fromEntries(variables.map((id) => [id, value(values)]))
     return {
-      [names.id]: uuid(random),
+      [names.id]: idOf('company', index, at),
       [names.typeId]: type.id,
       [names.title]: type.title,
       [names.period]: {
@@ -128,9 +129,10 @@ function computed(random: () => number): string {
   return `${random() % 10 ** (1 + (random() % 5))}.${String(random() % 10 ** 9).padStart(9, '0')}`
 }
 
-function uuid(random: () => number): string {
-  const hex = Array.from({ length: 4 }, () => random().toString(16).padStart(8, '0')).join('')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
+/** The same for the same text, and another for any other: a page of millions must not have one twice. */
+function uuid(text: string): string {
+  const hex = hash('sha256', text)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
 /** Integers from 0 below 2^32, always the same for the same two numbers (splitmix32). Not for secrets. */

@@ -20,7 +20,7 @@ import { locationOf } from '../src/db/embedded/data-home.ts'
 import { openCluster } from '../src/db/embedded/open-cluster.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
 import type { Schema } from '../src/db/tables/schema.ts'
-import { finishSearch } from '../src/pipeline/pull/finish-search.ts'
+import { finishSearch } from '../src/pipeline/pull/search/finish-search.ts'
 import { fillTables } from './fill-tables.ts'
 
 const { values } = parseArgs({ options: { calculators: { type: 'string', default: '100000' } } })

@@ -5,7 +5,7 @@ import { type SearchStanding, searchStandings } from '../db/pull/documents/docum
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { pageProgress } from '../db/runs/page-progress.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
-import { missingProperties } from '../pipeline/pull/requested-properties.ts'
+import { missingProperties } from '../pipeline/pull/search/requested-properties.ts'
 import { documentKindNames, searchKind } from '../pipeline/push/kinds.ts'
 import { missingPropertyLines } from '../pipeline/report/search-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'

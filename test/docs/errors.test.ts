@@ -42,7 +42,7 @@ describe('docs/errors.md', () => {
 
   test('lists exactly the reasons for which a search proves nothing', () => {
     const found = [
-      union(the('src/pipeline/pull/finish-search.ts').text, 'WithheldReason'),
+      union(the('src/pipeline/pull/search/finish-search.ts').text, 'WithheldReason'),
       union(the('src/pipeline/pull/documents/finish-documents.ts').text, 'DocumentsWithheldReason'),
     ]
     expect(found.filter((reasons) => reasons.length === 0)).toEqual([])
@@ -52,7 +52,7 @@ describe('docs/errors.md', () => {
   test('lists exactly the reasons for which a page is loaded with care', () => {
     const found = [
       ...all(the('src/db/pull/fast-checks.ts').text, /select '(\w+)' (?:as trouble )?where exists/g),
-      ...all(the('src/pipeline/pull/needs-care.ts').text, /'\w{5}': '(\w+)'/g),
+      ...all(the('src/pipeline/pull/fast/needs-care.ts').text, /'\w{5}': '(\w+)'/g),
       ...ours.flatMap(({ text }) => all(text, /new NeedsCare\('(\w+)'\)/g)),
     ]
     expect(found.length).toBeGreaterThan(5)
@@ -68,7 +68,7 @@ describe('docs/errors.md', () => {
   test('lists exactly the reasons for which a part of a page is left out', () => {
     const units = ['variable_name', 'property_name']
     const decoded = ours
-      .filter(({ path }) => /^src\/pipeline\/pull\/page-(calculator|company|name|text)\.ts$/.test(path))
+      .filter(({ path }) => /^src\/pipeline\/pull\/content\/page-(calculator|company|name|text)\.ts$/.test(path))
       .flatMap(({ text }) => [...literals(text).filter((word) => word.includes('_')), ...union(text, 'TextProblem')])
     const assembled = union(the('src/pipeline/pull/documents/document-assembler.ts').text, 'DocumentProblem')
     expect(assembled).toContain('number_too_long')

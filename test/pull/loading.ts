@@ -9,7 +9,7 @@ import { startEngine } from '../../src/jobs/engine.ts'
 import type { Job } from '../../src/jobs/job.ts'
 import { triggerRun } from '../../src/jobs/trigger-run.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
-import { planSearch } from '../../src/pipeline/pull/plan-search.ts'
+import { planSearch } from '../../src/pipeline/pull/search/plan-search.ts'
 import type { Ferry } from '../pipeline/push/ferry.ts'
 
 export type Loading = AsyncDisposable & {

@@ -6,12 +6,12 @@ import { type MergeOptions, mergePage, type PageCounts } from '../../db/pull/mer
 import { createStagingWriter } from '../../db/pull/staging-writer.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import type { ContentHash } from './content-hash.ts'
-import { pageCompany } from './page-company.ts'
-import type { PageLimits } from './page-limits.ts'
-import { parseCompany } from './parse-company.ts'
-import type { PageElement } from './read-page.ts'
-import type { SplitCompany } from './split-page.ts'
+import { pageCompany } from './content/page-company.ts'
+import type { ContentHash } from './fast/content-hash.ts'
+import type { PageLimits } from './reading/page-limits.ts'
+import { parseCompany } from './reading/parse-company.ts'
+import type { PageElement } from './reading/read-page.ts'
+import type { SplitCompany } from './reading/split-page.ts'
 import { createPageStager } from './stage-page.ts'
 
 export type CarefulLoad = {

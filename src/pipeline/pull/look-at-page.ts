@@ -11,7 +11,7 @@ import { backOffMs } from '../push/call-failed.ts'
 import { isDocumentKind } from '../push/kinds.ts'
 import { loadDocumentsPage } from './documents/load-documents-page.ts'
 import { loadPage } from './load-page.ts'
-import { renewedUrl } from './renewed-url.ts'
+import { renewedUrl } from './search/renewed-url.ts'
 
 /** Attempts at one page before it counts as failed: enough for a service that restarts, few enough to end the night. */
 const attempts = 6

@@ -5,9 +5,9 @@ import { createDocumentStaging, createDocumentWriter, type DocumentWriter } from
 import { lockSearchPage } from '../../../db/pull/search-page.ts'
 import type { Schema } from '../../../db/tables/schema.ts'
 import type { SearchPage } from '../../../db/tables/search-page.ts'
-import { PageFormatError } from '../page-format-error.ts'
-import type { PageLimits } from '../page-limits.ts'
-import { readLists } from '../read-page.ts'
+import { PageFormatError } from '../reading/page-format-error.ts'
+import type { PageLimits } from '../reading/page-limits.ts'
+import { readLists } from '../reading/read-page.ts'
 import { DocumentAssembler, type DocumentText } from './document-assembler.ts'
 import { documentId, type IdMembers } from './document-id.ts'
 

@@ -6,7 +6,7 @@ import {
   finishDocuments,
 } from '../../../../src/pipeline/pull/documents/finish-documents.ts'
 import { type LoadedDocuments, loadDocuments } from '../../../../src/pipeline/pull/documents/load-documents.ts'
-import type { PageLimits } from '../../../../src/pipeline/pull/page-limits.ts'
+import type { PageLimits } from '../../../../src/pipeline/pull/reading/page-limits.ts'
 import { testDatabase } from '../../../helpers/postgres.ts'
 import { defaultPageLimits } from '../limits.ts'
 

@@ -1,0 +1,113 @@
+import type { NameKeys } from '../../../db/pull/name-keys.ts'
+import { NeedsCare } from './needs-care.ts'
+
+/** Ids remembered at once: real pages have some hundreds, and a hostile one must not fill the heap. */
+export const maxNames = 50_000
+
+/** How many ids are tried in the order in which they came the last time, before one is looked up. */
+const guesses = 3
+
+const quote = 0x22
+const backslash = 0x5c
+const space = 0x20
+
+/**
+ * The ids of the variables or properties that new companies of a page refer to, each with a number from 0 and, once
+ * resolved, its key. Ids come in nearly the same order again and again, so that the next is guessed and compared byte by
+ * byte, where making a text of it would cost several times as much.
+ */
+export class NameIndex {
+  readonly #keys: NameKeys
+  readonly #numbers = new Map<string, number>()
+  readonly #ids: string[] = []
+  /** Undefined where the id is not written as it is: such a one is never guessed. */
+  readonly #bytes: (Uint8Array | undefined)[] = []
+  readonly #resolved: number[] = []
+  readonly #used: boolean[] = []
+  /** Which came behind each the last time. */
+  readonly #next: number[] = []
+  #last = 0
+  #pending: number[] = []
+
+  constructor(keys: NameKeys) {
+    this.#keys = keys
+  }
+
+  /** The number of an id. */
+  numberOf(id: string): number {
+    const known = this.#numbers.get(id)
+    if (known !== undefined) return known
+    if (this.#ids.length >= maxNames) throw new NeedsCare('many_names')
+    const number = this.#ids.push(id) - 1
+    this.#numbers.set(id, number)
+    const bytes = Buffer.from(id)
+    this.#bytes.push(bytes.some(isSpecial) ? undefined : bytes)
+    this.#next.push(0)
+    this.#pending.push(number)
+    return number
+  }
+
+  /** How long the id of this number is, in bytes. */
+  lengthOf(number: number): number {
+    return this.#bytes[number]?.length ?? 0
+  }
+
+  /** The number of an id that begins at `from` and ends in a quote, if it is one of those that should come; else -1. */
+  guess(source: Uint8Array, from: number): number {
+    let number = this.#next[this.#last] ?? -1
+    for (let tried = 0; tried < guesses && number >= 0; tried++) {
+      if (this.#stands(number, source, from)) {
+        this.#follow(number)
+        return number
+      }
+      number = this.#next[number] ?? -1
+    }
+    return -1
+  }
+
+  /** Looks up an id that was not guessed: text without escapes, in valid UTF-8. */
+  lookUp(source: Buffer, from: number, to: number): number {
+    const number = this.numberOf(source.toString('utf8', from, to))
+    this.#follow(number)
+    return number
+  }
+
+  /** Finds or makes the keys of all ids that have come since the last time. */
+  async resolve(): Promise<void> {
+    if (this.#pending.length === 0) return
+    const ids = this.#pending.map((number) => this.#ids[number] ?? '')
+    await this.#keys.resolve(ids)
+    for (const [index, number] of this.#pending.entries())
+      this.#resolved[number] = this.#keys.keyOf(ids[index] ?? '') ?? -1
+    this.#pending = []
+  }
+
+  /** The key of a resolved id, which counts as referred to from now on. */
+  keyOf(number: number): number {
+    this.#used[number] = true
+    const key = this.#resolved[number] ?? -1
+    if (key < 0) throw new Error(`the name ${this.#ids[number]} was not resolved`)
+    return key
+  }
+
+  /** The keys of all that is referred to. */
+  referred(): number[] {
+    return this.#resolved.filter((_, number) => this.#used[number] === true)
+  }
+
+  #follow(number: number): void {
+    this.#next[this.#last] = number
+    this.#last = number
+  }
+
+  #stands(number: number, source: Uint8Array, from: number): boolean {
+    const id = this.#bytes[number]
+    if (id === undefined || source[from + id.length] !== quote) return false
+    for (let at = 0; at < id.length; at++) if (source[from + at] !== id[at]) return false
+    return true
+  }
+}
+
+function isSpecial(byte: number): boolean {
+  return byte === quote || byte === backslash || byte < space
+}

@@ -1,0 +1,53 @@
+import type { Transaction } from 'kysely'
+import type { UnchangedCompany } from '../../../db/pull/known-companies.ts'
+import { markWholeSeen } from '../../../db/pull/mark-seen.ts'
+import type { Schema } from '../../../db/tables/schema.ts'
+
+/** Companies marked as seen in one statement, while others are read. */
+const markedAtOnce = 4_000
+
+/** Companies of a page whose bytes are those of the last time: nothing of theirs is read or written, they are only marked. */
+export class UnchangedCompanies {
+  readonly counts = { companies: 0, calculators: 0, values: 0 }
+  /** By the names that were listed where they were last read: those names must be listed still. */
+  readonly byListing = new Map<number, number[]>()
+  readonly #trx: Transaction<Schema>
+  readonly #submissionId: number
+  #unmarked: number[] = []
+  #marking: Promise<void> = Promise.resolve()
+
+  constructor(trx: Transaction<Schema>, submissionId: number) {
+    this.#trx = trx
+    this.#submissionId = submissionId
+  }
+
+  add({ company_key, listing_key, calculators, values }: UnchangedCompany): void {
+    const keys = this.byListing.get(listing_key)
+    if (keys === undefined) this.byListing.set(listing_key, [company_key])
+    else keys.push(company_key)
+    this.#unmarked.push(company_key)
+    this.counts.companies++
+    this.counts.calculators += calculators
+    this.counts.values += values
+  }
+
+  /** Begins to mark what was added, if it is worth a statement, once the one before is done. */
+  async drain(): Promise<void> {
+    if (this.#unmarked.length >= markedAtOnce) await this.#markNext()
+  }
+
+  /** Marks all that was added. @throws as `markWholeSeen` does. */
+  async flush(): Promise<void> {
+    await this.#markNext()
+    await this.#marking
+  }
+
+  async #markNext(): Promise<void> {
+    await this.#marking
+    const companyKeys = this.#unmarked
+    this.#unmarked = []
+    this.#marking = markWholeSeen(this.#trx, this.#submissionId, companyKeys)
+    // Whoever drains or flushes next is told.
+    this.#marking.catch(() => {})
+  }
+}

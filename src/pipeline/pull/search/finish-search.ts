@@ -1,0 +1,77 @@
+import type { Transaction } from 'kysely'
+import { lockLoading } from '../../../db/locks/loading-lock.ts'
+import { analyzeGrown } from '../../../db/pull/analyze-grown.ts'
+import { forgetSeen, gatherEvidence, type SearchEvidence, tombstoneUnseen } from '../../../db/pull/finish-search.ts'
+import { netChanges, noteCompleteSearch } from '../../../db/pull/value-history.ts'
+import type { Schema } from '../../../db/tables/schema.ts'
+
+export type FinishOptions = {
+  /** The calculator types that the search selected; empty, the default, for all. */
+  calculatorTypeIds?: readonly string[]
+  /** Below this share of what is known the search returned suspiciously little, and proves nothing. 0 to 1. */
+  minSeenShare?: number
+  /** Whether the service says that the search succeeded in part only. */
+  partial?: boolean
+}
+
+/** Why absence from the search proves nothing. */
+export type WithheldReason =
+  | 'search_partial'
+  | 'pages_not_loaded'
+  | 'unidentified_companies'
+  | 'too_few_companies'
+  | 'too_few_calculators'
+
+export type FinishedSearch = {
+  /** Companies and calculators that were tombstoned. */
+  companies: number
+  calculators: number
+  /** True: nothing was tombstoned, for `reason`. */
+  withheld: boolean
+  reason: WithheldReason | null
+}
+
+/**
+ * Half: a partner that really loses half of its hotels in a night can say so with a lower share,
+ * while a search that failed half-way must not wipe the tables.
+ */
+export const defaultMinSeenShare = 0.5
+
+/**
+ * Ends a calculator search whose pages are all loaded: what it should have returned and did not is tombstoned,
+ * and what it has seen is forgotten. A company that is gone takes all of its calculators with it.
+ *
+ * Tombstones nothing, and says why, when the search cannot prove absence. While pages are missing it can be called
+ * again and judges anew; on a search that it ended before it does nothing.
+ */
+export async function finishSearch(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  { calculatorTypeIds = [], minSeenShare = defaultMinSeenShare, partial = false }: FinishOptions = {},
+): Promise<FinishedSearch> {
+  await lockLoading(trx, 'exclusive')
+  await analyzeGrown(trx)
+  const evidence = await gatherEvidence(trx, submissionId, calculatorTypeIds)
+  if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
+  const reason = reasonToWithhold(evidence, minSeenShare) ?? (partial ? 'search_partial' : null)
+  if (reason !== null) {
+    await netChanges(trx, submissionId)
+    if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId, false)
+    return { companies: 0, calculators: 0, withheld: true, reason }
+  }
+  const gone = await tombstoneUnseen(trx, submissionId, calculatorTypeIds)
+  await netChanges(trx, submissionId)
+  await noteCompleteSearch(trx, submissionId, calculatorTypeIds)
+  await forgetSeen(trx, submissionId, true)
+  return { ...gone, withheld: false, reason: null }
+}
+
+/** Whether a search can prove absence. Pure. */
+export function reasonToWithhold(evidence: SearchEvidence, minSeenShare: number): WithheldReason | null {
+  if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
+  if (evidence.unidentifiedCompanies > 0) return 'unidentified_companies'
+  // Divided, not multiplied: 55 of 100 is not below 0.55, while 100 times 0.55 is above 55. Of nothing known no share is.
+  if (evidence.seenCompanies / evidence.knownCompanies < minSeenShare) return 'too_few_companies'
+  if (evidence.seenCalculators / evidence.knownCalculators < minSeenShare) return 'too_few_calculators'
+  return null
+}

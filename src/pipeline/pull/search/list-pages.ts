@@ -1,0 +1,45 @@
+import { sql, type Transaction } from 'kysely'
+import { beginHistory } from '../../../db/pull/value-history.ts'
+import type { Schema } from '../../../db/tables/schema.ts'
+import type { Submission } from '../../../db/tables/submission.ts'
+import type { Task } from '../../../exchange/task.ts'
+import type { Deps } from '../../deps.ts'
+import { searchKind } from '../../push/kinds.ts'
+
+/**
+ * Stores the pages of a finished search, each address once, and asks for each to be loaded.
+ * Specification: Calculator search result page.
+ */
+export async function listPages(
+  deps: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+  task: Task,
+): Promise<void> {
+  const { success, partialSuccess } = deps.contract.taskStatuses
+  if (task.status !== success && task.status !== partialSuccess) {
+    await trx
+      .updateTable('submission')
+      .set({
+        error_code: 'search_failed',
+        error_message: task.generalErrors.join('; ') || `the search ended as ${task.status}`,
+      })
+      .where('submission_id', '=', submission.submission_id)
+      .execute()
+    return
+  }
+  if (submission.kind === searchKind) await beginHistory(trx, submission.submission_id, deps.config.pull.history)
+  if (task.pageUrls.length === 0) return
+  // One parameter, however many pages: a statement takes 65,535.
+  const { rows: pages } = await sql<{ page_id: number }>`
+    insert into search_page (submission_id, ordinal, url, state)
+    select ${submission.submission_id}::bigint, min(place) - 1, url, 'listed'
+    from unnest(${task.pageUrls}::text[]) with ordinality as listed(url, place)
+    group by url
+    order by min(place)
+    returning page_id`.execute(trx)
+  await deps.looks.atPages(
+    trx,
+    pages.map(({ page_id }) => page_id),
+  )
+}

@@ -1,0 +1,55 @@
+import type { Database } from '../../../db/database.ts'
+import {
+  type KnownProperty,
+  knownProperties,
+  lastLeftOut,
+  listedProperties,
+} from '../../../db/pull/listed-properties.ts'
+import type { LeftOutProperty } from '../../../db/tables/submission.ts'
+
+/**
+ * The custom properties that a search asked for and its pages did not name: a requested id that the profile does not own
+ * is silently left out, not rejected (specification, Calculator search result page). Empty while no page has said.
+ */
+export async function leftOutProperties(
+  db: Database,
+  submissionId: number,
+  requested: readonly string[],
+): Promise<LeftOutProperty[]> {
+  if (requested.length === 0) return []
+  const listed = await listedProperties(db, submissionId, requested)
+  if (listed === null) return []
+  const missing = requested.filter((id) => !listed.has(id.toLowerCase()))
+  return missing.length === 0 ? [] : explain(missing, await knownProperties(db))
+}
+
+/** The custom properties that a search is going to ask for and that, by the reference data, it will not get. */
+export async function doubtfulProperties(db: Database, requested: readonly string[]): Promise<LeftOutProperty[]> {
+  if (requested.length === 0) return []
+  return explain(requested, await knownProperties(db)).filter(({ why }) => why !== 'unexplained')
+}
+
+/** What stands now: what the last search left out of what is still asked for, and what the next will not get. */
+export async function missingProperties(
+  db: Database,
+  requested: readonly string[],
+): Promise<{ left_out: LeftOutProperty[]; left_out_in_run: number | null; doubtful: LeftOutProperty[] }> {
+  const last = await lastLeftOut(db)
+  const then = new Set((last?.property_ids ?? []).map((id) => id.toLowerCase()))
+  const missing = requested.filter((id) => then.has(id.toLowerCase()))
+  const left_out = missing.length === 0 ? [] : explain(missing, await knownProperties(db))
+  const doubtful = (await doubtfulProperties(db, requested)).filter(({ property_id }) => !missing.includes(property_id))
+  return { left_out, left_out_in_run: left_out.length === 0 ? null : (last?.run_id ?? null), doubtful }
+}
+
+/** Why properties are left out, as far as the reference data tell. Pure. */
+export function explain(ids: readonly string[], known: ReadonlyMap<string, KnownProperty>): LeftOutProperty[] {
+  return [...new Set(ids)].map((property_id) => {
+    const property = known.get(property_id.toLowerCase())
+    if (property === undefined) {
+      return { property_id, name: null, owner: null, why: known.size === 0 ? 'unexplained' : 'unknown' }
+    }
+    const { name, owned, owner } = property
+    return { property_id, name, owner, why: owned === false ? 'not_owned' : 'unexplained' }
+  })
+}

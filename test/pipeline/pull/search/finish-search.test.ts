@@ -1,0 +1,255 @@
+import { sql } from 'kysely'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { reasonToWithhold } from '../../../../src/pipeline/pull/search/finish-search.ts'
+import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from '../sample-page.ts'
+import { type ListedPage, type SearchDatabase, searchDatabase } from '../search-database.ts'
+
+const database: SearchDatabase = await searchDatabase()
+const { db } = database
+afterAll(() => database[Symbol.asyncDispose]())
+
+beforeEach(async () => {
+  await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
+    search_seen_company, search_seen_calculator, quarantine restart identity`.execute(db)
+})
+
+const hotels = (...names: string[]): SampleCompany[] =>
+  names.map((name) => company(name, { fields: { brand: [name] } }))
+
+/** Loads a search of these pages; the last ones stay unloaded if there are fewer bodies than pages. */
+async function search(bodies: unknown[], pages = bodies.length): Promise<number> {
+  const listed: ListedPage[] = await database.search(pages)
+  for (const [index, body] of bodies.entries()) {
+    const page = listed[index]
+    if (page !== undefined) await database.load(page, bodyOf(body))
+  }
+  return listed[0]?.submission_id ?? 0
+}
+
+const live = async () =>
+  (await db.selectFrom('companies').select('name').where('removed_at', 'is', null).orderBy('name').execute()).map(
+    ({ name }) => name,
+  )
+
+const seen = async () => (await db.selectFrom('search_seen_company').selectAll().execute()).length
+
+describe('finishSearch', () => {
+  it('tombstones companies that no page showed, with their calculators, values and properties', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    const submission = await search([samplePage(hotels('A')), samplePage(hotels('C'))])
+    expect(await database.finish(submission)).toEqual({ companies: 1, calculators: 1, withheld: false, reason: null })
+    expect(await live()).toEqual(['A', 'C'])
+    expect(await db.selectFrom('companies').select('company_id').where('removed_at', 'is not', null).execute()).toEqual(
+      [{ company_id: uuid('B') }],
+    )
+    expect((await db.selectFrom('calculator_value').selectAll().execute()).length).toBe(4)
+    expect((await db.selectFrom('company_property').selectAll().execute()).length).toBe(2)
+    expect(await seen()).toBe(0)
+  })
+
+  it('lets a company that comes back live again, with everything of it', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B'))]))
+    await database.finish(await search([samplePage(hotels('A'))]))
+    await database.finish(await search([samplePage(hotels('A', 'B'))]))
+    expect(await live()).toEqual(['A', 'B'])
+    expect((await db.selectFrom('calculator_values').selectAll().execute()).length).toBe(4)
+  })
+
+  it('does nothing the second time, whatever the share', async () => {
+    const submission = await search([samplePage(hotels('A', 'B'))])
+    await database.finish(submission)
+    expect(await database.finish(submission, { minSeenShare: 0 })).toEqual({
+      companies: 0,
+      calculators: 0,
+      withheld: false,
+      reason: null,
+    })
+    expect(await live()).toEqual(['A', 'B'])
+  })
+
+  it('keeps everything while a page is not loaded, and judges once it is', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B'))]))
+    const listed = await database.search(2)
+    const [first, second] = listed
+    if (first === undefined || second === undefined) throw new Error('no pages were listed')
+    await database.load(first, bodyOf(samplePage(hotels('A'))))
+    expect(await database.finish(first.submission_id)).toMatchObject({ withheld: true, reason: 'pages_not_loaded' })
+    await database.load(second, bodyOf({ companies: [] }))
+    expect(await database.finish(first.submission_id)).toMatchObject({ companies: 1, withheld: false })
+    expect(await live()).toEqual(['A'])
+  })
+
+  it('keeps everything when the search returned suspiciously little', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C', 'D', 'E'))]))
+    expect(await database.finish(await search([samplePage(hotels('A', 'B'))]))).toMatchObject({
+      companies: 0,
+      withheld: true,
+      reason: 'too_few_companies',
+    })
+    expect(await live()).toHaveLength(5)
+    expect(await database.finish(await search([samplePage(hotels('A', 'B'))]), { minSeenShare: 0.4 })).toMatchObject({
+      companies: 3,
+      withheld: false,
+    })
+  })
+
+  it('keeps everything when the search returned nothing at all', async () => {
+    await database.finish(await search([samplePage(hotels('A'))]))
+    expect(await database.finish(await search([{ companies: [] }]))).toMatchObject({
+      withheld: true,
+      reason: 'too_few_companies',
+    })
+    expect(await live()).toEqual(['A'])
+  })
+
+  it('keeps everything when a company could not be told from others', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    const page = samplePage(hotels('A', 'B'))
+    const submission = await search([{ ...page, companies: [...page.companies, { ...company('C'), id: 'C' }] }])
+    expect(await database.finish(submission)).toMatchObject({ withheld: true, reason: 'unidentified_companies' })
+    expect(await live()).toEqual(['A', 'B', 'C'])
+  })
+
+  it('tombstones within the types that the search selected, unless the company itself is gone', async () => {
+    const both = (name: string) =>
+      company(name, {
+        calculators: [calculator(`${name}/carbon`), calculator(`${name}/water`, { typeId: uuid('water') })],
+      })
+    await database.finish(await search([samplePage([both('A'), both('B'), both('C')])]))
+    const [page] = await database.search()
+    if (page === undefined) throw new Error('no page was listed')
+    const carbon = (name: string) => company(name, { calculators: [calculator(`${name}/carbon`)] })
+    const calculatorTypeIds = [uuid('carbon')]
+    await database.load(page, bodyOf(samplePage([carbon('A'), carbon('B')])), { calculatorTypeIds })
+    expect(await database.finish(page.submission_id, { calculatorTypeIds })).toMatchObject({
+      companies: 1,
+      calculators: 2,
+    })
+    const { rows } = await sql<{ name: string; calculators: number }>`
+      select c.name, count(*) as calculators from companies c join calculators k using (company_id)
+      where k.removed_at is null group by 1 order by 1`.execute(db)
+    expect(rows).toEqual([
+      { name: 'A', calculators: 2 },
+      { name: 'B', calculators: 2 },
+    ])
+  })
+})
+
+const nothingGone = { companies: 0, calculators: 0, withheld: false, reason: null }
+
+describe('the guard against suspiciously little', () => {
+  const evidence = {
+    finished: false,
+    pagesNotLoaded: 0,
+    unidentifiedCompanies: 0,
+    knownCompanies: 100,
+    seenCompanies: 100,
+    knownCalculators: 100,
+    seenCalculators: 100,
+  }
+
+  it.each([0.07, 0.29, 0.5, 0.55, 0.57, 1])('lets exactly the share of %d pass, and one less not', (share) => {
+    const seen = Math.round(share * 100)
+    expect(reasonToWithhold({ ...evidence, seenCompanies: seen, seenCalculators: seen }, share)).toBeNull()
+    expect(reasonToWithhold({ ...evidence, seenCompanies: seen - 1 }, share)).toBe('too_few_companies')
+    expect(reasonToWithhold({ ...evidence, seenCalculators: seen - 1 }, share)).toBe('too_few_calculators')
+  })
+
+  it('has nothing to say where nothing is known, whatever the share', () => {
+    const nothing = { ...evidence, knownCompanies: 0, seenCompanies: 0, knownCalculators: 0, seenCalculators: 0 }
+    expect(reasonToWithhold(nothing, 1)).toBeNull()
+    expect(reasonToWithhold(nothing, 0)).toBeNull()
+  })
+
+  it('keeps everything when the companies are there and few of the calculators', async () => {
+    const many = company('Large', { calculators: Array.from({ length: 9 }, (_, n) => calculator(`Large/${n}`)) })
+    await database.finish(await search([samplePage([many, ...hotels('A', 'B')])]))
+    expect(await database.finish(await search([samplePage(hotels('A', 'B'))]))).toMatchObject({
+      withheld: true,
+      reason: 'too_few_calculators',
+    })
+    expect(await live()).toEqual(['A', 'B', 'Large'])
+    expect(await database.finish(await search([samplePage(hotels('A', 'B'))]), { minSeenShare: 0.1 })).toMatchObject({
+      companies: 1,
+      calculators: 9,
+    })
+  })
+
+  it('keeps everything when the search returned as much as is known, and all of it is new', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    expect(await database.finish(await search([samplePage(hotels('X', 'Y', 'Z'))]))).toMatchObject({
+      withheld: true,
+      reason: 'too_few_companies',
+    })
+    expect(await live()).toEqual(['A', 'B', 'C', 'X', 'Y', 'Z'])
+  })
+
+  it('does not count what is tombstoned among what is known', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C', 'D', 'E'))]))
+    await database.finish(await search([samplePage(hotels('A', 'B'))]), { minSeenShare: 0.4 })
+    expect(await database.finish(await search([samplePage(hotels('A'))]))).toMatchObject({ companies: 1 })
+    expect(await live()).toEqual(['A'])
+  })
+
+  it('does not stop a first search that returns nothing, with an empty page and without a page', async () => {
+    expect(await database.finish(await search([{ companies: [] }]))).toEqual(nothingGone)
+    const { run_id } = await db.selectFrom('run').select('run_id').executeTakeFirstOrThrow()
+    const withoutPages = async () => {
+      const { submission_id } = await db
+        .insertInto('submission')
+        .values({ run_id, kind: 'calculators_search', state: 'settled', row_count: 0 })
+        .returning('submission_id')
+        .executeTakeFirstOrThrow()
+      return submission_id
+    }
+    expect(await database.finish(await withoutPages())).toEqual(nothingGone)
+    await database.finish(await search([samplePage(hotels('A'))]))
+    expect(await database.finish(await withoutPages())).toMatchObject({ withheld: true, reason: 'too_few_companies' })
+    expect(await live()).toEqual(['A'])
+  })
+
+  it('counts a company whose values could not be read as seen', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B'))]))
+    const page = samplePage(hotels('A', 'B'))
+    const spoilt = { ...page, companies: page.companies.map((one) => ({ ...one, calculators: null })) }
+    expect(await database.finish(await search([spoilt]), { minSeenShare: 1 })).toEqual(nothingGone)
+    expect((await db.selectFrom('calculator_values').selectAll().execute()).length).toBe(4)
+  })
+})
+
+describe('from one night to the next', () => {
+  it('nothing is gone when companies change their pages, and nothing of them is written', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B')), samplePage(hotels('C', 'D'))]))
+    const times = () => db.selectFrom('company').select(['company_id', 'changed_at']).orderBy('company_id').execute()
+    const before = await times()
+    expect(await database.finish(await search([samplePage(hotels('D', 'C')), samplePage(hotels('B', 'A'))]))).toEqual(
+      nothingGone,
+    )
+    expect(await database.finish(await search([samplePage(hotels('D', 'C', 'B', 'A'))]))).toEqual(nothingGone)
+    expect(await times()).toEqual(before)
+  })
+
+  it('a narrower choice of types keeps what it does not select, until a search that selects it', async () => {
+    const both = (name: string) =>
+      company(name, {
+        calculators: [calculator(`${name}/carbon`), calculator(`${name}/water`, { typeId: uuid('water') })],
+      })
+    const carbon = (name: string) => company(name, { calculators: [calculator(`${name}/carbon`)] })
+    const calculatorsLeft = async () =>
+      (await db.selectFrom('calculator').select('calculator_id').where('removed_at', 'is', null).execute()).length
+    const narrow = async (calculatorTypeIds: string[], ...companies: SampleCompany[]) => {
+      const [page] = await database.search()
+      if (page === undefined) throw new Error('no page was listed')
+      await database.load(page, bodyOf(samplePage(companies)), { calculatorTypeIds })
+      return await database.finish(page.submission_id, { calculatorTypeIds })
+    }
+    await narrow([], both('A'), both('B'))
+    expect(await narrow([uuid('carbon')], carbon('A'), carbon('B'))).toEqual(nothingGone)
+    expect(await calculatorsLeft()).toBe(4)
+    const none = (name: string) => company(name, { calculators: [] })
+    expect(await narrow([uuid('waste')], none('A'), none('B'))).toEqual(nothingGone)
+    expect(await calculatorsLeft()).toBe(4)
+    await narrow([], carbon('A'), carbon('B'))
+    expect(await calculatorsLeft()).toBe(2)
+  })
+})
