@@ -27,7 +27,7 @@ export type DownloadSource = {
 const gatheredBytes = 256 * 1024
 
 /** What is decompressed while the reader is at work on what came before. */
-const aheadBytes = 1024 * 1024
+const aheadBytes = 256 * 1024
 
 /**
  * The decompressed body of a download within its limits.
@@ -91,7 +91,7 @@ function gather(): Transform {
     return whole
   }
   return new Transform({
-    readableHighWaterMark: 8 * gatheredBytes,
+    readableHighWaterMark: 2 * gatheredBytes,
     transform(chunk: Buffer, _encoding, done) {
       parts.push(chunk)
       bytes += chunk.length

@@ -15,7 +15,7 @@ const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
  * Upper bound of one decompressed part: a thread of its own makes the next while the reader is at work on one. The default
  * of 16 KiB costs the reader of a large page more turns than bytes.
  */
-const chunkSize = 1024 * 1024
+const chunkSize = 512 * 1024
 
 /** What can be undone, as a request offers it. */
 export const acceptedCodings = 'gzip, deflate, br, zstd'

@@ -28,7 +28,7 @@ export type DirectWriter = {
  * Bytes of one table per COPY. While one batch is copied the next is made, so that at most two are held. Fewer bytes cost more
  * round trips, during which the server has nothing to do.
  */
-const batchBytes = 2 * 1024 * 1024
+const batchBytes = 1024 * 1024
 
 const firstBytes = 256 * 1024
 

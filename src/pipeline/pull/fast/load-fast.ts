@@ -26,7 +26,7 @@ import { UnchangedCompanies } from './unchanged-companies.ts'
 
 /** Companies that go on together, and about how many bytes of them; three such batches are held. */
 const batchCompanies = 256
-const batchBytes = 2 * 1024 * 1024
+const batchBytes = 1024 * 1024
 
 export type FastLoad = {
   trx: Transaction<Schema>
