@@ -1,14 +1,28 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { nightferry, start } from '../cli/nightferry-process.ts'
-import { type Sample, sampleColumns, startPullWorld, versionOf } from '../helpers/pull-world.ts'
+import { type PullWorld, type Sample, sampleColumns, startPullWorld, versionOf } from '../helpers/pull-world.ts'
 
 test('a load whose connections are ended by the server again and again completes, and no page is torn', async () => {
   await using world = await startPullWorld({ pages: 10, companiesPerPage: 20 })
   await world.write(() => 1)
   const first = await nightferry(world.folder, ['run', 'nightly-sync', ...world.options], world.environment)
   expect(first, first.stderr).toMatchObject({ code: 0 })
-  await world.write(() => 2)
+  let struck = 0
+  let version = 1
+  // A load may be over before it was struck often: then another night comes.
+  while (struck <= 5 && version < 10) {
+    version += 1
+    await world.write(() => version)
+    struck += await nightUnderStrikes(world)
+    const { rows } = await world.pool.query<Sample>(`select ${sampleColumns} from companies c`)
+    expect(rows.map(versionOf)).toEqual(world.companyIds.map(() => version))
+  }
+  expect(struck).toBeGreaterThan(5)
+}, 300_000)
+
+/** One night in which a backend of ours is ended every 50 to 500 ms while pages are loaded; how often that was. */
+async function nightUnderStrikes(world: PullWorld): Promise<number> {
   const { ended, child } = start(world.folder, ['run', 'nightly-sync', ...world.options], world.environment)
   let struck = 0
   const samples: Sample[] = []
@@ -27,8 +41,6 @@ test('a load whose connections are ended by the server again and again completes
   }
   const run = await ended
   expect(run, run.stderr).toMatchObject({ code: 0 })
-  expect(struck).toBeGreaterThan(5)
   expect(samples.filter((sample) => versionOf(sample) === null)).toEqual([])
-  const { rows } = await world.pool.query<Sample>(`select ${sampleColumns} from companies c`)
-  expect(rows.map(versionOf)).toEqual(world.companyIds.map(() => 2))
-}, 180_000)
+  return struck
+}
