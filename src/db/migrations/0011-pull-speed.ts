@@ -38,7 +38,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Their triggers run once a row and took a fifth of the time of a load. Companies, variables and properties are never
+ * Their triggers run once a row of a load. Companies, variables and properties are never
  * deleted, so that there is nothing for them to guard; what a search has seen is forgotten with the search.
  */
 async function dropForeignKeys(db: Kysely<unknown>): Promise<void> {

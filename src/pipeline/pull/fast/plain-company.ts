@@ -41,7 +41,7 @@ const calculatorKeys = ['id', 'typeId', 'title', 'period', 'inputs', 'outputs'] 
 const periodKeys = ['year', 'month'] as const
 
 /**
- * Reads new companies straight from their bytes into numbers, ten times as fast as making objects of them. It knows only
+ * Reads new companies straight from their bytes into numbers, without making objects of them. It knows only
  * the plain form: every field of the specification and no other, no escapes, nothing that would be left out. For any other
  * it answers undefined, and `parseCompany` and `pageCompany` say what the company is; where it does answer, they would have
  * read the same. See "Calculator search result page" in the specification.

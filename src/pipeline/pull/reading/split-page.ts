@@ -26,7 +26,7 @@ export type SplitCompany = {
 
 /**
  * Reads a calculator search page as it arrives, as `readPage` does, but leaves each company as its bytes: finding where
- * it ends costs a tenth of parsing it. `parseCompany` then makes of the bytes what `readPage` would have given.
+ * it ends costs a fraction of parsing it. `parseCompany` then makes of the bytes what `readPage` would have given.
  *
  * Only objects in the list of companies are cut out, and only where its key is spelt without escapes. Everything else on
  * the page goes through `ListReader`, with `null` in the place of each company: the page around its companies is judged by
