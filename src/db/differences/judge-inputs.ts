@@ -51,7 +51,7 @@ export async function judgeInputs(trx: Transaction<Schema>, selective: boolean):
              row_number() over (
                partition by s.company, s.year, s.month, s.field_id order by row.accepted_at desc, s.row_id desc) as latest
       from disagreement s
-      join source_row row using (row_id)
+      join acceptance row using (row_id)
       left join shown using (row_id, field_id)
       left join siblings using (row_id, field_id)
       left join summed_year on summed_year.company = s.company and summed_year.year = s.year

@@ -35,9 +35,9 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
     create temporary table sent_input on commit drop as
     select c.company, row.row_id, period.year, period.month, lower(part.key) as field_id, v.variable_key,
            case when btrim(part.value, E' \\t\\r\\n') <> '' then part.value end as value,
-           row.accepted_hash is not distinct from row.desired_hash and row.gone_at is null and row.held_by is null
+           not row.pending and row.gone_at is null and row.held_by is null
              and coalesce(row.accepted_at <= search.planned_at, false) as settled
-    from source_row row
+    from ledger row
     -- What was accepted after the search was planned need not be on its pages.
     join submission search on search.submission_id = ${submissionId}
     join mapping using (partner_id)

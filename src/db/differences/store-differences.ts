@@ -23,7 +23,7 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
            end as cause
     from judged_input judged
     join compared_company c using (company)
-    join source_row row using (row_id)
+    join acceptance row using (row_id)
     join mapping using (partner_id)
     where judged.verdict in ('absent', 'different')
     union all

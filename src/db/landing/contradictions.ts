@@ -27,7 +27,7 @@ export async function findContradictions(trx: Transaction<Schema>): Promise<void
     ),
     gathered as (
       select min(row_id) as row_id, min(partner_id) as partner_id, row_key, count(*) as contents, min(text)::jsonb as one, max(text)::jsonb as other,
-             sha256(convert_to(string_agg(text, E'\n' order by text), 'UTF8')) as hash
+             substring(sha256(convert_to(string_agg(text, E'\n' order by text), 'UTF8')) for 16) as hash
       from said group by row_key having count(*) > 1
     )
     select row_id, partner_id, row_key, one as content, hash, true as judged, null::text as reason,

@@ -4,7 +4,7 @@ import { findContradictions } from './contradictions.ts'
 
 /** Of rows with one key the latest, each with the hash of its content. */
 export const latestRows = sql`
-  select row_id, partner_id, row_key, content, sha256(convert_to(content::text, 'UTF8')) as hash, judged, reason,
+  select row_id, partner_id, row_key, content, substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash, judged, reason,
          null::text as contradicts
   from (
     select distinct on (row_key) row_id, partner_id, row_key, content, judged, reason
@@ -77,7 +77,7 @@ export async function foldTogether(
       ) known
     )
     select nextval(pg_get_serial_sequence('source_row', 'row_id')) as row_id, partner_id, row_key, content,
-           sha256(convert_to(content::text, 'UTF8')) as hash,
+           substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash,
            false as judged, null::text as reason, null::text as contradicts
     from folded`.execute(trx)
 }

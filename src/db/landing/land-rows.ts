@@ -85,8 +85,12 @@ async function landFirstRows(trx: Transaction<Schema>, landing: Landing): Promis
     await findContradictions(trx)
     // Written anew, not updated: nothing was known of these rows before, so they have no past to keep.
     await sql`
-      delete from source_row using contradiction said
-      where source_row.stream = ${stream} and source_row.row_key = said.row_key`.execute(trx)
+      with forgotten as (
+        delete from source_row using contradiction said
+        where source_row.stream = ${stream} and source_row.row_key = said.row_key
+        returning source_row.row_id
+      )
+      delete from acceptance using forgotten where acceptance.row_id = forgotten.row_id`.execute(trx)
     await insertRows(trx, landing, sql`select * from contradiction`, mark)
     await sql`drop table contradiction`.execute(trx)
   }
@@ -97,7 +101,8 @@ async function landFirstRows(trx: Transaction<Schema>, landing: Landing): Promis
 type Mark = { run: RawBuilder<unknown>; change: RawBuilder<unknown> }
 
 /**
- * In the order of their keys, which is that of two indexes: in any other, each row would touch other pages.
+ * Contents in the order of their keys, which is that of two indexes: in any other, each row would touch other pages. What
+ * destinations take of them is written beside them, by ascending numbers.
  * @param rows a query with the columns of `landed`.
  */
 async function insertRows(
@@ -107,13 +112,19 @@ async function insertRows(
   mark: Mark,
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
-    insert into source_row (row_id, stream, partner_id, row_key, content, desired_hash, checked_hash, judged_by, invalid_reason,
-                            contradiction, guard_run, guard_change)
-    overriding system value
-    select row_id, ${stream}, partner_id, row_key, content, hash, ${judgedHash}, ${judgedAlone(judgedBy, sql`0`)}, ${invalidReason}, contradicts,
-           ${mark.run}, ${mark.change}
-    from (${rows}) made
-    order by row_key`.execute(trx)
+    with written as (
+      insert into source_row (row_id, stream, partner_id, row_key, content, desired_hash, contradiction, guard_run,
+                              guard_change)
+      overriding system value
+      select row_id, ${stream}, partner_id, row_key, content, hash, contradicts, ${mark.run}, ${mark.change}
+      from (${rows}) made
+      order by row_key
+      returning row_id, partner_id, desired_hash as hash, contradiction as contradicts
+    )
+    insert into acceptance (row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason)
+    select written.row_id, written.partner_id, hash, ${judgedHash}, ${judgedAlone(judgedBy, sql`0`)}, ${invalidReason}
+    from written left join staged using (row_id)
+    order by row_id`.execute(trx)
   return Number(numAffectedRows)
 }
 
@@ -133,9 +144,10 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
              as change,
            case when held.row_id is null or held.guard_change = 'new' then 'new' else 'changed' end as guard_change,
            held.gone_at is not null as was_gone,
-           landed.hash is distinct from held.accepted_hash as pending
+           landed.hash is distinct from took.accepted_hash as pending
     from landed
     left join source_row held on held.stream = ${stream} and held.row_key = landed.row_key
+    left join acceptance took on took.row_id = held.row_id
     where held.row_id is null or held.desired_hash <> landed.hash or held.gone_at is not null or held.guard_change = 'gone'`.execute(
     trx,
   )
@@ -144,9 +156,9 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
 
 /** Rows that wait for approval already, and that neither this landing nor what is missing says anything new about. */
 const marked = (stream: string) => sql`
-  source_row.stream = ${stream} and guard_run is not null
-    and not exists (select from compared where compared.row_id = source_row.row_id)
-    and not exists (select from missing_row where missing_row.row_id = source_row.row_id)`
+  row.stream = ${stream} and guard_run is not null
+    and not exists (select from compared where compared.row_id = row.row_id)
+    and not exists (select from missing_row where missing_row.row_id = row.row_id)`
 
 async function wouldChange(trx: Transaction<Schema>, stream: string): Promise<WouldChange> {
   const { rows } = await sql<WouldChange>`
@@ -155,8 +167,8 @@ async function wouldChange(trx: Transaction<Schema>, stream: string): Promise<Wo
       union all
       select 'gone', count(*) from missing_row
       union all
-      select guard_change, count(*) from source_row
-      where ${marked(stream)} and (guard_change = 'gone' or accepted_hash is distinct from desired_hash)
+      select guard_change, count(*) from ledger row
+      where ${marked(stream)} and (guard_change = 'gone' or pending)
       group by 1
     )
     select coalesce(sum(rows) filter (where guard_change = 'new'), 0)::bigint as new,
@@ -175,8 +187,8 @@ async function judgeMarked(trx: Transaction<Schema>, stream: string, runId: numb
           guard_change = case when ${held} and waits then source_row.guard_change end,
           gone_at = case when not ${held} and source_row.guard_change = 'gone' then clock_timestamp() else gone_at end
       from (
-        select row_id, guard_change = 'gone' or accepted_hash is distinct from desired_hash as waits, guard_change
-        from source_row where ${marked(stream)}
+        select row_id, guard_change = 'gone' or pending as waits, guard_change
+        from ledger row where ${marked(stream)}
       ) earlier
       where earlier.row_id = source_row.row_id
       returning earlier.guard_change
@@ -196,11 +208,16 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
   await insertRows(trx, landing, created, { run: mark('made'), change: change('made') })
   await sql`
     update source_row
-    set content = compared.content, desired_hash = compared.hash, partner_id = compared.partner_id,
-        checked_hash = ${judgedHash}, judged_by = ${judgedAlone(judgedBy, sql`judged_by`)}, invalid_reason = ${invalidReason}, contradiction = contradicts,
+    set content = compared.content, desired_hash = compared.hash, partner_id = compared.partner_id, contradiction = contradicts,
         changed_at = clock_timestamp(), gone_at = null, guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
+  await sql`
+    update acceptance
+    set wanted_hash = compared.hash, partner_id = compared.partner_id, checked_hash = ${judgedHash},
+        judged_by = ${judgedAlone(judgedBy, sql`judged_by`)}, invalid_reason = ${invalidReason}
+    from compared
+    where acceptance.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
   await forgetWarnings(trx)
   const { rows } = await sql<{ returned: number }>`
     select count(*) filter (where was_gone) as returned from compared`.execute(trx)

@@ -41,7 +41,7 @@ export async function sweepKind(
     select ${runId}, ${kind}, row.partner_id
     from (
       select distinct row.stream, row.partner_id
-      from source_row row
+      from ledger row
       where row.stream = any(${streams}::text[]) and ${sendable}
       -- The requirement is asked once a property, not once a row.
       offset 0
@@ -73,8 +73,8 @@ export async function considerEnded(
       returning submission_id
     ),
     carried as (
-      select distinct source_row.partner_id
-      from ended join submission_row using (submission_id) join source_row using (row_id)
+      select distinct acceptance.partner_id
+      from ended join submission_row using (submission_id) join acceptance using (row_id)
     ),
     concerned as (
       select partner_id from carried
@@ -89,10 +89,10 @@ export async function considerEnded(
     where exists (
       select from unnest(planned.streams) as wanted(stream)
       cross join lateral (
-        select from source_row row
-        where row.stream = wanted.stream and row.partner_id = concerned.partner_id
-          and row.accepted_hash is distinct from row.desired_hash
-          and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
+        select from acceptance took join source_row row using (row_id)
+        where took.partner_id = concerned.partner_id and took.accepted_hash is distinct from took.wanted_hash
+          and row.stream = wanted.stream
+          and took.invalid_reason is null and took.held_by is null and row.gone_at is null and row.guard_run is null
         limit 1) pending)
     order by planned.kind, concerned.partner_id
     on conflict do nothing`.execute(trx)

@@ -9,18 +9,17 @@ export async function countPending(db: Database, runId: number): Promise<void> {
   await sql`
     with pending as (
       select stream, count(*) as rows
-      from source_row
-      where gone_at is null and accepted_hash is distinct from desired_hash
+      from ledger
+      where gone_at is null and pending
       group by stream
     ),
     settled as (
-      select source_row.stream, count(distinct row_id) as rows
+      select ledger.stream, count(distinct row_id) as rows
       from submission
       join submission_row using (submission_id)
-      join source_row using (row_id)
-      where submission.run_id = ${runId} and source_row.gone_at is null
-        and source_row.accepted_hash is not distinct from source_row.desired_hash
-      group by source_row.stream
+      join ledger using (row_id)
+      where submission.run_id = ${runId} and gone_at is null and not pending
+      group by ledger.stream
     )
     update run_stream
     set pending = coalesce((select rows from pending where pending.stream = run_stream.stream), 0)

@@ -74,12 +74,14 @@ async function takeCandidates(
       from (select partner_id, unnest(${streams}::text[]) as stream from taken) row
       left join mapping using (partner_id)
       where not exists (
-          select from source_row other
-          where other.partner_id = row.partner_id and other.stream = any(${streams}::text[]) and other.held_by is not null)
+          select from acceptance held join source_row other using (row_id)
+          where held.partner_id = row.partner_id and held.held_by is not null and other.stream = any(${streams}::text[]))
         and not exists (
-          select from mapping twin join source_row other on other.partner_id = twin.partner_id
+          select from mapping twin
+          join acceptance held on held.partner_id = twin.partner_id
+          join source_row other using (row_id)
           where twin.company_id = mapping.company_id and twin.partner_id <> row.partner_id
-            and other.stream = any(${streams}::text[]) and other.held_by is not null)
+            and held.held_by is not null and other.stream = any(${streams}::text[]))
         and not ${lacksRequirement(requires)}
     ),
     placed as (
@@ -89,7 +91,7 @@ async function takeCandidates(
       from free
       cross join lateral (
         select row.row_id, ${partition} as partition
-        from source_row row
+        from ledger row
         where row.stream = free.stream and row.partner_id = free.partner_id and ${sendable}
         order by partition, row_id
         limit ${maxRowsOfProperty}

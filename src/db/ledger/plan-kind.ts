@@ -55,7 +55,7 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
 /** Whether a row, which the query must call `row`, could go out as far as the row itself says. */
 function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
   const { runId, maxRows } = options
-  return sql<boolean>`(row.accepted_hash is distinct from row.desired_hash
+  return sql<boolean>`(row.pending
         and row.checked_hash = row.desired_hash
         and row.invalid_reason is null
         and row.held_by is null
@@ -115,9 +115,9 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       insert into submission_row (submission_id, row_id) select submission_id, row_id from carried
     ),
     held as (
-      update source_row set held_by = carried.submission_id
+      update acceptance set held_by = carried.submission_id
       from carried
-      where source_row.row_id = carried.row_id
+      where acceptance.row_id = carried.row_id
     ),
     put_back as (
       insert into candidate (run_id, kind, partner_id)

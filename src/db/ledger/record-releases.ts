@@ -17,7 +17,7 @@ export async function recordReleases(
   await sql`
     with released as (
       select cut_row.stream, cut_row.partner_id, row.held_by as submission_id, count(*) as rows
-      from cut_row join source_row row using (row_id)
+      from cut_row join acceptance row using (row_id)
       where row.held_by = any(${submissionIds}::bigint[])
       group by 1, 2, 3
     )
@@ -27,7 +27,7 @@ export async function recordReleases(
     cross join lateral (
       select releasing.submission_id
       from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
-      join source_row needed on needed.stream = requirement.required and needed.partner_id = released.partner_id
+      join ledger needed on needed.stream = requirement.required and needed.partner_id = released.partner_id
       join submission releasing on releasing.submission_id = needed.outcome_submission and releasing.run_id = ${runId}
       where requirement.stream = released.stream and needed.outcome in ('confirmed', 'inferred')
       order by needed.outcome_at desc

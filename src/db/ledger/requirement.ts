@@ -13,8 +13,8 @@ export function lacksRequirement(requires: Requires): RawBuilder<boolean> {
     select from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
     where requirement.stream = row.stream
       and not exists (
-        select from source_row needed
+        select from ledger needed
         where needed.stream = requirement.required and needed.partner_id = row.partner_id
-          and (needed.gone_at is null or needed.accepted_hash is not distinct from needed.desired_hash)
-        having count(*) > 0 and bool_and(needed.accepted_hash is not distinct from needed.desired_hash)))`
+          and (needed.gone_at is null or not needed.pending)
+        having count(*) > 0 and bool_and(not needed.pending)))`
 }

@@ -48,18 +48,18 @@ export async function releaseByPolicy(db: Database, policies: readonly ResendPol
   const { rows } = await sql<{ rows: number }>`
     with due as (
       select row.row_id, policy.policy_sent
-      from source_row row
+      from ledger row
       cross join lateral ${policyOf(policies)} policy
       where row.refused_hash is not null and row.outcome_code = any(${codes}::text[])
-        and row.refused_hash = row.desired_hash and row.accepted_hash is distinct from row.desired_hash
+        and row.refused_hash = row.desired_hash and row.pending
         and row.held_by is null and row.gone_at is null and row.guard_run is null
         and policy.policy_after <= ${now}
     ),
     released as (
-      update source_row
-      set refused_hash = null, resent_hash = desired_hash, resent_count = due.policy_sent + 1
+      update acceptance
+      set refused_hash = null, resent_hash = wanted_hash, resent_count = due.policy_sent + 1
       from due
-      where source_row.row_id = due.row_id
+      where acceptance.row_id = due.row_id
       returning 1
     )
     select count(*) as rows from released`.execute(db)

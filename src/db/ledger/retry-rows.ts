@@ -9,7 +9,7 @@ export type RetryCounts = { stream: string; rows: number }
 function retryable(filter: RowFilter): RawBuilder<boolean> {
   const told = { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` }
   return sql<boolean>`(
-    row.accepted_hash is distinct from row.desired_hash
+    row.pending
     and row.refused_hash = row.desired_hash
     and row.invalid_reason is null
     and row.held_by is null
@@ -22,7 +22,7 @@ function retryable(filter: RowFilter): RawBuilder<boolean> {
 /** How many rows of each stream a retry would mark. */
 export async function countRetryable(db: Database, filter: RowFilter): Promise<RetryCounts[]> {
   const { rows } = await sql<RetryCounts>`
-    select stream, count(*) as rows from source_row row where ${retryable(filter)} group by stream order by stream`.execute(
+    select stream, count(*) as rows from ledger row where ${retryable(filter)} group by stream order by stream`.execute(
     db,
   )
   return rows
@@ -42,7 +42,7 @@ export async function retryableRows(
     reason: string | null
   }>`
     select stream, partner_id, row_key, outcome_code as code, outcome_reason as reason
-    from source_row row
+    from ledger row
     where ${retryable(filter)}
     order by outcome_at, row_id
     limit ${limit}`.execute(db)
@@ -57,7 +57,10 @@ export async function markForRetry(
 ): Promise<RetryCounts[]> {
   const { rows } = await sql<RetryCounts>`
     with marked as (
-      update source_row row set retry_action = ${actionId} where ${retryable(filter)} returning stream
+      update acceptance set retry_action = ${actionId}
+      from ledger row
+      where row.row_id = acceptance.row_id and ${retryable(filter)}
+      returning row.stream
     )
     select stream, count(*) as rows from marked group by stream order by stream`.execute(trx)
   return rows
@@ -71,7 +74,7 @@ export async function markForRetry(
 export async function releaseRetries(db: Database): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
     with released as (
-      update source_row set refused_hash = null, retry_action = null where retry_action is not null returning 1
+      update acceptance set refused_hash = null, retry_action = null where retry_action is not null returning 1
     )
     select count(*) as rows from released`.execute(db)
   return rows[0]?.rows ?? 0

@@ -18,7 +18,7 @@ export const rowStates = [
 export type RowState = (typeof rowStates)[number]
 
 /**
- * Where a ledger row, which the query must call `row`, stands. One state each, so that counts add up: what keeps a row
+ * Where a row of the view `ledger`, which the query must call `row`, stands. One state each, so that counts add up: what keeps a row
  * from being sent comes before what it waits for. `unknown` and `pending` go out in the next run. `gone` rows carry a
  * tombstone, and `held` ones wait for approval: the order is that of the sums of a report (report-rows.ts). While the
  * service does not accept the key, whatever could be sent otherwise is parked, also what is planned already.
@@ -26,7 +26,7 @@ export type RowState = (typeof rowStates)[number]
 export function rowState(requires: Requires): RawBuilder<RowState> {
   return sql<RowState>`case
     when row.gone_at is not null then 'gone'
-    when row.accepted_hash = row.desired_hash then 'accepted'
+    when not row.pending then 'accepted'
     when row.held_by is not null then
       case when ${keyRefusedSince} is not null
                 and (select state = 'planned' from submission where submission_id = row.held_by) then 'parked'

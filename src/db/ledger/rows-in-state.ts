@@ -49,11 +49,11 @@ export async function rowsInState(
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
            coalesce(row.guard_run, ${heldRun}) as held_run, policy_after, policy_sent, policy_times,
            to_jsonb(waits) as waits
-    from source_row row
+    from ledger row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')
     left join lateral ${policyOf(policies)} policy on ${state} = 'rejected' and row.refused_hash = row.desired_hash
     left join lateral ${waitsFor(requires)} waits on ${state} = 'parked'
-    where row.accepted_hash is distinct from row.desired_hash
+    where row.pending
       and ${rowState(requires)} = ${state}
       and ${passes(filter, told[state])}
     order by at desc, row.row_id

@@ -27,14 +27,14 @@ export async function sameOutcome(
  */
 export async function applyOutcomes(trx: Transaction<Schema>, submissionId: number, keepOut: boolean): Promise<void> {
   await sql`
-    update source_row
+    update acceptance took
     set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash
-                             when sent.outcome = 'unknown' and sent.sent_hash <> accepted_hash then null
-                             else accepted_hash end,
-        accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp() else accepted_at end,
+                             when sent.outcome = 'unknown' and sent.sent_hash <> took.accepted_hash then null
+                             else took.accepted_hash end,
+        accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp() else took.accepted_at end,
         refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
                             when sent.outcome in ('confirmed', 'inferred') then null
-                            else refused_hash end,
+                            else took.refused_hash end,
         outcome = sent.outcome,
         outcome_code = sent.code,
         outcome_reason = sent.reason,
@@ -43,13 +43,16 @@ export async function applyOutcomes(trx: Transaction<Schema>, submissionId: numb
         held_by = null
     from submission_row sent
     where sent.submission_id = ${submissionId}
-      and source_row.row_id = sent.row_id
-      and source_row.held_by = ${submissionId}`.execute(trx)
+      and took.row_id = sent.row_id
+      and took.held_by = ${submissionId}`.execute(trx)
 }
 
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
 export async function releaseUnsent(trx: Transaction<Schema>, submissionId: number): Promise<void> {
-  await trx.updateTable('source_row').set({ held_by: null }).where('held_by', '=', submissionId).execute()
+  await sql`
+    update acceptance set held_by = null from submission_row carried
+    where carried.submission_id = ${submissionId} and acceptance.row_id = carried.row_id
+      and acceptance.held_by = ${submissionId}`.execute(trx)
 }
 
 /** Stores which company each confirmed property stands for. */

@@ -53,11 +53,11 @@ export async function rowsToSplit(
   const { rows } = await sql<RowToSplit>`
     select row_id, coalesce(mapping.company_id::text, 'partner ' || row.partner_id) as target
     from submission_row sent
-    join source_row row using (row_id)
+    join ledger row using (row_id)
     left join mapping using (partner_id)
     where sent.submission_id = ${submissionId}
       and row.desired_hash = sent.sent_hash and row.checked_hash = row.desired_hash
-      and row.accepted_hash is distinct from row.desired_hash
+      and row.pending
       and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
       and not ${lacksRequirement(requires)}
     order by row.partner_id, row.row_id`.execute(trx)
@@ -87,7 +87,7 @@ export async function insertPart(
     .executeTakeFirstOrThrow()
   await sql`
     insert into submission_row (submission_id, row_id) select ${id}, unnest(${rowIds}::bigint[])`.execute(trx)
-  await sql`update source_row set held_by = ${id} where row_id = any(${rowIds}::bigint[])`.execute(trx)
+  await sql`update acceptance set held_by = ${id} where row_id = any(${rowIds}::bigint[])`.execute(trx)
   return id
 }
 
@@ -100,13 +100,13 @@ export async function earlierPartWrites(db: Database, part: Submission): Promise
   const { rows } = await sql<{ waits: boolean }>`
     with own as (
       select distinct coalesce(mapping.company_id::text, 'partner ' || partner_id) as target
-      from submission_row join source_row using (row_id) left join mapping using (partner_id)
+      from submission_row join acceptance using (row_id) left join mapping using (partner_id)
       where submission_row.submission_id = ${part.submission_id}
     )
     select exists (
       select from submission earlier
       join submission_row on submission_row.submission_id = earlier.submission_id
-      join source_row using (row_id)
+      join acceptance using (row_id)
       left join mapping using (partner_id)
       join own on own.target = coalesce(mapping.company_id::text, 'partner ' || partner_id)
       where earlier.root_id = ${part.root_id} and earlier.submission_id < ${part.submission_id}

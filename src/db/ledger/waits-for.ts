@@ -28,15 +28,15 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
            needed.held_by as requirement_held_by, coalesce(needed.guard_run, ${heldRun}) as requirement_guard_run,
            null::timestamptz as requirement_since
     from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
-    left join source_row needed
+    left join ledger needed
       on needed.stream = requirement.required and needed.partner_id = row.partner_id
     where requirement.stream = row.stream
-      and (needed.row_id is null or needed.accepted_hash is distinct from needed.desired_hash)
+      and (needed.row_id is null or needed.pending)
       -- What is gone and was never accepted counts as not there: it is told of only where nothing else is there.
       and (needed.gone_at is null or not exists (
-        select from source_row other
+        select from ledger other
         where other.stream = requirement.required and other.partner_id = row.partner_id
-          and (other.gone_at is null or other.accepted_hash is not distinct from other.desired_hash)))
+          and (other.gone_at is null or not other.pending)))
     order by needed.row_id nulls first
     limit 1)`
   return sql`(

@@ -36,9 +36,10 @@ export async function findContradictions(trx: Transaction<Schema>, basis: number
  */
 async function settleCompared(trx: Transaction<Schema>, basis: number, since: Date): Promise<void> {
   await sql`
-    update source_row set judged_by = ${basis}
-    where accepted_hash is distinct from desired_hash and gone_at is null and checked_hash = desired_hash
-      and judged_by = ${notCompared(basis)} and changed_at < ${since}`.execute(trx)
+    update acceptance set judged_by = ${basis}
+    from source_row row
+    where accepted_hash is distinct from wanted_hash and checked_hash = wanted_hash and judged_by = ${notCompared(basis)}
+      and row.row_id = acceptance.row_id and row.gone_at is null and row.changed_at < ${since}`.execute(trx)
 }
 
 /** Forgets what is no contradiction any more, and has those rows judged again. */
@@ -56,19 +57,19 @@ async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
                where one.partner_id = mine.partner_id and two.partner_id = other.partner_id)))
       returning found.row_id
     )
-    update source_row set checked_hash = null
+    update acceptance set checked_hash = null
     where row_id in (select row_id from outdated) and checked_hash is not null`.execute(trx)
 }
 
 /** The rows to judge: the table `newcomer`, with what answers and omissions are about. */
 async function collectCandidates(trx: Transaction<Schema>, basis: number): Promise<number> {
   const columns = sql`
-    row_id, stream, partner_id, judged_by <= 0 as is_new, ${target(sql`source_row`)} as target, ${period(sql`source_row`)} as period`
+    row_id, stream, partner_id, judged_by <= 0 as is_new, ${target(sql`row`)} as target, ${period(sql`row`)} as period`
   await sql`
     create temp table newcomer on commit drop as
-    select ${columns} from source_row where ${neverJudged}
+    select ${columns} from ledger row where ${neverJudged}
     union all
-    select ${columns} from source_row where ${judgedOtherwise(basis)}`.execute(trx)
+    select ${columns} from ledger row where ${judgedOtherwise(basis)}`.execute(trx)
   await sql`analyze newcomer`.execute(trx)
   const { rows } = await sql<{ candidates: number }>`select count(*) as candidates from newcomer`.execute(trx)
   return rows[0]?.candidates ?? 0
@@ -206,9 +207,9 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
                    other.content ->> 'question_id', other.row_key) end
              end as detail
       from side
-      join source_row mine on mine.row_id = side.row_id
+      join ledger mine on mine.row_id = side.row_id
       join source_row other on other.row_id = side.other_row_id
-      where mine.accepted_hash is distinct from mine.desired_hash and mine.gone_at is null
+      where mine.pending and mine.gone_at is null
       order by mine.row_id, kind, other.row_id
     ),
     stored as (
@@ -220,7 +221,7 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
       returning row_id
     ),
     reopened as (
-      update source_row set checked_hash = null
+      update acceptance set checked_hash = null
       where row_id in (select row_id from stored) and checked_hash is not null
     )
     select count(distinct row_id) as found from stored`.execute(trx)

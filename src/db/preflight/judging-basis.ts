@@ -22,19 +22,21 @@ export function notCompared(basis: number): number {
 export async function judgingBasis(db: Database, rules: JudgingRules): Promise<number> {
   const { rows } = await sql<{ basis: number }>`
     with wanted as (
-      select coalesce((select max(version) from reference_version), 0) as reference_version,
+      -- Versions are numbered by destination.
+      select destination_in_use() as destination_id,
+             coalesce((select max(version) from reference_version), 0) as reference_version,
              ${JSON.stringify(rules)}::jsonb as rules
     ),
     made as (
-      insert into judging_basis (reference_version, rules)
+      insert into judging_basis (destination_id, reference_version, rules)
       select * from wanted
-      where not exists (select from judging_basis join wanted using (reference_version, rules))
+      where not exists (select from judging_basis join wanted using (destination_id, reference_version, rules))
       on conflict do nothing
       returning basis
     )
     select basis from made
     union all
-    select basis from judging_basis join wanted using (reference_version, rules)`.execute(db)
+    select basis from judging_basis join wanted using (destination_id, reference_version, rules)`.execute(db)
   const [found] = rows
   // Nothing is returned where another process made the same one at the same moment: then it is there now.
   return found === undefined ? await judgingBasis(db, rules) : found.basis

@@ -16,18 +16,16 @@ export type UnjudgedRow = {
   contradiction: string | null
 }
 
-/** Pending rows whose content was never judged as it is. The words of the index `source_row_unjudged`. */
-export const neverJudged = sql<boolean>`(
-  accepted_hash is distinct from desired_hash and checked_hash is distinct from desired_hash and gone_at is null)`
+/** Pending rows of the view `ledger` whose content was never judged as it is. In the words of the index `acceptance_unjudged`. */
+export const neverJudged = sql<boolean>`(pending and unjudged and gone_at is null)`
 
 /**
  * Pending rows that were judged by something else than `basis`, or were not held against others yet. The words of the
- * index `source_row_judged_by`.
+ * index `acceptance_judged_by`.
  */
 export function judgedOtherwise(basis: number): RawBuilder<boolean> {
   return sql<boolean>`(
-    accepted_hash is distinct from desired_hash and gone_at is null
-    and checked_hash = desired_hash and (judged_by < ${basis} or judged_by > ${basis}))`
+    pending and gone_at is null and judged and (judged_by < ${basis} or judged_by > ${basis}))`
 }
 
 /**
@@ -53,7 +51,7 @@ export async function* unjudgedRows(db: Database, basis: number, limit: number):
     for (;;) {
       const rows = await batch(
         db,
-        sql`accepted_hash is distinct from desired_hash and gone_at is null and checked_hash = desired_hash
+        sql`pending and gone_at is null and judged
             and ${range} and (judged_by, row_id) > (${last.judged_by}, ${last.row_id})`,
         sql`judged_by, row_id`,
         limit,
@@ -75,9 +73,9 @@ async function batch(
   const { rows } = await sql<UnjudgedRow & { judged_by: number }>`
     select row_id, stream, partner_id, content, judged_by, encode(desired_hash, 'hex') as hash,
            (select detail from row_finding
-            where row_finding.row_id = source_row.row_id and kind in (${contradictionKinds})
+            where row_finding.row_id = ledger.row_id and kind in (${contradictionKinds})
             order by kind limit 1) as contradiction
-    from source_row
+    from ledger
     where ${where}
     order by ${order}
     limit ${limit}`.execute(db)
@@ -102,11 +100,11 @@ export async function storeJudgements(db: Database, basis: number, judgements: r
         as _(row_id bigint, hash text, invalid_reason text, warnings jsonb)
     ),
     stored as (
-      update source_row
-      set invalid_reason = coalesce(contradiction, judged.invalid_reason), checked_hash = desired_hash, judged_by = ${basis}
-      from judged
-      where source_row.row_id = judged.row_id and source_row.desired_hash = decode(judged.hash, 'hex')
-      returning source_row.row_id, judged.warnings
+      update acceptance
+      set invalid_reason = coalesce(contradiction, judged.invalid_reason), checked_hash = wanted_hash, judged_by = ${basis}
+      from judged join source_row using (row_id)
+      where acceptance.row_id = judged.row_id and acceptance.wanted_hash = decode(judged.hash, 'hex')
+      returning acceptance.row_id, judged.warnings
     ),
     warned as (
       select row_id, kind, detail from stored, jsonb_to_recordset(warnings) as _(kind text, detail text)

@@ -36,8 +36,8 @@ export async function statusCounts(db: Database, requires: Requires): Promise<St
   const { rows } = await sql<StatusCounts>`
     select stream,
            count(*) filter (where gone_at is null) as rows,
-           count(*) filter (where gone_at is null and accepted_hash = desired_hash) as accepted,
-           count(*) filter (where pending) as pending,
+           count(*) filter (where gone_at is null and not row.pending) as accepted,
+           count(*) filter (where differs) as pending,
            count(*) filter (where state = 'invalid') as invalid,
            count(*) filter (where state = 'parked') as parked,
            count(*) filter (where state = 'rejected') as rejected,
@@ -45,9 +45,9 @@ export async function statusCounts(db: Database, requires: Requires): Promise<St
            count(*) filter (where held_by is not null and state <> 'parked') as in_flight,
            count(*) filter (where state = 'held' or (state = 'accepted' and guard_change = 'gone')) as held,
            count(*) filter (where gone_at is not null) as gone,
-           min(changed_at) filter (where pending) as oldest_pending
-    from source_row row
-    cross join lateral (select accepted_hash is distinct from desired_hash and gone_at is null as pending) differs
+           min(changed_at) filter (where differs) as oldest_pending
+    from ledger row
+    cross join lateral (select row.pending and gone_at is null as differs) differing
     cross join lateral (select ${rowState(requires)} as state) stated
     group by stream
     order by stream`.execute(db)

@@ -49,12 +49,11 @@ export async function streamReports(db: Database, runId: number, requires: Requi
     ),
     -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.
     covered as (
-      select last_sent.row_id, last_sent.outcome, source_row.stream
+      select last_sent.row_id, last_sent.outcome, row.stream
       from last_sent
-      join source_row using (row_id)
-      where source_row.gone_at is null
-        and (source_row.accepted_hash is not distinct from source_row.desired_hash
-             or last_sent.sent_hash is not distinct from source_row.desired_hash)
+      join ledger row using (row_id)
+      where row.gone_at is null
+        and (not row.pending or last_sent.sent_hash is not distinct from row.desired_hash)
     ),
     sent as (
       select stream,
@@ -69,8 +68,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
     waiting as (
       select row.*, ${lacksRequirement(requires)} as lacks,
              guard_run is not null or (select held from run where run_id = ${runId}) as guarded
-      from source_row row
-      where accepted_hash is distinct from desired_hash and gone_at is null
+      from ledger row
+      where pending and gone_at is null
         and not exists (select from covered where covered.row_id = row.row_id)
     ),
     -- A row with a mark of its own is held by the guard; of one without, what it waits for comes first.
@@ -260,9 +259,9 @@ export async function refusedRows(db: Database, limit: number): Promise<RefusedR
            coalesce(invalid_reason, outcome_reason) as reason,
            content, outcome_submission as submission_id, correlation_id,
            case when invalid_reason is not null then changed_at else outcome_at end as at
-    from source_row
+    from ledger
     left join submission on submission.submission_id = outcome_submission and invalid_reason is null
-    where accepted_hash is distinct from desired_hash and gone_at is null
+    where pending and gone_at is null
       and (invalid_reason is not null or outcome in ('rejected', 'unknown'))
     order by at desc nulls last, row_id
     limit ${limit}`.execute(db)

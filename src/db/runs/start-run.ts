@@ -53,7 +53,9 @@ export async function adoptUnfinished(
         and (submission.kind = any(${searchKinds}) or (submission.state = 'planned' and submission.uncertain_since is null))
       returning submission_id
     )
-    update source_row set held_by = null from given_up where held_by = given_up.submission_id`.execute(trx)
+    update acceptance set held_by = null
+    from given_up join submission_row using (submission_id)
+    where acceptance.row_id = submission_row.row_id and held_by = given_up.submission_id`.execute(trx)
   await sql`
     update submission
     set run_id = ${runId}, failures = 0, failing_since = null

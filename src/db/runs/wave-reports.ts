@@ -54,9 +54,9 @@ export async function parkedBehind(db: Database, requires: Requires): Promise<Pa
   const { rows } = await sql<ParkedBehind>`
     select row.stream, count(*) as rows, count(distinct row.partner_id) as properties, waits.required,
            waits.requirement_state, waits.requirement_held_by as submission_id
-    from source_row row
+    from ledger row
     cross join lateral ${waitsFor(requires)} waits
-    where row.accepted_hash is distinct from row.desired_hash and ${rowState(requires)} = 'parked'
+    where row.pending and ${rowState(requires)} = 'parked'
     group by row.stream, waits.required, waits.requirement_state, waits.requirement_held_by
     order by row.stream, rows desc, waits.requirement_held_by`.execute(db)
   return rows

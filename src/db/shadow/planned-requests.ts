@@ -30,8 +30,8 @@ export type PlannedRequest = {
 export async function rememberRejected(db: Database): Promise<void> {
   await sql`
     create temp table planned_rejected as
-    select row_id, retry_action is not null as retried from source_row
-    where retry_action is not null or (refused_hash = desired_hash and accepted_hash is distinct from desired_hash)`.execute(
+    select row_id, retry_action is not null as retried from acceptance
+    where retry_action is not null or (refused_hash = wanted_hash and accepted_hash is distinct from wanted_hash)`.execute(
     db,
   )
 }
@@ -51,7 +51,7 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
                   else 'new' end as why
       from submission
       join submission_row using (submission_id)
-      join source_row row using (row_id)
+      join ledger row using (row_id)
       left join planned_rejected rejected using (row_id)
       where submission.run_id = ${runId} and submission.state = 'planned'
       group by 1, 2, 4
@@ -70,7 +70,7 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
 /** Supposes that the service takes everything that is planned, so that what waits for it can be planned. */
 export async function supposeAccepted(trx: Transaction<Schema>, runId: number): Promise<void> {
   await sql`
-    update source_row set accepted_hash = desired_hash, held_by = null
+    update acceptance set accepted_hash = wanted_hash, held_by = null
     from submission
     where submission.submission_id = held_by and submission.run_id = ${runId} and submission.state = 'planned'`.execute(
     trx,

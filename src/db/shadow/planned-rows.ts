@@ -17,11 +17,11 @@ export type PlannedRow = {
 export async function plannedRows(db: Database, runId: number, limit: number): Promise<PlannedRow[]> {
   const { rows } = await sql<PlannedRow>`
     select row.stream, row.partner_id, row.row_key, row.content as to,
-           case when held.accepted_hash = held.desired_hash then held.content else past.content_before end as from
+           case when not held.pending then held.content else past.content_before end as from
     from submission
     join submission_row using (submission_id)
-    join source_row row using (row_id)
-    left join ${sql.id(schemaName, 'source_row')} held on held.row_id = row.row_id
+    join ledger row using (row_id)
+    left join ${sql.id(schemaName, 'ledger')} held on held.row_id = row.row_id
     left join lateral (
       select content_before from ${sql.id(schemaName, 'row_change')} change
       where change.row_id = held.row_id and change.hash_before = held.accepted_hash
@@ -40,7 +40,7 @@ export type StateCount = { stream: string; state: RowState; rows: number }
 export async function countStates(db: Database, requires: Requires): Promise<StateCount[]> {
   const { rows } = await sql<StateCount>`
     select stream, state, count(*) as rows
-    from (select row.stream, ${rowState(requires)} as state from source_row row) stated
+    from (select row.stream, ${rowState(requires)} as state from ledger row) stated
     group by stream, state
     order by stream, state`.execute(db)
   return rows

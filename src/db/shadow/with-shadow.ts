@@ -25,6 +25,8 @@ const leftEmpty = [
   'input_comparison',
   'input_difference',
   'kind_sweep',
+  'left_behind',
+  'mapping_change',
   'name_change',
   'page_listing',
   'quarantine',
@@ -47,13 +49,15 @@ const partly: Record<string, RawBuilder<unknown>> = {
 }
 
 /**
- * Runs `work` on temporary copies of our tables. Temporary tables are found before the real ones, so the stages of a
+ * Runs `work` on temporary copies of our tables, and of the view `ledger`, through which the stages read them. Temporary tables are found before the real ones, so the stages of a
  * run do there what they do in a run; what they write is gone at the end, and no row of the real tables is locked. Every
  * table has its shadow, also those of which nothing is copied, so that no write can reach the real one.
  */
 export async function withShadow<T>(pool: pg.Pool, work: (shadow: Shadow) => Promise<T>): Promise<T> {
   return await withSession(pool, async ({ client, db }) => {
     const tables = await tablesOf(db)
+    // Read while its tables are still the real ones: their names are not qualified then.
+    const ledger = await definitionOf(db, 'ledger')
     for (const name of tables) {
       await sql`
         create temp table ${sql.id(name)} (like ${sql.id(schemaName, name)}
@@ -61,6 +65,7 @@ export async function withShadow<T>(pool: pg.Pool, work: (shadow: Shadow) => Pro
         db,
       )
     }
+    await sql`create temp view ledger as ${sql.raw(ledger)}`.execute(db)
     await fill(db, tables)
     const result = await work({ pool: poolOf(client), db: createDatabase(poolOf(client)) })
     await sql`discard temp`.execute(db)
@@ -74,6 +79,13 @@ async function tablesOf(db: Database): Promise<string[]> {
     where relnamespace = ${schemaName}::regnamespace and relkind in ('r', 'p') and relname not like 'kysely\\_%'
     order by relname`.execute(db)
   return rows.map(({ name }) => name)
+}
+
+/** The text of a view of ours, as the catalogue has it. */
+async function definitionOf(db: Database, view: string): Promise<string> {
+  const { rows } = await sql<{ text: string }>`select pg_get_viewdef(${view}::regclass) as text`.execute(db)
+  if (rows[0] === undefined) throw new Error(`there is no view ${view}`)
+  return rows[0].text
 }
 
 /** Copies what a run reads, as of one moment. */

@@ -18,6 +18,8 @@ export type RunTable = {
   resumed: Generated<number>
   /** The guard stopped it before anything was sent. */
   held: Generated<boolean>
+  /** Where it sends to; the one in use as it began. */
+  destination_id: Generated<number>
   started_at: Generated<Date>
   finished_at: Date | null
 }

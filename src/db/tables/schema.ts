@@ -1,5 +1,7 @@
+import type { AcceptanceTable, LedgerView, LeftBehindTable, MappingChangeTable, MappingTable } from './acceptance.ts'
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
+import type { DestinationKeyTable, DestinationTable } from './destination.ts'
 import type { DocumentsView, DocumentTable, SearchSeenDocumentTable } from './documents.ts'
 import type { GuardPlanTable } from './guard-plan.ts'
 import type { HistorySchema } from './history.ts'
@@ -17,7 +19,7 @@ import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
 import type { ServiceKeyTable } from './service-key.ts'
 import type { NullCursorRowTable, SnapshotBucketTable, SnapshotLineTable, StreamSnapshotTable } from './snapshot.ts'
-import type { MappingTable, SourceRowTable } from './source-row.ts'
+import type { SourceRowTable } from './source-row.ts'
 import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
 
 /** Every table of the schema `nightferry`, by name. */
@@ -30,6 +32,10 @@ export type Schema = CalculatorsSchema &
     snapshot_line: SnapshotLineTable
     snapshot_bucket: SnapshotBucketTable
     source_row: SourceRowTable
+    acceptance: AcceptanceTable
+    ledger: LedgerView
+    destination: DestinationTable
+    destination_key: DestinationKeyTable
     null_cursor_row: NullCursorRowTable
     guard_plan: GuardPlanTable
     submission: SubmissionTable
@@ -37,6 +43,8 @@ export type Schema = CalculatorsSchema &
     submission_row: SubmissionRowTable
     staged_outcome: StagedOutcomeTable
     mapping: MappingTable
+    mapping_change: MappingChangeTable
+    left_behind: LeftBehindTable
     reference_data: ReferenceDataTable
     service_key: ServiceKeyTable
     reference_version: ReferenceVersionTable

@@ -6,7 +6,8 @@ import type { Requires } from '../ledger/requirement.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/resend-policy.ts'
 import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type MaybeWaits, waitingOn, waitsFor } from '../ledger/waits-for.ts'
-import type { GuardChange, OutcomeName } from '../tables/source-row.ts'
+import type { OutcomeName } from '../tables/acceptance.ts'
+import type { GuardChange } from '../tables/source-row.ts'
 
 /** What a row said before, and until when. */
 export type PastContent = { until: string; content: Record<string, unknown>; was_accepted: boolean }
@@ -58,7 +59,7 @@ export async function traceRows(
            stated.waits, past.past, case when state = 'rejected' then policy_after end as policy_after, policy_sent, policy_times
     from (
       select row.*, ${rowState(requires)} as state, to_jsonb(waits) as waits, policy.*
-      from source_row row
+      from ledger row
       left join lateral ${policyOf(policies)} policy on row.refused_hash = row.desired_hash
       left join lateral ${waitsFor(requires)} waits on true
       where row.partner_id = ${partnerId}

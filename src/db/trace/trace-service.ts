@@ -52,7 +52,7 @@ export async function traceActions(db: Database, partnerId: string): Promise<Tra
     select verb, acted_by, acted_at, submission_id, correlation_id, asked, result
     from action
     where asked ->> 'partnerId' = ${partnerId}
-       or action_id in (select retry_action from source_row where partner_id = ${partnerId})
+       or action_id in (select retry_action from ledger where partner_id = ${partnerId})
        or submission_id in (
          select submission_row.submission_id from source_row join submission_row using (row_id)
          where partner_id = ${partnerId})

@@ -22,10 +22,10 @@ export async function traceStreams(db: Database, partnerId: string): Promise<Tra
     select had.*, last.extracted_at as read_at, last.run_id as read_by_run
     from (
       select stream, count(*) filter (where gone_at is null) as rows,
-             count(*) filter (where gone_at is null and accepted_hash = desired_hash) as accepted,
+             count(*) filter (where gone_at is null and not pending) as accepted,
              count(gone_at) as gone,
              min(first_seen_at) as first_seen_at, max(changed_at) as changed_at
-      from source_row
+      from ledger
       where partner_id = ${partnerId}
       group by stream
     ) had

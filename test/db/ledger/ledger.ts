@@ -128,7 +128,7 @@ export async function openLedger(): Promise<Ledger> {
     },
     row: (stream, rowKey) =>
       db
-        .selectFrom('source_row')
+        .selectFrom('ledger')
         .selectAll()
         .where('stream', '=', stream)
         .where('row_key', '=', rowKey)

@@ -295,7 +295,7 @@ describe('error rows', () => {
     })
     const unmatched = (await unmatchedOf(id)) ?? []
     expect(unmatched).toHaveLength(left)
-    const stored = await ledger.db.selectFrom('source_row').selectAll().orderBy('row_id').execute()
+    const stored = await ledger.db.selectFrom('ledger').selectAll().orderBy('row_id').execute()
     const rejected = stored.filter(({ outcome }) => outcome === 'rejected').map(({ row_key }) => row_key)
     return { unmatched, rejected: keys.filter((key) => rejected.includes(key)), stored }
   }
@@ -466,7 +466,7 @@ describe('error rows', () => {
         )
         await applyOutcomes(trx, id, true)
       })
-      return { stored: await ledger.db.selectFrom('source_row').selectAll().execute() }
+      return { stored: await ledger.db.selectFrom('ledger').selectAll().execute() }
     })()
     for (const { row_key, outcome_code } of stored) {
       expect(outcome_code).toBe(row_key === 'other hotel' ? 'OutOfRange' : 'told')

@@ -41,7 +41,7 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
   const ledger = async (stream = 'properties') =>
     (
       await ferry.ledger.db
-        .selectFrom('source_row')
+        .selectFrom('ledger')
         .select(['partner_id', 'content', 'gone_at'])
         .where('stream', '=', stream)
         .orderBy('row_key')

@@ -44,7 +44,7 @@ const watermark = async (stream = 'properties') =>
       .executeTakeFirst()
   )?.watermark
 const landed = async () =>
-  (await ferry.ledger.db.selectFrom('source_row').select('partner_id').orderBy('partner_id').execute()).map(
+  (await ferry.ledger.db.selectFrom('ledger').select('partner_id').orderBy('partner_id').execute()).map(
     ({ partner_id }) => partner_id,
   )
 

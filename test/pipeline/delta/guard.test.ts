@@ -104,7 +104,7 @@ describe('the guard', () => {
   const gone = async () =>
     (
       await ferry.ledger.db
-        .selectFrom('source_row')
+        .selectFrom('ledger')
         .select('row_key')
         .where('gone_at', 'is not', null)
         .orderBy('row_key')

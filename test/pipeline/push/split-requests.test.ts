@@ -118,7 +118,7 @@ const answer = (partner_id: string, row_key: string, value: string): Landing => 
 
 async function outcomes(stream: string): Promise<Record<string, string | null>> {
   const rows = await ferry.ledger.db
-    .selectFrom('source_row')
+    .selectFrom('ledger')
     .selectAll()
     .where('stream', '=', stream)
     .orderBy('row_id')
@@ -427,7 +427,7 @@ it('for random poison every row has exactly one outcome in the end, and exactly 
       )
       expect(rows.map(({ times }) => times)).toEqual(rows.map(() => 1))
       const held = await ferry.ledger.db
-        .selectFrom('source_row')
+        .selectFrom('ledger')
         .select('row_id')
         .where('held_by', 'is not', null)
         .execute()

@@ -47,7 +47,7 @@ async function knowFramework(title = 'Responsible Hotel'): Promise<void> {
 
 const judge = (changed: Partial<Deps> = {}) => judgeRows({ ...deps, ...changed }, new Date())
 async function reasons(): Promise<Record<string, string | null>> {
-  const rows = await ferry.ledger.db.selectFrom('source_row').selectAll().orderBy('row_key').execute()
+  const rows = await ferry.ledger.db.selectFrom('ledger').selectAll().orderBy('row_key').execute()
   expect(rows.filter((one) => one.accepted_hash === null && one.gone_at === null && one.checked_hash === null)).toEqual(
     [],
   )

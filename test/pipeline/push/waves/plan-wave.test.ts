@@ -144,7 +144,7 @@ describe('preflight', () => {
   const invalid = { ...answer, row_key: 'b', content: { ...answer.content, value: 'many' } }
   const check = async (deps: Deps) => preflight(deps, await currentRun())
   const reasons = async () => {
-    const rows = await ferry.ledger.db.selectFrom('source_row').selectAll().orderBy('row_key').execute()
+    const rows = await ferry.ledger.db.selectFrom('ledger').selectAll().orderBy('row_key').execute()
     return rows.map(({ row_key, invalid_reason, checked_hash, desired_hash }) => [
       row_key,
       invalid_reason,
@@ -205,7 +205,7 @@ describe('preflight', () => {
     await check(deps)
     const versions = () =>
       ferry.ledger.db
-        .selectFrom('source_row')
+        .selectFrom('ledger')
         .select((eb) => eb.ref('xmin' as never).as('xmin'))
         .orderBy('row_id')
         .execute()
