@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Argument, Command } from 'commander'
 import { abandon } from './abandon.ts'
 import { adopt } from './adopt.ts'
 import { type ApproveOptions, approve } from './approve.ts'
@@ -9,6 +9,7 @@ import { configPrint } from './config-print.ts'
 import { type ConformanceOptions, conformance } from './conformance.ts'
 import { addConformanceOptions } from './conformance-options.ts'
 import { type DemoOptions, demo } from './demo.ts'
+import { type Decision, type DestinationOptions, decisions, destination } from './destination.ts'
 import { type DifferencesOptions, differences } from './differences.ts'
 import { type DriftOptions, drift } from './drift.ts'
 import { type GrantOptions, grant } from './grant.ts'
@@ -158,6 +159,17 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .option('--all', 'also the views that name people, or show rows as the partner had them')
     .option('--revoke', 'take it back')
     .action(async (role: string, options: GrantOptions) => done(await grant(cli, role, options)))
+  verb('destination', 'the services, profiles and identifiers that rows were sent to, and which of them is in use')
+    .addArgument(
+      new Argument(
+        '[decision]',
+        'same: the configured one is the one in use, under a new name; other: it is another',
+      ).choices(decisions),
+    )
+    .option('--name <name>', 'what to call it (default: the host of the service)')
+    .action(async (decision: Decision | undefined, options: DestinationOptions) =>
+      done(await destination(cli, decision, options)),
+    )
   verb('migrate', 'bring the database to the newest schema').action(async (options: CommonOptions) =>
     done(await migrate(cli, options)),
   )

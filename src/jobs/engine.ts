@@ -4,6 +4,7 @@ import { nextTimers } from '../db/runs/next-timer.ts'
 import { storableText } from '../db/storable.ts'
 import type { RunTrigger } from '../db/tables/run.ts'
 import type { Deps } from '../pipeline/deps.ts'
+import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import type { Looks } from '../pipeline/looks.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
 import { lookAtSubmission } from '../pipeline/push/look-at-submission.ts'
@@ -171,6 +172,8 @@ async function sendMany(
 /** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */
 async function guarded(deps: Deps, queue: string, job: JobWithMetadata<LookData>, look: Look): Promise<boolean> {
   try {
+    // Another process may be configured for another destination, or this one was while the run was interrupted.
+    await checkDestination(deps)
     return await look(job.data.id, job.data.timer)
   } catch (error) {
     const run = await runBehind(deps, queue, job.data.id)

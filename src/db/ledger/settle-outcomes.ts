@@ -54,19 +54,3 @@ export async function releaseUnsent(trx: Transaction<Schema>, submissionId: numb
     where carried.submission_id = ${submissionId} and acceptance.row_id = carried.row_id
       and acceptance.held_by = ${submissionId}`.execute(trx)
 }
-
-/** Stores which company each confirmed property stands for. */
-export async function storeMappings(trx: Transaction<Schema>, submissionId: number): Promise<void> {
-  await sql`
-    insert into mapping as held (partner_id, company_id, submission_id)
-    select distinct on (partner_id) partner_id, staged.company_id::uuid, staged.submission_id
-    from staged_outcome staged
-    join source_row using (partner_id)
-    join submission_row sent using (submission_id, row_id)
-    where staged.submission_id = ${submissionId} and sent.outcome = 'confirmed'
-      and staged.accepted and staged.company_id is not null
-    order by partner_id
-    on conflict (partner_id) do update
-    set company_id = excluded.company_id, submission_id = excluded.submission_id, mapped_at = clock_timestamp()
-    where held.company_id is distinct from excluded.company_id`.execute(trx)
-}

@@ -181,7 +181,12 @@ async function createViews(db: Kysely<unknown>): Promise<void> {
     union all
     select stream, partner_id, row_key, left_behind.content, left_behind.accepted_at, null, left_at, 'remapped',
            left_behind.company_id
-    from left_behind join source_row using (row_id)`.execute(db)
+    from left_behind join source_row using (row_id)
+    -- What the old company was sent again since, because its hotel came back to it, is in its place.
+    where not exists (
+      select from mapping join acceptance using (partner_id)
+      where mapping.company_id = left_behind.company_id and acceptance.row_id = left_behind.row_id
+        and acceptance.accepted_hash is not null)`.execute(db)
   await sql`
     create view rows_without_cursor as
     select stream, partner_id, row_key, since

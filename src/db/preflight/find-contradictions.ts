@@ -11,12 +11,18 @@ import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
  *
  * What was found is kept, so that a row is judged again when the other says something else. Begun anew it finds the same.
  *
+ * @param which `unjudged`: only rows that were never judged as they are, in the middle of a run.
  * @param since what landed from then on is not noted as held against others: most of it is accepted before the next night.
  * @returns how many rows contradict another, newly or still.
  */
-export async function findContradictions(trx: Transaction<Schema>, basis: number, since: Date): Promise<number> {
+export async function findContradictions(
+  trx: Transaction<Schema>,
+  basis: number,
+  since: Date,
+  which: 'all' | 'unjudged' = 'all',
+): Promise<number> {
   await releaseOutdated(trx)
-  const candidates = await collectCandidates(trx, basis)
+  const candidates = await collectCandidates(trx, which === 'all' ? basis : null)
   if (candidates === 0) return 0
   await sql`
     create temp table pair (one bigint not null, other bigint not null, kind text not null) on commit drop`.execute(trx)
@@ -25,7 +31,7 @@ export async function findContradictions(trx: Transaction<Schema>, basis: number
   await pairPartnerIds(trx)
   await noteAlike(trx)
   const found = await storeContradictions(trx)
-  await settleCompared(trx, basis, since)
+  if (which === 'all') await settleCompared(trx, basis, since)
   await sql`drop table pair, newcomer`.execute(trx)
   return found
 }
@@ -62,14 +68,15 @@ async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
 }
 
 /** The rows to judge: the table `newcomer`, with what answers and omissions are about. */
-async function collectCandidates(trx: Transaction<Schema>, basis: number): Promise<number> {
+async function collectCandidates(trx: Transaction<Schema>, basis: number | null): Promise<number> {
   const columns = sql`
     row_id, stream, partner_id, judged_by <= 0 as is_new, ${target(sql`row`)} as target, ${period(sql`row`)} as period`
   await sql`
     create temp table newcomer on commit drop as
     select ${columns} from ledger row where ${neverJudged}
-    union all
-    select ${columns} from ledger row where ${judgedOtherwise(basis)}`.execute(trx)
+    ${basis === null ? sql`` : sql`union all select ${columns} from ledger row where ${judgedOtherwise(basis)}`}`.execute(
+    trx,
+  )
   await sql`analyze newcomer`.execute(trx)
   const { rows } = await sql<{ candidates: number }>`select count(*) as candidates from newcomer`.execute(trx)
   return rows[0]?.candidates ?? 0

@@ -64,6 +64,13 @@ export async function* unjudgedRows(db: Database, basis: number, limit: number):
   }
 }
 
+/** Whether any row waits to be judged, as after a mapping that moved, or made two hotels one company. */
+export async function anyUnjudged(db: Database): Promise<boolean> {
+  const { rows } = await sql<{ any: boolean }>`
+    select exists (select from ledger where ${neverJudged} and held_by is null) as any`.execute(db)
+  return rows[0]?.any ?? false
+}
+
 async function batch(
   db: Database,
   where: RawBuilder<unknown>,

@@ -32,11 +32,17 @@ export async function runningRun(db: Database, job: string): Promise<Run | undef
   return await db.selectFrom('run').selectAll().where('job', '=', job).where('state', '=', 'running').executeTakeFirst()
 }
 
+/** Every run that is under way, whatever its job. */
+export async function runningRuns(db: Database): Promise<Run[]> {
+  return await db.selectFrom('run').selectAll().where('state', '=', 'running').orderBy('run_id').execute()
+}
+
 /**
  * Hands the unfinished submissions of runs that ended early to a new run, which polls and settles them with its own:
  * nothing in flight is forgotten, nothing is sent beside it. Not carried over are searches, because the new run has its
  * own, and submissions of which nothing has left, written or not: their rows may have changed, or the guard may hold them
- * by now, so they are planned afresh. One whose answer was lost goes on with what it said.
+ * by now, so they are planned afresh. One whose answer was lost goes on with what it said. What went to a destination that is
+ * not in use stays with its run until that is put to use again.
  */
 export async function adoptUnfinished(
   trx: Transaction<Schema>,
@@ -48,7 +54,7 @@ export async function adoptUnfinished(
       update submission
       set state = 'abandoned'
       from run
-      where run.run_id = submission.run_id and run.state <> 'running'
+      where run.run_id = submission.run_id and run.state <> 'running' and run.destination_id = destination_in_use()
         and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
         and (submission.kind = any(${searchKinds}) or (submission.state = 'planned' and submission.uncertain_since is null))
       returning submission_id
@@ -60,6 +66,6 @@ export async function adoptUnfinished(
     update submission
     set run_id = ${runId}, failures = 0, failing_since = null
     from run
-    where run.run_id = submission.run_id and run.state <> 'running'
+    where run.run_id = submission.run_id and run.state <> 'running' and run.destination_id = destination_in_use()
       and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(trx)
 }

@@ -28,8 +28,9 @@ export async function traceCompany(db: Database, partnerId: string): Promise<Tra
              as removed_calculators,
            (select max(changed_at) from calculators where calculators.company_id = mapping.company_id)
              as newest_calculator_change,
-           (select max(loaded_at) from search_page join submission using (submission_id)
-            where search_page.state = 'loaded' and kind = 'calculators_search') as searched_at
+           (select max(loaded_at) from search_page join submission using (submission_id) join run using (run_id)
+            where search_page.state = 'loaded' and kind = 'calculators_search'
+              and run.destination_id = destination_in_use()) as searched_at
     from mapping
     left join companies on companies.company_id = mapping.company_id
     where mapping.partner_id = ${partnerId}`.execute(db)

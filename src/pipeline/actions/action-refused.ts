@@ -8,6 +8,12 @@ export type ActionRefusedCode =
   | 'submission_busy'
   /** The task that was named cannot be the submission's. */
   | 'task_not_adoptable'
+  /** The submission went to a destination that is not in use. */
+  | 'submission_elsewhere'
+  /** A run is under way, and would be wrong about what the action changes. */
+  | 'run_under_way'
+  /** Another destination has the name. */
+  | 'name_taken'
 
 /** An action that cannot be taken as things stand. The message says why, and what can be done instead. */
 export class ActionRefused extends Error {

@@ -12,7 +12,8 @@ const patienceMs = 75_000
 /**
  * Runs a person's action under the lock that every look at the submission takes: no daemon sends, polls or settles it
  * meanwhile.
- * @throws {ActionRefused} `submission_unknown`, or `submission_busy` when a look does not end in time.
+ * @throws {ActionRefused} `submission_unknown`; `submission_elsewhere` when it went to a destination that is not in use;
+ *   `submission_busy` when a look does not end in time.
  */
 export async function holdSubmission<T>(
   { db, pool }: Pick<Deps, 'db' | 'pool'>,
@@ -32,6 +33,7 @@ export async function holdSubmission<T>(
         `There is no submission ${submissionId}. nightferry submissions lists those of a run`,
       )
     }
+    await refuseElsewhere({ db }, submission)
     done.push({ result: await work(submission) })
   })
   const [first] = done
@@ -42,4 +44,19 @@ export async function holdSubmission<T>(
     )
   }
   return first.result
+}
+
+/** What is known of its rows lies with the destination that it went to, and that is not at hand. */
+async function refuseElsewhere({ db }: Pick<Deps, 'db'>, { submission_id, run_id }: Submission): Promise<void> {
+  const sent = await db
+    .selectFrom('run')
+    .innerJoin('destination', 'destination.destination_id', 'run.destination_id')
+    .select(['destination.name', 'schema_name'])
+    .where('run_id', '=', run_id)
+    .executeTakeFirstOrThrow()
+  if (sent.schema_name === null) return
+  throw new ActionRefused(
+    'submission_elsewhere',
+    `Submission ${submission_id} went to the destination ${sent.name}, which is not in use. nightferry destination says how to put it to use`,
+  )
 }

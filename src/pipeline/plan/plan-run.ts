@@ -20,6 +20,7 @@ import { withShadow } from '../../db/shadow/with-shadow.ts'
 import type { Run } from '../../db/tables/run.ts'
 import { extract } from '../delta/extract.ts'
 import type { Deps } from '../deps.ts'
+import { checkDestination } from '../destination/check-destination.ts'
 import type { Looks } from '../looks.ts'
 import { searchKinds } from '../push/kinds.ts'
 import { preflight } from '../push/preflight/preflight.ts'
@@ -72,6 +73,7 @@ const noLooks: Looks = { atRun: async () => {}, atSubmissions: async () => {}, a
 export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): Promise<RunPlan> {
   return await withShadow(deps.pool, async (shadow) => {
     const shadowed: Deps = { ...deps, ...shadow, looks: noLooks }
+    await checkDestination(shadowed, options.cached ? 'leave' : 'ask')
     const running = (await runningRun(shadow.db, options.job)) ?? null
     const run = await beginRun(shadowed, options.job, running)
     const reference = await planReference(shadowed, options.cached)

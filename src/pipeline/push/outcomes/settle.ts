@@ -2,8 +2,9 @@ import type { Transaction } from 'kysely'
 import { blameRow } from '../../../db/ledger/batch-size.ts'
 import { outcomesFromErrors, type Questions, type Unnamed } from '../../../db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
-import { applyOutcomes, sameOutcome, storeMappings } from '../../../db/ledger/settle-outcomes.ts'
+import { applyOutcomes, sameOutcome } from '../../../db/ledger/settle-outcomes.ts'
 import { holdFamily, rootOf } from '../../../db/ledger/split-submission.ts'
+import { type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
 import { storableText } from '../../../db/storable.ts'
 import type { Schema } from '../../../db/tables/schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
@@ -57,10 +58,15 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
       await outcomesFromResultFile(trx, submissionId, { mapping })
       // What an error row says beside the file counts as well: of the two, the rejection.
       if (task.rowErrors.length > 0) await fromErrors(deps, trx, submission, task, { outcome: 'as_told' })
-      if (mapping) await storeMappings(trx, submissionId)
+      if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
       await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
     })
   }
+}
+
+function tellMappings({ logger }: Deps, { run_id, submission_id }: Submission, { moved, shared }: NewMappings): void {
+  for (const mapping of moved) logger.warn({ run_id, submission_id, ...mapping }, 'mapping_moved')
+  for (const company of shared) logger.warn({ run_id, submission_id, ...company }, 'company_shared')
 }
 
 /** The service refused the request as a whole; its rows may be sent again by the next run. */

@@ -34,14 +34,16 @@ export async function preflight(deps: Deps, run: Run): Promise<void> {
 /**
  * Judges every row that has to be, and says how many, and how many of these are invalid.
  * @param since when the run began.
+ * @param which `unjudged`: in the middle of a run, only what the run itself made to be judged again.
  */
 export async function judgeRows(
   deps: Deps,
   since: Date,
+  which: 'all' | 'unjudged' = 'all',
 ): Promise<{ judged: number; invalid: number; contradicting: number }> {
   const { db } = deps
   const { basis, rules } = await judgingOf(deps)
-  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis, since))
+  const contradicting = await db.transaction().execute((trx) => findContradictions(trx, basis, since, which))
   const counts = { judged: 0, invalid: 0, contradicting }
   let reference: ReferenceIndex | null = null
   for await (const rows of unjudgedRows(db, basis, batchRows)) {

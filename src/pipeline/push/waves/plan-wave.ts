@@ -1,11 +1,13 @@
 import { requirementsOf } from '../../../config/requirements.ts'
 import { considerEnded, type KindStreams, wasSwept } from '../../../db/ledger/candidates.ts'
 import { planKind } from '../../../db/ledger/plan-kind.ts'
+import { anyUnjudged } from '../../../db/preflight/unjudged-rows.ts'
 import { holdRun } from '../../../db/runs/hold-run.ts'
 import { unfinishedOfKind } from '../../../db/runs/unfinished.ts'
 import type { Run } from '../../../db/tables/run.ts'
 import type { Deps } from '../../deps.ts'
 import { kindNamesOf, kindOf, searchKinds } from '../kinds.ts'
+import { judgeRows } from '../preflight/preflight.ts'
 import { unfinishedStates } from '../submission-state.ts'
 import { sizeOf } from './learn-size.ts'
 
@@ -30,6 +32,11 @@ export async function planWave(deps: Deps, run: Run, options: WaveOptions = {}):
   // settlement asks for another look at the run, which must find the run still waiting.
   const underWay = await anyUnfinished(deps, run)
   if (run.held) return underWay
+  // A mapping that was settled may have moved a hotel, or made two of them one company: before their rows are cut.
+  if (await anyUnjudged(deps.db)) {
+    const judged = await judgeRows(deps, run.started_at, 'unjudged')
+    deps.logger.info({ run_id: run.run_id, ...judged }, 'rows_judged_again')
+  }
   await deps.db.transaction().execute(async (trx) => {
     if (await holdRun(trx, run.run_id)) await considerEnded(trx, run.run_id, plannableKinds(deps))
   })

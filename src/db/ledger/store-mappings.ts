@@ -1,0 +1,132 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../tables/schema.ts'
+
+/** What a mapping request taught that a person should know. */
+export type NewMappings = {
+  /** Hotels that are another company than before, with the rows that were accepted for the old one. */
+  moved: { partner_id: string; company_before: string; company_id: string; rows: number }[]
+  /** Companies that several hotels stand for, one of which this request mapped. */
+  shared: { company_id: string; partner_ids: string[] }[]
+}
+
+/** Companies that are named; the rest is counted in the report. */
+const named = 20
+
+/**
+ * Stores which company each confirmed hotel stands for.
+ *
+ * What was accepted was accepted for a company. Of a hotel that moves to another, every row that depends on the mapping
+ * becomes pending again, with the reason; what the old company holds of it is kept for `drift`. Rows of it that are in
+ * flight right now went to one or the other, and nobody knows which: they count as not sent.
+ *
+ * Rows that are pending, of hotels that turn out to be one company, are judged again before any of them is sent: they may
+ * contradict each other.
+ */
+export async function storeMappings(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings> {
+  await sql`
+    create temp table confirmed_mapping on commit drop as
+    select distinct on (sent.partner_id) sent.partner_id, staged.company_id::uuid as company_id
+    from submission_row carried
+    join acceptance sent using (row_id)
+    join staged_outcome staged on staged.submission_id = carried.submission_id and staged.partner_id = sent.partner_id
+    where carried.submission_id = ${submissionId} and carried.outcome = 'confirmed'
+      and staged.accepted and staged.company_id is not null
+    order by sent.partner_id`.execute(trx)
+  await sql`analyze confirmed_mapping`.execute(trx)
+  await sql`
+    create temp table moved_mapping on commit drop as
+    select partner_id, mapping.company_id as company_before, confirmed.company_id
+    from confirmed_mapping confirmed join mapping using (partner_id)
+    where mapping.company_id <> confirmed.company_id`.execute(trx)
+  await sql`
+    insert into mapping as held (partner_id, company_id, submission_id)
+    select partner_id, company_id, ${submissionId} from confirmed_mapping
+    on conflict (partner_id) do update
+    set company_id = excluded.company_id, submission_id = excluded.submission_id, mapped_at = clock_timestamp()
+    where held.company_id is distinct from excluded.company_id`.execute(trx)
+  const moved = await forgetAcceptances(trx, submissionId)
+  const shared = await judgeSharersAgain(trx)
+  await sql`drop table confirmed_mapping, moved_mapping`.execute(trx)
+  return { moved, shared }
+}
+
+/** The stream whose rows are the mappings themselves. */
+const mappingStream = 'properties'
+
+async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings['moved']> {
+  await sql`
+    create temp table moved_row on commit drop as
+    select took.row_id, moved.partner_id, moved.company_before, moved.company_id, took.accepted_hash, took.accepted_at,
+           took.outcome_submission, took.held_by
+    from moved_mapping moved
+    join acceptance took using (partner_id)
+    join source_row row using (row_id)
+    where row.stream <> ${mappingStream}
+      and (took.accepted_hash is not null or took.refused_hash is not null or took.held_by is not null)`.execute(trx)
+  await sql`analyze moved_row`.execute(trx)
+  await sql`
+    insert into left_behind as held (company_id, row_id, content, accepted_at, submission_id)
+    select moved.company_before, row_id,
+           case when moved.accepted_hash = row.desired_hash then row.content else past.content_before end,
+           moved.accepted_at, moved.outcome_submission
+    from moved_row moved
+    join source_row row using (row_id)
+    left join lateral (
+      select content_before from row_change
+      where row_change.row_id = moved.row_id and hash_before = moved.accepted_hash
+      order by changed_at desc
+      limit 1
+    ) past on moved.accepted_hash <> row.desired_hash
+    where moved.accepted_hash is not null and moved.accepted_at is not null
+      and (moved.accepted_hash = row.desired_hash or past.content_before is not null)
+    on conflict (company_id, row_id) do update
+    set content = excluded.content, accepted_at = excluded.accepted_at, submission_id = excluded.submission_id,
+        left_at = clock_timestamp()`.execute(trx)
+  await sql`
+    update submission_row set sent_hash = null
+    from moved_row
+    where submission_row.submission_id = moved_row.held_by and submission_row.row_id = moved_row.row_id`.execute(trx)
+  await sql`
+    update acceptance
+    set accepted_hash = null, accepted_at = null, refused_hash = null, checked_hash = null, outcome = null,
+        outcome_code = 'mapping_moved',
+        outcome_reason = format('its hotel is company %s now; what was accepted was accepted for company %s',
+                                moved.company_id, moved.company_before),
+        outcome_at = clock_timestamp(), outcome_submission = ${submissionId}
+    from moved_row moved
+    where acceptance.row_id = moved.row_id`.execute(trx)
+  const { rows } = await sql<NewMappings['moved'][number]>`
+    with counted as (
+      select partner_id, company_before, company_id, count(row_id) filter (where accepted_hash is not null) as rows
+      from moved_mapping left join moved_row using (partner_id, company_before, company_id)
+      group by partner_id, company_before, company_id
+    ),
+    noted as (
+      insert into mapping_change (partner_id, company_before, company_id, submission_id, rows)
+      select partner_id, company_before, company_id, ${submissionId}, rows from counted
+    )
+    select * from counted order by partner_id`.execute(trx)
+  await sql`drop table moved_row`.execute(trx)
+  return rows
+}
+
+async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings['shared']> {
+  await sql`
+    create temp table sharer on commit drop as
+    select mapping.company_id, mapping.partner_id
+    from mapping
+    where mapping.company_id in (
+      select company_id from mapping
+      where company_id in (select company_id from confirmed_mapping)
+      group by company_id having count(*) > 1)`.execute(trx)
+  await sql`
+    update acceptance set checked_hash = null
+    from sharer
+    where acceptance.partner_id = sharer.partner_id and accepted_hash is distinct from wanted_hash
+      and held_by is null and checked_hash is not null`.execute(trx)
+  const { rows } = await sql<NewMappings['shared'][number]>`
+    select company_id, array_agg(partner_id order by partner_id) as partner_ids
+    from sharer group by company_id order by company_id limit ${named}`.execute(trx)
+  await sql`drop table sharer`.execute(trx)
+  return rows
+}

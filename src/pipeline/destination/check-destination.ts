@@ -1,0 +1,155 @@
+import {
+  addKey,
+  bindDestination,
+  destinationInUse,
+  isKnownKey,
+  knownProfile,
+  type Stake,
+  stakeInUse,
+  wasEverUsed,
+  wasKeyUsed,
+} from '../../db/destinations/find-destination.ts'
+import type { Destination } from '../../db/tables/destination.ts'
+import type { Deps } from '../deps.ts'
+import { keyFingerprint } from '../gate/key-fingerprint.ts'
+import { StopRun } from '../stop-run.ts'
+import { judgeProfile, type ProfileVerdict } from './judge-profile.ts'
+
+/** What the check needs: no queue, so that a plan and a verb can ask as well. */
+export type DestinationDeps = Pick<Deps, 'required' | 'db' | 'exchange' | 'logger'>
+
+/** Where the configuration points to. */
+export type ConfiguredDestination = { origin: string; customIdentifierId: string; fingerprint: string }
+
+/** What differs between the destination in use and the one that is configured. */
+export type DestinationChange = {
+  inUse: Destination
+  configured: ConfiguredDestination
+  changed: ('address' | 'identifier' | 'profile')[]
+  /** Null where the service was not asked. */
+  profile: ProfileVerdict | null
+}
+
+/** Where the configuration points to: the service's origin, the identifier, and the key by its fingerprint. Pure. */
+export function configuredDestination({ required }: Pick<Deps, 'required'>): ConfiguredDestination {
+  return {
+    origin: new URL(required.baseUrl).origin,
+    customIdentifierId: required.customIdentifierId.toLowerCase(),
+    fingerprint: keyFingerprint(required.apiKey, required.baseUrl),
+  }
+}
+
+/**
+ * Makes sure that what this process would send goes where the ledger says that rows were accepted. Asked before each step
+ * of a run and each look at a request: two rows are read, and the service is asked only where something has changed.
+ *
+ * Another key of the same profile is noted and changes nothing (Authentication 3 and 4).
+ *
+ * @throws {StopRun} `destination_changed`, with what changed, what would follow, and the verb that decides.
+ */
+export async function checkDestination(deps: DestinationDeps, service: 'ask' | 'leave' = 'ask'): Promise<void> {
+  const change = await destinationChange(deps, service)
+  if (change === null) return
+  throw new StopRun('destination_changed', changeWords(change, await stakeInUse(deps.db)))
+}
+
+/**
+ * What differs between the destination in use and the configured one; null where nothing does. Notes what it learns: the
+ * first destination of a new ledger, and keys of the same profile.
+ *
+ * @param service `ask`: where only the key is new, the service is asked whose it is; `leave`: it counts as changed.
+ */
+export async function destinationChange(
+  deps: DestinationDeps,
+  service: 'ask' | 'leave',
+): Promise<DestinationChange | null> {
+  const { db } = deps
+  const configured = configuredDestination(deps)
+  const inUse = await destinationInUse(db)
+  const knownKey = await isKnownKey(db, inUse.destination_id, configured.fingerprint)
+  const { origin, custom_identifier_id: identifier } = inUse
+  const changed: DestinationChange['changed'] = []
+  if (origin !== null && origin !== configured.origin) changed.push('address')
+  if (identifier !== null && identifier !== configured.customIdentifierId) changed.push('identifier')
+  if (changed.length === 0 && knownKey) return null
+  // Nothing was sent yet, so nothing can be wrong about it.
+  if (!(await wasEverUsed(db))) {
+    await bind(deps, inUse, configured, 'certain', 'nothing had been sent before')
+    return null
+  }
+  // A ledger from before destinations had names: the keys that it was used with are known.
+  if (origin === null && (await wasKeyUsed(db, configured.fingerprint))) {
+    await bind(deps, inUse, configured, 'certain', 'the key was used before')
+    return null
+  }
+  if (service === 'leave') {
+    return { inUse, configured, changed: changed.length > 0 ? changed : ['profile'], profile: null }
+  }
+  const profile = await profileOf(deps, inUse)
+  if (changed.length === 0 && profile.profile === 'same') {
+    await bind(deps, inUse, configured, profile.certainty, profile.evidence)
+    deps.logger.info({ destination: inUse.name, ...profile }, 'key_of_same_profile')
+    return null
+  }
+  if (profile.profile !== 'same') changed.push('profile')
+  return { inUse, configured, changed, profile }
+}
+
+/** Whose the configured key is, as far as what it shows tells. */
+export async function profileOf(
+  { db, exchange }: Pick<DestinationDeps, 'db' | 'exchange'>,
+  destination: Destination,
+): Promise<ProfileVerdict> {
+  const known = await knownProfile(db, destination)
+  const groups = await exchange.getGroups()
+  const properties = await exchange.getCustomProperties()
+  const tasks = await exchange.getTasks()
+  return judgeProfile(known, {
+    groups: groups.map(({ id }) => id.toLowerCase()),
+    owned: properties.filter((property) => property.isOwnedByInvokingCompany).map(({ id }) => id.toLowerCase()),
+    tasks: tasks.map(({ correlationId }) => correlationId.toLowerCase()),
+  })
+}
+
+async function bind(
+  { db }: DestinationDeps,
+  { destination_id, origin, name }: Destination,
+  configured: ConfiguredDestination,
+  certainty: 'certain' | 'likely',
+  evidence: string,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const first = origin === null && name === 'first' ? { name: new URL(configured.origin).host } : {}
+    await bindDestination(trx, destination_id, { ...configured, ...first })
+    await addKey(trx, destination_id, configured.fingerprint, certainty, evidence)
+  })
+}
+
+/** What changed, how sure that is, what would follow, and the verbs that decide. Pure. */
+export function changeWords({ inUse, configured, changed, profile }: DestinationChange, stake: Stake): string {
+  const parts = [
+    ...(changed.includes('address') ? [`the service's address was ${inUse.origin} and is ${configured.origin}`] : []),
+    ...(changed.includes('identifier')
+      ? [`exchange.customIdentifierId was ${inUse.custom_identifier_id} and is ${configured.customIdentifierId}`]
+      : []),
+    ...(profile === null ? (changed.includes('profile') ? ['the API key is another'] : []) : [profileWords(profile)]),
+  ]
+  const held = `${stake.accepted} rows accepted, ${stake.mapped} mappings and ${stake.companies} companies pulled`
+  const inFlight = stake.in_flight > 0 ? `; ${stake.in_flight} rows are in flight there` : ''
+  return (
+    `The destination is not the one that this ledger was sent to (${inUse.name}): ${parts.join('; ')}. Nothing was sent. ` +
+    `The ledger says of ${inUse.name}: ${held}${inFlight}. ` +
+    'If it is the same service and profile under a new name: nightferry destination same. All of that stays true, and nothing is sent again. ' +
+    'If it is another: nightferry destination other. That begins with its own acceptances, mappings and pulled tables, and sends it every row; ' +
+    `what ${inUse.name} took is kept, and found again when it is put back to use`
+  )
+}
+
+function profileWords({ profile, certainty, evidence }: ProfileVerdict): string {
+  const verdict = {
+    same: `the key acts as the same profile (${certainty}: ${evidence})`,
+    other: `the key acts as another profile (${certainty}: ${evidence})`,
+    unsure: `whether the key acts as the same profile cannot be told: ${evidence}`,
+  }
+  return verdict[profile]
+}
