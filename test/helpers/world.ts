@@ -24,6 +24,8 @@ export type WorldOptions = {
   contractFile?: string
 }
 
+export type OtherService = { url: string; pool: pg.Pool }
+
 export type World = AsyncDisposable & {
   sandboxUrl: string
   partnerUrl: string
@@ -33,6 +35,10 @@ export type World = AsyncDisposable & {
   /** Variables that point a process started with `--config config/demo.yaml` at this world. */
   environment(): Record<string, string>
   sandboxPool: pg.Pool
+  /** Another service with the same companies that never heard of us, at an address of its own. */
+  startOtherService(): Promise<OtherService>
+  /** Ends the service and starts it again at another address: a host that was renamed. */
+  moveService(): Promise<string>
   partnerPool: pg.Pool
   /** Nightferry's own database: empty until the program migrates it; its schema is found without a prefix. */
   pool: pg.Pool
@@ -57,15 +63,17 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   await createPartnerDatabase(partner.pool, { hotels, seed, asOf: new Date() })
   const own = await open(schemaName)
   const service = await open('sandbox')
-  const sandbox = await startSandbox({
-    databaseUrl: service.url,
-    contract: loadContract(contractFile),
-    port: 0,
-    seed,
-    companies: addedHotelNumber(hotels),
-    ...(pageSize !== undefined && { pageSize }),
-    ...(durations !== undefined && { durations }),
-  })
+  const serve = (databaseUrl: string) =>
+    startSandbox({
+      databaseUrl,
+      contract: loadContract(contractFile),
+      port: 0,
+      seed,
+      companies: addedHotelNumber(hotels),
+      ...(pageSize !== undefined && { pageSize }),
+      ...(durations !== undefined && { durations }),
+    })
+  let sandbox = await serve(service.url)
   made.defer(() => sandbox.close())
 
   const environment = () => ({
@@ -76,7 +84,27 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   })
   const everything = made.move()
   return {
-    sandboxUrl: sandbox.url,
+    get sandboxUrl() {
+      return sandbox.url
+    },
+    startOtherService: async () => {
+      const database = everything.use(await testDatabase({ template: 'empty' }))
+      const other = await serve(database.url)
+      everything.defer(() => other.close())
+      const pool = createPool(database.url, {
+        max: 3,
+        applicationName: 'nightferry tests',
+        searchPath: 'sandbox',
+        onIdleError: () => {},
+      })
+      everything.defer(() => pool.end())
+      return { url: other.url, pool }
+    },
+    moveService: async () => {
+      await sandbox.close()
+      sandbox = await serve(service.url)
+      return sandbox.url
+    },
     partnerUrl: partner.url,
     databaseUrl: own.url,
     config: (overrides = []) => loadConfig({ file: demoConfig, environment: environment(), overrides }),
