@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
 import type { Schema } from '../tables/schema.ts'
 
 /** What a mapping request taught that a person should know. */
@@ -56,7 +57,8 @@ const mappingStream = 'properties'
 async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings['moved']> {
   await sql`
     create temp table moved_row on commit drop as
-    select took.row_id, moved.partner_id, moved.company_before, moved.company_id, took.accepted_hash, took.accepted_at,
+    select took.row_id, row.stream, row.gone_at, took.accepted_hash is distinct from took.wanted_hash as pending,
+           moved.partner_id, moved.company_before, moved.company_id, took.accepted_hash, took.accepted_at,
            took.outcome_submission, took.held_by
     from moved_mapping moved
     join acceptance took using (partner_id)
@@ -95,6 +97,13 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
         outcome_at = clock_timestamp(), outcome_submission = ${submissionId}
     from moved_row moved
     where acceptance.row_id = moved.row_id`.execute(trx)
+  // They were not counted among the pending rows when the run had read the partner's.
+  await sql`
+    update run_stream set pending = run_stream.pending + since.rows
+    from submission,
+         (select stream, count(*) as rows from moved_row where not pending and gone_at is null group by stream) since
+    where submission.submission_id = ${submissionId} and run_stream.run_id = submission.run_id
+      and run_stream.stream = since.stream and run_stream.pending is not null`.execute(trx)
   const { rows } = await sql<NewMappings['moved'][number]>`
     with counted as (
       select partner_id, company_before, company_id, count(row_id) filter (where accepted_hash is not null) as rows
@@ -129,4 +138,18 @@ async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings[
     from sharer group by company_id order by company_id limit ${named}`.execute(trx)
   await sql`drop table sharer`.execute(trx)
   return rows
+}
+
+/** Mappings that moved to another company in a run, those of most rows first, and how many there are in all. */
+export async function mappingsMovedIn(
+  db: Database,
+  runId: number,
+): Promise<{ moved: NewMappings['moved']; total: number }> {
+  const { rows } = await sql<NewMappings['moved'][number] & { total: number }>`
+    select partner_id, company_before, mapping_change.company_id, mapping_change.rows, count(*) over () as total
+    from mapping_change join submission using (submission_id)
+    where run_id = ${runId}
+    order by mapping_change.rows desc, partner_id
+    limit ${named}`.execute(db)
+  return { moved: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 }
 }

@@ -3,6 +3,7 @@ import { comparisonOf } from '../../db/differences/list-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { removePayloads } from '../../db/ledger/payload.ts'
+import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import { documentReports } from '../../db/pull/documents/document-reports.ts'
 import { removeHistory } from '../../db/pull/value-history.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
@@ -13,6 +14,7 @@ import type { Deps } from '../deps.ts'
 import { documentKindNames, searchKind } from '../push/kinds.ts'
 import { comparisonNotices } from './comparison-words.ts'
 import { documentRemarks } from './document-words.ts'
+import { mappingNotices } from './mapping-words.ts'
 import { noticesOf } from './notices.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
@@ -51,6 +53,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     notices: [
       ...news.notices,
       ...noticesOf(streams, submissions),
+      ...mappingNotices(await mappingsMovedIn(db, run.run_id)),
       ...searchNotices(searches, renamed),
       ...comparisonNotices(comparison),
     ],
