@@ -1,4 +1,4 @@
-import { Argument, Command } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import { abandon } from './abandon.ts'
 import { adopt } from './adopt.ts'
 import { type ApproveOptions, approve } from './approve.ts'
@@ -18,6 +18,7 @@ import { migrate } from './migrate.ts'
 import { wholeNumber } from './option-values.ts'
 import { type PlanVerbOptions, plan } from './plan/plan.ts'
 import { type ReferenceOptions, reference } from './reference.ts'
+import { type ResendOptions, resend, resendDifferences } from './resend.ts'
 import { type RetryOptions, retry } from './retry.ts'
 import { withFilterOptions } from './row-filter-options.ts'
 import { run } from './run.ts'
@@ -102,6 +103,20 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .option('--run', 'start a run at once, and follow it')
     .action(async (options: RetryOptions) => done(await retry(cli, options)))
   const submissionId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+  verb('resend', 'send rows again that the service accepted, once, with the next run')
+    .option('--partner-id <id>', 'only rows of one hotel')
+    .option('--stream <name>', 'only rows of a stream')
+    .option('--submission <number>', 'only rows that a submission carried', submissionId)
+    .option('--since <time>', 'only rows accepted since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
+      sinceMoment(text, cli.now()),
+    )
+    .addOption(
+      new Option('--difference <kind>', 'only rows that the last comparison found so').choices(resendDifferences),
+    )
+    .option('--all', 'every accepted row')
+    .option('--beyond-guard', 'also if it is more than the guard lets through')
+    .option('--dry-run', 'say which and how many, and change nothing')
+    .action(async (options: ResendOptions) => done(await resend(cli, options)))
   verb('abandon', 'give a submission up that waits for ever; its rows go out again with the next run')
     .argument('<submission>', 'number of the submission', submissionId)
     .action(async (id: number, options: CommonOptions) => done(await abandon(cli, id, options)))
@@ -116,7 +131,7 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .argument('<run>', 'the run that was held', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .option('--dry-run', 'show what is held, and approve nothing')
     .action(async (runId: number, options: ApproveOptions) => done(await approve(cli, runId, options)))
-  verb('differences', 'inputs that the service accepted and does not show as they were sent')
+  verb('differences', 'what the service accepted and does not show as it was sent, of every kind of row')
     .option(
       '--kind <kind>',
       'absent, different, or foreign: there and never sent by us (default: absent and different)',

@@ -1,5 +1,6 @@
 import { comparisonLine } from '../pipeline/report/comparison-words.ts'
 import type { RunReport } from '../pipeline/report/report.ts'
+import { comparedWords } from '../pipeline/report/row-comparison-words.ts'
 import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
 import { renderHeld } from './render-held.ts'
 import { table } from './table.ts'
@@ -154,6 +155,35 @@ function documents({ documents: rows = [] }: Partial<Pick<RunReport, 'documents'
   )}`
 }
 
-function comparison({ comparison: counts }: RunReport): string {
-  return counts === null ? '' : `What was sent against what came back\n${comparisonLine(counts)}`
+/** A report that an earlier version wrote has no other comparisons than that of inputs. */
+function comparison({
+  comparison: counts,
+  comparisons = [],
+}: RunReport | (RunReport & { comparisons?: never })): string {
+  const inputs = counts === null ? [] : [`Calculator inputs. ${comparisonLine(counts)}`]
+  const compared = comparisons.filter(({ withheld }) => withheld === null)
+  const rest = comparisons.filter(({ withheld }) => withheld !== null)
+  const rows =
+    compared.length === 0
+      ? []
+      : [
+          table(
+            ['what', 'rows', 'as sent', 'absent', 'different', 'not judged', 'not settled'],
+            compared.map((c) => [
+              comparedWords(c.kind),
+              c.rows,
+              c.equal,
+              c.absent,
+              c.different,
+              c.unjudged,
+              c.unsettled,
+            ]),
+          ),
+        ]
+  const lines = [
+    ...inputs,
+    ...rows,
+    ...rest.map((c) => readable(`${comparedWords(c.kind)}: not compared, ${c.withheld}.`)),
+  ]
+  return lines.length === 0 ? '' : `What was sent against what came back\n${lines.join('\n')}`
 }

@@ -91,6 +91,12 @@ export const pushSettings = section(
       .describe(
         'Which rejected rows a run sends again as they are. Without an entry a row is sent again when it changes, or when a person says so.',
       ),
+    repair: z
+      .record(streamName, z.enum(['report', 'send']))
+      .default({})
+      .describe(
+        'By stream, what happens to rows that the service accepted and shows otherwise than they were sent. report: they are named; send: the next run sends them again, but never over a change that the service dates later than ours. Rows that it does not show at all are sent again either way, once, as far as the guard lets them through.',
+      ),
     maxTextLength: count(
       'Longest text of a row, in characters: an answer, a name, a street, a value. Longer ones are invalid. The specification states no limit.',
       65_536,

@@ -131,9 +131,10 @@ export const wireNames = {
     'hotelCode',
     'bookingId',
     'fields',
+    'changedAt',
   ],
   standardsPage: ['standards', 'id', 'title', 'levels'],
-  standardHoldersPage: ['holders', 'companyId', 'standardId', 'level', 'startDate', 'expiryDate'],
+  standardHoldersPage: ['holders', 'companyId', 'standardId', 'level', 'startDate', 'expiryDate', 'changedAt'],
   frameworkAnswersPage: [
     'customProperties',
     'companies',
@@ -151,6 +152,7 @@ export const wireNames = {
     'unitId',
     'omissions',
     'questionId',
+    'changedAt',
   ],
   latestFile: ['pageUrls'],
   application: [

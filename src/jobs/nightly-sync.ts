@@ -1,4 +1,6 @@
 import type { Run } from '../db/tables/run.ts'
+import { compareDocuments } from '../pipeline/compare/compare-documents.ts'
+import { repairDifferences } from '../pipeline/compare/repair.ts'
 import { extract } from '../pipeline/delta/extract.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { fetchReferenceData } from '../pipeline/fetch-reference-data.ts'
@@ -26,7 +28,7 @@ export const nightlySync: Job = {
     { name: 'push', run: async (deps, run) => until(await planWave(deps, run)) },
     { name: 'pull', run: async (deps, run) => until(await planSearches(deps, run)) },
     { name: 'reconcile', run: (deps, run) => once(completeSearches(deps, run)) },
-    { name: 'compare', run: (deps, run) => once(compareWithStored(deps, run)) },
+    { name: 'compare', run: (deps, run) => once(compareWithService(deps, run)) },
     { name: 'report', run: (deps, run) => once(finishWithReport(deps, run)) },
   ],
 }
@@ -35,6 +37,13 @@ export const nightlySync: Job = {
 async function planSearches(deps: Deps, run: Run): Promise<boolean> {
   const calculators = await planSearch(deps, run)
   return (await planDocuments(deps, run)) || calculators
+}
+
+/** What was accepted is checked against what the service shows, for every kind of row, and what is missing is sent again. */
+async function compareWithService(deps: Deps, run: Run): Promise<void> {
+  await compareWithStored(deps, run)
+  await compareDocuments(deps, run)
+  await repairDifferences(deps, run)
 }
 
 async function completeSearches(deps: Deps, run: Run): Promise<void> {

@@ -65,7 +65,7 @@ test('a ledger that is pointed at another service sends it nothing until a perso
     'select count(*)::integer as values from nightferry_destination_2.calculator_values',
   )
   expect(kept).toEqual([{ values: before.values }])
-})
+}, 240_000)
 
 test('a service that moved to another address keeps its acceptances once a person says that it is the same', async () => {
   await using world = await startWorld({ hotels: 5 })
@@ -83,7 +83,7 @@ test('a service that moved to another address keeps its acceptances once a perso
   expect(await call('run', 'nightly-sync')).toMatchObject({ code: 0 })
   expect(await standing(world)).toEqual(before)
   expect(await upserts(world.sandboxPool)).toBe(sent)
-})
+}, 240_000)
 
 test('another key of the same profile changes nothing', async () => {
   await using world = await startWorld({ hotels: 5 })
@@ -95,7 +95,7 @@ test('another key of the same profile changes nothing', async () => {
   expect(await rotated('run', 'nightly-sync')).toMatchObject({ code: 0 })
   expect(await standing(world)).toEqual(before)
   expect(await upserts(world.sandboxPool)).toBe(sent)
-})
+}, 240_000)
 
 test('a key of another profile stops the run before anything is sent', async () => {
   await using world = await startWorld({ hotels: 5 })
@@ -111,4 +111,4 @@ test('a key of another profile stops the run before anything is sent', async () 
   expect(stopped).toMatchObject({ code: 1 })
   expect(stopped.stdout + stopped.stderr).toContain('acts as another profile')
   expect(await upserts(world.sandboxPool)).toBe(sent)
-})
+}, 240_000)

@@ -70,7 +70,7 @@ test('a hotel that becomes another company is sent again whole in the same run, 
   )
   expect(change).toEqual([{ partner_id: idOf(3), rows: accepted[0]?.rows, company_before: before, company_id: after }])
   expect(report.notices.join('\n')).toContain(`${idOf(3)} is company ${after} now`)
-})
+}, 240_000)
 
 test('of two hotels that turn out to be one company, none overwrites what the other had accepted', async () => {
   await using world = await startWorld({ hotels: 6 })
@@ -95,7 +95,7 @@ test('of two hotels that turn out to be one company, none overwrites what the ot
   )
   expect(invalid).toEqual([{ partner_id: idOf(3) }])
   expect(report.remarks.join('\n')).toContain(`${idOf(3)}`)
-})
+}, 240_000)
 
 test('on a first night, hotels that are one company are compared before any of their rows is sent', async () => {
   await using world = await startWorld({ hotels: 6 })
@@ -108,4 +108,4 @@ test('on a first night, hotels that are one company are compared before any of t
      where invalid_reason like '%confirmed for the same company%' order by partner_id`,
   )
   expect(rows).toEqual([{ partner_id: idOf(3) }, { partner_id: idOf(5) }])
-})
+}, 240_000)

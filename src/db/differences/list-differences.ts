@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { DifferenceKind, InputComparison, InputDifference } from '../tables/input-difference.ts'
+import type { DifferencesView, RowComparison } from '../tables/row-difference.ts'
 
 /** Which differences a person asks about; what is left out does not matter. */
 export type DifferenceFilter = { kinds: readonly DifferenceKind[]; partnerId?: string; since?: Date }
@@ -18,6 +19,29 @@ export async function listDifferences(
       and (${since ?? null}::timestamptz is null or found_at >= ${since ?? null}::timestamptz)
     order by found_by_run desc, partner_id, company_id, period_year, period_month nulls first, variable_id
     limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Rows other than calculator inputs that differ, the newest first, then by hotel. */
+export async function listRowDifferences(
+  db: Database,
+  { kinds, partnerId, since }: DifferenceFilter,
+  limit: number,
+): Promise<DifferencesView[]> {
+  const { rows } = await sql<DifferencesView>`
+    select * from differences
+    where stream <> 'calculator_inputs' and kind = any(${kinds}::text[])
+      and (${partnerId ?? null}::text is null or partner_id = ${partnerId ?? null})
+      and (${since ?? null}::timestamptz is null or found_at >= ${since ?? null}::timestamptz)
+    order by found_by_run desc, partner_id, stream, row_key
+    limit ${limit}`.execute(db)
+  return rows
+}
+
+/** The newest comparison of each kind but calculator inputs, also one that was withheld. */
+export async function lastRowComparisons(db: Database): Promise<RowComparison[]> {
+  const { rows } = await sql<RowComparison>`
+    select distinct on (kind) * from row_comparison order by kind, run_id desc`.execute(db)
   return rows
 }
 

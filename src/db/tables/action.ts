@@ -1,7 +1,16 @@
 import type { Generated, JSONColumnType } from 'kysely'
 
 /** What a person did that is written down: changed what happens next, or who may read. */
-export type ActionVerb = 'retry' | 'abandon' | 'adopt' | 'cancel' | 'grant' | 'revoke' | 'destination'
+export type ActionVerb =
+  | 'retry'
+  | 'abandon'
+  | 'adopt'
+  | 'cancel'
+  | 'grant'
+  | 'revoke'
+  | 'destination'
+  | 'resend'
+  | 'repair'
 
 /** One thing that a person did: never changed afterwards, but for the service's answer. */
 export type ActionTable = {

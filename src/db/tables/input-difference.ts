@@ -47,9 +47,11 @@ export type InputDifferenceTable = {
   cause: AbsenceCause | null
   found_by_run: number
   found_at: Date
+  /** The run after which its row was to be sent again over it. */
+  resent_by_run: Generated<number | null>
 }
 
-export type InputDifferencesView = Omit<InputDifferenceTable, 'row_id'> & {
+export type InputDifferencesView = Omit<InputDifferenceTable, 'row_id' | 'resent_by_run'> & {
   partner_id: string | null
   variable_name: string | null
   accepted_at: Date | null

@@ -15,6 +15,7 @@ import type {
   ReferenceVersionTable,
   ReferenceWithheldTable,
 } from './reference-data.ts'
+import type { DifferencesView, RepairHeldTable, RowComparisonTable, RowDifferenceTable } from './row-difference.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
 import type { ServiceKeyTable } from './service-key.ts'
@@ -64,6 +65,10 @@ export type Schema = CalculatorsSchema &
     batch_size: BatchSizeTable
     submission_release: SubmissionReleaseTable
     input_comparison: InputComparisonTable
+    row_comparison: RowComparisonTable
+    row_difference: RowDifferenceTable
+    repair_held: RepairHeldTable
+    differences: DifferencesView
     input_difference: InputDifferenceTable
     input_differences: InputDifferencesView
   }

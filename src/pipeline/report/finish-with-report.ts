@@ -1,8 +1,10 @@
 import { requirementsOf } from '../../config/requirements.ts'
 import { comparisonOf } from '../../db/differences/list-differences.ts'
+import { rowComparisonsOf } from '../../db/differences/store-row-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { removePayloads } from '../../db/ledger/payload.ts'
+import { repairsHeld } from '../../db/ledger/repair-rows.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import { documentReports } from '../../db/pull/documents/document-reports.ts'
 import { removeHistory } from '../../db/pull/value-history.ts'
@@ -18,6 +20,7 @@ import { mappingNotices } from './mapping-words.ts'
 import { noticesOf } from './notices.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
+import { rowComparisonRemarks } from './row-comparison-words.ts'
 import { searchNotices } from './search-words.ts'
 
 /** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
@@ -36,8 +39,10 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const key = await refusedKeyInUse(db)
   const refused = key === null ? null : keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
   const comparison = await comparisonOf(db, run.run_id)
+  const comparisons = await rowComparisonsOf(db, run.run_id)
+  const comparisonFindings = rowComparisonRemarks(comparisons, await repairsHeld(db, run.run_id))
   const judged = judge(streams, submissions, searches, held, refused, comparison)
-  const remarks = [...news.remarks, ...judged.remarks, ...documentRemarks(documents)]
+  const remarks = [...news.remarks, ...judged.remarks, ...comparisonFindings, ...documentRemarks(documents)]
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
   const report: RunReport = {
@@ -64,6 +69,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     documents,
     renamed,
     comparison,
+    comparisons,
     refused: await refusedRows(db, refusedListed),
   }
   await forgetPayloads(deps)

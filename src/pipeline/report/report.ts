@@ -2,6 +2,7 @@ import type { DocumentReport } from '../../db/pull/documents/document-reports.ts
 import type { NameChange, RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { GuardPlan } from '../../db/tables/guard-plan.ts'
 import type { InputComparison } from '../../db/tables/input-difference.ts'
+import type { RowComparison } from '../../db/tables/row-difference.ts'
 import type { Verdict } from '../../db/tables/run.ts'
 import { comparisonRemarks } from './comparison-words.ts'
 import { unmatchedWords } from './unmatched-words.ts'
@@ -30,6 +31,8 @@ export type RunReport = {
   renamed: NameChange[]
   /** What was sent against what came back; null in a run without a search. */
   comparison: InputComparison | null
+  /** The same for answers, custom property values, standards held and mappings. */
+  comparisons: RowComparison[]
   /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */
   refused: RefusedRow[]
 }

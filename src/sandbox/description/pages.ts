@@ -23,6 +23,7 @@ function companiesPage({ names: { companiesPage: names } }: Contract): z.ZodType
     countryCode: value.optional(),
     hotelCode: value.optional(),
     bookingId: value.optional(),
+    changedAt: z.iso.datetime().optional().meta({ description: 'When a custom property value last changed.' }),
     fields,
   }).meta({ id: 'CompaniesPageCompany' })
   return document(names, { customProperties, companies: z.array(company) }).meta({ id: 'CompaniesPage' })
@@ -41,6 +42,7 @@ function standardHoldersPage({ names: { standardHoldersPage: names } }: Contract
     level: value.optional(),
     startDate: z.iso.date().optional(),
     expiryDate: z.iso.date().optional(),
+    changedAt: z.iso.datetime().optional(),
   }).meta({ id: 'StandardHolder' })
   return document(names, { holders: z.array(holder) }).meta({ id: 'StandardHoldersPage' })
 }
@@ -53,8 +55,11 @@ function frameworkAnswersPage(contract: Contract): z.ZodType {
     dataPointId: uuid,
     answer: z.looseObject({}).meta({ minProperties: 1, description: 'As in the upsert.' }),
     unitId: uuid.optional(),
+    changedAt: z.iso.datetime().optional(),
   }).meta({ id: 'Answer' })
-  const omission = document(names, { questionId: uuid }).meta({ id: 'Omission' })
+  const omission = document(names, { questionId: uuid, changedAt: z.iso.datetime().optional() }).meta({
+    id: 'Omission',
+  })
   const period = document(names, {
     periodType: z.enum([sent.yearly, sent.monthly]),
     year,

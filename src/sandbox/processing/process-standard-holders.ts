@@ -57,7 +57,8 @@ async function storeHolders(work: Work, held: readonly (StandardHolder & { compa
     `insert into sandbox.standard_holder (company_id, standard_id, level, start_date, expiry_date)
      select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::date[], $5::date[]) order by 1, 2
      on conflict (company_id, standard_id) do update
-       set level = excluded.level, start_date = excluded.start_date, expiry_date = excluded.expiry_date`,
+       set level = excluded.level, start_date = excluded.start_date, expiry_date = excluded.expiry_date,
+           changed_at = clock_timestamp()`,
     [
       held.map(({ companyId }) => companyId),
       held.map(({ standardId }) => standardId),

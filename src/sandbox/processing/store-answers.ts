@@ -50,7 +50,7 @@ export async function storeRows(pool: pg.Pool, rows: AnswerRows): Promise<void> 
        select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::int[], $6::jsonb[], $7::uuid[])
        order by 1, 2, 3, 4, 5
        on conflict (company_id, data_point_id, period_type, year, month)
-       do update set value = excluded.value, unit_id = excluded.unit_id`,
+       do update set value = excluded.value, unit_id = excluded.unit_id, changed_at = clock_timestamp()`,
       [...keyColumns(rows.answers), answers.map((row) => row.value), answers.map((row) => row.unitId)],
     )
     await client.query(

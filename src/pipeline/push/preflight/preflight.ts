@@ -1,5 +1,6 @@
 import { countPending } from '../../../db/ledger/count-pending.ts'
 import { releaseByPolicy } from '../../../db/ledger/resend-policy.ts'
+import { releaseResends } from '../../../db/ledger/resend-rows.ts'
 import { releaseRetries } from '../../../db/ledger/retry-rows.ts'
 import { findContradictions } from '../../../db/preflight/find-contradictions.ts'
 import { type Judgement, storeJudgements, type UnjudgedRow, unjudgedRows } from '../../../db/preflight/unjudged-rows.ts'
@@ -22,6 +23,8 @@ const batchRows = 500
  */
 export async function preflight(deps: Deps, run: Run): Promise<void> {
   const { db, logger } = deps
+  const again = await releaseResends(db)
+  if (again > 0) logger.info({ run_id: run.run_id, rows: again }, 'resends_released')
   const retried = await releaseRetries(db)
   if (retried > 0) logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')
   const resent = await releaseByPolicy(db, resendPolicies(deps.config, deps.contract), deps.now())

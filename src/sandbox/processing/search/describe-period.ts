@@ -13,14 +13,18 @@ export function describePeriod(contract: Contract, period: FoundPeriod): Record<
     [names.month]: monthName(period.month),
     ...(frameworkIds.length > 0 && { [names.frameworkIds]: frameworkIds }),
     ...(answers.length > 0 && {
-      [names.answers]: answers.map(({ dataPointId, value, unitId }) => ({
+      [names.answers]: answers.map(({ dataPointId, value, unitId, changedAt }) => ({
         [names.dataPointId]: dataPointId,
         [names.answer]: value,
         ...(unitId !== null && { [names.unitId]: unitId }),
+        [names.changedAt]: changedAt.toISOString(),
       })),
     }),
     ...(omissions.length > 0 && {
-      [names.omissions]: omissions.map((questionId) => ({ [names.questionId]: questionId })),
+      [names.omissions]: omissions.map(({ questionId, changedAt }) => ({
+        [names.questionId]: questionId,
+        [names.changedAt]: changedAt.toISOString(),
+      })),
     }),
   }
 }

@@ -11,6 +11,8 @@ export type FoundCompany = {
   countryCode: string
   hotelCode: string | null
   bookingId: string | null
+  /** When a custom property value of it last changed; null while it has none. */
+  changedAt: Date | null
 }
 
 /** The companies in the profile's groups, each once, in the order of their numbers. Needs a transaction of its own. */
@@ -18,7 +20,8 @@ export async function* readCompanies(snapshot: Queryable, profileId: number): As
   await snapshot.query(
     `declare found no scroll cursor for
      select id, name, street, latitude, longitude, country_code as "countryCode", hotel_code as "hotelCode",
-            booking_id as "bookingId"
+            booking_id as "bookingId",
+            (select max(changed_at) from sandbox.property_value value where value.company_id = company.id) as "changedAt"
      from sandbox.company
      where exists (select from sandbox.group_company where group_id = any($1) and company_id = company.id)
      order by number`,

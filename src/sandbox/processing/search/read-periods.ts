@@ -7,8 +7,8 @@ import type { Period } from '../judge-answer.ts'
 export type FoundPeriod = Period & {
   /** The frameworks that are assigned to the company for the period. */
   frameworkIds: string[]
-  answers: { dataPointId: string; value: unknown; unitId: string | null }[]
-  omissions: string[]
+  answers: { dataPointId: string; value: unknown; unitId: string | null; changedAt: Date }[]
+  omissions: { questionId: string; changedAt: Date }[]
 }
 
 type Key = Period & { companyId: string }
@@ -43,24 +43,25 @@ export async function readPeriods(
   )
   for (const row of assignments.rows) periodOf(row).frameworkIds.push(row.id)
 
-  const answers = await db.query<Key & { id: string; value: unknown; unitId: string | null }>(
+  const answers = await db.query<Key & { id: string; value: unknown; unitId: string | null; changedAt: Date }>(
     `select company_id as "companyId", period_type as "periodType", year, month, data_point_id as id, value,
-            unit_id as "unitId"
+            unit_id as "unitId", changed_at as "changedAt"
      from sandbox.answer where company_id = any($1) and data_point_id = any($2)
      order by company_id, data_point_id`,
     [companyIds, frameworks.flatMap(dataPointsOf).map(({ id }) => id)],
   )
   for (const row of answers.rows) {
-    periodOf(row).answers.push({ dataPointId: row.id, value: row.value, unitId: row.unitId })
+    periodOf(row).answers.push({ dataPointId: row.id, value: row.value, unitId: row.unitId, changedAt: row.changedAt })
   }
 
-  const omissions = await db.query<Key & { id: string }>(
-    `select company_id as "companyId", period_type as "periodType", year, month, question_id as id
+  const omissions = await db.query<Key & { id: string; changedAt: Date }>(
+    `select company_id as "companyId", period_type as "periodType", year, month, question_id as id,
+            changed_at as "changedAt"
      from sandbox.omission where company_id = any($1) and question_id = any($2)
      order by company_id, question_id`,
     [companyIds, frameworks.flatMap(questionsOf).map(({ id }) => id)],
   )
-  for (const row of omissions.rows) periodOf(row).omissions.push(row.id)
+  for (const row of omissions.rows) periodOf(row).omissions.push({ questionId: row.id, changedAt: row.changedAt })
 
   const periods = [...byKey.values()].filter((period) => all || period.frameworkIds.length > 0).toSorted(inOrder)
   return Map.groupBy(periods, ({ companyId }) => companyId)

@@ -21,6 +21,7 @@ export function searchCompanies(work: Work, request: CompaniesSearchRequest, sna
       [names.countryCode]: company.countryCode,
       ...(company.hotelCode !== null && { [names.hotelCode]: company.hotelCode }),
       ...(company.bookingId !== null && { [names.bookingId]: company.bookingId }),
+      ...(company.changedAt !== null && { [names.changedAt]: company.changedAt.toISOString() }),
       ...fields,
     }),
   })

@@ -12,6 +12,7 @@ type Holder = {
   level: string | null
   startDate: string | null
   expiryDate: string | null
+  changedAt: Date
 }
 
 /**
@@ -27,6 +28,7 @@ export function searchStandardHolders(work: Work, request: StandardHoldersSearch
       ...(holder.level !== null && { [names.level]: holder.level }),
       ...(holder.startDate !== null && { [names.startDate]: holder.startDate }),
       ...(holder.expiryDate !== null && { [names.expiryDate]: holder.expiryDate }),
+      [names.changedAt]: holder.changedAt.toISOString(),
     }),
   })
   async function* elements(): AsyncGenerator<Element[]> {
@@ -40,7 +42,8 @@ async function declareHolders(snapshot: Queryable, profileId: number, standardId
   await snapshot.query(
     `declare found no scroll cursor for
      select company_id as "companyId", standard_id as "standardId", level,
-            start_date::text as "startDate", expiry_date::text as "expiryDate"
+            start_date::text as "startDate", expiry_date::text as "expiryDate",
+            changed_at as "changedAt"
      from sandbox.standard_holder holder join sandbox.company on company.id = holder.company_id
      where exists (
              select from sandbox.group_company member

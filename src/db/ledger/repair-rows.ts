@@ -1,0 +1,72 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { RepairHeldTable } from '../tables/row-difference.ts'
+import type { Schema } from '../tables/schema.ts'
+
+/** What of a stream could be sent again over what was found of it, and how many rows of it are known. */
+export type Repairable = { stream: string; kind: 'absent' | 'different'; rows: number; known: number }
+
+/**
+ * Rows found otherwise than they were sent, that were not sent again over it yet. Once per finding: what is still absent
+ * after it was sent again is for a person. Of a different one the service's own change must not be younger than ours.
+ */
+const repairable = sql`
+  select d.row_id, d.kind, row.stream
+  from (
+    select row_id, kind, changed_there_at from row_difference where resent_by_run is null
+    union
+    -- Of a calculator, the row goes out whole: it is absent if any of its inputs is.
+    select row_id, min(kind), null::timestamptz from input_difference
+    where kind <> 'foreign' and resent_by_run is null group by row_id
+  ) d
+  join ledger row using (row_id)
+  where not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
+    and row.retry_action is null
+    and (d.kind = 'absent' or d.changed_there_at is null or d.changed_there_at <= row.accepted_at)`
+
+export async function countRepairable(trx: Transaction<Schema>): Promise<Repairable[]> {
+  const { rows } = await sql<Repairable>`
+    select found.stream, found.kind, found.rows,
+           (select count(*) from source_row where source_row.stream = found.stream and gone_at is null) as known
+    from (select stream, kind, count(*) as rows from (${repairable}) found_row group by stream, kind) found
+    order by found.stream, found.kind`.execute(trx)
+  return rows
+}
+
+/** Marks what was found of one stream and kind, to be sent again by the next run. @returns how many rows. */
+export async function markForRepair(
+  trx: Transaction<Schema>,
+  actionId: number,
+  runId: number,
+  { stream, kind }: Pick<Repairable, 'stream' | 'kind'>,
+): Promise<number> {
+  const { rows } = await sql<{ rows: number }>`
+    with marked as (
+      update acceptance set retry_action = ${actionId}
+      from (${repairable}) found
+      where found.row_id = acceptance.row_id and found.stream = ${stream} and found.kind = ${kind}
+      returning acceptance.row_id
+    ),
+    told as (
+      update row_difference set resent_by_run = ${runId} from marked where marked.row_id = row_difference.row_id
+    ),
+    told_inputs as (
+      update input_difference set resent_by_run = ${runId} from marked where marked.row_id = input_difference.row_id
+    )
+    select count(*) as rows from marked`.execute(trx)
+  return rows[0]?.rows ?? 0
+}
+
+/** Notes what is more than the guard lets through. */
+export async function holdRepair(trx: Transaction<Schema>, held: RepairHeldTable): Promise<void> {
+  await trx
+    .insertInto('repair_held')
+    .values(held)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** What a run found and did not have sent again by itself. */
+export async function repairsHeld(db: Database, runId: number): Promise<RepairHeldTable[]> {
+  return await db.selectFrom('repair_held').selectAll().where('run_id', '=', runId).orderBy('stream').execute()
+}

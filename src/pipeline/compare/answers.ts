@@ -1,0 +1,143 @@
+import type { Contract } from '../../exchange/contract.ts'
+import { monthNumber } from '../../exchange/month-names.ts'
+import { idOf, instantOf, integerOf, objectOf } from '../../exchange/wire-value.ts'
+import { answerValue } from '../push/preflight/answer-value.ts'
+import { answerType, text } from '../push/preflight/check-row.ts'
+import { dataPointOf, type ReferenceIndex } from '../push/preflight/reference-index.ts'
+import type { Expected, SentRow, Stored, StoredThings } from './stored.ts'
+
+/** Where the value of an answer ends and its unit begins. */
+const unitMark = ' unit '
+
+/**
+ * The answers and omissions of one company on a page of the framework answers search; null where the page is not laid out
+ * as the contract assumes (Spec gap: docs/spec-gaps.md, the other pages). Pure.
+ */
+export function readAnswers(contract: Contract, documents: readonly unknown[]): StoredThings | null {
+  const names = contract.names.frameworkAnswersPage
+  const things = new Map<string, Stored>()
+  for (const document of documents) {
+    const periods = objectOf(document)?.[names.periods]
+    if (!Array.isArray(periods)) return null
+    for (const item of periods as unknown[]) {
+      const period = objectOf(item)
+      const name = period === null ? null : periodOf(contract, period)
+      if (period === null || name === null) return null
+      const answers = listIn(period, names.answers)
+      const omissions = listIn(period, names.omissions)
+      if (answers === null || omissions === null) return null
+      for (const answer of answers) {
+        const read = readAnswer(contract, answer)
+        if (read === null) return null
+        add(things, `answer ${read.dataPoint} ${name}`, read.value, changedAt(contract, answer))
+      }
+      for (const omission of omissions) {
+        const question = idOf(objectOf(omission)?.[names.questionId])
+        if (question === null) return null
+        add(things, `omission ${question.toLowerCase()} ${name}`, 'declined', changedAt(contract, omission))
+      }
+    }
+  }
+  return things
+}
+
+/** What an answer or an omission should have left there. Pure. */
+export function expectedAnswer(contract: Contract, reference: ReferenceIndex, row: SentRow): Expected | null {
+  const { content } = row
+  const year = integerOf(text(content, 'year'))
+  const month = integerOf(text(content, 'month') ?? '1')
+  const type = text(content, 'period_type')
+  if (year === null || month === null || type === null) return null
+  const period = `${type} ${year} ${month}`
+  if (row.stream === 'omissions') {
+    const question = text(content, 'question_id')
+    if (question === null) return null
+    return { thing: `omission ${question.toLowerCase()} ${period}`, value: 'declined', shown: 'declined' }
+  }
+  const dataPoint = text(content, 'data_point_id')
+  if (dataPoint === null) return null
+  const meant = answerType(content, dataPointOf(reference, dataPoint)?.valueType ?? null)
+  const answer = typeof meant === 'string' ? answerValue(contract, meant, text(content, 'value') ?? '') : meant
+  if ('problem' in answer) return null
+  const plain = canonical(contract, answer.value)
+  if (plain === null) return null
+  const unit = text(content, 'unit_id')
+  const value = unit === null ? plain : `${plain}${unitMark}${unit.toLowerCase()}`
+  return { thing: `answer ${dataPoint.toLowerCase()} ${period}`, value, shown: text(content, 'value') ?? '' }
+}
+
+/**
+ * Whether an answer that is stored otherwise may still be what was sent: the same value with a unit that only one of the
+ * two names, or another value in another unit, into which the service may have converted it. Pure.
+ */
+export function mayBeSameAnswer(sent: string, stored: string): boolean {
+  const [value, unit] = sent.split(unitMark)
+  const [storedValue, storedUnit] = stored.split(unitMark)
+  if (unit === undefined || storedUnit === undefined) return value === storedValue
+  return unit !== storedUnit
+}
+
+function periodOf({ names: all }: Contract, period: Record<string, unknown>): string | null {
+  const names = all.frameworkAnswersPage
+  const { yearly, monthly } = all.frameworkAnswers
+  const wireType = period[names.periodType]
+  const type = wireType === yearly ? 'Yearly' : wireType === monthly ? 'Monthly' : null
+  const year = integerOf(period[names.year])
+  const wireMonth = period[names.month]
+  const month = wireMonth === undefined ? 1 : typeof wireMonth === 'string' ? monthNumber(wireMonth) : undefined
+  return type === null || year === null || month === undefined ? null : `${type} ${year} ${month}`
+}
+
+function readAnswer(contract: Contract, answer: unknown): { dataPoint: string; value: string } | null {
+  const names = contract.names.frameworkAnswersPage
+  const fields = objectOf(answer)
+  const dataPoint = idOf(fields?.[names.dataPointId])
+  const value = objectOf(fields?.[names.answer])
+  if (fields === null || dataPoint === null || value === null) return null
+  const plain = canonical(contract, value)
+  if (plain === null) return null
+  const unit = idOf(fields[names.unitId])
+  return {
+    dataPoint: dataPoint.toLowerCase(),
+    value: unit === null ? plain : `${plain}${unitMark}${unit.toLowerCase()}`,
+  }
+}
+
+/** One text for values that mean the same: numbers by their value, lists in any order; null for a member nobody knows. */
+function canonical({ names: all }: Contract, answer: Record<string, unknown>): string | null {
+  const names = all.frameworkAnswers
+  const of = (member: string) => answer[member]
+  if (of(names.number) !== undefined) {
+    const number = Number(of(names.number))
+    return Number.isFinite(number) ? `number ${number}` : null
+  }
+  if (typeof of(names.text) === 'string') return `text ${String(of(names.text))}`
+  if (typeof of(names.boolean) === 'boolean') return `boolean ${String(of(names.boolean))}`
+  if (typeof of(names.dateIso) === 'string') return `date ${String(of(names.dateIso)).slice(0, 10)}`
+  if (typeof of(names.dateRangeFrom) === 'string') {
+    return `range ${String(of(names.dateRangeFrom)).slice(0, 10)} ${String(of(names.dateRangeTo)).slice(0, 10)}`
+  }
+  const list = of(names.list)
+  if (Array.isArray(list) && list.every((option) => typeof option === 'string')) {
+    return `list ${list
+      .map((option) => option.toLowerCase())
+      .toSorted()
+      .join(' ')}`
+  }
+  return null
+}
+
+function changedAt({ names }: Contract, element: unknown): Date | null {
+  return instantOf(objectOf(element)?.[names.frameworkAnswersPage.changedAt])
+}
+
+function listIn(object: Record<string, unknown>, name: string): unknown[] | null {
+  const value = object[name]
+  if (value === undefined) return []
+  return Array.isArray(value) ? value : null
+}
+
+function add(things: Map<string, Stored>, thing: string, value: string, changed: Date | null): void {
+  const before = things.get(thing)
+  things.set(thing, { values: [...(before?.values ?? []), value], changedAt: changed ?? before?.changedAt ?? null })
+}

@@ -1,0 +1,64 @@
+import type { Counts, Expected, Finding, SentRow, StoredThings } from './stored.ts'
+
+export type CompanyOnPage = {
+  companyId: string
+  rows: readonly SentRow[]
+  /** Null: no page holds the company. */
+  stored: StoredThings | null
+}
+
+export type Judge = {
+  /** What a row should have left; null where that cannot be told, or its search did not ask for it. */
+  expected: (row: SentRow) => Expected | null
+  /** Whether two values that are written differently may be the same, so that nothing can be said. */
+  incomparable: (expected: string, stored: string) => boolean
+}
+
+/**
+ * Holds the rows of one company against what a page shows of it. Pure.
+ *
+ * Rows may write the same thing: two hotels that are one company, or one answer under two frameworks. It is right if it is
+ * right for one of them. While one of them is unsettled nothing is said, and of several that are wrong only the one that was
+ * accepted last is named, because it wrote last.
+ */
+export function compareCompany(
+  { companyId, rows, stored }: CompanyOnPage,
+  { expected, incomparable }: Judge,
+): { counts: Counts; findings: Finding[] } {
+  const counts: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
+  const findings: Finding[] = []
+  const writers = rows.map((row) => ({ row, wanted: expected(row) }))
+  const byThing = Map.groupBy(writers, ({ wanted, row }) => wanted?.thing ?? `row ${row.row_id}`)
+  for (const [thing, group] of byThing) {
+    const there = stored?.get(thing)
+    const settled = group.filter(({ row }) => row.settled)
+    counts.unsettled += group.length - settled.length
+    counts.rows += settled.length
+    if (settled.length === 0) continue
+    const right = settled.filter(({ wanted }) => wanted !== null && there?.values.includes(wanted.value))
+    if (right.length > 0) {
+      counts.equal += settled.length
+      continue
+    }
+    const last = settled.toSorted((a, b) => (b.row.accepted_at ?? '').localeCompare(a.row.accepted_at ?? ''))[0]
+    const unsure = last?.wanted == null || settled.length < group.length || mayBeEqual(last.wanted, there?.values)
+    counts.unjudged += unsure ? settled.length : settled.length - 1
+    if (unsure || last?.wanted == null) continue
+    const absent = there === undefined || there.values.length === 0
+    counts[absent ? 'absent' : 'different'] += 1
+    findings.push({
+      row_id: last.row.row_id,
+      kind: absent ? 'absent' : 'different',
+      company_id: companyId,
+      sent: last.wanted.shown,
+      stored: absent ? null : there.values.join(' / '),
+      cause: absent ? (stored === null ? 'company_not_returned' : 'value_not_returned') : null,
+      changed_there_at: there?.changedAt?.toISOString() ?? null,
+    })
+  }
+  return { counts, findings }
+
+  function mayBeEqual(wanted: Expected, values: readonly string[] = []): boolean {
+    return values.some((value) => incomparable(wanted.value, value))
+  }
+}

@@ -1,0 +1,145 @@
+import { sql, type Transaction } from 'kysely'
+import type { SearchSettings } from '../../config/pull-searches.ts'
+import { comparedCompanies, membersShown } from '../../db/differences/compared-companies.ts'
+import {
+  createFindings,
+  dropFindings,
+  noteComparison,
+  stageFindings,
+  storeFindings,
+} from '../../db/differences/store-row-differences.ts'
+import { holdRun } from '../../db/runs/hold-run.ts'
+import type { Run } from '../../db/tables/run.ts'
+import type { Schema } from '../../db/tables/schema.ts'
+import type { Deps } from '../deps.ts'
+import { documentKindNames } from '../push/kinds.ts'
+import { loadReferenceIndex } from '../push/preflight/reference-index.ts'
+import { compareCompany } from './compare-company.ts'
+import { type ComparedKind, comparedKinds } from './kinds.ts'
+import type { Counts } from './stored.ts'
+
+/**
+ * Holds every kind of row but calculator inputs against what the run's searches show of it: answers and omissions, custom
+ * property values, standards held, and mappings. A kind without a search, with one that cannot prove absence, or whose
+ * pages are laid out otherwise than the contract assumes, is not compared, and it is noted why: no false alarm is raised.
+ */
+export async function compareDocuments(deps: Deps, run: Run): Promise<void> {
+  const kinds = comparedKinds(deps, await loadReferenceIndex(deps.db))
+  for (const kind of kinds.filter(({ streams }) => streams.some((stream) => deps.config.streams[stream]))) {
+    await deps.db.transaction().execute(async (trx) => {
+      if (!(await holdRun(trx, run.run_id))) return
+      const compared = await compareKind(deps, trx, run, kind)
+      await noteComparison(trx, { run_id: run.run_id, kind: kind.name, ...compared })
+      deps.logger.info({ run_id: run.run_id, kind: kind.name, ...compared }, 'rows_compared')
+    })
+  }
+}
+
+type Compared = Counts & { submission_id: number | null; withheld: string | null; suspicious: boolean; new: number }
+
+const nothing: Omit<Compared, 'withheld'> = {
+  submission_id: null,
+  suspicious: false,
+  rows: 0,
+  equal: 0,
+  absent: 0,
+  different: 0,
+  unjudged: 0,
+  unsettled: 0,
+  new: 0,
+}
+
+async function compareKind(deps: Deps, trx: Transaction<Schema>, run: Run, kind: ComparedKind): Promise<Compared> {
+  const ofKind = deps.config.pull.searches.filter(({ search }) => search === kind.search)
+  if (ofKind.length === 0) return { ...nothing, withheld: `pull.searches has no ${kind.search}` }
+  const fitting = ofKind.find(({ body }) => kind.leavesOut(body) === null)
+  if (fitting === undefined) return { ...nothing, withheld: kind.leavesOut(ofKind[0]?.body ?? {}) }
+  const ended = await endedSearch(trx, run.run_id, fitting)
+  if (typeof ended === 'string') return { ...nothing, withheld: ended }
+  const submission = { submission_id: ended.submissionId }
+  await createFindings(trx)
+  const counts = await compareAll(trx, kind, fitting, ended.submissionId)
+  const reason = counts === null ? await misfitWords(trx, kind, fitting) : nothingFits(kind, counts)
+  if (counts === null || reason !== null) {
+    await dropFindings(trx)
+    return { ...nothing, ...submission, withheld: reason, suspicious: counts !== null }
+  }
+  return { ...nothing, ...counts, ...submission, withheld: null, new: await storeFindings(trx, kind.name, run.run_id) }
+}
+
+/** @returns null where a page is laid out otherwise than the contract assumes. */
+async function compareAll(
+  trx: Transaction<Schema>,
+  kind: ComparedKind,
+  { name, body }: SearchSettings,
+  submissionId: number,
+): Promise<Counts | null> {
+  const judge = kind.judge(body)
+  const total: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
+  const { list, companyMember } = kind
+  const search = { submissionId, search: name, list, companyMember }
+  for await (const companies of comparedCompanies(trx, kind.streams, search)) {
+    const compared = companies.map(({ company_id: companyId, rows, documents }) => {
+      const stored = documents === null ? null : kind.read(documents)
+      if (documents !== null && stored === null) return null
+      return compareCompany({ companyId, rows, stored }, judge)
+    })
+    if (compared.includes(null)) {
+      await sql`close compared`.execute(trx)
+      return null
+    }
+    const fitting = compared.filter((result) => result !== null)
+    for (const { counts } of fitting) {
+      for (const name of Object.keys(total) as (keyof Counts)[]) total[name] += counts[name]
+    }
+    await stageFindings(
+      trx,
+      fitting.flatMap(({ findings }) => findings),
+    )
+  }
+  return total
+}
+
+async function misfitWords(trx: Transaction<Schema>, kind: ComparedKind, { name }: SearchSettings): Promise<string> {
+  const members = await membersShown(trx, name, kind.list)
+  return `the pages of ${name} are not laid out as config/contract.yaml assumes; elements of ${kind.list} have the members ${members.join(', ')}`
+}
+
+/**
+ * These pages are an assumption. Where not one of the rows is found on them as it was sent, it is more likely that they are
+ * read wrongly than that the service lost everything: that is told, and nothing is concluded from it.
+ */
+function nothingFits({ name }: ComparedKind, { rows, equal, absent, different }: Counts): string | null {
+  if (equal > 0 || absent + different === 0) return null
+  return `not one of ${rows} ${name.replace('_', ' ')} is found as it was sent: either the service lost all of them, or its pages are not laid out as config/contract.yaml assumes. nightferry trace shows a hotel's; nightferry resend sends them again`
+}
+
+/** The search of the run, if it proves what is absent; else why it does not. */
+async function endedSearch(
+  trx: Transaction<Schema>,
+  runId: number,
+  { name }: SearchSettings,
+): Promise<{ submissionId: number } | string> {
+  const search = await trx
+    .selectFrom('submission')
+    .select(['submission_id', 'state', 'search_result'])
+    .select((eb) =>
+      eb
+        .selectFrom('search_page')
+        .whereRef('search_page.submission_id', '=', 'submission.submission_id')
+        .select((page) => page.fn.coalesce(page.fn.sum<number>('quarantined'), page.lit(0)).as('left_out'))
+        .as('left_out'),
+    )
+    .where('run_id', '=', runId)
+    .where('kind', 'in', documentKindNames)
+    .where('partition', '=', name)
+    .orderBy('submission_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (search === undefined) return `the run made no search ${name}`
+  if (search.state !== 'settled' || search.search_result === null) return `the search ${name} was not loaded whole`
+  if (search.search_result.reason !== null)
+    return `the search ${name} does not prove absence: ${search.search_result.reason}`
+  if (Number(search.left_out) > 0) return `parts of the pages of ${name} were left out`
+  return { submissionId: search.submission_id }
+}

@@ -1,0 +1,203 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { brandProperty, partnerIdProperty, roomsProperty } from '../../src/sandbox/catalogue/accounts.ts'
+import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+
+const searches = [
+  {
+    name: 'our_companies',
+    search: 'companiesSearch',
+    body: { customPropertyIds: [partnerIdProperty.id, brandProperty.id, roomsProperty.id] },
+  },
+  { name: 'our_holders', search: 'standardHoldersSearch' },
+  { name: 'our_answers', search: 'frameworkAnswersSearch' },
+]
+
+type Place = {
+  world: World
+  night(settings?: object): Promise<RunReport>
+  call(...args: string[]): ReturnType<typeof nightferry>
+} & AsyncDisposable
+
+/** The demonstration with searches that show every kind of row. */
+async function place(asked: readonly object[] = searches, hotels = 12): Promise<Place> {
+  await using made = new AsyncDisposableStack()
+  const world = made.use(await startWorld({ hotels }))
+  const { path: folder } = made.use(await workingFolder())
+  const file = join(folder, 'searches.yaml')
+  const write = (settings: object) => {
+    const { pull, ...rest } = parse(readFileSync(demoConfig, 'utf8')) as { pull: object }
+    writeFileSync(file, stringify({ ...rest, pull: { ...pull, searches: asked }, ...settings }))
+  }
+  write({})
+  const call = (...args: string[]) => nightferry(folder, [...args, '--config', file], world.environment())
+  const kept = made.move()
+  return {
+    world,
+    call,
+    night: async (settings = {}) => {
+      write(settings)
+      const ended = await call('run', 'nightly-sync', '--json')
+      expect(ended.stderr).not.toContain('nightferry:')
+      return JSON.parse(ended.stdout) as RunReport
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+const compared = (report: RunReport) =>
+  Object.fromEntries(
+    report.comparisons.map(({ kind, rows, equal, absent, different, withheld }) => [
+      kind,
+      { asSent: equal === rows, absent, different, withheld },
+    ]),
+  )
+
+const whole = { asSent: true, absent: 0, different: 0, withheld: null }
+
+test('what the service lost of any kind is found, sent again by the next run, and told once', async () => {
+  await using here = await place()
+  const { sandboxPool } = here.world
+  await here.night()
+  const first = await here.night()
+  expect(compared(first)).toEqual({ answers: whole, property_values: whole, standard_holders: whole, mappings: whole })
+  const counted = await Promise.all(
+    ['answer', 'omission', 'property_value', 'standard_holder', 'identifier'].map(async (name) => {
+      const { rows } = await sandboxPool.query(`select count(*)::integer as rows from sandbox.${name}`)
+      return [name, rows[0]]
+    }),
+  )
+  // One of each kind is lost.
+  for (const [name, key] of [
+    ['answer', 'ctid'],
+    ['omission', 'ctid'],
+    ['property_value', 'ctid'],
+    ['standard_holder', 'ctid'],
+    ['identifier', 'ctid'],
+  ]) {
+    await sandboxPool.query(
+      `delete from sandbox.${name} where ${key} = (select ${key} from sandbox.${name} order by 1 limit 1)`,
+    )
+  }
+  const second = await here.night()
+  expect(compared(second)).toEqual({
+    answers: { asSent: false, absent: 2, different: 0, withheld: null },
+    property_values: { asSent: false, absent: 1, different: 0, withheld: null },
+    standard_holders: { asSent: false, absent: 1, different: 0, withheld: null },
+    mappings: { asSent: false, absent: 1, different: 0, withheld: null },
+  })
+  expect(second.verdict).toBe('partial')
+  const listed = JSON.parse((await here.call('differences', '--json')).stdout) as { stream: string; kind: string }[]
+  expect(listed.map(({ stream, kind }) => [stream, kind]).toSorted()).toEqual([
+    ['custom_property_values', 'absent'],
+    ['framework_answers', 'absent'],
+    ['omissions', 'absent'],
+    ['properties', 'absent'],
+    ['standard_holders', 'absent'],
+  ])
+
+  const third = await here.night()
+  expect(compared(third)).toEqual({ answers: whole, property_values: whole, standard_holders: whole, mappings: whole })
+  for (const [name, rows] of counted) {
+    const { rows: now } = await sandboxPool.query(`select count(*)::integer as rows from sandbox.${String(name)}`)
+    expect([name, now[0]]).toEqual([name, rows])
+  }
+  const { rows: actions } = await here.world.pool.query(
+    `select count(*)::integer as repairs from action where verb = 'repair' and acted_by = 'nightferry'`,
+  )
+  expect(actions).toEqual([{ repairs: 5 }])
+}, 300_000)
+
+test('a different value is sent again only where push.repair says so, and never over a later change', async () => {
+  await using here = await place()
+  const { sandboxPool, pool } = here.world
+  await here.night()
+  await sandboxPool.query(
+    `update sandbox.answer set value = '{"number": 4242}', changed_at = now() - interval '30 days'
+     where ctid = (select min(ctid) from sandbox.answer where value ? 'number')`,
+  )
+  await sandboxPool.query(
+    `update sandbox.answer set value = '{"number": 4343}', changed_at = now() + interval '1 hour'
+     where ctid = (select max(ctid) from sandbox.answer where value ? 'number')`,
+  )
+  const count = async () =>
+    (
+      await sandboxPool.query<{ old: number; late: number }>(
+        `select count(*) filter (where value = '{"number": 4242}')::integer as old,
+                count(*) filter (where value = '{"number": 4343}')::integer as late from sandbox.answer`,
+      )
+    ).rows[0]
+  await here.night()
+  await here.night()
+  expect(await count()).toEqual({ old: 1, late: 1 })
+  expect((await pool.query('select from row_difference where kind = $1', ['different'])).rowCount).toBe(2)
+  const send = { push: { repair: { framework_answers: 'send' } } }
+  await here.night(send)
+  await here.night(send)
+  expect(await count()).toEqual({ old: 0, late: 1 })
+}, 400_000)
+
+test('a kind whose pages are laid out otherwise than the contract assumes is not compared', async () => {
+  await using here = await place()
+  await here.night()
+  // The answers stand under another name than the contract has for them.
+  await here.world.pool.query(
+    `create function nightferry.rename_periods() returns trigger language plpgsql as $$
+     begin new.document := new.document - 'periods' || jsonb_build_object('reportingPeriods', new.document -> 'periods'); return new; end $$`,
+  )
+  await here.world.pool.query(
+    `create trigger rename before insert or update on document for each row
+     when (new.search = 'our_answers' and new.list = 'companies') execute function rename_periods()`,
+  )
+  await here.world.pool.query(`update document set document = document where search = 'our_answers'`)
+  const report = await here.night()
+  const answers = report.comparisons.find(({ kind }) => kind === 'answers')
+  expect(answers?.withheld).toContain('not laid out as config/contract.yaml assumes')
+  expect(answers?.withheld).toContain('reportingPeriods')
+  expect(report.remarks.join('\n')).not.toContain('absent')
+  expect((await here.world.pool.query('select from row_difference')).rowCount).toBe(0)
+}, 240_000)
+
+test('a kind that no search shows is named as not compared, and is no reason for a remark', async () => {
+  await using here = await place([])
+  const report = await here.night()
+  expect(report.comparisons.map(({ kind, withheld }) => [kind, withheld !== null])).toEqual([
+    ['answers', true],
+    ['mappings', true],
+    ['property_values', true],
+    ['standard_holders', true],
+  ])
+  expect(report.verdict).toBe('succeeded')
+}, 240_000)
+
+test('resend sends accepted rows again, guarded and recorded', async () => {
+  await using here = await place([])
+  const { pool, sandboxPool } = here.world
+  await here.night()
+  const dry = await here.call('resend', '--partner-id', 'H-0002', '--dry-run')
+  expect(dry.stdout).toMatch(/rows would be sent again/)
+  const { rows: wanted } = await pool.query<{ rows: number }>(
+    `select count(*)::integer as rows from ledger where partner_id = 'H-0002'`,
+  )
+  await sandboxPool.query(
+    `delete from sandbox.answer where company_id = (select company_id from sandbox.identifier where value = 'H-0002')`,
+  )
+  expect(await here.call('resend', '--partner-id', 'H-0002')).toMatchObject({ code: 0 })
+  const report = await here.night()
+  expect(report.verdict).toBe('succeeded')
+  expect(report.streams.reduce((sum, { sent }) => sum + sent, 0)).toBe(wanted[0]?.rows)
+  const { rows: there } = await sandboxPool.query<{ rows: number }>(
+    `select count(*)::integer as rows from sandbox.answer
+     where company_id = (select company_id from sandbox.identifier where value = 'H-0002')`,
+  )
+  expect(there[0]?.rows).toBeGreaterThan(5)
+  const { rows: actions } = await pool.query(`select verb, rows::integer, asked from action where verb = 'resend'`)
+  expect(actions).toEqual([{ verb: 'resend', rows: wanted[0]?.rows, asked: { partnerId: 'H-0002' } }])
+  const all = await here.call('resend', '--all')
+  expect(all.code).toBe(2)
+  expect(all.stderr).toContain('--beyond-guard')
+}, 240_000)
