@@ -12,7 +12,13 @@ import type { Schema } from '../../../src/db/tables/schema.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 
-export type Landing = { partner_id: string; row_key?: string; content: Record<string, unknown> }
+export type Landing = {
+  partner_id: string
+  row_key?: string
+  content: Record<string, unknown>
+  /** Of rows with one key the highest is the latest. By default their order. */
+  ordinal?: number
+}
 
 export type Ledger = {
   url: string
@@ -36,9 +42,12 @@ export type Ledger = {
   close(): Promise<void>
 }
 
-/** Nightferry's own tables in a database of the caller's, with short ways to fill and read them. */
-export async function openLedger(): Promise<Ledger> {
-  const { url } = await testDatabase()
+/**
+ * Nightferry's own tables in a database of the caller's, with short ways to fill and read them.
+ * @param at the database; by default a new one with the newest schema.
+ */
+export async function openLedger(at?: string): Promise<Ledger> {
+  const url = at ?? (await testDatabase()).url
   const pool = createPool(url, {
     max: 6,
     applicationName: 'nightferry tests',
@@ -53,8 +62,8 @@ export async function openLedger(): Promise<Ledger> {
         await createStage(trx)
         await stageRows(
           session.client,
-          rows.map(({ partner_id: partnerId, row_key: rowKey = partnerId, content }, ordinal) =>
-            stagedLine({ partnerId, rowKey, content, ordinal }),
+          rows.map(({ partner_id: partnerId, row_key: rowKey = partnerId, content, ordinal: given }, place) =>
+            stagedLine({ partnerId, rowKey, content, ordinal: given ?? place }),
           ),
         )
         return await landRows(trx, { runId: 0, stream, foldedKey, judgedBy: 0, guard: async () => false })
