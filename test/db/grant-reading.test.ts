@@ -118,7 +118,7 @@ describe('a role that is let read', () => {
     await grantReading(db, asked(role, { all: true }))
     const attempts = [
       'delete from nightferry.actions',
-      "update nightferry.drift set partner_id = ''",
+      "update nightferry.destinations set name = ''",
       "insert into nightferry.calculator_variables values ('a', 'b')",
       'truncate nightferry.calculator_value',
       'create table nightferry.mine (a integer)',
