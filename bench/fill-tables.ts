@@ -87,11 +87,11 @@ export async function fillTables(pool: pg.Pool, filling: Filling): Promise<void>
 /** What was sent is what came back, but for one row of a thousand. */
 async function fillLedger(pool: pg.Pool): Promise<void> {
   await pool.query(
-    `insert into source_row (stream, partner_id, row_key, content, desired_hash, accepted_hash, outcome, accepted_at, outcome_at)
-     select 'calculator_inputs', partner_id, row_key, content, hash, hash, 'confirmed', now(), now()
-     from (
-       select partner_id, concat_ws('/', partner_id, k.period_year, k.period_month, k.type_id) as row_key, content,
-              sha256(content::text::bytea) as hash
+    `with written as (
+       insert into source_row (stream, partner_id, row_key, content, desired_hash)
+       select 'calculator_inputs', partner_id, row_key, content, substring(sha256(content::text::bytea) for 16)
+       from (
+       select partner_id, concat_ws('/', partner_id, k.period_year, k.period_month, k.type_id) as row_key, content
        from calculator k join company using (company_key) join mapping using (company_id)
        cross join lateral (
          select jsonb_build_object('year', k.period_year::text, 'month', k.period_month::text, 'inputs',
@@ -99,6 +99,12 @@ async function fillLedger(pool: pg.Pool): Promise<void> {
          from calculator_value v join calculator_variable using (variable_key)
          where v.company_key = k.company_key and v.calculator_key = k.calculator_key and direction = 'i'
        ) sent
-     ) rows`,
+       ) rows
+       returning row_id, partner_id, desired_hash
+     )
+     insert into acceptance (row_id, partner_id, wanted_hash, accepted_hash, outcome, accepted_at, outcome_at)
+     select row_id, partner_id, desired_hash, desired_hash, 'confirmed', now(), now()
+     from written
+     order by row_id`,
   )
 }

@@ -105,7 +105,7 @@ async function measure(partner: pg.Client, capture: Task['capture']): Promise<vo
     note(`${capture}: idle process`, 0, idle)
     await bare(partner, capture)
     note(`${capture}: first extraction`, properties * (1 + perProperty), await stage(own, 'extract', capture))
-    await own.query(`vacuum analyze ${schemaName}.source_row, ${schemaName}.snapshot_line`)
+    await own.query(`vacuum analyze ${schemaName}.source_row, ${schemaName}.acceptance, ${schemaName}.snapshot_line`)
     note(
       `${capture}: preflight of the first night`,
       properties * (1 + perProperty),

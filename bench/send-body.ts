@@ -89,7 +89,7 @@ async function measureAll(rows: number): Promise<void> {
 
 /** A planned submission of answers whose texts are so many hashes long, 32 characters each. */
 async function plan(pool: pg.Pool, rows: number, texts: number): Promise<number> {
-  await pool.query('truncate run, submission, source_row cascade')
+  await pool.query('truncate run, submission, source_row, acceptance cascade')
   const { rows: made } = await pool.query<{ submission_id: number }>(`
     with started as (
       insert into run (job, trigger, scheduled_for, state, step)
@@ -105,8 +105,11 @@ async function plan(pool: pg.Pool, rows: number, texts: number): Promise<number>
              'value', (select string_agg(md5(n || '-' || part), '') from generate_series(1, ${texts}) part)),
            decode(md5(n::text), 'hex')
     from generate_series(1, ${rows}) n`)
+  await pool.query(`
+    insert into acceptance (row_id, partner_id, wanted_hash)
+    select row_id, partner_id, desired_hash from source_row order by row_id`)
   await pool.query(`insert into submission_row (submission_id, row_id) select ${submission}, row_id from source_row`)
-  await pool.query('vacuum analyze source_row, submission_row')
+  await pool.query('vacuum analyze source_row, acceptance, submission_row')
   return submission
 }
 

@@ -32,7 +32,7 @@ function grantedWords({ role, views, now }: Reading): string[] {
   const withheld = withheldViews.filter((view) => !now.views.includes(view))
   return [
     `${role} may read: ${now.views.join(', ')}.`,
-    ...(withheld.length > 0 ? [`Not ${withheld.join(' and ')}; --all grants them too.`] : []),
+    ...(withheld.length > 0 ? [`Not ${new Intl.ListFormat('en-GB').format(withheld)}; --all grants them too.`] : []),
     ...warnings(role, now),
     `Its search path may be set: alter role … set search_path to nightferry. ${views.length} views were granted; those of a later version need another call.`,
   ]

@@ -24,7 +24,7 @@ test('grant lets a role of the embedded server read what sql shows, says so, and
   const granted = await call('grant', 'analyst')
   expect(granted, granted.stderr).toMatchObject({ code: 0 })
   expect(granted.stdout).toMatch(
-    /^analyst may read: .*calculator_values.*companies.*\.\nNot actions and drift; --all grants/,
+    /^analyst may read: .*calculator_values.*companies.*\.\nNot actions, drift and ledger; --all grants/,
   )
 
   const address = new URL(cluster.url('nightferry'))

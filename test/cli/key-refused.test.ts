@@ -63,12 +63,13 @@ test('a key that is revoked in mid-run parks everything and says so; the next ru
   expect(told.key_refused).toMatchObject({ code: 'api_key_unknown' })
   for (const s of told.streams) expect(s.parked + s.in_flight + s.invalid + s.rejected).toBe(s.pending)
   expect(told.streams.find(({ stream }) => stream === 'framework_answers')?.parked).toBeGreaterThan(0)
-  await world.pool.query(`update source_row set accepted_hash = desired_hash where stream = 'properties'`)
+  const properties = "select row_id from source_row where stream = 'properties'"
+  await world.pool.query(`update acceptance set accepted_hash = wanted_hash where row_id in (${properties})`)
   const parked = JSON.parse((await verb('parked', '--json', '--reason', 'requires_key')).stdout) as { reason: string }[]
   expect(parked.length).toBeGreaterThan(5)
   for (const { reason } of parked) expect(reason).toMatch(words)
   expect((await verb('trace', 'H-0001')).stdout).toMatch(words)
-  await world.pool.query(`update source_row set accepted_hash = null where stream = 'properties'`)
+  await world.pool.query(`update acceptance set accepted_hash = null where row_id in (${properties})`)
   expect(await callsOf(world)).toEqual(before)
 
   // A person is answered at once, by one call.

@@ -110,7 +110,7 @@ test('a task that has not begun is cancelled; its rows are unknown, and the run 
   })
   await night.reaches('company_mappings', { state: 'settled', task_status: 'Cancelled' })
   const outcomes = await night.rowsOf(
-    `select distinct outcome, outcome_code, held_by from nightferry.source_row where stream = 'properties'`,
+    `select distinct outcome, outcome_code, held_by from nightferry.ledger where stream = 'properties'`,
   )
   expect(outcomes).toEqual([{ outcome: 'unknown', outcome_code: 'task_cancelled', held_by: null }])
   await night.reaches('calculators_search', { state: 'accepted' })

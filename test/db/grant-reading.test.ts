@@ -90,7 +90,7 @@ describe('a role that is let read', () => {
     expect((await asRole(role, [numbers]))[0]).toBeGreaterThan(100)
   })
 
-  test('reads also the actions of people and the drift when a person says so', async () => {
+  test('reads also the actions of people, the drift and the ledger when a person says so', async () => {
     const role = await makeRole()
     await grantReading(db, asked(role, { all: true }))
     expect((await asRole(role, selects(views))).filter((answer) => typeof answer === 'string')).toEqual([])
@@ -101,7 +101,14 @@ describe('a role that is let read', () => {
     await grantReading(db, asked(role, { all: true }))
     const names = await tables()
     expect(names).toEqual(
-      expect.arrayContaining(['submission_payload', 'service_key', 'source_row', 'row_change', 'company']),
+      expect.arrayContaining([
+        'submission_payload',
+        'service_key',
+        'source_row',
+        'acceptance',
+        'row_change',
+        'company',
+      ]),
     )
     expect(await asRole(role, selects(names))).toEqual(names.map(() => denied))
   })
@@ -111,7 +118,7 @@ describe('a role that is let read', () => {
     await grantReading(db, asked(role, { all: true }))
     const attempts = [
       'delete from nightferry.actions',
-      "update nightferry.drift set partner_id = ''",
+      "update nightferry.destinations set name = ''",
       "insert into nightferry.calculator_variables values ('a', 'b')",
       'truncate nightferry.calculator_value',
       'create table nightferry.mine (a integer)',

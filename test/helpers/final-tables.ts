@@ -14,9 +14,9 @@ const contents: Record<string, string> = {
   documents: `select search, list, document_id, document, removed_at is null as here
               from documents order by search, list, document_id`,
   mapping: 'select partner_id, company_id from mapping order by 1',
-  source_row: `select stream, row_key, partner_id, content, desired_hash, accepted_hash, refused_hash, invalid_reason,
+  ledger: `select stream, row_key, partner_id, content, desired_hash, accepted_hash, refused_hash, invalid_reason,
                       held_by, outcome, outcome_code, outcome_reason
-               from source_row order by stream, row_key`,
+               from ledger order by stream, row_key`,
 }
 
 export type FinalTables = Record<string, { rows: number; hash: string }>

@@ -153,8 +153,8 @@ type Row = { stream: string; partner_id: string; row_key: string; outcome: strin
 /** What became of every row, under the names of our streams. */
 async function outcomes({ pool }: World): Promise<Row[]> {
   const { rows } = await pool.query<Row>(
-    `select stream, partner_id, row_key, outcome, outcome_code as code, accepted_hash is not distinct from desired_hash as accepted
-     from source_row`,
+    `select stream, partner_id, row_key, outcome, outcome_code as code, not pending as accepted
+     from ledger`,
   )
   return rows
     .map((row) => ({ ...row, stream: standsFor[row.stream as keyof typeof standsFor] ?? row.stream }))
@@ -172,7 +172,7 @@ function counts({ streams, verdict, remarks }: RunReport) {
 
 /** What searches brought back; the ledger is compared by itself. */
 async function broughtBack({ pool }: World) {
-  const { source_row: _, ...tables } = await finalTables(pool)
+  const { ledger: _, ...tables } = await finalTables(pool)
   return tables
 }
 

@@ -26,7 +26,8 @@ const sum = (report: RunReport, count: (stream: RunReport['streams'][number]) =>
 async function writes(world: World): Promise<unknown> {
   const { rows } = await world.pool.query(
     `select relname, n_tup_upd::int as updated, n_tup_del::int as deleted from pg_stat_user_tables
-     where relname in ('company', 'company_property', 'calculator', 'calculator_value', 'calculator_variable', 'source_row', 'mapping')
+     where relname in ('company', 'company_property', 'calculator', 'calculator_value', 'calculator_variable', 'source_row', 'acceptance',
+                       'mapping')
      order by relname`,
   )
   return rows

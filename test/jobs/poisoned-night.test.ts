@@ -57,7 +57,7 @@ test('hotels that the service fails over are found in the same night, the others
   const report = JSON.parse(await verb(world, folder.path, 'run', 'nightly-sync', '--json')) as RunReport
   expect(report.verdict).toBe('partial')
   const { rows: rejected } = await world.pool.query<{ partner_id: string; outcome_code: string }>(
-    `select partner_id, outcome_code from source_row where stream = 'properties' and outcome <> 'confirmed' order by 1`,
+    `select partner_id, outcome_code from ledger where stream = 'properties' and outcome <> 'confirmed' order by 1`,
   )
   expect(rejected).toEqual(poisoned.map((partner_id) => ({ partner_id, outcome_code: 'task_error_alone' })))
   const words = poisoned.length === 1 ? '1 row was' : `${poisoned.length} rows were`
@@ -65,7 +65,7 @@ test('hotels that the service fails over are found in the same night, the others
     expect.stringMatching(`^Submission \\d+ was split into \\d+ requests.*; ${words} found`),
   )
   expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
-  const { rows: held } = await world.pool.query('select from source_row where held_by is not null')
+  const { rows: held } = await world.pool.query('select from acceptance where held_by is not null')
   expect(held).toEqual([])
 
   const [first = ''] = poisoned

@@ -23,7 +23,7 @@ function forbid(which: string, found: readonly unknown[]): void {
 export async function checkAccepted({ own }: ModelWorld, tasks: readonly SeenTask[]): Promise<void> {
   const { rows } = await own.query<{ stream: StreamName; row_key: string; partner_id: string; content: never }>(
     `select row.stream, row.row_key, row.partner_id, said.content
-     from source_row row left join witness.content said on said.row_id = row.row_id and said.hash = row.accepted_hash
+     from ledger row left join witness.content said on said.row_id = row.row_id and said.hash = row.accepted_hash
      where row.accepted_hash is not null`,
   )
   const taken = new Set(tasks.flatMap((task) => task.taken.map(keyOf)))
@@ -136,12 +136,12 @@ type LedgerRow = {
 
 async function ledger({ own }: ModelWorld, runId: number): Promise<LedgerRow[]> {
   const { rows } = await own.query<LedgerRow>(
-    `select stream, row_key, partner_id, content, accepted_hash is not distinct from desired_hash as accepted,
+    `select stream, row_key, partner_id, content, not pending as accepted,
             refused_hash is not distinct from desired_hash as refused, invalid_reason is not null as invalid,
             guard_run is not null as guarded, gone_at is not null as gone, held_by, outcome,
             exists (select from submission_row sent join submission using (submission_id)
                     where sent.row_id = row.row_id and run_id = $1 and sent_hash = desired_hash) as sent
-     from source_row row order by row_id`,
+     from ledger row order by row_id`,
     [runId],
   )
   return rows

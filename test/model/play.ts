@@ -250,15 +250,15 @@ async function comeToRest(world: ModelWorld, daemon: Daemon, trigger: () => Prom
     const { rows } = await world.own.query<{ running: boolean; unsettled: boolean; newest: string }>(
       `select exists (select from run where state = 'running') as running,
               exists (select from guard_plan where state = 'waiting')
-                or exists (select from source_row where retry_action is not null)
-                or exists (select from source_row row
+                or exists (select from acceptance where retry_action is not null)
+                or exists (select from ledger row
                            where gone_at is null and invalid_reason is null and outcome in ('unknown', 'rejected')
-                             and accepted_hash is distinct from desired_hash
+                             and pending
                              and refused_hash is distinct from desired_hash
                              and (stream = 'properties' or exists (
-                               select from source_row needed
+                               select from ledger needed
                                where needed.stream = 'properties' and needed.partner_id = row.partner_id
-                                 and needed.accepted_hash = needed.desired_hash))) as unsettled,
+                                 and not needed.pending))) as unsettled,
               (select state from run order by run_id desc limit 1) as newest`,
     )
     const [now] = rows
@@ -266,7 +266,7 @@ async function comeToRest(world: ModelWorld, daemon: Daemon, trigger: () => Prom
     if (before.length === 0 && now?.newest === 'finished' && !now.unsettled) return
   }
   const { rows } = await world.own.query(
-    'select stream, row_key, outcome, outcome_code, invalid_reason from source_row where accepted_hash is distinct from desired_hash',
+    'select stream, row_key, outcome, outcome_code, invalid_reason from ledger where pending',
   )
   throw new Violation(
     `3: after ${mostRuns} runs without trouble something still waits for another one: ${JSON.stringify(rows)}`,

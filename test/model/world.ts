@@ -133,7 +133,9 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
       left -= step
     }
   }
-  const emptyOwn = await emptying(own, [schemaName, 'model', 'witness'], ['kysely_migration', 'kysely_migration_lock'])
+  // The destination in use is made by a migration, not by a run.
+  const made = ['kysely_migration', 'kysely_migration_lock', 'destination']
+  const emptyOwn = await emptying(own, [schemaName, 'model', 'witness'], made)
   const emptyService = await emptying(
     service,
     ['sandbox', 'witness'],

@@ -65,7 +65,7 @@ async function rowsOf(pool: pg.Pool): Promise<object[]> {
   const { rows } = await pool.query<object>(
     `select stream, row_key, partner_id, content, encode(desired_hash, 'hex') as desired, encode(accepted_hash, 'hex') as accepted,
             invalid_reason, outcome, outcome_code, outcome_reason
-     from source_row order by stream collate "C", row_key collate "C"`,
+     from ledger order by stream collate "C", row_key collate "C"`,
   )
   return rows
 }

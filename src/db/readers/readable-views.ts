@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 
 /**
- * Views that are no data for analysis: `actions` names people and their machines, and `drift` has rows as the partner's
- * database had them, with whatever a stream's query selects. A role reads them only if a person says so.
+ * Views that are no data for analysis: `actions` names people and their machines, and `drift` and `ledger` have rows as the
+ * partner's database had them, with whatever a stream's query selects. A role reads them only if a person says so.
  */
-export const withheldViews: readonly string[] = ['actions', 'drift']
+export const withheldViews: readonly string[] = ['actions', 'drift', 'ledger']
 
 /** The views of the schema, in the order of their names: what people query. The tables under them are not among them. */
 export async function viewsOfSchema(db: Database): Promise<string[]> {

@@ -31,7 +31,10 @@ describe('landing rows', () => {
 
   it('counts rows as unchanged, and does not touch them, when only the order of their members differs', async () => {
     await ledger.land('properties', [one({ name: 'A', street: 'B' })])
-    const version = () => sql`select xmin::text, ctid::text, changed_at from source_row`.execute(ledger.db)
+    const version = () =>
+      sql`
+      select row.xmin::text, row.ctid::text, changed_at, took.xmin::text as took_xmin, took.ctid::text as took_ctid
+      from source_row row join acceptance took using (row_id)`.execute(ledger.db)
     const before = await version()
     expect(await ledger.land('properties', [one({ street: 'B', name: 'A' })])).toEqual({
       folded: 0,
@@ -104,6 +107,7 @@ describe('landing rows', () => {
     const expected = createHash('sha256')
       .update(rows[0]?.text ?? '')
       .digest()
+      .subarray(0, 16)
     expect((await ledger.row('properties', 'H-1')).desired_hash).toEqual(expected)
   })
 })

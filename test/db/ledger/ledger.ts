@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sql, type Transaction } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
 import type pg from 'pg'
 import { createDatabase, createPool, type Database, withSession } from '../../../src/db/database.ts'
 import { type LandedCounts, landRows } from '../../../src/db/landing/land-rows.ts'
@@ -7,12 +7,18 @@ import { createStage, stagedLine, stageRows } from '../../../src/db/landing/stag
 import { type PlanKindOptions, planKind } from '../../../src/db/ledger/plan-kind.ts'
 import { applyOutcomes } from '../../../src/db/ledger/settle-outcomes.ts'
 import { schemaName } from '../../../src/db/migrate.ts'
+import type { LedgerView } from '../../../src/db/tables/acceptance.ts'
 import type { Schema } from '../../../src/db/tables/schema.ts'
-import type { SourceRow } from '../../../src/db/tables/source-row.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 
-export type Landing = { partner_id: string; row_key?: string; content: Record<string, unknown> }
+export type Landing = {
+  partner_id: string
+  row_key?: string
+  content: Record<string, unknown>
+  /** Of rows with one key the highest is the latest. By default their order. */
+  ordinal?: number
+}
 
 export type Ledger = {
   url: string
@@ -31,14 +37,17 @@ export type Ledger = {
   markSent(submissionId: number): Promise<void>
   /** Ends a submission with one outcome for all of its rows. */
   settleAll(submissionId: number, outcome: string, state?: SubmissionState, keepOut?: boolean): Promise<void>
-  row(stream: string, rowKey: string): Promise<SourceRow>
+  row(stream: string, rowKey: string): Promise<Selectable<LedgerView>>
   clear(): Promise<void>
   close(): Promise<void>
 }
 
-/** Nightferry's own tables in a database of the caller's, with short ways to fill and read them. */
-export async function openLedger(): Promise<Ledger> {
-  const { url } = await testDatabase()
+/**
+ * Nightferry's own tables in a database of the caller's, with short ways to fill and read them.
+ * @param at the database; by default a new one with the newest schema.
+ */
+export async function openLedger(at?: string): Promise<Ledger> {
+  const url = at ?? (await testDatabase()).url
   const pool = createPool(url, {
     max: 6,
     applicationName: 'nightferry tests',
@@ -53,8 +62,8 @@ export async function openLedger(): Promise<Ledger> {
         await createStage(trx)
         await stageRows(
           session.client,
-          rows.map(({ partner_id: partnerId, row_key: rowKey = partnerId, content }, ordinal) =>
-            stagedLine({ partnerId, rowKey, content, ordinal }),
+          rows.map(({ partner_id: partnerId, row_key: rowKey = partnerId, content, ordinal: given }, place) =>
+            stagedLine({ partnerId, rowKey, content, ordinal: given ?? place }),
           ),
         )
         return await landRows(trx, { runId: 0, stream, foldedKey, judgedBy: 0, guard: async () => false })
@@ -79,10 +88,11 @@ export async function openLedger(): Promise<Ledger> {
       await land(stream, rows)
       const keys = rows.map(({ partner_id, row_key }) => row_key ?? partner_id)
       await sql`
-        update source_row
-        set checked_hash = desired_hash, invalid_reason = null,
-            accepted_hash = case when ${accepted} then desired_hash else accepted_hash end
-        where stream = ${stream} and row_key = any(${keys}::text[])`.execute(db)
+        update acceptance
+        set checked_hash = wanted_hash, invalid_reason = null,
+            accepted_hash = case when ${accepted} then wanted_hash else accepted_hash end
+        where row_id in (
+          select row_id from source_row where stream = ${stream} and row_key = any(${keys}::text[]))`.execute(db)
     },
     plan: (runId, options = {}) =>
       inTransaction((trx) =>
@@ -135,9 +145,9 @@ export async function openLedger(): Promise<Ledger> {
         .executeTakeFirstOrThrow(),
     clear: async () => {
       await sql`
-        truncate run, submission, batch_size, candidate, source_row, row_change, mapping, reference_data, reference_past, judging_basis, row_finding, stream_watermark, snapshot_line, snapshot_bucket cascade`.execute(
-        db,
-      )
+        truncate run, submission, batch_size, candidate, source_row, acceptance, row_change, mapping, mapping_change,
+                 left_behind, reference_data, reference_past, judging_basis, row_finding, stream_watermark, snapshot_line,
+                 snapshot_bucket cascade`.execute(db)
     },
     close: () => pool.end(),
   }

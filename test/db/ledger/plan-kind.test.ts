@@ -20,7 +20,7 @@ const answers = (partner_id: string, count: number, framework_id = 'f1'): Landin
     content: { framework_id, value: String(index) },
   }))
 const set = (column: string, value: unknown) =>
-  sql`update source_row set ${sql.ref(column)} = ${value}`.execute(ledger.db)
+  sql`update acceptance set ${sql.ref(column)} = ${value}`.execute(ledger.db)
 const planned = async (ids: number[]) => await Promise.all(ids.map((id) => ledger.keysOf(id)))
 
 describe('a row is planned', () => {
@@ -43,14 +43,14 @@ describe('a row is planned', () => {
   it.each([
     [
       'accepted as it is',
-      async () => void (await sql`update source_row set accepted_hash = desired_hash`.execute(ledger.db)),
+      async () => void (await sql`update acceptance set accepted_hash = wanted_hash`.execute(ledger.db)),
     ],
     ['not checked as it is', async () => void (await set('checked_hash', Buffer.from('older')))],
     ['not checked at all', async () => void (await set('checked_hash', null))],
     ['invalid', async () => void (await set('invalid_reason', 'no year'))],
     [
       'refused as it is',
-      async () => void (await sql`update source_row set refused_hash = desired_hash`.execute(ledger.db)),
+      async () => void (await sql`update acceptance set refused_hash = wanted_hash`.execute(ledger.db)),
     ],
   ])('not while it is %s', async (_, arrange) => {
     await arrange()
@@ -58,7 +58,7 @@ describe('a row is planned', () => {
   })
 
   it('again when it changed after it was refused', async () => {
-    await sql`update source_row set refused_hash = 'older'`.execute(ledger.db)
+    await sql`update acceptance set refused_hash = 'older'`.execute(ledger.db)
     expect(await ledger.plan(run)).toHaveLength(1)
   })
 

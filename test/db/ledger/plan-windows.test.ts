@@ -89,9 +89,9 @@ describe('a window', () => {
       await ledger.landChecked('framework_answers', answers(name, 2))
       if (name !== 'parked') await ledger.landChecked('properties', [{ partner_id: name, content: {} }], true)
     }
-    await sql`update source_row set invalid_reason = 'x' where partner_id = 'invalid'`.execute(ledger.db)
-    await sql`update source_row set refused_hash = desired_hash where partner_id = 'rejected'`.execute(ledger.db)
-    await sql`update source_row set accepted_hash = desired_hash where partner_id = 'accepted'`.execute(ledger.db)
+    await sql`update acceptance set invalid_reason = 'x' where partner_id = 'invalid'`.execute(ledger.db)
+    await sql`update acceptance set refused_hash = wanted_hash where partner_id = 'rejected'`.execute(ledger.db)
+    await sql`update acceptance set accepted_hash = wanted_hash where partner_id = 'accepted'`.execute(ledger.db)
     await sql`update source_row set guard_run = ${run}, guard_change = 'new' where partner_id = 'guarded'`.execute(
       ledger.db,
     )

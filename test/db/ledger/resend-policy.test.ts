@@ -31,7 +31,7 @@ async function rejectedInRun(code = 'NotFound'): Promise<number> {
     await ledger.markSent(id)
     await ledger.settleAll(id, 'rejected')
   }
-  await sql`update source_row set outcome_code = ${code} where outcome = 'rejected'`.execute(ledger.db)
+  await sql`update acceptance set outcome_code = ${code} where outcome = 'rejected'`.execute(ledger.db)
   return rows
 }
 
@@ -81,12 +81,12 @@ describe('a rejected row', () => {
           sent += 1
           await ledger.markSent(id)
           await ledger.settleAll(id, 'rejected')
-          await sql`update source_row set outcome_code = 'NotFound'`.execute(ledger.db)
+          await sql`update acceptance set outcome_code = 'NotFound'`.execute(ledger.db)
         }
         await releaseByPolicy(ledger.db, policies, later(1))
       }
       expect(sent).toBe(1)
-      await sql`update source_row set refused_hash = desired_hash`.execute(ledger.db)
+      await sql`update acceptance set refused_hash = wanted_hash`.execute(ledger.db)
     }
   })
 
@@ -111,11 +111,11 @@ describe('a rejected row', () => {
     await property('a')
     await rejectedInRun()
     const change: Record<string, RawBuilder<unknown>> = {
-      held_by: sql`held_by = (select max(submission_id) from submission)`,
-      gone_at: sql`gone_at = now()`,
-      guard_run: sql`guard_run = (select max(run_id) from run), guard_change = 'changed'`,
+      held_by: sql`acceptance set held_by = (select max(submission_id) from submission)`,
+      gone_at: sql`source_row set gone_at = now()`,
+      guard_run: sql`source_row set guard_run = (select max(run_id) from run), guard_change = 'changed'`,
     }
-    await sql`update source_row set ${change[column] ?? sql``}`.execute(ledger.db)
+    await sql`update ${change[column] ?? sql``}`.execute(ledger.db)
     expect(await releaseByPolicy(ledger.db, [policy()], later(2 * hour))).toBe(0)
   })
 

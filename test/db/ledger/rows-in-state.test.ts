@@ -28,17 +28,21 @@ beforeEach(async () => {
   await outcome('refused', 'rejected', 'NotFound', 'No company like that', true)
   await outcome('lost', 'unknown', 'task_lost', 'the service no longer knows the task', false)
   await outcome('whole', 'rejected', 'forbidden', 'Not your group', false)
-  await sql`update source_row set invalid_reason = 'latitude 100 is not between -90 and 90'
-            where stream = 'properties' and partner_id = 'bad'`.execute(ledger.db)
+  await sql`update acceptance set invalid_reason = 'latitude 100 is not between -90 and 90'
+            where row_id in (select row_id from source_row where stream = 'properties' and partner_id = 'bad')`.execute(
+    ledger.db,
+  )
 })
 
 /** What a settlement leaves of a property. */
 async function outcome(partnerId: string, name: string, code: string, reason: string, keptOut: boolean): Promise<void> {
   await sql`
-    update source_row
+    update acceptance
     set outcome = ${name}, outcome_code = ${code}, outcome_reason = ${reason}, outcome_at = clock_timestamp(),
-        refused_hash = case when ${keptOut} then desired_hash end
-    where stream = 'properties' and partner_id = ${partnerId}`.execute(ledger.db)
+        refused_hash = case when ${keptOut} then wanted_hash end
+    where row_id in (select row_id from source_row where stream = 'properties' and partner_id = ${partnerId})`.execute(
+    ledger.db,
+  )
 }
 
 const listed = async (state: ListedState, filter: RowFilter = {}) =>
@@ -126,14 +130,21 @@ describe('a retry', () => {
   it.each([
     ['is invalid by now', sql`invalid_reason = 'wrong'`],
     ['is on its way', sql`held_by = (select max(submission_id) from submission)`],
-    ['has changed since', sql`desired_hash = '\\x00'`],
-    ['is accepted', sql`accepted_hash = desired_hash`],
+    ['has changed since', sql`wanted_hash = '\\x00'`],
+    ['is accepted', sql`accepted_hash = wanted_hash`],
   ])('does not touch a row that %s', async (_, change) => {
     await ledger.startRun()
     await sql`insert into submission (run_id, kind, state, row_count) select max(run_id), 'companies', 'planned', 0 from run`.execute(
       ledger.db,
     )
-    await sql`update source_row set ${change} where stream = 'properties' and partner_id = 'refused'`.execute(ledger.db)
+    await sql`
+      update acceptance set ${change}
+      where row_id in (select row_id from source_row where stream = 'properties' and partner_id = 'refused')`.execute(
+      ledger.db,
+    )
+    await sql`
+      update source_row set desired_hash = wanted_hash
+      from acceptance where acceptance.row_id = source_row.row_id and desired_hash <> wanted_hash`.execute(ledger.db)
     expect(await mark()).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   type NamedError,
@@ -8,7 +8,7 @@ import {
 } from '../../../src/db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../src/db/ledger/file-outcomes.ts'
 import { applyOutcomes, sameOutcome, storeMappings } from '../../../src/db/ledger/settle-outcomes.ts'
-import type { SourceRow } from '../../../src/db/tables/source-row.ts'
+import type { LedgerView } from '../../../src/db/tables/acceptance.ts'
 import type { FieldError } from '../../../src/db/tables/submission.ts'
 import { type Landing, type Ledger, openLedger } from './ledger.ts'
 
@@ -63,7 +63,8 @@ const map = async (partnerId: string, companyId: string) => {
     .values({ partner_id: partnerId, company_id: companyId, submission_id })
     .execute()
 }
-const isAccepted = ({ accepted_hash, desired_hash }: SourceRow) => accepted_hash?.equals(desired_hash) ?? false
+const isAccepted = ({ accepted_hash, desired_hash }: Selectable<LedgerView>) =>
+  accepted_hash?.equals(desired_hash) ?? false
 
 describe('a result file', () => {
   const properties = ['H-1', 'H-2', 'H-3', 'H-4'].map((partner_id) => ({ partner_id, content: { name: partner_id } }))
@@ -135,7 +136,7 @@ describe('a result file', () => {
 
   it('says nothing about properties that its request did not carry', async () => {
     await ledger.landChecked('properties', [{ partner_id: 'H-9', content: { name: 'x' } }])
-    await ledger.db.updateTable('source_row').set({ invalid_reason: 'kept back' }).execute()
+    await ledger.db.updateTable('acceptance').set({ invalid_reason: 'kept back' }).execute()
     const id = await sent('properties', properties.slice(0, 1), mappingKind)
     await settle(id, [
       ['H-1', true, company],
@@ -493,7 +494,7 @@ describe('error rows', () => {
     const seconds = (performance.now() - started) / 1000
     expect(seconds).toBeLessThan(60)
     const { rows: counted } = await sql<{ count: number }>`
-      select count(*) from source_row where outcome = 'rejected'`.execute(ledger.db)
+      select count(*) from acceptance where outcome = 'rejected'`.execute(ledger.db)
     expect(counted[0]?.count).toBe(20_000)
   })
 
@@ -583,12 +584,12 @@ describe('applying outcomes', () => {
 
   it('leaves a row alone that is held by another submission by now', async () => {
     const id = await sent('properties', [row], mappingKind)
-    await ledger.db.updateTable('source_row').set({ held_by: null }).execute()
+    await ledger.db.updateTable('acceptance').set({ held_by: null }).execute()
     const next = await ledger.startRun()
     const [other = 0] = await ledger.plan(next, mappingKind)
     await ledger.settleAll(id, 'confirmed')
     expect(await ledger.row('properties', 'H-1')).toMatchObject({ held_by: other, outcome: null, accepted_hash: null })
-    const { rows } = await sql`select from source_row where accepted_at is not null`.execute(ledger.db)
+    const { rows } = await sql`select from acceptance where accepted_at is not null`.execute(ledger.db)
     expect(rows).toEqual([])
   })
 })

@@ -78,8 +78,8 @@ describe('the report of a stream', () => {
   it('keeps its sums when a person asks for a retry while the run is under way', async () => {
     await ledger.landChecked('properties', [property('withheld')])
     await ledger.db
-      .updateTable('source_row')
-      .set((eb) => ({ refused_hash: eb.ref('desired_hash'), outcome: 'rejected' }))
+      .updateTable('acceptance')
+      .set((eb) => ({ refused_hash: eb.ref('wanted_hash'), outcome: 'rejected' }))
       .execute()
     await noteExtracted('properties')
     await countPending(ledger.db, run)
@@ -97,11 +97,15 @@ describe('the report of a stream', () => {
       'properties',
       ['invalid', 'withheld', 'good', 'bad', 'lost'].map((id) => property(id)),
     )
-    await ledger.db.updateTable('source_row').set({ invalid_reason: 'no' }).where('row_key', '=', 'invalid').execute()
     await ledger.db
-      .updateTable('source_row')
-      .set((eb) => ({ refused_hash: eb.ref('desired_hash') }))
-      .where('row_key', '=', 'withheld')
+      .updateTable('acceptance')
+      .set({ invalid_reason: 'no' })
+      .where('partner_id', '=', 'invalid')
+      .execute()
+    await ledger.db
+      .updateTable('acceptance')
+      .set((eb) => ({ refused_hash: eb.ref('wanted_hash') }))
+      .where('partner_id', '=', 'withheld')
       .execute()
     await noteExtracted('properties')
     await countPending(ledger.db, run)
@@ -146,7 +150,11 @@ describe('the report of a stream', () => {
 
   it('lists what is wrong, and not what is well', async () => {
     await ledger.landChecked('properties', [property('good'), property('bad'), property('invalid')])
-    await ledger.db.updateTable('source_row').set({ invalid_reason: 'no' }).where('row_key', '=', 'invalid').execute()
+    await ledger.db
+      .updateTable('acceptance')
+      .set({ invalid_reason: 'no' })
+      .where('partner_id', '=', 'invalid')
+      .execute()
     for (const id of await ledger.plan(run, { ...mappingKind, maxRows: 1 })) {
       await ledger.settleAll(id, (await ledger.keysOf(id))[0] === 'good' ? 'confirmed' : 'rejected')
     }
@@ -187,7 +195,7 @@ describe('a submission that an earlier run left in flight', () => {
 
   it('does not count as sent when what its row changed to meanwhile is invalid', async () => {
     await ledger.landChecked('properties', [property('H-1', 'changed')])
-    await ledger.db.updateTable('source_row').set({ invalid_reason: 'wrong' }).execute()
+    await ledger.db.updateTable('acceptance').set({ invalid_reason: 'wrong' }).execute()
     await countPending(ledger.db, run)
     await ledger.settleAll(id, 'confirmed')
     expect(await ledger.plan(run, mappingKind)).toEqual([])

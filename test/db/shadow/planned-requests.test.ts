@@ -17,9 +17,9 @@ it('tells rows that a policy sends again from those that a person does, and from
   const named = (partner_id: string) => ({ partner_id, content: { name: partner_id } })
   await ledger.landChecked('properties', ['H-1', 'H-2', 'H-3'].map(named))
   await sql`
-    update source_row set refused_hash = desired_hash, outcome = 'rejected', outcome_code = 'NotFound', outcome_at = now()
+    update acceptance set refused_hash = wanted_hash, outcome = 'rejected', outcome_code = 'NotFound', outcome_at = now()
     where partner_id in ('H-1', 'H-2')`.execute(ledger.db)
-  await sql`update source_row set retry_action = 1 where partner_id = 'H-2'`.execute(ledger.db)
+  await sql`update acceptance set retry_action = 1 where partner_id = 'H-2'`.execute(ledger.db)
   const runId = await ledger.startRun()
   const why = await ledger.inTransaction(async (trx) => {
     await rememberRejected(trx)

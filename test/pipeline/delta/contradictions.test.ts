@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { preflight } from '../../../src/pipeline/push/preflight/preflight.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
@@ -37,6 +38,13 @@ async function runPreflight(runId: number): Promise<void> {
   await preflight(deps, run)
 }
 
+/** Another version of the reference data is in force, so that everything that is pending is judged again. */
+async function newReferenceData(): Promise<void> {
+  await sql`
+    insert into reference_version (version, fetched_at, confirmed_at, documents, changes)
+    select coalesce(max(version), 0) + 1, now(), now(), 0, 0 from reference_version`.execute(ferry.ledger.db)
+}
+
 describe.each([
   ['with one cursor', byCursor],
   ['in one snapshot', bySnapshot],
@@ -57,9 +65,36 @@ describe.each([
     await extractNow(ferry, partner, streams)
     const { invalid_reason } = await row()
     const later = await extractNow(ferry, partner, streams)
-    await ferry.ledger.db.updateTable('source_row').set({ checked_hash: null }).execute()
+    await ferry.ledger.db.updateTable('acceptance').set({ checked_hash: null }).execute()
     await runPreflight(later)
     expect((await row()).invalid_reason).toBe(invalid_reason)
+  })
+
+  it('are never ready, also when preflight judges their row by another basis that finds nothing wrong with it', async () => {
+    await hotel('Harbour')
+    await hotel('Harbor')
+    await extractNow(ferry, partner, streams)
+    const before = await row()
+    const later = await extractNow(ferry, partner, streams)
+    const plan = () =>
+      ferry.ledger.plan(later, { kind: 'company_mappings', streams: ['properties'], partitionBy: null })
+    await runPreflight(later)
+    expect(await plan()).toEqual([])
+    await newReferenceData()
+    await runPreflight(later)
+    const after = await row()
+    expect(after.judged_by, 'preflight has judged the row again').not.toBe(before.judged_by)
+    expect(after).toMatchObject({
+      judged: true,
+      invalid_reason: before.invalid_reason,
+      contradiction: before.contradiction,
+    })
+    expect(await plan()).toEqual([])
+
+    await partner.pool.query(`delete from hotel where name = 'Harbor'`)
+    await extractNow(ferry, partner, streams)
+    await runPreflight(later)
+    expect(await plan(), 'what is left alone is ready').toHaveLength(1)
   })
 
   it('are the same row the next night, in whatever order they come', async () => {
@@ -98,8 +133,8 @@ describe.each([
     await hotel('Harbor')
     await extractNow(ferry, partner, streams)
     await ferry.ledger.db
-      .updateTable('source_row')
-      .set((eb) => ({ accepted_hash: eb.ref('desired_hash') }))
+      .updateTable('acceptance')
+      .set((eb) => ({ accepted_hash: eb.ref('wanted_hash') }))
       .execute()
     const accepted = (await row()).accepted_hash
     await hotel('Harbour')
@@ -137,13 +172,4 @@ describe('rows with one key and different cursors', () => {
     writer.release()
     expect(await row()).toMatchObject({ content: { name: 'new' }, invalid_reason: null })
   })
-})
-
-it('a contradiction without a reason cannot be stored, so that nobody judges it away by mistake', async () => {
-  await hotel('Harbour')
-  await hotel('Harbor')
-  await extractNow(ferry, partner, byCursor)
-  await expect(ferry.ledger.db.updateTable('source_row').set({ invalid_reason: null }).execute()).rejects.toThrow(
-    /source_row_contradiction/,
-  )
 })

@@ -47,8 +47,7 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
         .orderBy('row_key')
         .execute()
     ).map(({ partner_id, content, gone_at }) => [partner_id, content, gone_at === null ? 'there' : 'gone'])
-  const accept = () =>
-    ferry.ledger.pool.query('update source_row set accepted_hash = desired_hash, accepted_at = now()')
+  const accept = () => ferry.ledger.pool.query('update acceptance set accepted_hash = wanted_hash, accepted_at = now()')
   const drift = async () =>
     (await ferry.ledger.pool.query('select stream, partner_id from drift order by 2')).rows as object[]
 

@@ -76,7 +76,8 @@ describe('the guard', () => {
     extractNow(ferry, partner, { properties: { query: propertiesQuery, capture } }, {}, undefined, guard)
   const acceptAll = () =>
     ferry.ledger.pool.query(
-      'update source_row set checked_hash = desired_hash, accepted_hash = desired_hash, accepted_at = now() where guard_run is null',
+      `update acceptance set checked_hash = wanted_hash, accepted_hash = wanted_hash, accepted_at = now()
+       where row_id in (select row_id from source_row where guard_run is null)`,
     )
   const held = async (run: number) =>
     (await ferry.ledger.db.selectFrom('run').select('held').where('run_id', '=', run).executeTakeFirstOrThrow()).held
@@ -91,7 +92,7 @@ describe('the guard', () => {
     }))
   const approve = (run: number) => ferry.ledger.inTransaction((trx) => approvePlans(trx, run, 'anna', new Date()))
   const ready = async (run: number) => {
-    await ferry.ledger.pool.query('update source_row set checked_hash = desired_hash')
+    await ferry.ledger.pool.query('update acceptance set checked_hash = wanted_hash')
     const ids = await ferry.ledger.plan(run, { kind: 'company_mappings', streams: ['properties'], partitionBy: null })
     return (await Promise.all(ids.map((id) => ferry.ledger.keysOf(id)))).flat()
   }
@@ -171,7 +172,7 @@ describe('the guard', () => {
       expect(await held(second)).toBe(false)
       expect(await ready(second)).toHaveLength(10)
 
-      await ferry.ledger.pool.query('update source_row set held_by = null')
+      await ferry.ledger.pool.query('update acceptance set held_by = null')
       await rename('again')
       const third = await night(capture)
       expect(await held(third)).toBe(true)

@@ -37,8 +37,9 @@ async function runPreflight(runId: number): Promise<void> {
 const judged = async () =>
   (
     await sql<{ judged: boolean; reason: string | null; version: string }>`
-      select checked_hash is not distinct from desired_hash as judged, invalid_reason as reason, xmin::text || ctid::text as version
-      from source_row order by stream, partner_id`.execute(ferry.ledger.db)
+      select took.checked_hash is not distinct from desired_hash as judged, invalid_reason as reason,
+             concat_ws(' ', row.xmin, row.ctid, took.xmin, took.ctid) as version
+      from source_row row join acceptance took using (row_id) order by stream, row.partner_id`.execute(ferry.ledger.db)
   ).rows
 
 describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
@@ -89,7 +90,7 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
   it('are judged again in a later run, whose reference data may be others', async () => {
     await extractNow(ferry, partner, read(properties('91')))
     const later = await extractNow(ferry, partner, read(properties('91')))
-    await ferry.ledger.db.updateTable('source_row').set({ invalid_reason: 'of yesterday' }).execute()
+    await ferry.ledger.db.updateTable('acceptance').set({ invalid_reason: 'of yesterday' }).execute()
     await sql`
       insert into reference_version (version, fetched_at, confirmed_at, documents, changes)
       select coalesce(max(version), 0) + 1, now(), now(), 0, 0 from reference_version`.execute(ferry.ledger.db)

@@ -41,7 +41,9 @@ async function accepted(partnerId: string, period: string, inputs: Inputs): Prom
   const rowKey = `${partnerId} ${period}`
   const content = { year, ...(month !== undefined && { month }), inputs }
   await ferry.ledger.landChecked('calculator_inputs', [{ partner_id: partnerId, row_key: rowKey, content }], true)
-  await sql`update source_row set accepted_at = clock_timestamp() where row_key = ${rowKey}`.execute(ferry.ledger.db)
+  await sql`
+    update acceptance set accepted_at = clock_timestamp()
+    where row_id in (select row_id from source_row where row_key = ${rowKey})`.execute(ferry.ledger.db)
   return rowKey
 }
 
@@ -195,13 +197,21 @@ describe('an input of one property', () => {
   })
 
   it.each([
-    ['pending', sql`desired_hash = '\\x00'`],
-    ['never accepted', sql`accepted_hash = null, accepted_at = null`],
-    ['gone at the partner', sql`gone_at = clock_timestamp()`],
-    ['accepted after the search was planned', sql`accepted_at = clock_timestamp() + interval '1 hour'`],
+    ['pending', sql`acceptance set wanted_hash = '\\x00'`],
+    ['never accepted', sql`acceptance set accepted_hash = null, accepted_at = null`],
+    ['gone at the partner', sql`source_row set gone_at = clock_timestamp()`],
+    ['accepted after the search was planned', sql`acceptance set accepted_at = clock_timestamp() + interval '1 hour'`],
   ])('is not compared while its row is %s, and is not taken for foreign', async (_state, change) => {
     const rowKey = await accepted('H-1', '2025-3', { [power]: '1' })
-    await sql`update source_row set ${change} where row_key = ${rowKey}`.execute(ferry.ledger.db)
+    await sql`
+      update ${change} where row_id in (select row_id from source_row where row_key = ${rowKey})`.execute(
+      ferry.ledger.db,
+    )
+    await sql`
+      update source_row set desired_hash = wanted_hash
+      from acceptance where acceptance.row_id = source_row.row_id and desired_hash <> wanted_hash`.execute(
+      ferry.ledger.db,
+    )
     expect(await compared([company('A', { calculators: [month('A/1', { [power]: '2' })] })])).toMatchObject({
       ...{ inputs: 0, unsettled: 1, foreign_values: 0, other_fields: 0 },
     })
@@ -243,7 +253,13 @@ describe('two properties that are one company', () => {
   it('are not judged while one of them is pending', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const rowKey = await accepted('H-2', '2025-3', { [power]: '2' })
-    await sql`update source_row set desired_hash = '\\x00' where row_key = ${rowKey}`.execute(ferry.ledger.db)
+    await sql`
+      with wanted as (
+        update source_row set desired_hash = '\\x00' where row_key = ${rowKey} returning row_id, desired_hash
+      )
+      update acceptance set wanted_hash = desired_hash from wanted where acceptance.row_id = wanted.row_id`.execute(
+      ferry.ledger.db,
+    )
     expect(await compared(shown('3'))).toMatchObject({ inputs: 1, unjudged: 1, unsettled: 1, foreign_values: 0 })
   })
 })

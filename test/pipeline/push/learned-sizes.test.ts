@@ -80,8 +80,8 @@ it('a row that is too large alone is kept out, and does not have all others sent
   const report = await night(world, ['push.firstRows=100'], gateway.url)
   const mappings = report.submissions.filter(({ kind }) => kind === 'company_mappings')
   const { rows } = await world.pool.query(
-    `select partner_id, outcome, outcome_code, refused_hash = desired_hash as kept_out from nightferry.source_row
-     where stream = 'properties' and accepted_hash is distinct from desired_hash and outcome_code = 'request_too_large'`,
+    `select partner_id, outcome, outcome_code, refused_hash = desired_hash as kept_out from nightferry.ledger
+     where stream = 'properties' and pending and outcome_code = 'request_too_large'`,
   )
   expect(rows).toEqual([
     { partner_id: expect.any(String), outcome: 'rejected', outcome_code: 'request_too_large', kept_out: true },
@@ -89,7 +89,7 @@ it('a row that is too large alone is kept out, and does not have all others sent
   // Without the blame on that one row the 199 others go out in requests of one.
   expect(mappings.length).toBeLessThan(40)
   const left = await world.pool.query(
-    `select count(*)::integer as rows from nightferry.source_row where stream = 'properties' and outcome is null`,
+    `select count(*)::integer as rows from nightferry.ledger where stream = 'properties' and outcome is null`,
   )
   expect(left.rows).toEqual([{ rows: 0 }])
 })

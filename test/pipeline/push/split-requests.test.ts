@@ -155,7 +155,7 @@ describe('a request whose task ends in Error without naming a row', () => {
     ])
     const [first, second] = halves.map(({ submission_id }) => submission_id)
     const { rows: held } = await sql<{ row_key: string; held_by: number }>`
-      select row_key, held_by from source_row order by row_id`.execute(ferry.ledger.db)
+      select row_key, held_by from ledger order by row_id`.execute(ferry.ledger.db)
     expect(held.map(({ row_key, held_by }) => [row_key, held_by])).toEqual([
       ['1', first],
       ['2', first],

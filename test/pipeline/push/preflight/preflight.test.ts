@@ -57,9 +57,9 @@ const warnings = async () =>
   (await ferry.ledger.pool.query('select row_key, warning, detail from row_warnings order by 1, 2')).rows
 
 async function accept(...keys: string[]): Promise<void> {
-  await sql`update source_row set accepted_hash = desired_hash where row_key = any(${keys}::text[])`.execute(
-    ferry.ledger.db,
-  )
+  await sql`
+    update acceptance set accepted_hash = wanted_hash
+    where row_id in (select row_id from source_row where row_key = any(${keys}::text[]))`.execute(ferry.ledger.db)
 }
 
 async function mapBoth(...partnerIds: string[]): Promise<void> {

@@ -75,7 +75,7 @@ describe('a wave', () => {
     await ferry.ledger.startRun()
     await ferry.ledger.landChecked('properties', [property])
     const { client, release } = await blocker()
-    await client.query('select from source_row for update')
+    await client.query('select from acceptance for update')
     const waves = Promise.all([ferry.wave(deps), ferry.wave(deps)])
     await vi.waitFor(async () => {
       const { rows } = await ferry.ledger.pool.query(
@@ -203,12 +203,12 @@ describe('preflight', () => {
     await ferry.ledger.startRun()
     await ferry.ledger.land('framework_answers', [answer, invalid])
     await check(deps)
-    const versions = () =>
-      ferry.ledger.db
-        .selectFrom('ledger')
-        .select((eb) => eb.ref('xmin' as never).as('xmin'))
-        .orderBy('row_id')
-        .execute()
+    const versions = async () =>
+      (
+        await ferry.ledger.pool.query(
+          `select row.xmin, took.xmin as took_xmin from source_row row join acceptance took using (row_id) order by row_id`,
+        )
+      ).rows
     const before = await versions()
     await check(deps)
     expect(await versions()).toEqual(before)
