@@ -135,7 +135,7 @@ export async function openLedger(): Promise<Ledger> {
         .executeTakeFirstOrThrow(),
     clear: async () => {
       await sql`
-        truncate run, submission, batch_size, candidate, source_row, row_change, mapping, reference_data, reference_past, judging_basis, row_finding, stream_watermark, snapshot_line, snapshot_bucket cascade`.execute(
+        truncate run, submission, batch_size, candidate, source_row, row_change, mapping, reference_data, reference_past, judging_basis, row_finding, stream_watermark, stream_reading, snapshot_line, snapshot_bucket cascade`.execute(
         db,
       )
     },
