@@ -47,10 +47,12 @@ export async function noteAsked(
   partnerIds: readonly string[],
 ): Promise<void> {
   await sql`
+    with asked as (
+      select row_id from source_row where stream = ${stream} and partner_id = any(${partnerIds}::text[])
+    )
     update row_finding set asked_at = clock_timestamp()
-    from source_row
-    where kind in (${contradictionKinds}) and source_row.row_id in (row_finding.row_id, row_finding.other_row_id)
-      and source_row.stream = ${stream} and source_row.partner_id = any(${partnerIds}::text[])`.execute(trx)
+    where kind in (${contradictionKinds})
+      and (row_id in (select row_id from asked) or other_row_id in (select row_id from asked))`.execute(trx)
 }
 
 /** Ledger rows of hotels of which all rows are staged, that are not among these: the table `missing_row`. */
