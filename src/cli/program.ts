@@ -18,6 +18,7 @@ import { migrate } from './migrate.ts'
 import { wholeNumber } from './option-values.ts'
 import { type PlanVerbOptions, plan } from './plan/plan.ts'
 import { type ReferenceOptions, reference } from './reference.ts'
+import { type RereadOptions, reread } from './reread.ts'
 import { type ResendOptions, resend, resendDifferences } from './resend.ts'
 import { type RetryOptions, retry } from './retry.ts'
 import { withFilterOptions } from './row-filter-options.ts'
@@ -102,6 +103,14 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .option('--dry-run', 'say which and how many, and change nothing')
     .option('--run', 'start a run at once, and follow it')
     .action(async (options: RetryOptions) => done(await retry(cli, options)))
+  verb('reread', 'have the next run read a stream again, wholly or from a cursor on, and compare it with the ledger')
+    .argument('<stream>', 'such as properties')
+    .option(
+      '--since <cursor>',
+      'only from here on: 3d, 2026-11-21, 2026-11-21T02:00Z, or a number if the cursor is one',
+    )
+    .option('--dry-run', 'say what would be forgotten, and change nothing')
+    .action(async (stream: string, options: RereadOptions) => done(await reread(cli, stream, options)))
   const submissionId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
   verb('resend', 'send rows again that the service accepted, once, with the next run')
     .option('--partner-id <id>', 'only rows of one hotel')

@@ -34,7 +34,7 @@ export const stream = z
       .enum(['cursor', 'snapshot'])
       .default('cursor')
       .describe(
-        'How changes are found. cursor: rows past the watermark are read; deletions are not seen. snapshot: all rows are read and compared by hash; what is gone is noticed.',
+        'How changes are found. cursor: rows past the watermark are read; deletions are seen every fullEvery. snapshot: all rows are read and compared by hash; what is gone is noticed.',
       ),
     cursor: z
       .string()
@@ -42,6 +42,13 @@ export const stream = z
       .optional()
       .describe(
         'With capture: cursor, the column of the query that grows whenever a row changes, such as updated_at. Rows past the watermark are read.',
+      ),
+    fullEvery: z
+      .string()
+      .regex(/^([1-9]\d{0,4}[dh]|never)$/, 'is no time; it looks like 7d or 12h, or is never')
+      .default('7d')
+      .describe(
+        'With capture: cursor, how often a run reads all rows and compares them, so that deletions are seen as well: such as 7d or 12h. never: for a query that yields only what changed lately.',
       ),
     requires: z
       .array(streamName)
@@ -58,3 +65,12 @@ export const stream = z
   })
 
 export type StreamConfig = z.infer<typeof stream>
+
+const hourMs = 3_600_000
+
+/** Milliseconds of a setting such as `7d`; null: never. Pure. */
+export function fullEveryMs(setting: StreamConfig['fullEvery']): number | null {
+  const [, number, unit] = /^(\d+)([dh])$/.exec(setting) ?? []
+  if (number === undefined) return null
+  return Number(number) * (unit === 'd' ? 24 : 1) * hourMs
+}

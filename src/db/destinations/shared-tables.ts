@@ -22,6 +22,7 @@ export const sharedTables: readonly string[] = [
   'snapshot_line',
   'source_row',
   'staged_outcome',
+  'stream_reading',
   'stream_snapshot',
   'stream_watermark',
   'submission',

@@ -46,6 +46,11 @@ export async function createStage(trx: Transaction<Schema>): Promise<void> {
     ) on commit drop`.execute(trx)
 }
 
+/** Takes back what was staged, where it turns out that more has to be read. */
+export async function emptyStage(trx: Transaction<Schema>): Promise<void> {
+  await sql`truncate staged`.execute(trx)
+}
+
 /** @param lines of `stagedLine`; may be called several times. */
 export async function stageRows(client: PoolClient, lines: AsyncIterable<string> | Iterable<string>): Promise<void> {
   await pipeline(lines, client.query(copyFrom(`copy staged (${columns}) from stdin`)))

@@ -1,4 +1,4 @@
-import type { CursorProtection } from '../tables/run.ts'
+import type { CursorProtection, ProtectionLack } from '../tables/run.ts'
 
 export type PartnerOptions = {
   url: string
@@ -16,6 +16,11 @@ export type DeltaQuery = StreamQuery & {
   from: string | null
   /** How far before `from` to begin when the cursor is a time, in milliseconds. */
   overlapMs: number
+  /**
+   * All rows of some hotels, wherever their cursors stand, instead of those from `from` on. A dialect may yield rows of
+   * others as well, where it cannot tell by SQL what it will print; it leaves out none of these. An empty id is also null.
+   */
+  only?: { column: string; partnerIds: readonly string[] }
 }
 
 /**
@@ -29,12 +34,18 @@ export type DeltaRows = AsyncIterable<(string | null)[][]>
  * provides, and all that the rest knows of it.
  */
 export type PartnerSnapshot = {
+  /** Which server and database answer, and since which restore, in the dialect's own words; null where it does not say. */
+  server: string | null
+  /** Why the server's open transactions cannot be told; null if they can, or if the dialect knows no such list. */
+  lacks: ProtectionLack | null
   /**
    * Asks what a query yields, and reads no row of it into the ledger.
    * @returns how well its cursor finds rows that are committed late; null without a cursor.
    * @throws {PartnerDatabaseError} `partner_query_failed` when it is wrong or lacks a column.
    */
   check(query: StreamQuery & { cursor: string | null }): Promise<CursorProtection | null>
+  /** The type of a cursor, by a name under which watermarks of it can be compared; null while it has no value. */
+  cursorType(query: StreamQuery & { cursor: string }): Promise<string | null>
   /** Rows at or past the watermark, in the order of the cursor; rows without a cursor come first, always. */
   delta(delta: DeltaQuery): DeltaRows
   /** All rows in no order, as COPY's text form (UTF-8): a line per row, a column per tab, `\N` for null. */

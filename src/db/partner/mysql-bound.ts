@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
+import type { ProtectionLack } from '../tables/run.ts'
 import { textLiteral } from './mysql-columns.ts'
 import type { MysqlSession } from './mysql-session.ts'
 import { inUtc } from './server-clock.ts'
 
 /** No row past `moment` (UTC) may move a watermark; `shown` is the earliest that a clock of the server showed then. */
-export type MysqlBound = { moment: string; shown: string; seesAll: boolean }
+export type MysqlBound = { moment: string; shown: string; lacks: ProtectionLack | null }
 
 /** The list of transactions is renewed at most every tenth of a second, and not while others ask for it more often. */
 const listTries = 50
@@ -14,7 +15,8 @@ const listPauseMs = 110
 /**
  * The start of the oldest transaction that may still write, or of the oldest statement at work, or a tenth of a second
  * ago; asked before the snapshot is taken, in a session that stands at UTC. A row that the snapshot does not show
- * was written by one of these or by a later one. Without the privilege PROCESS the server shows only ourselves.
+ * was written by one of these or by a later one. Without the privilege PROCESS the server shows only ourselves,
+ * and a replica does not show what is open at its primary.
  *
  * The order matters: a statement that ended before the first list was made has its transaction in the second.
  *
@@ -37,7 +39,22 @@ export async function oldestOpen(session: MysqlSession, zone: string): Promise<M
   )
   const there = rows[0]?.[0]
   if (typeof there !== 'string') throw new Error(`the server does not know its own time zone ${zone}`)
-  return { moment, shown: there < moment ? there : moment, seesAll: transactions.seesAll }
+  const lacks = transactions.seesAll ? ((await isReplica(session)) ? 'standby' : null) : 'privilege'
+  return { moment, shown: there < moment ? there : moment, lacks }
+}
+
+/**
+ * Whether rows arrive by replication: threads of the user `system user` apply them, or nobody else may write. Either may
+ * be wrong of a server that has several sources or is frozen; the overlap protects then, which harms nothing.
+ */
+async function isReplica(session: MysqlSession): Promise<boolean> {
+  const { rows } = await session.ask(
+    sql`select cast(@@global.read_only as char),
+               cast((select count(*) from information_schema.processlist
+                     where user = 'system user' and command <> 'Daemon') as char)`,
+  )
+  const [readOnly = '0', appliers = '0'] = rows[0] ?? []
+  return !['0', 'OFF'].includes(readOnly ?? '0') || appliers !== '0'
 }
 
 /** Refused without the privilege PROCESS. */

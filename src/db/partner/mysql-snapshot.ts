@@ -13,6 +13,7 @@ import {
   columnOf,
   cursorOf,
   type MysqlColumn,
+  type MysqlKind,
   selected,
   textLiteral,
   textRows,
@@ -37,11 +38,15 @@ export async function openMysqlSnapshot(options: PartnerOptions): Promise<Partne
 
 function snapshotOf(session: MysqlSession, bound: MysqlBound): PartnerSnapshot {
   return {
+    // A server's own id says nothing of a restore, and changes with every node of a cluster.
+    server: null,
+    lacks: bound.lacks,
+    cursorType: async (query) => (await describe(session, query)).get(query.cursor)?.kind ?? null,
     check: async (query) => {
       const columns = await describe(session, query)
       if (query.cursor === null) return null
       if (!isTime(columns.get(query.cursor))) return 'none'
-      return bound.seesAll ? 'transactions' : 'overlap'
+      return bound.lacks === null ? 'transactions' : 'overlap'
     },
     delta: (delta) => readDelta(session, bound, delta),
     lines: (query) => readLines(session, query),
@@ -129,7 +134,22 @@ function deltaSql(
     // A watermark of another type says nothing of these values: then everything is read.
     past = sql` where ${at} >= ${lower} or ${at} is null or ${lower} is null`
   }
-  return sql`select ${selection(columns, delta)}, ${printed} from ${derived(delta.query)}${past} order by ${at}`
+  const which = delta.only === undefined ? past : onlySql(columns, delta.only)
+  return sql`select ${selection(columns, delta)}, ${printed} from ${derived(delta.query)}${which} order by ${at}`
+}
+
+/** Kinds whose values are sent otherwise than SQL casts them: of these all rows are read. */
+const notCast: readonly MysqlKind[] = ['real', 'bits', 'bytes']
+
+/** Collations may take more for equal than we do: rows of other hotels come along, and are left out afterwards. */
+function onlySql(
+  columns: ReadonlyMap<string, MysqlColumn>,
+  { column, partnerIds }: NonNullable<DeltaQuery['only']>,
+): RawBuilder<unknown> {
+  if (notCast.includes(columns.get(column)?.kind ?? 'text')) return sql``
+  const id = sql.id('s', column)
+  const orNull = partnerIds.includes('') ? sql` or ${id} is null` : sql``
+  return sql` where cast(${id} as char) in (${sql.join(partnerIds.map(textLiteral))})${orNull}`
 }
 
 function selection(columns: ReadonlyMap<string, MysqlColumn>, query: StreamQuery): RawBuilder<unknown> {

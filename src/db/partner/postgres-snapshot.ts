@@ -12,6 +12,7 @@ import {
 } from './dialect.ts'
 import { keepAliveAfterMs } from './keep-alive.ts'
 import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
+import { oldestOpen, type PostgresBound, serverOf } from './postgres-bound.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
 
@@ -31,9 +32,11 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
       resolve()
     })
   })
-  let bound: Bound
+  let bound: PostgresBound
+  let server: string | null
   try {
     await client.connect()
+    server = await serverOf(client)
     bound = await oldestOpen(client)
     await client.query(`set timezone = 'UTC'`)
     await client.query('begin isolation level repeatable read, read only')
@@ -44,6 +47,16 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
     throw unreachable(placeOf(options.url), error)
   }
   return {
+    server,
+    lacks: bound.lacks,
+    cursorType: async (query) => {
+      const type = (await describe(client, query)).get(query.cursor)
+      const { rows } = await failing(
+        query.stream,
+        client.query<{ name: string }>('select format_type($1::oid, null) as name', [type]),
+      )
+      return rows[0]?.name ?? null
+    },
     check: async (query) => {
       const fields = await describe(client, query)
       return query.cursor === null ? null : protectionOf(fields.get(query.cursor), bound)
@@ -77,32 +90,10 @@ function clientOf(url: string, settings: pg.ClientConfig): pg.Client {
   }
 }
 
-/** No row past this moment may move a watermark; `zone` is where the server's clocks without a time zone stand. */
-type Bound = { moment: string; zone: string; seesAll: boolean }
-
-/**
- * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, as the
- * server prints it. The tenth is for transactions that have begun and are not listed yet, for want of a processor.
- * Transactions of other roles show their start only to members of pg_read_all_stats; for the rest there is the overlap.
- */
-async function oldestOpen(client: pg.Client): Promise<Bound> {
-  const { rows } = await client.query<{ moment: string; zone: string; sees_all: string }>(
-    `select least(statement_timestamp() - interval '100 milliseconds', min(xact_start))::text as moment,
-            current_setting('TimeZone') as zone,
-            pg_has_role(current_user, 'pg_read_all_stats', 'usage')::text as sees_all
-     from (select xact_start from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-           union all
-           select prepared from pg_prepared_xacts where database = current_database()) open_transaction`,
-  )
-  const bound = rows[0]
-  if (bound === undefined) throw new Error('the server did not say what time it is')
-  return { moment: bound.moment, zone: bound.zone, seesAll: bound.sees_all === 'true' }
-}
-
-async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Bound, delta: DeltaQuery): DeltaRows {
+async function* readDelta(client: pg.Client, ended: Promise<void>, bound: PostgresBound, delta: DeltaQuery): DeltaRows {
   const fields = await describe(client, delta)
-  const text = deltaSql(fields.get(delta.cursor), bound, delta)
-  const cursor = client.query(new Cursor(text, delta.from === null ? [] : [delta.from], { rowMode: 'array' }))
+  const { text, values } = deltaSql(fields.get(delta.cursor), bound, delta)
+  const cursor = client.query(new Cursor(text, values, { rowMode: 'array' }))
   const read = (count: number) => {
     const reading = cursor.read(count) as Promise<(string | null)[][]>
     // Whoever stops listening never awaits what was asked for in advance.
@@ -172,7 +163,11 @@ function textColumns({ columns }: StreamQuery): string {
 }
 
 /** The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are always read. */
-function deltaSql(cursorType: number | undefined, bound: Bound, delta: DeltaQuery): string {
+function deltaSql(
+  cursorType: number | undefined,
+  bound: PostgresBound,
+  delta: DeltaQuery,
+): { text: string; values: unknown[] } {
   // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies ahead
   // may be anything: neither may carry the watermark past what was not seen.
   const type = timeTypes[cursorType ?? 0]
@@ -185,15 +180,25 @@ function deltaSql(cursorType: number | undefined, bound: Bound, delta: DeltaQuer
   const lower = type === undefined ? '$1' : `$1::${type} - interval '${Math.trunc(delta.overlapMs)} milliseconds'`
   const itself = type === undefined ? '' : `, case when ${at} > ${newest} then ${at} end::text`
   const past = delta.from === null ? '' : ` where ${at} >= ${lower} or ${at} is null`
-  return `select ${textColumns(delta)}, ${cursor}::text${itself} from (${withoutSemicolon(delta.query)}\n) s${past} order by ${at} nulls first`
+  const which = delta.only === undefined ? past : onlySql(delta.only)
+  return {
+    text: `select ${textColumns(delta)}, ${cursor}::text${itself} from (${withoutSemicolon(delta.query)}\n) s${which} order by ${at} nulls first`,
+    values: delta.only !== undefined ? [delta.only.partnerIds] : delta.from === null ? [] : [delta.from],
+  }
+}
+
+/** By the same text as is read. */
+function onlySql({ column, partnerIds }: NonNullable<DeltaQuery['only']>): string {
+  const id = `s.${pg.escapeIdentifier(column)}`
+  return ` where ${id}::text = any($1::text[])${partnerIds.includes('') ? ` or ${id} is null` : ''}`
 }
 
 /** Types of times: only of these can be said which value an open transaction may still commit. */
 const timeTypes: Record<number, string> = { 1082: 'date', 1114: 'timestamp', 1184: 'timestamptz' }
 
-function protectionOf(cursorType: number | undefined, { seesAll }: Bound): CursorProtection {
+function protectionOf(cursorType: number | undefined, { lacks }: PostgresBound): CursorProtection {
   if (timeTypes[cursorType ?? 0] === undefined) return 'none'
-  return seesAll ? 'transactions' : 'overlap'
+  return lacks === null ? 'transactions' : 'overlap'
 }
 
 /** The driver knows more than its types say. */

@@ -33,6 +33,14 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
   }
   const open = database
   return {
+    // Nothing in the file says that it was replaced; the newest row that is known does.
+    server: null,
+    lacks: null,
+    // A time is a text to a watermark: one value that is none must not look like another column.
+    cursorType: async (query) => {
+      const kind = cursorOf(open, query, query.cursor)
+      return kind === 'none' ? null : kind === 'number' ? 'number' : 'text'
+    },
     check: async (query) => {
       describe(open, query)
       return query.cursor === null ? null : protectionOf(cursorOf(open, query, query.cursor))
@@ -102,19 +110,7 @@ async function* readDelta(database: DatabaseSync, delta: DeltaQuery): DeltaRows 
   describe(database, delta)
   const kind = cursorOf(database, delta, delta.cursor)
   const at = identifier(delta.cursor)
-  const conditions = []
-  // A watermark of another type says nothing of these values: then everything is read.
-  const comparable = delta.from !== null && (kind === 'number') === isNumber(delta.from)
-  if (comparable && kind !== 'none') {
-    conditions.push(`${at} >= :from`, `${at} is null`)
-    // Written in different ways, two times compare wrongly as texts: read too much then, never too little.
-    if (kind === 'time') conditions.push(`julianday(${at}) >= julianday(:from) - :overlap`)
-  }
-  const values: Record<string, SQLInputValue> = {}
-  if (conditions.length > 0) {
-    values[':from'] = kind === 'number' ? numeric(delta.from ?? '0') : delta.from
-    if (kind === 'time') values[':overlap'] = delta.overlapMs / 86_400_000
-  }
+  const { conditions, values } = delta.only === undefined ? pastWatermark(kind, at, delta) : ofHotels(delta.only)
   const where = conditions.length === 0 ? '' : ` where ${conditions.join(' or ')}`
   // A time that lies ahead may be anything and must not carry the watermark with it; clocks without a zone may stand
   // at UTC or at the local time.
@@ -123,6 +119,29 @@ async function* readDelta(database: DatabaseSync, delta: DeltaQuery): DeltaRows 
   const order = kind === 'time' ? `julianday(${at}), ${at}` : at
   const text = `select ${columnsOf(delta)}, ${cursor} from (${withoutSemicolon(delta.query)}\n) s${where} order by ${order}`
   yield* batches(database, delta, text, values)
+}
+
+type Which = { conditions: string[]; values: Record<string, SQLInputValue> }
+
+function pastWatermark(kind: CursorKind, at: string, { from, overlapMs }: DeltaQuery): Which {
+  // A watermark of another type says nothing of these values: then everything is read.
+  if (from === null || kind === 'none' || (kind === 'number') !== isNumber(from)) return { conditions: [], values: {} }
+  const conditions = [`${at} >= :from`, `${at} is null`]
+  if (kind !== 'time') return { conditions, values: { ':from': kind === 'number' ? numeric(from) : from } }
+  // Written in different ways, two times compare wrongly as texts: read too much then, never too little.
+  conditions.push(`julianday(${at}) >= julianday(:from) - :overlap`)
+  return { conditions, values: { ':from': from, ':overlap': overlapMs / 86_400_000 } }
+}
+
+/** Numbers that are no integers, and blobs, are printed here and not by SQL: rows with such an id are all read. */
+function ofHotels({ column, partnerIds }: NonNullable<DeltaQuery['only']>): Which {
+  const id = identifier(column)
+  const conditions = [
+    `cast(${id} as text) in (select value from json_each(:only))`,
+    `typeof(${id}) in ('real', 'blob')`,
+  ]
+  if (partnerIds.includes('')) conditions.push(`${id} is null`)
+  return { conditions, values: { ':only': JSON.stringify(partnerIds) } }
 }
 
 async function* readLines(database: DatabaseSync, query: StreamQuery): AsyncGenerator<Buffer> {

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
+import type { ProtectionLack } from '../tables/run.ts'
 import { inUtc } from './server-clock.ts'
 import type { SqlserverSession } from './sqlserver-session.ts'
 
 /** No row past `moment` (UTC) may move a watermark; `shown` is the earliest that a clock of the server showed then. */
-export type SqlserverBound = { moment: string; shown: string; seesAll: boolean }
+export type SqlserverBound = { moment: string; shown: string; lacks: ProtectionLack | null }
 
 /** Refused without VIEW SERVER STATE, or VIEW SERVER PERFORMANCE STATE since 2022. */
 const accessDenied = new Set([297, 300, 371])
@@ -25,8 +26,33 @@ export async function oldestOpen(session: SqlserverSession): Promise<SqlserverBo
   // Where a clock stood that was as far from UTC then as the server's is now.
   const there = new Date(Date.parse(`${moment.replace(' ', 'T')}Z`) + Number(ahead) * 1000)
   const shown = there.toISOString().replace('T', ' ').replace('Z', '')
-  return { moment, shown: shown < moment ? shown : moment, seesAll }
+  const lacks = seesAll ? ((await isSecondary(session)) ? 'standby' : null) : 'privilege'
+  return { moment, shown: shown < moment ? shown : moment, lacks }
 }
+
+/** A readable secondary lists its own transactions, and not those of the primary, which are the ones that write. */
+async function isSecondary(session: SqlserverSession): Promise<boolean> {
+  const { rows } = await session.ask(sql`select convert(varchar(20), databasepropertyex(db_name(), 'Updateability'))`)
+  return rows[0]?.[0]?.value === 'READ_ONLY'
+}
+
+/** The fork of recovery that the database is on, which a restore begins anew; null where our role may not see it. */
+export async function serverOf(session: SqlserverSession): Promise<string | null> {
+  try {
+    const { rows } = await session.ask(
+      sql`select lower(convert(varchar(36), recovery_fork_guid)) from sys.database_recovery_status where database_id = db_id()`,
+    )
+    const value = rows[0]?.[0]?.value
+    return typeof value === 'string' ? value : null
+  } catch (error) {
+    const { number } = error as { number?: number }
+    if (number === undefined || !(accessDenied.has(number) || number === invalidObject)) throw error
+    return null
+  }
+}
+
+/** Some editions leave the view out. */
+const invalidObject = 208
 
 async function oldestTransaction(session: SqlserverSession): Promise<{ oldest: string | null; seesAll: boolean }> {
   try {

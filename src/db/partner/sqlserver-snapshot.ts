@@ -10,8 +10,16 @@ import {
 } from './dialect.ts'
 import { PartnerDatabaseError, requireColumns, unreachable } from './partner-database-error.ts'
 import { placeOf } from './server-address.ts'
-import { oldestOpen, type SqlserverBound } from './sqlserver-bound.ts'
-import { columnOf, cursorOf, printed, type SqlserverColumn, textRows, watermarkValue } from './sqlserver-columns.ts'
+import { oldestOpen, type SqlserverBound, serverOf } from './sqlserver-bound.ts'
+import {
+  columnOf,
+  cursorOf,
+  printed,
+  type SqlserverColumn,
+  type SqlserverKind,
+  textRows,
+  watermarkValue,
+} from './sqlserver-columns.ts'
 import { oneQuery } from './sqlserver-query.ts'
 import { openSqlserverSession, readFailed, type SqlserverSession } from './sqlserver-session.ts'
 
@@ -30,9 +38,10 @@ export async function openSqlserverSnapshot(options: PartnerOptions): Promise<Pa
       statementTimeoutMs: options.statementTimeoutMs,
     })
     await requireSnapshots(session)
+    const server = await serverOf(session)
     const bound = await oldestOpen(session)
     await session.beginSnapshot()
-    return snapshotOf(session, bound)
+    return snapshotOf(session, bound, server)
   } catch (error) {
     await session?.close()
     throw unreachable(placeOf(options.url), error)
@@ -52,13 +61,16 @@ async function requireSnapshots(session: SqlserverSession): Promise<void> {
   )
 }
 
-function snapshotOf(session: SqlserverSession, bound: SqlserverBound): PartnerSnapshot {
+function snapshotOf(session: SqlserverSession, bound: SqlserverBound, server: string | null): PartnerSnapshot {
   return {
+    server,
+    lacks: bound.lacks,
+    cursorType: async (query) => (await describe(session, query)).get(query.cursor)?.kind ?? null,
     check: async (query) => {
       const columns = await describe(session, query)
       if (query.cursor === null) return null
       if (!isTime(columns.get(query.cursor))) return 'none'
-      return bound.seesAll ? 'transactions' : 'overlap'
+      return bound.lacks === null ? 'transactions' : 'overlap'
     },
     delta: (delta) => readDelta(session, bound, delta),
     lines: (query) => readLines(session, query),
@@ -114,7 +126,23 @@ function deltaSql(
     const value = watermarkValue(delta.from, column)
     past = sql` where ${at} >= ${isTime(column) ? earlier(value, delta.overlapMs) : value} or ${at} is null`
   }
-  return sql`select ${selection(columns, delta)}, ${printed(shown, column.kind)} from ${derived(delta.stream, delta.query)}${past} order by ${at}`
+  const which = delta.only === undefined ? past : onlySql(columns, delta.only)
+  return sql`select ${selection(columns, delta)}, ${printed(shown, column.kind)} from ${derived(delta.stream, delta.query)}${which} order by ${at}`
+}
+
+/** Kinds that are printed here and not by the server: of these all rows are read. */
+const notPrinted: readonly SqlserverKind[] = ['double', 'single', 'bytes']
+
+/** Collations may take more for equal than we do: rows of other hotels come along, and are left out afterwards. */
+function onlySql(
+  columns: ReadonlyMap<string, SqlserverColumn>,
+  { column, partnerIds }: NonNullable<DeltaQuery['only']>,
+): RawBuilder<unknown> {
+  const { kind } = columns.get(column) ?? unknownColumn
+  if (notPrinted.includes(kind)) return sql``
+  const id = sql.id('s', column)
+  const orNull = partnerIds.includes('') ? sql` or ${id} is null` : sql``
+  return sql` where ${printed(id, kind)} in (${sql.join(partnerIds)})${orNull}`
 }
 
 const unknownColumn: SqlserverColumn = { kind: 'text', precision: 0, scale: 0 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { lacksRequirement, type Requires } from '../ledger/requirement.ts'
 import type { NameChangesView } from '../tables/history.ts'
-import type { CursorProtection } from '../tables/run.ts'
+import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run.ts'
 import type { LeftOutProperty } from '../tables/submission.ts'
 
 /** What became of a stream's rows in one run; see docs/glossary.md for the words. */
@@ -15,6 +15,13 @@ export type StreamReport = {
   null_cursor: number
   capture: 'cursor' | 'snapshot'
   protection: CursorProtection | null
+  /** Why only the overlap protects, where the partner's server could show its transactions and does not. */
+  lacks: ProtectionLack | null
+  /** Why all of the stream was read and compared, and what was found; null where it was read from its watermark. */
+  whole: WholeReason | null
+  whole_detail: string | null
+  /** Hotels whose rows contradicted each other, and were all read again. */
+  hotels_asked: number
   /** Ledger rows that the partner has no longer, found by this run, and those that are there again. */
   gone: number
   returned: number
@@ -88,7 +95,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
       from waiting
       group by stream
     )
-    select run_stream.stream, read, folded, unchanged, changed, null_cursor, capture, protection, gone, returned,
+    select run_stream.stream, read, folded, unchanged, changed, null_cursor, capture, protection, lacks, whole,
+           whole_detail, hotels_asked, gone, returned,
            coalesce(pending, 0) as pending, coalesce(held, 0) as held,
            coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,

@@ -11,6 +11,7 @@ export type ActionVerb =
   | 'destination'
   | 'resend'
   | 'repair'
+  | 'reread'
 
 /** One thing that a person did: never changed afterwards, but for the service's answer. */
 export type ActionTable = {

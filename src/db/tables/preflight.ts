@@ -24,4 +24,6 @@ export type RowFindingTable = {
   other_hash: Buffer | null
   detail: string
   found_at: Generated<Date>
+  /** When the partner was last asked for all rows of the hotels of a contradiction. */
+  asked_at: Date | null
 }

@@ -32,6 +32,19 @@ export type Run = Selectable<RunTable>
 /** How late commits are found: by the open transactions that the server shows, by the overlap alone, or not at all. */
 export type CursorProtection = 'transactions' | 'overlap' | 'none'
 
+/**
+ * Why late commits cannot be told by the transactions that the server shows: it is a `standby`, sessions do not say what they
+ * do (`track_activities`), or our role may not see those of others (`privilege`).
+ */
+export type ProtectionLack = 'standby' | 'track_activities' | 'privilege'
+
+/**
+ * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor (`no_watermark`),
+ * `fullEvery` has passed (`due`), a person asked (`reread`), its `capture` or its `cursor` was changed in the configuration,
+ * another `server` answers, or the newest row known is not where it was (`newest_row`).
+ */
+export type WholeReason = 'first' | 'no_watermark' | 'due' | 'reread' | 'capture' | 'cursor' | 'server' | 'newest_row'
+
 /** What one run read of one stream; `read = folded + unchanged + changed`. */
 export type RunStreamTable = {
   run_id: number
@@ -53,6 +66,12 @@ export type RunStreamTable = {
   pending: number | null
   watermark_before: string | null
   watermark_after: string | null
+  /** Why all of the stream was read and compared, and what exactly was found; null where it was read from its watermark. */
+  whole: Generated<WholeReason | null>
+  whole_detail: Generated<string | null>
+  lacks: Generated<ProtectionLack | null>
+  /** Hotels whose rows contradicted each other, and were read once more. */
+  hotels_asked: Generated<number>
   extracted_at: Generated<Date>
 }
 
@@ -60,6 +79,24 @@ export type StreamWatermarkTable = {
   stream: string
   /** The cursor as the partner's server prints it: no precision is lost on the way through JavaScript. */
   watermark: string
+  /** The column that it was taken from, and its type as the dialect calls it; null before they were kept. */
+  cursor: string | null
+  cursor_type: string | null
+  /** The key of a row that carried it: as long as the partner's time runs forward, this row is found at or past it. */
+  witness: string | null
   run_id: number
   moved_at: Generated<Date>
+}
+
+/** How a stream was last read. */
+export type StreamReadingTable = {
+  stream: string
+  /** Null before the first reading. */
+  capture: 'cursor' | 'snapshot' | null
+  /** The partner's server and database, as far as it says which they are. */
+  server: string | null
+  /** When all rows of the stream were last read and compared, and not held by the guard. */
+  whole_at: Date | null
+  /** Why the next run is to read all of them. */
+  whole_wanted: WholeReason | null
 }

@@ -16,7 +16,7 @@ import type {
   ReferenceWithheldTable,
 } from './reference-data.ts'
 import type { DifferencesView, RepairHeldTable, RowComparisonTable, RowDifferenceTable } from './row-difference.ts'
-import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
+import type { RunStreamTable, RunTable, StreamReadingTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
 import type { ServiceKeyTable } from './service-key.ts'
 import type { NullCursorRowTable, SnapshotBucketTable, SnapshotLineTable, StreamSnapshotTable } from './snapshot.ts'
@@ -29,6 +29,7 @@ export type Schema = CalculatorsSchema &
     run: RunTable
     run_stream: RunStreamTable
     stream_watermark: StreamWatermarkTable
+    stream_reading: StreamReadingTable
     stream_snapshot: StreamSnapshotTable
     snapshot_line: SnapshotLineTable
     snapshot_bucket: SnapshotBucketTable

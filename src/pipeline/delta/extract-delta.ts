@@ -1,71 +1,82 @@
+import { sql, type Transaction } from 'kysely'
 import { withSession } from '../../db/database.ts'
 import { landRows } from '../../db/landing/land-rows.ts'
 import { noteNullCursors } from '../../db/landing/null-cursors.ts'
-import { forgetSnapshot } from '../../db/landing/snapshot-lines.ts'
-import { createStage, stagedLine, stageRows } from '../../db/landing/stage-rows.ts'
-import type { DeltaRows, PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
+import { findMissing, forgetSnapshot } from '../../db/landing/snapshot-lines.ts'
+import { createStage, emptyStage, stageRows } from '../../db/landing/stage-rows.ts'
+import { lockReading, noteReading, type StreamWatermark, watermarkOf } from '../../db/landing/stream-reading.ts'
+import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
 import type { CursorProtection, Run } from '../../db/tables/run.ts'
+import type { Schema } from '../../db/tables/schema.ts'
 import type { Deps } from '../deps.ts'
 import { guardStream } from './guard-stream.ts'
-import type { Judge, JudgeRow } from './judge-row.ts'
-import { landingOf } from './landing-row.ts'
+import type { Judge } from './judge-row.ts'
+import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
 import type { StreamShape } from './stream-rows.ts'
+import { movedBack, type Whole, whyWhole } from './why-whole.ts'
 
 export type CursorStream = {
   name: string
   shape: StreamShape
   query: StreamQuery
   cursor: string
+  cursorType: string | null
   protection: CursorProtection | null
+  /** How often all rows are read and compared, in milliseconds; null: never. */
+  fullEveryMs: number | null
 }
 
-/** Reads a stream from its watermark on. Rows, counts and the new watermark are one transaction. */
+/**
+ * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner gets
+ * its tombstone then. Rows, counts and the new watermark are one transaction.
+ */
 export async function extractDelta(
   deps: Deps,
   run: Run,
   snapshot: PartnerSnapshot,
-  { name, shape, query, cursor, protection }: CursorStream,
+  stream: CursorStream,
   judge: Judge,
 ): Promise<void> {
-  const counts = await withSession(deps.pool, ({ client, db }) =>
+  const { name, shape, query, cursor, cursorType, protection, fullEveryMs } = stream
+  const { server, lacks } = snapshot
+  const { counts, whole } = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
-      const before = await trx
-        .selectFrom('stream_watermark')
-        .select('watermark')
-        .where('stream', '=', name)
-        .executeTakeFirst()
+      const reading = await lockReading(trx, name)
+      const before = await watermarkOf(trx, name)
       const { overlapMs } = deps.config.partner
-      const delta = { ...query, cursor, from: before?.watermark ?? null, overlapMs }
-      const seen: Seen = { rows: 0, newestCursor: null, nullCursors: 0 }
+      const stage = async (from: string | null): Promise<Seen> => {
+        const seen = nothingSeen(before?.witness ?? null)
+        const rows = snapshot.delta({ ...query, cursor, from, overlapMs })
+        await stageRows(client, stagedLines(rows, { shape, judge: judge.of(name), seen }))
+        return seen
+      }
       await createStage(trx)
-      await stageRows(client, stagedLines(shape, snapshot.delta(delta), seen, judge.of(name)))
+      let whole = whyWhole(reading, before, { cursor, cursorType, server, fullEveryMs })
+      let seen = await stage(whole === null ? (before?.watermark ?? null) : null)
+      if (whole === null && before !== null && movedBack(before, { cursor: seen.witnessCursor })) {
+        await emptyStage(trx)
+        seen = await stage(null)
+        whole = { reason: 'newest_row', detail: endsAt(before, seen) }
+      }
+      if (whole !== null) await findMissing(trx, name, true)
+      let held = false
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
         foldedKey: shape.foldedKey,
         judgedBy: judge.basis,
-        guard: (would) =>
-          guardStream(
-            deps,
-            trx,
-            run.run_id,
-            name,
-            would,
-            async () => seen.rows === 0 && !(await snapshot.hasRows(query)),
-          ),
+        completeRows: whole === null ? 'none' : 'all',
+        missing: whole !== null,
+        guard: async (would) => {
+          const empty = async () => seen.rows === 0 && !(await snapshot.hasRows(query))
+          held = await guardStream(deps, trx, run.run_id, name, would, empty)
+          return held
+        },
       })
       await noteNullCursors(trx, name, seen.nullCursors > 0)
       await forgetSnapshot(trx, name)
-      const watermark = seen.newestCursor ?? before?.watermark ?? null
-      if (watermark !== null) {
-        await trx
-          .insertInto('stream_watermark')
-          .values({ stream: name, watermark, run_id: run.run_id })
-          .onConflict((conflict) =>
-            conflict.column('stream').doUpdateSet({ watermark, run_id: run.run_id, moved_at: deps.now() }),
-          )
-          .execute()
-      }
+      await noteReading(trx, { stream: name, capture: 'cursor', server, whole: whole?.reason ?? null, held })
+      const watermark = await moveWatermark(trx, run, stream, before, seen)
       // Counted at the partner's end: the report compares it with what landed.
       const counts = { ...landed, read: seen.rows, null_cursor: seen.nullCursors }
       await trx
@@ -76,45 +87,66 @@ export async function extractDelta(
           ...counts,
           capture: 'cursor',
           protection,
+          lacks: protection === 'overlap' ? lacks : null,
+          whole: whole?.reason ?? null,
+          whole_detail: whole?.detail ?? null,
           pending: null,
           watermark_before: before?.watermark ?? null,
           watermark_after: watermark,
         })
         .execute()
-      return counts
+      return { counts, whole }
     }),
   )
   deps.logger.info({ run_id: run.run_id, stream: name, ...counts }, 'stream_extracted')
+  logWhole(deps, run, name, whole)
   if (counts.null_cursor > 0) {
     deps.logger.warn({ run_id: run.run_id, stream: name, rows: counts.null_cursor }, 'rows_without_cursor')
   }
 }
 
-type Seen = { rows: number; newestCursor: string | null; nullCursors: number }
+/** A partner's past that changed is a warning; all other reasons to read everything are ours. */
+function logWhole(deps: Deps, run: Run, stream: string, whole: Whole | null): void {
+  if (whole === null) return
+  const facts = { run_id: run.run_id, stream, ...whole }
+  if (whole.reason === 'server' || whole.reason === 'newest_row') deps.logger.warn(facts, 'stream_read_whole')
+  else deps.logger.info(facts, 'stream_read_whole')
+}
 
-/** Notes the newest cursor on the way, which the order of the delta makes the last one. Rows with equal cursors share an ordinal. */
-async function* stagedLines(
-  shape: StreamShape,
-  batches: DeltaRows,
+/** Where the cursors of a stream end now that the row which was the newest is not where it was. */
+function endsAt({ watermark, witness }: StreamWatermark, { newestCursor }: Seen): string {
+  const now = newestCursor === null ? 'no row has a cursor now' : `the newest cursor is ${newestCursor}`
+  return `${witness} carried ${watermark}; ${now}`
+}
+
+/** Moves the watermark to the newest cursor that was seen, forwards or, after a restore, back. */
+async function moveWatermark(
+  trx: Transaction<Schema>,
+  run: Run,
+  { name, cursor, cursorType }: CursorStream,
+  before: StreamWatermark | null,
   seen: Seen,
-  judge: JudgeRow,
-): AsyncGenerator<string> {
-  const { columns } = shape
-  let ordinal = 0
-  let before: string | null = null
-  for await (const batch of batches) {
-    let lines = ''
-    for (const values of batch) {
-      seen.rows += 1
-      const cursor = values[columns.length] ?? null
-      if (cursor === null) seen.nullCursors += 1
-      else seen.newestCursor = cursor
-      const at = values[columns.length + 1] ?? cursor
-      if (at !== before) ordinal += 1
-      before = at
-      const row = landingOf(shape, values)
-      lines += stagedLine({ ...row, ordinal, reason: judge(row), withoutCursor: cursor === null })
-    }
-    yield lines
+): Promise<string | null> {
+  const watermark = seen.newestCursor
+  // Nothing to go by: what is known stays, unless it was taken from another column.
+  if (watermark === null) {
+    if (before?.cursor == null || before.cursor === cursor) return before?.watermark ?? null
+    await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
+    return null
   }
+  const values = {
+    watermark,
+    cursor,
+    cursor_type: cursorType,
+    witness: seen.newestKey,
+    run_id: run.run_id,
+  }
+  await trx
+    .insertInto('stream_watermark')
+    .values({ stream: name, ...values })
+    .onConflict((conflict) =>
+      conflict.column('stream').doUpdateSet({ ...values, moved_at: sql<Date>`clock_timestamp()` }),
+    )
+    .execute()
+  return watermark
 }

@@ -16,9 +16,10 @@ import {
   type SnapshotLine,
 } from '../../db/landing/snapshot-lines.ts'
 import { createStage, type StagedRow, stagedLine, stageRows } from '../../db/landing/stage-rows.ts'
+import { lockReading, noteReading, type StreamReading } from '../../db/landing/stream-reading.ts'
 import { valuesOf } from '../../db/partner/copy-text.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
-import type { Run } from '../../db/tables/run.ts'
+import type { Run, WholeReason } from '../../db/tables/run.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Deps } from '../deps.ts'
 import { guardStream } from './guard-stream.ts'
@@ -40,10 +41,12 @@ export async function extractSnapshot(
 ): Promise<void> {
   const counts = await withSession(deps.pool, (session) =>
     session.db.transaction().execute(async (trx) => {
+      const before = await lockReading(trx, name)
       await createStage(trx)
       const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
       const read = (await hasSnapshot(trx, name)) ? await readAgain(reading) : await readFirst(reading)
       const fresh = shape.foldedKey === undefined && (await isNewStream(trx, name))
+      let held = false
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
@@ -51,12 +54,16 @@ export async function extractSnapshot(
         judgedBy: judge.basis,
         completeRows: read.differs ? (read.first ? 'all' : 'some') : 'none',
         missing: read.differs,
-        guard: (would) => guardStream(deps, trx, run.run_id, name, would, async () => read.lines === 0),
+        guard: async (would) => {
+          held = await guardStream(deps, trx, run.run_id, name, would, async () => read.lines === 0)
+          return held
+        },
       })
       const folded = await keep(trx, name, run.run_id, read, fresh && landed.changed === read.lines)
       // With a later change of mind a cursor begins anew: what it knew of this stream is older than the ledger.
       await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
       await noteNullCursors(trx, name, false)
+      await noteReading(trx, { stream: name, capture: 'snapshot', server: snapshot.server, whole: 'due', held })
       const counts = { ...landed, read: read.lines, folded, unchanged: read.lines - folded - landed.changed }
       await trx
         .insertInto('run_stream')
@@ -68,6 +75,7 @@ export async function extractSnapshot(
           capture: 'snapshot',
           protection: null,
           pending: null,
+          ...whatIsNew(before, snapshot.server),
           watermark_before: null,
           watermark_after: null,
         })
@@ -76,6 +84,19 @@ export async function extractSnapshot(
     }),
   )
   deps.logger.info({ run_id: run.run_id, stream: name, ...counts }, 'stream_extracted')
+}
+
+/** What there is to say of a snapshot beside its counts: all rows are read each time, but not each time for the first time. */
+function whatIsNew(
+  before: StreamReading,
+  server: string | null,
+): { whole: WholeReason | null; whole_detail: string | null } {
+  if (before.capture === 'cursor') return { whole: 'capture', whole_detail: 'was cursor and is snapshot' }
+  if (before.whole_wanted === 'reread') return { whole: 'reread', whole_detail: null }
+  if (before.server !== null && server !== null && before.server !== server) {
+    return { whole: 'server', whole_detail: `was ${before.server} and is ${server}` }
+  }
+  return { whole: null, whole_detail: null }
 }
 
 type Reading = {

@@ -1,3 +1,4 @@
+import { fullEveryMs } from '../../config/stream-settings.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../db/partner/partner-snapshot.ts'
 import type { Run } from '../../db/tables/run.ts'
@@ -5,21 +6,21 @@ import type { Deps } from '../deps.ts'
 import { extractDelta } from './extract-delta.ts'
 import { extractSnapshot } from './extract-snapshot.ts'
 import { loadJudge } from './judge-row.ts'
+import { rereadContradicted } from './reread-contradicted.ts'
 import { shapeOf, streamNamesOf } from './stream-shape.ts'
 
 /**
  * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and
- * lands in a transaction of its own; a stream that this run has read already is left alone.
+ * lands in a transaction of its own; a stream that this run has read already is left alone. Of hotels whose rows then
+ * contradict each other, all rows are read from the same snapshot.
  *
  * @throws {PartnerDatabaseError} when the partner's database cannot be reached or a query of the configuration fails.
  */
 export async function extract(deps: Deps, run: Run): Promise<void> {
   const { config, contract, required, db } = deps
+  const names = streamNamesOf(contract).filter((name) => config.streams[name])
+  if (names.length === 0) return
   const done = await db.selectFrom('run_stream').select('stream').where('run_id', '=', run.run_id).execute()
-  const streams = streamNamesOf(contract).filter(
-    (name) => config.streams[name] && !done.some(({ stream }) => stream === name),
-  )
-  if (streams.length === 0) return
 
   const snapshot = await openPartnerSnapshot({
     url: required.partnerUrl,
@@ -28,12 +29,14 @@ export async function extract(deps: Deps, run: Run): Promise<void> {
   try {
     // A query that is wrong is found before the first row lands.
     const checked = []
-    for (const name of streams) checked.push(await checkStream(deps, snapshot, name))
+    for (const name of names) checked.push(await checkStream(deps, snapshot, name))
     const judge = await loadJudge(deps)
-    for (const stream of checked) {
+    for (const stream of checked.filter(({ name }) => !done.some(({ stream }) => stream === name))) {
       if (stream.cursor === null) await extractSnapshot(deps, run, snapshot, stream, judge)
-      else await extractDelta(deps, run, snapshot, { ...stream, cursor: stream.cursor }, judge)
+      else await extractDelta(deps, run, snapshot, stream, judge)
     }
+    const byCursor = checked.filter(({ cursor }) => cursor !== null)
+    await rereadContradicted(deps, run, snapshot, byCursor, judge)
   } finally {
     await snapshot.close()
   }
@@ -50,5 +53,8 @@ async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot
     fetchRows: config.partner.fetchRows,
   }
   const cursor = stream.capture === 'snapshot' ? null : (stream.cursor ?? null)
-  return { name, shape, query, cursor, protection: await snapshot.check({ ...query, cursor }) }
+  const protection = await snapshot.check({ ...query, cursor })
+  const common = { name, shape, query, protection, fullEveryMs: fullEveryMs(stream.fullEvery) }
+  if (cursor === null) return { ...common, cursor, cursorType: null }
+  return { ...common, cursor, cursorType: await snapshot.cursorType({ ...query, cursor }) }
 }

@@ -9,6 +9,8 @@ export type PartnerRow = Record<string, string | null>
 export type StreamShape = {
   /** The columns that the stream's query must yield: an interface. */
   columns: readonly string[]
+  /** The one of them that holds the partner id. */
+  idColumn: string
   /**
    * Several partner rows make one ledger row: their contents are merged, key by key under `foldedKey`,
    * into what the ledger holds, because a delta brings only those that changed.
@@ -23,6 +25,7 @@ export type StreamShape = {
  */
 export const streamShapes: Record<StreamName, StreamShape> = {
   properties: {
+    idColumn: 'partner_id',
     columns: [
       'partner_id',
       'name',
@@ -37,6 +40,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
     toRow: ({ partner_id: _, ...details }, partnerId) => ({ partnerId, rowKey: partnerId, content: present(details) }),
   },
   framework_answers: {
+    idColumn: 'partner_id',
     columns: [
       'partner_id',
       'framework_id',
@@ -62,6 +66,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
     }),
   },
   omissions: {
+    idColumn: 'partner_id',
     columns: ['partner_id', 'period_type', 'year', 'month', 'question_id'],
     toRow: ({ partner_id: _, ...omission }, partnerId) => ({
       partnerId,
@@ -70,6 +75,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
     }),
   },
   calculator_inputs: {
+    idColumn: 'partner_id',
     columns: ['partner_id', 'year', 'month', 'field_type_id', 'value'],
     foldedKey: 'inputs',
     // An input whose field type is no id is a row of its own: it must not spoil the others of its period.
@@ -85,6 +91,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
     }),
   },
   calculator_settings: {
+    idColumn: 'partner_id',
     columns: ['partner_id', 'automatic_yearly_calculation', 'automatic_publishing'],
     toRow: ({ partner_id: _, ...switches }, partnerId) => ({
       partnerId,
@@ -93,6 +100,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
     }),
   },
   custom_property_values: {
+    idColumn: 'partner_id',
     columns: ['partner_id', 'property_id', 'value'],
     toRow: ({ partner_id: _, ...value }, partnerId) => ({
       partnerId,
@@ -101,6 +109,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
     }),
   },
   standard_holders: {
+    idColumn: 'partner_id',
     columns: ['partner_id', 'standard_id', 'level', 'start_date', 'expiry_date'],
     toRow: ({ partner_id: _, ...holder }, partnerId) => ({
       partnerId,

@@ -19,6 +19,7 @@ export function shapeOf({ kinds }: Contract, stream: string): StreamShape {
 function addedShape({ columns, partnerId: idColumn, key }: GenericKind): StreamShape {
   return {
     columns,
+    idColumn,
     toRow: (row) => {
       const { [idColumn]: id, ...rest } = row
       const partnerId = id ?? ''

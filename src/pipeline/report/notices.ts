@@ -1,17 +1,11 @@
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import { unreadableCode } from '../push/outcomes/end-unreadable.ts'
+import { readingNotices } from './reading-notices.ts'
 
 /** What is worth knowing of a run and is no reason to look, one sentence each. Pure. */
 export function noticesOf(streams: readonly StreamReport[], submissions: readonly SubmissionReport[] = []): string[] {
   const gone = streams.reduce((sum, stream) => sum + stream.gone, 0)
   const returned = streams.reduce((sum, stream) => sum + stream.returned, 0)
-  const protectedBy = (protection: StreamReport['protection']) =>
-    streams
-      .filter((stream) => stream.protection === protection)
-      .map(({ stream }) => stream)
-      .join(', ')
-  const byNothing = protectedBy('none')
-  const byOverlap = protectedBy('overlap')
   const notices = []
   if (gone > 0) {
     notices.push(
@@ -19,17 +13,7 @@ export function noticesOf(streams: readonly StreamReport[], submissions: readonl
     )
   }
   if (returned > 0) notices.push(`${returned} of the rows that had been gone are there again.`)
-  if (byNothing !== '') {
-    notices.push(
-      `The cursor of ${byNothing} is no time: a row that got its cursor early and was committed late is missed if rows with a higher cursor were read before. With a time for a cursor, or capture: snapshot, it is found.`,
-    )
-  }
-  if (byOverlap !== '') {
-    notices.push(
-      `The partner's database does not show all open transactions: of ${byOverlap}, a row committed late is found if its cursor lies within partner.overlapMs before the watermark.`,
-    )
-  }
-  return [...notices, ...splitNotices(submissions)]
+  return [...notices, ...readingNotices(streams), ...splitNotices(submissions)]
 }
 
 /** Which requests were split because nobody said which of their rows failed, and what was found. */

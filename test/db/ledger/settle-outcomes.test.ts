@@ -7,7 +7,8 @@ import {
   type Unnamed,
 } from '../../../src/db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../src/db/ledger/file-outcomes.ts'
-import { applyOutcomes, sameOutcome, storeMappings } from '../../../src/db/ledger/settle-outcomes.ts'
+import { applyOutcomes, sameOutcome } from '../../../src/db/ledger/settle-outcomes.ts'
+import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
 import type { LedgerView } from '../../../src/db/tables/acceptance.ts'
 import type { FieldError } from '../../../src/db/tables/submission.ts'
 import { type Landing, type Ledger, openLedger } from './ledger.ts'

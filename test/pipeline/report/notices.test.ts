@@ -14,9 +14,31 @@ test.each<[Partial<StreamReport>, RegExp]>([
   [{ returned: 2 }, /^2 of the rows that had been gone are there again/],
   [{ protection: 'none' }, /^The cursor of properties, properties is no time: .*committed late is missed/],
   [{ protection: 'overlap' }, /of properties, properties, a row committed late .*partner\.overlapMs/],
+  [
+    { protection: 'overlap', lacks: 'standby' },
+    /is a standby, .*of properties, properties, a row committed late .*next full comparison/,
+  ],
+  [{ protection: 'overlap', lacks: 'track_activities' }, /track_activities is off .*of properties, properties, a row/],
+  [{ whole: 'capture' }, /^The capture of properties, properties was changed: all rows were read/],
+  [
+    { whole: 'cursor', whole_detail: 'was at (date) and is number (bigint)' },
+    /^The cursor of properties, properties was changed \(was at \(date\) and is number \(bigint\)\).*nightferry reread/,
+  ],
+  [{ whole: 'server', whole_detail: 'was 1 and is 2' }, /^Another server .*restored \(was 1 and is 2\).*runbook\.md/],
+  [{ whole: 'newest_row', whole_detail: 'H-1 carried 9' }, /^The newest known row .*\(H-1 carried 9\).*runbook\.md/],
 ])('says of %j what it means', (change, notice) => {
   const streams = [stream(change), stream({ ...change, gone: 0, returned: 0 }), stream({ stream: 'omissions' })]
   expect(noticesOf(streams)).toEqual([expect.stringMatching(notice)])
+})
+
+test('says nothing of a stream that was read whole as it should be', () => {
+  expect(noticesOf([stream({ whole: 'first' }), stream({ whole: 'due' }), stream({ whole: 'reread' })])).toEqual([])
+})
+
+test('says of how many hotels the rows were read again, and why', () => {
+  expect(noticesOf([stream({ hotels_asked: 2 })])).toEqual([
+    'All properties of 2 hotels were read again, because rows contradict each other; what the partner has no longer is counted as gone.',
+  ])
 })
 
 test('says which requests were split, into how many, and what was found', () => {

@@ -35,8 +35,8 @@ const requiring = (deps: Deps): Deps => ({
   config: {
     ...deps.config,
     streams: {
-      properties: { capture: 'cursor', query: 'select', cursor: 'x', requires: [] },
-      framework_answers: { capture: 'cursor', query: 'select', cursor: 'x', requires: ['properties'] },
+      properties: { capture: 'cursor', fullEvery: '7d', query: 'select', cursor: 'x', requires: [] },
+      framework_answers: { capture: 'cursor', fullEvery: '7d', query: 'select', cursor: 'x', requires: ['properties'] },
     },
   },
 })

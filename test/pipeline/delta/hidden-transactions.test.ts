@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Ferry, openFerry } from '../push/ferry.ts'
+import { extractNow, openPartner, type Partner } from './partner.ts'
+
+let ferry: Ferry
+let partner: Partner
+beforeAll(async () => {
+  ferry = await openFerry()
+  partner = await openPartner()
+})
+beforeEach(async () => {
+  await ferry.clear()
+  await partner.pool.query(`truncate hotel; insert into hotel (code, name, at) values ('H-1', 'one', '2026-01-01Z')`)
+})
+afterAll(async () => {
+  await partner.close()
+  await ferry.close()
+})
+
+const protection = async (url: string) => {
+  const run = await extractNow(ferry, { url }, { properties: {} })
+  return await ferry.ledger.db
+    .selectFrom('run_stream')
+    .select(['protection', 'lacks'])
+    .where('run_id', '=', run)
+    .executeTakeFirstOrThrow()
+}
+const database = () => new URL(partner.url).pathname.slice(1)
+
+test('a server that lists all transactions protects by them', async () => {
+  expect(await protection(partner.url)).toEqual({ protection: 'transactions', lacks: null })
+})
+
+test('a database with track_activities off protects by the overlap alone', async () => {
+  await partner.pool.query(`alter database ${database()} set track_activities = off`)
+  try {
+    expect(await protection(partner.url)).toEqual({ protection: 'overlap', lacks: 'track_activities' })
+  } finally {
+    await partner.pool.query(`alter database ${database()} reset track_activities`)
+  }
+})
+
+test('one session with track_activities off, whose transaction has no beginning, leaves the overlap alone', async () => {
+  const writer = new pg.Client({ connectionString: partner.url })
+  await writer.connect()
+  try {
+    await writer.query('set track_activities = off')
+    await writer.query('begin')
+    await writer.query(`insert into hotel (code, name, at) values ('late', 'late', now())`)
+    expect(await protection(partner.url)).toEqual({ protection: 'overlap', lacks: 'track_activities' })
+    await writer.query('commit')
+  } finally {
+    await writer.end()
+  }
+})
+
+test('a role that may not see the transactions of others is protected by the overlap alone, until it may', async () => {
+  const role = `reader_${randomBytes(6).toString('hex')}`
+  await partner.pool.query(`create role ${role} login password 'reads'; grant select on hotel to ${role}`)
+  try {
+    const url = new URL(partner.url)
+    url.username = role
+    url.password = 'reads'
+    expect(await protection(url.href)).toEqual({ protection: 'overlap', lacks: 'privilege' })
+    await partner.pool.query(`grant pg_read_all_stats to ${role}`)
+    expect(await protection(url.href)).toEqual({ protection: 'transactions', lacks: null })
+  } finally {
+    await partner.pool.query(`drop owned by ${role}; drop role ${role}`)
+  }
+})
