@@ -36,12 +36,15 @@ const views = [
   'name_changes',
   'actions',
   'documents',
+  'ledger',
   'drift',
   'input_differences',
   'rows_without_cursor',
   'releases',
   'reference_changes',
   'row_warnings',
+  'destinations',
+  'mapping_changes',
 ]
 
 test.each(views)('docs/tables.md lists the columns of the view %s in their order', async (view) => {
