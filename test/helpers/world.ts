@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import type pg from 'pg'
+import pg from 'pg'
 import { loadConfig } from '../../src/config/load-config.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { createPool } from '../../src/db/database.ts'
@@ -39,6 +39,10 @@ export type World = AsyncDisposable & {
   startOtherService(): Promise<OtherService>
   /** Ends the service and starts it again at another address: a host that was renamed. */
   moveService(): Promise<string>
+  /** Copies a database as it is now, file by file, as a backup of the server would. @returns the name of the copy. */
+  dump(which: 'service' | 'nightferry'): Promise<string>
+  /** Puts a copy back in the place of the database. The service is down meanwhile, and comes back at its address. */
+  restore(which: 'service' | 'nightferry', dump: string): Promise<void>
   partnerPool: pg.Pool
   /** Nightferry's own database: empty until the program migrates it; its schema is found without a prefix. */
   pool: pg.Pool
@@ -63,11 +67,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   await createPartnerDatabase(partner.pool, { hotels, seed, asOf: new Date() })
   const own = await open(schemaName)
   const service = await open('sandbox')
-  const serve = (databaseUrl: string) =>
+  const serve = (databaseUrl: string, port = 0, filesPort = 0) =>
     startSandbox({
       databaseUrl,
       contract: loadContract(contractFile),
-      port: 0,
+      port,
+      filesPort,
       seed,
       companies: addedHotelNumber(hotels),
       ...(pageSize !== undefined && { pageSize }),
@@ -82,6 +87,16 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     PARTNER_DATABASE_URL: partner.url,
     NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS: '100',
   })
+  const withServiceDown = async <T>(which: 'service' | 'nightferry', work: () => Promise<T>): Promise<T> => {
+    if (which === 'nightferry') return await work()
+    const { port } = new URL(sandbox.url)
+    await sandbox.close()
+    try {
+      return await work()
+    } finally {
+      sandbox = await serve(service.url, Number(port))
+    }
+  }
   const everything = made.move()
   return {
     get sandboxUrl() {
@@ -100,6 +115,14 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       everything.defer(() => pool.end())
       return { url: other.url, pool }
     },
+    dump: async (which) => {
+      const database = which === 'service' ? service : own
+      return await withServiceDown(which, () => copyDatabase(database.url, null))
+    },
+    restore: async (which, dump) => {
+      const database = which === 'service' ? service : own
+      await withServiceDown(which, () => copyDatabase(database.url, dump))
+    },
     moveService: async () => {
       await sandbox.close()
       sandbox = await serve(service.url)
@@ -114,4 +137,29 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     pool: own.pool,
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
+}
+
+let copies = 0
+
+/**
+ * Copies a database, or puts a copy back in its place: the files of it, page by page. Who is connected to it is cut off,
+ * and connects again.
+ */
+async function copyDatabase(url: string, from: string | null): Promise<string> {
+  const { pathname } = new URL(url)
+  const name = decodeURIComponent(pathname.slice(1))
+  const copy = from ?? `${name}_dump_${++copies}`
+  const [target, template] = from === null ? [copy, name] : [name, copy]
+  const admin = new pg.Client({ connectionString: url.replace(pathname, '/postgres') })
+  await admin.connect()
+  try {
+    if (from !== null) await admin.query(`drop database ${pg.escapeIdentifier(target)} with (force)`)
+    await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [template])
+    await admin.query(
+      `create database ${pg.escapeIdentifier(target)} template ${pg.escapeIdentifier(template)} strategy file_copy`,
+    )
+  } finally {
+    await admin.end()
+  }
+  return copy
 }
