@@ -94,6 +94,8 @@ export type LinkSum = Spell & { what: string; kind: LinkKind; links: number; sec
 
 export type Path = {
   makespan: number
+  /** Seconds in which others had the processors. They belong to neither the path nor what was waited. */
+  queued: number
   /** What is left of the makespan without what was waited: the service's own times, and work of ours in its order. */
   critical: number
   sums: LinkSum[]
@@ -105,15 +107,27 @@ export function pathOf(links: readonly Link[], slices: readonly Slice[]): Path {
   for (const { what, kind, from, to } of links) {
     const spell = spellOf(slices, from, to)
     const seconds = (to - from) / 1000
-    const waited = { wait: seconds, service: 0, work: spell.idle }[kind]
-    const sum = sums.get(what) ?? { what, kind, links: 0, seconds: 0, waited: 0, busy: 0, service: 0, idle: 0 }
+    const waited = { wait: seconds - spell.queued, service: 0, work: spell.idle }[kind]
+    const sum = sums.get(what) ?? {
+      what,
+      kind,
+      links: 0,
+      seconds: 0,
+      waited: 0,
+      busy: 0,
+      service: 0,
+      queued: 0,
+      idle: 0,
+    }
     sum.links += 1
     sum.seconds += seconds
     sum.waited += waited
-    for (const part of ['busy', 'service', 'idle'] as const) sum[part] += spell[part]
+    for (const part of ['busy', 'service', 'queued', 'idle'] as const) sum[part] += spell[part]
     sums.set(what, sum)
   }
   const all = [...sums.values()]
   const makespan = all.reduce((sum, { seconds }) => sum + seconds, 0)
-  return { makespan, critical: makespan - all.reduce((sum, { waited }) => sum + waited, 0), sums: all }
+  const queued = all.reduce((sum, spell) => sum + spell.queued, 0)
+  const waited = all.reduce((sum, spell) => sum + spell.waited, 0)
+  return { makespan, queued, critical: makespan - queued - waited, sums: all }
 }

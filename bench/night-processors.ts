@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { memoryOf } from './memory.ts'
 
 /** Who uses the processors in a night: our process, our database's server, the partner's server, the service and its server. */
@@ -11,8 +11,11 @@ export type Seconds = Record<Party, number>
 /** `programs` are single processes; `servers` are counted with all that they started, also what has ended. */
 export type Members = Record<Party, { programs: readonly number[]; servers: readonly number[] }>
 
-/** What was used from the moment before until `at`, a time of `Date.now()`. */
-export type Slice = { from: number; at: number; used: Seconds }
+/**
+ * What was used from the moment before until `at`, a time of `Date.now()`; `queued`: seconds for which the four stood in
+ * line for a processor that others had.
+ */
+export type Slice = { from: number; at: number; used: Seconds; queued: number }
 
 /** Bytes resident at most: all of a program, and what the largest backend of our server shares with no other. */
 export type Peaks = Record<Party, number>
@@ -29,6 +32,7 @@ export type Watch = {
 /** Samples the processor times and the memory of everybody, until it is stopped. */
 export function watchProcessors(members: Members): Watch {
   let last = usedUntilNow(members)
+  let lastQueued = queuedUntilNow(members)
   let lastAt = Date.now()
   const slices: Slice[] = []
   const peaks: Peaks = { ours: 0, database: 0, partner: 0, service: 0 }
@@ -38,8 +42,12 @@ export function watchProcessors(members: Members): Watch {
     // A process that ends is missing for a moment, until its server has taken its time over; one of ours for good.
     for (const party of parties) used[party] = Math.max(used[party], last[party])
     if (at > lastAt) {
-      slices.push({ from: lastAt, at, used: mapParties((party) => used[party] - last[party]) })
+      const queued = queuedUntilNow(members)
+      const perParty = mapParties((party) => used[party] - last[party])
+      // What has ended takes its share of the sum with it.
+      slices.push({ from: lastAt, at, used: perParty, queued: Math.max(0, queued - lastQueued) })
       last = used
+      lastQueued = queued
       lastAt = at
     }
     for (const party of parties) peaks[party] = Math.max(peaks[party], memoryNow(members[party]))
@@ -68,6 +76,25 @@ function usedUntilNow(members: Members): Seconds {
     const whole = servers.map((pid) => processorTimes(pid)).map(({ own: itself, ended }) => itself + ended)
     return [...own, ...whole].reduce((sum, seconds) => sum + seconds, 0)
   })
+}
+
+/** Seconds that all threads of everybody have stood in line so far, as the scheduler counts them; 0 where it does not. */
+function queuedUntilNow(members: Members): number {
+  const pids = parties.flatMap((party) => [...members[party].programs, ...members[party].servers.flatMap(childrenOf)])
+  return pids.reduce((sum, pid) => sum + queuedOf(pid), 0)
+}
+
+function queuedOf(pid: number): number {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`)
+    const delays = threads.map((thread) => {
+      const [, delay = '0'] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')
+      return Number(delay) / 1e9
+    })
+    return delays.reduce((sum, delay) => sum + delay, 0)
+  } catch {
+    return 0
+  }
 }
 
 function memoryNow({ programs, servers }: Members[Party]): number {
@@ -117,6 +144,8 @@ export type Spell = {
   busy: number
   /** Only the service did. */
   service: number
+  /** Nobody did, because others had the processors: zero on a machine of one's own. */
+  queued: number
   /** Nobody did: timers, round trips, the disk. */
   idle: number
 }
@@ -126,7 +155,7 @@ export type Spell = {
  * service counts as one after the other, so `idle` is the least that it can have been. Pure.
  */
 export function spellOf(slices: readonly Slice[], from: number, to: number): Spell {
-  const spell: Spell = { busy: 0, service: 0, idle: 0 }
+  const spell: Spell = { busy: 0, service: 0, queued: 0, idle: 0 }
   for (const slice of slices) {
     const overlap = Math.min(to, slice.at) - Math.max(from, slice.from)
     if (overlap <= 0) continue
@@ -136,8 +165,10 @@ export function spellOf(slices: readonly Slice[], from: number, to: number): Spe
     const busy = Math.min(wall, (ours + database + partner) * share)
     const served = Math.min(wall - busy, service * share)
     spell.busy += busy
+    const queued = Math.min(wall - busy - served, slice.queued * share)
     spell.service += served
-    spell.idle += wall - busy - served
+    spell.queued += queued
+    spell.idle += wall - busy - served - queued
   }
   return spell
 }

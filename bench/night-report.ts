@@ -9,7 +9,7 @@ export type Machine = { cores: number; memory: number; load: number; node: strin
 export function printNights(machine: Machine, rounds: readonly Round[]): void {
   say(
     `${machine.cores} cores, ${Math.round(machine.memory / 2 ** 30)} GiB, a load of ${machine.load.toFixed(1)} at the end, ` +
-      `Node ${machine.node}; capture by ${machine.capture}. Seconds; the median of the rounds (least–most).`,
+      `Node ${machine.node}; capture by ${machine.capture}. Seconds; the median of the rounds (least–most). Queued: others had the processors.`,
   )
   const sizes = [...new Set(rounds.map(({ hotels }) => hotels))]
   for (const hotels of sizes) {
@@ -43,14 +43,15 @@ function printTotals(rounds: readonly Round[]): void {
       over(({ used }) => used.service),
       over(({ others }) => others),
       over(({ path }) => path.critical),
-      over(({ path }) => path.makespan / path.critical, 2),
+      over(({ path }) => (path.makespan - path.queued) / path.critical, 2),
+      over(({ path }) => path.queued),
       megabytes(Math.max(...nights.map(({ peaks }) => peaks.ours))),
       megabytes(Math.max(...nights.map(({ peaks }) => peaks.database))),
       megabytes(Math.max(...nights.map(({ peaks }) => peaks.service))),
     ]
   })
   const head = ['', 'wall', 'without the service', 'our processor', 'our Postgres', "partner's Postgres", 'service']
-  const more = ['others', 'critical path', 'makespan / it', 'our peak', 'largest backend', 'sandbox peak']
+  const more = ['others', 'critical path', 'makespan / it', 'queued', 'our peak', 'largest backend', 'sandbox peak']
   print([...head, ...more], lines)
 }
 
@@ -109,6 +110,7 @@ function printSteps(nights: readonly NightSpent[]): void {
       over(({ used }) => used.partner),
       over(({ used }) => used.service),
       over(({ service }) => service),
+      over(({ queued }) => queued),
       over(({ idle }) => idle),
       rows === null ? '' : grouped(rows),
       rows === null ? '' : grouped(perSecond),
@@ -122,6 +124,7 @@ function printSteps(nights: readonly NightSpent[]): void {
     "partner's Postgres",
     'service',
     'only the service',
+    'queued',
     'idle',
   ]
   print([...head, 'rows', 'rows/s'], lines)
@@ -138,11 +141,12 @@ function printPath(nights: readonly NightSpent[]): void {
       over(({ seconds }) => seconds),
       over(({ busy }) => busy),
       over(({ service }) => service),
+      over(({ queued }) => queued),
       over(({ idle }) => idle),
       over(({ waited }) => waited),
     ]
   })
-  print(['', 'links', 'seconds', 'we work', 'only the service', 'idle', 'waited'], lines)
+  print(['', 'links', 'seconds', 'we work', 'only the service', 'queued', 'idle', 'waited'], lines)
 }
 
 /** Characters of a statement that are shown. */

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type pg from 'pg'
@@ -28,7 +29,7 @@ export type NightSpent = {
   night: NightName
   /** From the start of the process to its end. */
   seconds: number
-  /** Without what only the service did. */
+  /** Without what only the service did, and without standing in line for a processor. */
   own: number
   used: Seconds
   /** Processor time of everything else on the machine, this benchmark included: it makes a night slower, and look idle. */
@@ -44,13 +45,17 @@ export type NightSpent = {
 /** Statements that are listed. */
 const statementsShown = 15
 
-/** Runs one night in a process of its own, as a person would, and tells where its time went. */
-export async function runNight(world: NightWorld, night: NightName): Promise<NightSpent> {
+/**
+ * Runs one night in a process of its own, as a person would, and tells where its time went.
+ * @param profileFolder where a profile of our process is kept, if anywhere; taking it costs time of its own.
+ */
+export async function runNight(world: NightWorld, night: NightName, profileFolder?: string): Promise<NightSpent> {
   const { own, members } = world
   await own.query('checkpoint')
   await own.query('select public.pg_stat_statements_reset()')
   const spawnedAt = Date.now()
-  const child = spawn(process.execPath, [world.script, 'run', 'nightly-sync', ...optionsOf(world)], {
+  const profiling = profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profileFolder)}`]
+  const child = spawn(process.execPath, [...profiling, world.script, 'run', 'nightly-sync', ...optionsOf(world)], {
     cwd: world.folder,
     env: {
       PATH: process.env.PATH,
@@ -103,7 +108,7 @@ export async function runNight(world: NightWorld, night: NightName): Promise<Nig
   return {
     night,
     seconds: (endedAt - spawnedAt) / 1000,
-    own: (endedAt - spawnedAt) / 1000 - whole.service,
+    own: (endedAt - spawnedAt) / 1000 - whole.service - whole.queued,
     used,
     others: machineSeconds() - machineBefore - known,
     peaks,

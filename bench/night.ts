@@ -1,9 +1,10 @@
 /**
  * How long a whole night takes, where its time goes, and how that compares with bare copies of the same rows:
  * node bench/night.ts [--hotels 1000,10000,50000] [--rounds 5] [--capture cursor|snapshot] [--json] [--quick]
+ *   [--profile FOLDER]
  *
  * The demo's world, with a sandbox that answers at once. Brings a PostgreSQL for each of Nightferry, the partner and the
- * service, and removes them. `--quick` shows that the benchmark works, not how fast anything is.
+ * service, and removes them. `--profile` keeps a processor profile of each night there, for a browser's tools. `--quick` shows that the benchmark works, not how fast anything is.
  */
 import { availableParallelism, loadavg, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     capture: { type: 'string', default: 'cursor' },
     json: { type: 'boolean', default: false },
+    profile: { type: 'string' },
     quick: { type: 'boolean', default: false },
   },
 })
@@ -57,7 +59,7 @@ async function measure(world: NightWorld): Promise<Round> {
 }
 
 async function night(world: NightWorld, name: NightName): Promise<NightSpent> {
-  const spent = await runNight(world, name)
+  const spent = await runNight(world, name, values.profile)
   note(`${world.hotels} hotels, ${name} night: ${spent.seconds.toFixed(1)} s`)
   return spent
 }

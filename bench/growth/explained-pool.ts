@@ -6,9 +6,9 @@ import { nestedWorkOf, type PlanNode, type StatementWork, workOf } from './state
 export type ExplainedPool = {
   pool: pg.Pool
   /** Notes the statements of `work` under the name of a stage; other work of the pool meanwhile counts as well. */
-  during<T>(stage: string, work: () => Promise<T>): Promise<T>
+  during: <T>(stage: string, work: () => Promise<T>) => Promise<T>
   /** What was noted, by stage and text. */
-  statements(): StatementWork[]
+  statements: () => StatementWork[]
 }
 
 /** Set for the database. Plans go to the client, so no log has to be read; without timing, counting costs next to nothing. */

@@ -31,12 +31,15 @@ import { snapshotTwice } from './measured-snapshot.ts'
 import { answersOf, frameworkDocument, inputsOf, omissionsOf, type PartnerRow, propertiesOf } from './partner-rows.ts'
 import type { StatementWork } from './statement-work.ts'
 
-/** The streams of the night, each with the streams that it requires, and the kinds of request that carry them. */
+/**
+ * The streams of the night, each with the streams that it requires, and the kinds of request that carry them. Nothing is
+ * kept apart by framework: all rows of a kind are to be in one request.
+ */
 const requires = { framework_answers: ['properties'], omissions: ['properties'], calculator_inputs: ['properties'] }
 const kinds = {
-  company_mappings: { streams: ['properties'], partitionBy: null },
-  framework_answers: { streams: ['framework_answers', 'omissions'], partitionBy: 'framework_id' },
-  calculators: { streams: ['calculator_inputs', 'calculator_settings'], partitionBy: null },
+  company_mappings: { streams: ['properties'] },
+  framework_answers: { streams: ['framework_answers', 'omissions'] },
+  calculators: { streams: ['calculator_inputs', 'calculator_settings'] },
 } as const
 type Kind = keyof typeof kinds
 const kindList = Object.entries(kinds).map(([kind, { streams }]) => ({ kind, streams }))
@@ -215,11 +218,11 @@ class Night {
   }
 
   private async plan(kind: Kind, rows: number): Promise<number> {
-    const { streams, partitionBy } = kinds[kind]
+    const { streams } = kinds[kind]
     const ids = await this.stage(`planning of ${kind}`, () =>
       this.inTransaction(async (trx) => {
         await considerEnded(trx, this.runId, kindList)
-        const options = { runId: this.runId, kind, streams, requires, partitionBy }
+        const options = { runId: this.runId, kind, streams, requires, partitionBy: null }
         // Twice as many as there are: of one property no more than half a request.
         return await planKind(trx, { ...options, maxRows: 2 * rows, requests: 1, sweep: true })
       }),
