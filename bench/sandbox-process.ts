@@ -8,10 +8,17 @@ export type SandboxProcess = { pid: number; url: string; filesUrl: string; stop(
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
-/** Starts `nightferry sandbox` in a process of its own, with its state in `folder`; resolves when it answers. */
-export async function startSandboxProcess(folder: string, options: readonly string[]): Promise<SandboxProcess> {
+/**
+ * Starts `nightferry sandbox` in a process of its own, with its state in `folder`; resolves when it answers.
+ * @param script to start: that of the sources unless it is given.
+ */
+export async function startSandboxProcess(
+  folder: string,
+  options: readonly string[],
+  script = main,
+): Promise<SandboxProcess> {
   const fixed = ['sandbox', '--json', '--port', '0', '--set', `database.folder=${folder}`]
-  const child = spawn(process.execPath, [main, ...fixed, ...options], {
+  const child = spawn(process.execPath, [script, ...fixed, ...options], {
     cwd: folder,
     env: { PATH: process.env.PATH },
     // The channel ends the sandbox with this process, however that goes.

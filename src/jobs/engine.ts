@@ -9,6 +9,7 @@ import type { Looks } from '../pipeline/looks.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
 import { lookAtSubmission } from '../pipeline/push/look-at-submission.ts'
 import { StopRun } from '../pipeline/stop-run.ts'
+import { createAlarm } from './alarm.ts'
 import type { Job } from './job.ts'
 import { lookAtRun, stopRun } from './look-at-run.ts'
 
@@ -73,6 +74,22 @@ export async function startEngine(url: string, config: Config, onError: (error: 
   }
 
   const stopping = new AbortController()
+  const alarm = createAlarm((workerId) => boss.notifyWorker(workerId))
+  const sendMany = async (
+    queue: string,
+    trx: Parameters<typeof fromKysely>[0],
+    looks: readonly LookData[],
+    delayMs = 0,
+  ): Promise<void> => {
+    if (looks.length === 0) return
+    const startAfter = delayMs > 0 ? { startAfter: new Date(Date.now() + delayMs) } : {}
+    await boss.insert(
+      queue,
+      looks.map((data) => ({ data, ...startAfter })),
+      { db: fromKysely(trx) },
+    )
+    if (delayMs > 0) alarm.after(queue, delayMs)
+  }
   const looks: Looks = {
     atRun: async (trx, runId) => {
       await boss.send(queues.run, { id: runId }, { db: fromKysely(trx) })
@@ -85,11 +102,10 @@ export async function startEngine(url: string, config: Config, onError: (error: 
         id: submission_id,
         ...(timer !== undefined && { timer }),
       }))
-      await sendMany(boss, queues.submission, trx, looks, delayMs)
+      await sendMany(queues.submission, trx, looks, delayMs)
     },
     atPages: (trx, ids, delayMs) =>
       sendMany(
-        boss,
         queues.page,
         trx,
         ids.map((id) => ({ id })),
@@ -116,16 +132,18 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           if (id !== undefined) boss.notifyWorker(id)
           if (job === undefined) return
           const { data, retryCount } = job as JobWithMetadata<LookData>
-          const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look)
+          const leave = alarm.occupy(id ?? '')
+          const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look).finally(leave)
           if (done) return
           // A look that was passed over comes again. Whoever holds the lock may be dead, if this look has come again
           // already; but it may also have done its work, or have found itself void, and not see what we were sent for.
           const dead = retryCount > 0 || data.insist === true
-          await boss.send(queue, dead ? { ...data, insist: true } : data, {
-            startAfter: dead ? engine.heartbeatSeconds : 1,
-          })
+          const startAfter = dead ? engine.heartbeatSeconds : 1
+          await boss.send(queue, dead ? { ...data, insist: true } : data, { startAfter })
+          alarm.after(queue, startAfter * 1000)
         },
       )
+      alarm.enlist(queue, id)
     }
     await handle(queues.run, 1, async (id) => {
       const { job: name } = await deps.db
@@ -147,26 +165,11 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     looks,
     work,
     stop: async () => {
+      alarm.stop()
       await boss.stop({ graceful: true, timeout: engine.shutdownMs, close: true })
       stopping.abort()
     },
   }
-}
-
-async function sendMany(
-  boss: PgBoss,
-  queue: string,
-  trx: Parameters<typeof fromKysely>[0],
-  looks: readonly LookData[],
-  delayMs = 0,
-): Promise<void> {
-  if (looks.length === 0) return
-  const startAfter = delayMs > 0 ? { startAfter: new Date(Date.now() + delayMs) } : {}
-  await boss.insert(
-    queue,
-    looks.map((data) => ({ data, ...startAfter })),
-    { db: fromKysely(trx) },
-  )
 }
 
 /** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */

@@ -41,10 +41,10 @@ const ending: Step = {
 }
 
 /** A process that works off the looks of a job. */
-async function atWork(job: Job, url = 'http://127.0.0.1:9'): Promise<Deps & AsyncDisposable> {
-  const engine = await startEngine(ferry.ledger.url, config, () => {})
+async function atWork(job: Job, url = 'http://127.0.0.1:9', settled = config): Promise<Deps & AsyncDisposable> {
+  const engine = await startEngine(ferry.ledger.url, settled, () => {})
   engines.push(engine)
-  const deps = { ...ferry.deps(url), config, looks: engine.looks, now: () => new Date() }
+  const deps = { ...ferry.deps(url), config: settled, looks: engine.looks, now: () => new Date() }
   await engine.work(deps, [job])
   return deps
 }
@@ -257,6 +257,18 @@ describe('a submission in the hands of the engine', () => {
     expect(await ended()).toMatchObject({ state: 'finished' })
     expect(await ferry.ledger.row('properties', 'H-1')).toMatchObject({ outcome: 'confirmed', held_by: null })
     expect([server.count(post), server.count(taskPath), server.count('/file')]).toEqual([1, 4, 1])
+  })
+
+  it('is polled when its poll interval is over, however rarely the queue is looked at', async () => {
+    await using server = await mappingService([task('Pending'), task('InProgress')])
+    await using deps = await atWork(pushing, server.url, {
+      ...config,
+      engine: { ...config.engine, jobPollMs: 600_000 },
+    })
+    await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
+    await trigger(deps, pushing)
+    expect(await ended()).toMatchObject({ state: 'finished' })
+    expect(server.count(taskPath)).toBe(3)
   })
 
   it('is taken up once the lock of a worker that died goes, though its look came again before', async () => {

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { schemaName } from '../../src/db/migrate.ts'
+
+/**
+ * What the planner knows of the tables: nothing; what they were when they were empty; what they were when the rows had
+ * landed and none was sent, or when the first requests were settled, as autovacuum leaves it in the middle of a first
+ * night; or what they are.
+ */
+export const knowledge = ['none', 'empty', 'landed', 'midway', 'good'] as const
+export type Knowledge = (typeof knowledge)[number]
+
+/**
+ * What the tests of growth know of the tables. When tables change, this file changes, and no other of them: all else goes
+ * through the functions that the program itself calls.
+ */
+export type LedgerWorld = {
+  storeFramework(document: { id: string }): Promise<void>
+  /** Rows of another stream that nobody sends: a ledger holds far more than is on its way. */
+  addRest(rows: number): Promise<void>
+  startRun(): Promise<number>
+  /** A stream that the run has read. */
+  noteStream(runId: number, stream: string): Promise<void>
+  /** The service has taken a submission. */
+  accept(submissionId: number): Promise<void>
+  /** A submission has ended; the planner has not looked at it yet. */
+  end(submissionId: number): Promise<void>
+  /** The result file of a submission that names every property, and refuses one in a hundred. */
+  stageOutcomes(submissionId: number, withCompanies: boolean): Promise<void>
+  /** What the service returned of the accepted inputs, all but a few as they were sent; returns the search's submission. */
+  storeReturned(runId: number): Promise<number>
+  /** Makes the planner know the tables as they are. */
+  analyze(): Promise<void>
+}
+
+/** Turns autovacuum off, so that nobody else changes what the planner knows. */
+export async function openLedgerWorld(pool: pg.Pool): Promise<LedgerWorld> {
+  const { rows: tables } = await pool.query<{ name: string }>(
+    `select quote_ident(relname) as name from pg_class where relnamespace = $1::regnamespace and relkind = 'r'`,
+    [schemaName],
+  )
+  for (const { name } of tables) await pool.query(`alter table ${name} set (autovacuum_enabled = off)`)
+  return {
+    storeFramework: async (document) => {
+      await pool.query(
+        `insert into reference_data (kind, id, document, fetched_at, changed_at)
+         values ('framework', $1, $2, clock_timestamp(), clock_timestamp())`,
+        [document.id, JSON.stringify(document)],
+      )
+    },
+    addRest: async (rows) => {
+      await pool.query(
+        `insert into source_row (stream, partner_id, row_key, content, desired_hash, checked_hash, accepted_hash)
+         select 'standard_holders', 'R-' || n, 'R-' || n, '{}', hash, hash, hash
+         from generate_series(1, $1::integer) n, sha256(n::text::bytea) hash`,
+        [rows],
+      )
+    },
+    startRun: async () => {
+      await pool.query(`update run set state = 'finished' where state = 'running'`)
+      const { rows } = await pool.query<{ run_id: number }>(
+        `insert into run (job, trigger, scheduled_for, state, step) values ('nightly-sync', 'cli', clock_timestamp(), 'running', 'push')
+         returning run_id`,
+      )
+      return rows[0]?.run_id ?? 0
+    },
+    noteStream: async (runId, stream) => {
+      await pool.query(
+        `insert into run_stream (run_id, stream, read, folded, unchanged, changed, null_cursor) values ($1, $2, 0, 0, 0, 0, 0)`,
+        [runId, stream],
+      )
+    },
+    accept: async (submissionId) => {
+      await pool.query(
+        `update submission set state = 'accepted', correlation_id = $2, accepted_at = clock_timestamp() where submission_id = $1`,
+        [submissionId, randomUUID()],
+      )
+    },
+    end: async (submissionId) => {
+      await pool.query(
+        `update submission set state = 'settled', settled_at = clock_timestamp() where submission_id = $1`,
+        [submissionId],
+      )
+    },
+    stageOutcomes: async (submissionId, withCompanies) => {
+      await pool.query(
+        `insert into staged_outcome (submission_id, partner_id, accepted, company_id, code, reason)
+         select $1, partner_id, accepted, case when accepted and $2 then md5(partner_id)::uuid::text end,
+                case when not accepted then 'NotFound' end, case when not accepted then 'No company there' end
+         from (
+           select partner_id, row_number() over (order by partner_id) % 100 <> 0 as accepted
+           from (select distinct partner_id from submission_row join source_row using (row_id) where submission_id = $1) sent
+         ) told`,
+        [submissionId, withCompanies],
+      )
+    },
+    storeReturned: async (runId) => {
+      await pool.query(`insert into calculator_variable (variable_id, name)
+        select distinct lower(key), key from source_row, jsonb_object_keys(content -> 'inputs') key where stream = 'calculator_inputs'`)
+      await pool.query(`insert into company (company_id, name) select company_id, partner_id from mapping`)
+      await pool.query(`
+        insert into calculator (calculator_id, company_key, type_id, title, period_year, period_month)
+        select md5(row_key)::uuid, company_key, md5('type')::uuid, 'Calculator', (content ->> 'year')::integer, (content ->> 'month')::integer
+        from source_row join mapping using (partner_id) join company using (company_id) where stream = 'calculator_inputs'`)
+      // One value in fifty is another than was sent, and one in fifty is missing.
+      await pool.query(`
+        insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
+        select company_key, calculator_key, variable_key, 'i', case when calculator_key % 50 = 1 then value || '1' else value end
+        from source_row cross join jsonb_each_text(content -> 'inputs')
+        join calculator on calculator_id = md5(row_key)::uuid join calculator_variable on variable_id = lower(key)
+        where stream = 'calculator_inputs' and calculator_key % 50 <> 2`)
+      const { rows } = await pool.query<{ submission_id: number }>(
+        `insert into submission (run_id, kind, state, row_count, planned_at)
+         values ($1, 'calculators_search', 'settled', 0, clock_timestamp()) returning submission_id`,
+        [runId],
+      )
+      return rows[0]?.submission_id ?? 0
+    },
+    analyze: async () => {
+      await pool.query(`analyze ${tables.map(({ name }) => name).join(', ')}`)
+    },
+  }
+}
