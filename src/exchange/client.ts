@@ -84,7 +84,7 @@ export type ExchangeClient = {
 /**
  * The service's API, one method per endpoint that Nightferry uses. Specification: Endpoints, Authentication.
  *
- * Reads are retried on a broken transport, 429 and 5xx; whatever writes is sent exactly once.
+ * Reads are retried on a broken transport, 429, 5xx and an answer that is not the promised one; whatever writes is sent exactly once.
  */
 export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
   const { contract, logger, backOff = defaultBackOff, random = Math.random, wait = waitFor } = options
@@ -130,14 +130,17 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   ): Promise<T> {
     const call = callOf(name, id)
     const { url } = shownCall(call)
-    const json = await retryRead(() => once(reads, call), {
+    const answer = async () => {
+      const json = await once(reads, call)
+      return decoded(call, () => decode(contract, json))
+    }
+    return await retryRead(answer, {
       backOff,
       random,
       wait: (ms) => wait(ms, giveUp),
       onRetry: (error, attempt, waitMs) =>
         logger?.warn({ url, attempt, wait_ms: waitMs, reason: error.message }, 'exchange_read_retried'),
     })
-    return decoded(call, () => decode(contract, json))
   }
 
   function callOf(called: keyof Contract['endpoints'] | Endpoint, id?: string): ServiceCall {

@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts'
 import { nextTimers } from '../db/runs/next-timer.ts'
 import { storableText } from '../db/storable.ts'
 import type { RunTrigger } from '../db/tables/run.ts'
+import { AnswerFormatError } from '../exchange/errors.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import type { Looks } from '../pipeline/looks.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
@@ -194,18 +195,23 @@ const finalCodes = new Set([
   'exchange_forbidden',
   'exchange_not_found',
   'exchange_refused',
-  'exchange_answer_malformed',
   'partner_query_failed',
   'partner_driver_missing',
   'partner_snapshot_off',
 ])
 
 /** Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached. */
-const finalByHand = new Set(['exchange_unreachable', 'exchange_failed', 'exchange_throttled', 'partner_unreachable'])
+const finalByHand = new Set([
+  'exchange_unreachable',
+  'exchange_failed',
+  'exchange_throttled',
+  'exchange_answer_malformed',
+  'partner_unreachable',
+])
 
 function isFinal(error: unknown, trigger: RunTrigger | undefined): boolean {
   const { code } = error as { code?: unknown }
-  if (error instanceof StopRun) return true
+  if (error instanceof StopRun || (error instanceof AnswerFormatError && error.tooLong)) return true
   return typeof code === 'string' && (finalCodes.has(code) || (trigger === 'cli' && finalByHand.has(code)))
 }
 
