@@ -22,8 +22,11 @@ export type Ferry = {
   close(): Promise<void>
 }
 
-/** `person`: somebody waits, so a key that was refused is asked about again at once. `daemon`: when it is time. */
-export type OpenedBy = 'person' | 'daemon'
+/**
+ * `person`: somebody waits, so a key that was refused is asked about again at once. `follower`: the same, and they read
+ * how a run gets on, with its warnings. `daemon`: when it is time.
+ */
+export type OpenedBy = 'person' | 'follower' | 'daemon'
 
 /** Everything that a process needs to carry rows: configuration checked, databases open, engine at work. */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
@@ -74,7 +77,7 @@ export async function openStages(
 ): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'> }> {
   const contract = readContract(cli, config)
   const required = requireSettings(config, needsGroup(contract, config.streams))
-  const logger = createLogger(cli.stderr, config.log.level, secretValues(config))
+  const logger = createLogger(cli.stderr, config.log.level, secretValues(config), by === 'follower')
   const database = await openDatabase(cli, config)
   try {
     const gate = createSharedGate({
@@ -82,7 +85,7 @@ export async function openStages(
       fingerprint: keyFingerprint(required.apiKey, required.baseUrl),
       requestsPerSecond: config.exchange.requestsPerSecond,
       probeIntervalMs: config.exchange.probeIntervalMs,
-      probeAtOnce: by === 'person',
+      probeAtOnce: by !== 'daemon',
       logger,
     })
     const exchange = createExchangeClient({
@@ -101,7 +104,7 @@ export async function openStages(
     const partnerUrl = await database.resolveUrl(required.partnerUrl)
     // A person who has mended the key should not have to wait until a daemon finds out. If it is refused still, so is
     // the first call that needs it, which says so.
-    if (by === 'person' && (await gate.refusal()) !== null) await exchange.getUnitTypes().catch(() => {})
+    if (by !== 'daemon' && (await gate.refusal()) !== null) await exchange.getUnitTypes().catch(() => {})
     return {
       deps: {
         config,

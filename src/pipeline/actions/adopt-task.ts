@@ -45,7 +45,12 @@ export async function adoptTask(
         )
       }
       if (state === 'sending') await moveSubmission(trx, submissionId, 'answer_lost', { uncertain_since: deps.now() })
-      const patch = { ...callSucceeded, correlation_id: task.correlationId, accepted_at: deps.now() }
+      const patch = {
+        ...callSucceeded,
+        correlation_id: task.correlationId,
+        accepted_at: deps.now(),
+        overdue_since: null,
+      }
       const moved = await moveSubmission(trx, submissionId, 'adopted', patch)
       if (moved === null) throw new Error(`submission ${submissionId} changed its state under its lock`)
       const result = `the task is ${task.status}`

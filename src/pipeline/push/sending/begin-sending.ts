@@ -14,7 +14,7 @@ import { writeBody } from './write-body.ts'
  */
 export async function beginSending(deps: Deps, submission: Submission): Promise<SizedBody | null> {
   const { submission_id: id, payload_bytes: written } = submission
-  const attempt = { attempts: submission.attempts + 1, attempted_at: deps.now() }
+  const attempt = { attempts: submission.attempts + 1, attempted_at: deps.now(), overdue_since: null }
   const content = () => readPayload(deps.db, id)
   if (written !== null) {
     const moved = await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'send_begun', attempt))

@@ -10,6 +10,7 @@ import { callFailed } from '../call-failed.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { afterReading, clockSkewMs } from './listed-tasks.ts'
+import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
 import { unauthorized } from './send.ts'
 
 /**
@@ -62,16 +63,20 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
     ...(tooShort && { error_code: 'task_list_too_short', error_message: shortListWords(submission) }),
   }
 
+  // Only a task that runs can go on for ever: a list that is too short has a bound of its own.
+  const overdue = unfinished.length > 0 && hasBecomeOverdue(deps, submission, submission.uncertain_since ?? attemptedAt)
   await deps.db.transaction().execute(async (trx) => {
     if (waitMs > 0) {
       await trx.updateTable('submission').set(listed).where('submission_id', '=', submission.submission_id).execute()
+      if (overdue) await becomeOverdue(deps, trx, submission)
       await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs)
       return
     }
-    const patch = { ...listed, listed: null, repeats: submission.repeats + 1 }
+    const patch = { ...listed, listed: null, overdue_since: null, repeats: submission.repeats + 1 }
     const moved = await moveSubmission(trx, submission.submission_id, 'cleared', patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [submission.submission_id])
   })
+  if (overdue) logOverdue(deps, submission, candidates[0]?.status ?? null)
   deps.logger.info(
     {
       run_id: submission.run_id,
