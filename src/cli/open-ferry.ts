@@ -2,11 +2,13 @@ import type { Logger } from 'pino'
 import { requireSettings } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
+import { openDatabaseClock } from '../db/database-clock.ts'
 import { createExchangeClient } from '../exchange/client.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
+import { createServiceClock } from '../pipeline/gate/service-clock.ts'
 import { createSharedGate, type SharedGate } from '../pipeline/gate/shared-gate.ts'
 import { needsGroup } from '../pipeline/push/generic/needs-group.ts'
 import type { Cli } from './cli.ts'
@@ -88,7 +90,11 @@ export async function openStages(
       probeAtOnce: by !== 'daemon',
       logger,
     })
+    const clock = await openDatabaseClock(database.db)
+    const serviceClock = createServiceClock(database.db, keyFingerprint(required.apiKey, required.baseUrl), logger)
     const exchange = createExchangeClient({
+      nowMs: () => clock.now().getTime(),
+      onSkew: serviceClock.note,
       baseUrl: required.baseUrl,
       apiKey: required.apiKey,
       contract,
@@ -114,13 +120,15 @@ export async function openStages(
         db: database.db,
         exchange,
         logger,
-        now: cli.now,
+        now: clock.now,
+        readClock: clock.read,
       },
       database,
       gate,
       logger,
       close: async () => {
         await exchange.close()
+        await serviceClock.close()
         await database.close()
       },
     }

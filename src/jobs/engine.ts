@@ -1,8 +1,10 @@
+import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
 import { nextTimers } from '../db/runs/next-timer.ts'
 import { storableText } from '../db/storable.ts'
 import type { RunTrigger } from '../db/tables/run.ts'
+import type { Schema } from '../db/tables/schema.ts'
 import { AnswerFormatError } from '../exchange/errors.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import type { Looks } from '../pipeline/looks.ts'
@@ -156,12 +158,13 @@ export async function startEngine(url: string, config: Config, onError: (error: 
 async function sendMany(
   boss: PgBoss,
   queue: string,
-  trx: Parameters<typeof fromKysely>[0],
+  trx: Transaction<Schema>,
   looks: readonly LookData[],
   delayMs = 0,
 ): Promise<void> {
   if (looks.length === 0) return
-  const startAfter = delayMs > 0 ? { startAfter: new Date(Date.now() + delayMs) } : {}
+  // By the clock that the queue is read by: a process that is behind it would look again at once, and again.
+  const startAfter = delayMs > 0 ? { startAfter: await databaseMoment(trx, delayMs) } : {}
   await boss.insert(
     queue,
     looks.map((data) => ({ data, ...startAfter })),
@@ -169,9 +172,18 @@ async function sendMany(
   )
 }
 
+async function databaseMoment(trx: Transaction<Schema>, delayMs: number): Promise<Date> {
+  const { rows } = await sql<{ at: Date }>`
+    select clock_timestamp() + ${delayMs}::float8 * interval '1 millisecond' as at`.execute(trx)
+  const [row] = rows
+  if (row === undefined) throw new Error('the database did not say what time it is')
+  return row.at
+}
+
 /** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */
 async function guarded(deps: Deps, queue: string, job: JobWithMetadata<LookData>, look: Look): Promise<boolean> {
   try {
+    await deps.readClock?.()
     return await look(job.data.id, job.data.timer)
   } catch (error) {
     const run = await runBehind(deps, queue, job.data.id)

@@ -68,9 +68,10 @@ describe('reading from the service', () => {
   ])('waits after 429 as Retry-After asks with %s', async (_title, header, waitMs) => {
     await using server = await httpServer((_request, response, number) => {
       if (number > 1) return sendJson(response, [])
-      response.writeHead(429, { 'retry-after': header }).end()
+      response.writeHead(429, { 'retry-after': header, date: 'Sat, 21 Nov 2026 02:00:00 GMT' }).end()
     })
-    await using client = testClient(server.url, { nowMs: () => Date.parse('2026-11-21T02:00:00Z') })
+    // Ours is an hour off: how long to wait is told by the service's own date.
+    await using client = testClient(server.url, { nowMs: () => Date.parse('2026-11-21T03:00:00Z') })
     await client.getGroups()
     expect(client.waits).toEqual([waitMs])
   })

@@ -1,3 +1,4 @@
+import { storeApiKeyId } from '../../../db/service-key/service-clock.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import { AnswerFormatError, HttpError } from '../../../exchange/errors.ts'
@@ -48,6 +49,9 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
     if (overdue) await becomeOverdue(deps, trx, submission)
     await deps.looks.atSubmissions(trx, [submission.submission_id], deps.config.exchange.pollIntervalMs)
   })
+  if (task.apiKeyId !== null && submission.key_fingerprint !== null && submission.polls === 0) {
+    await storeApiKeyId(deps.db, submission.key_fingerprint, storableText(task.apiKeyId))
+  }
   if (newlyUnknown) warnOfStatus(deps, submission, task)
   if (overdue) logOverdue(deps, submission, task.status)
   return task.phase === 'terminal'
