@@ -94,7 +94,7 @@ export async function openStages(
     const serviceClock = createServiceClock(database.db, keyFingerprint(required.apiKey, required.baseUrl), logger)
     const exchange = createExchangeClient({
       nowMs: () => clock.now().getTime(),
-      onSkew: serviceClock.note,
+      onSkew: (skew) => serviceClock.note(skew),
       baseUrl: required.baseUrl,
       apiKey: required.apiKey,
       contract,
