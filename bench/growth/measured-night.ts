@@ -15,8 +15,9 @@ import { outcomesFromResultFile } from '../../src/db/ledger/file-outcomes.ts'
 import { planKind } from '../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../src/db/ledger/resend-policy.ts'
 import { markForRetry, releaseRetries } from '../../src/db/ledger/retry-rows.ts'
-import { applyOutcomes, releaseUnsent, sameOutcome, storeMappings } from '../../src/db/ledger/settle-outcomes.ts'
-import { earlierPartWrites, insertPart, rowsToSplit } from '../../src/db/ledger/split-submission.ts'
+import { applyOutcomes, releaseUnsent, sameOutcome } from '../../src/db/ledger/settle-outcomes.ts'
+import { earlierPart, insertPart, rowsToSplit } from '../../src/db/ledger/split-submission.ts'
+import { storeMappings } from '../../src/db/ledger/store-mappings.ts'
 import { findContradictions } from '../../src/db/preflight/find-contradictions.ts'
 import { storeJudgements, unjudgedRows } from '../../src/db/preflight/unjudged-rows.ts'
 import { streamReports } from '../../src/db/runs/report-rows.ts'
@@ -257,7 +258,7 @@ class Night {
         await insertPart(trx, parent, this.runId, rows.slice(0, middle))
         return await insertPart(trx, parent, this.runId, rows.slice(middle))
       })
-      await earlierPartWrites(this.db, await this.submission(last))
+      await earlierPart(this.db, await this.submission(last))
     })
   }
 

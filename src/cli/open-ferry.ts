@@ -2,11 +2,13 @@ import type { Logger } from 'pino'
 import { requireSettings } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
+import { openDatabaseClock } from '../db/database-clock.ts'
 import { createExchangeClient } from '../exchange/client.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
+import { createServiceClock } from '../pipeline/gate/service-clock.ts'
 import { createSharedGate, type SharedGate } from '../pipeline/gate/shared-gate.ts'
 import { needsGroup } from '../pipeline/push/generic/needs-group.ts'
 import type { Cli } from './cli.ts'
@@ -22,8 +24,11 @@ export type Ferry = {
   close(): Promise<void>
 }
 
-/** `person`: somebody waits, so a key that was refused is asked about again at once. `daemon`: when it is time. */
-export type OpenedBy = 'person' | 'daemon'
+/**
+ * `person`: somebody waits, so a key that was refused is asked about again at once. `follower`: the same, and they read
+ * how a run gets on, with its warnings. `daemon`: when it is time.
+ */
+export type OpenedBy = 'person' | 'follower' | 'daemon'
 
 /** Everything that a process needs to carry rows: configuration checked, databases open, engine at work. */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
@@ -74,7 +79,7 @@ export async function openStages(
 ): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'> }> {
   const contract = readContract(cli, config)
   const required = requireSettings(config, needsGroup(contract, config.streams))
-  const logger = createLogger(cli.stderr, config.log.level, secretValues(config))
+  const logger = createLogger(cli.stderr, config.log.level, secretValues(config), by === 'follower')
   const database = await openDatabase(cli, config)
   try {
     const gate = createSharedGate({
@@ -82,10 +87,14 @@ export async function openStages(
       fingerprint: keyFingerprint(required.apiKey, required.baseUrl),
       requestsPerSecond: config.exchange.requestsPerSecond,
       probeIntervalMs: config.exchange.probeIntervalMs,
-      probeAtOnce: by === 'person',
+      probeAtOnce: by !== 'daemon',
       logger,
     })
+    const clock = await openDatabaseClock(database.db)
+    const serviceClock = createServiceClock(database.db, keyFingerprint(required.apiKey, required.baseUrl), logger)
     const exchange = createExchangeClient({
+      nowMs: () => clock.now().getTime(),
+      onSkew: (skew) => serviceClock.note(skew),
       baseUrl: required.baseUrl,
       apiKey: required.apiKey,
       contract,
@@ -101,7 +110,7 @@ export async function openStages(
     const partnerUrl = await database.resolveUrl(required.partnerUrl)
     // A person who has mended the key should not have to wait until a daemon finds out. If it is refused still, so is
     // the first call that needs it, which says so.
-    if (by === 'person' && (await gate.refusal()) !== null) await exchange.getUnitTypes().catch(() => {})
+    if (by !== 'daemon' && (await gate.refusal()) !== null) await exchange.getUnitTypes().catch(() => {})
     return {
       deps: {
         config,
@@ -111,13 +120,15 @@ export async function openStages(
         db: database.db,
         exchange,
         logger,
-        now: cli.now,
+        now: clock.now,
+        readClock: clock.read,
       },
       database,
       gate,
       logger,
       close: async () => {
         await exchange.close()
+        await serviceClock.close()
         await database.close()
       },
     }

@@ -37,6 +37,7 @@ function streams({ streams: rows }: RunReport): string {
   // Most nights nothing is gone and nothing is held: the table is wide enough without.
   const gone = rows.some((s) => s.gone > 0)
   const held = rows.some((s) => s.held > 0)
+  const overdue = rows.some((s) => s.behind + s.awaited > 0)
   return `What the partner's database brought, and what became of it (rows)\n${table(
     [
       'stream',
@@ -55,6 +56,7 @@ function streams({ streams: rows }: RunReport): string {
       'inferred',
       'rejected',
       'unknown',
+      ...(overdue ? ['behind', 'awaited'] : []),
     ],
     rows.map((s) => [
       s.stream,
@@ -73,14 +75,19 @@ function streams({ streams: rows }: RunReport): string {
       s.inferred,
       s.rejected,
       s.unknown,
+      ...(overdue ? [s.behind, s.awaited] : []),
     ]),
   )}
-${legend}`
+${legend}${overdue ? `\n${overdueLegend}` : ''}`
 }
 
 /** How the columns add up; the program checks it, and a run whose counts do not is not green. */
 const legend = `read = folded (several rows of the partner that make one here) + unchanged + changed
 pending = invalid + parked + withheld (refused before, unchanged since) + held (by the guard) + sent; sent = confirmed + inferred + rejected + unknown`
+
+/** The same where a task was not waited for any longer. */
+const overdueLegend =
+  'behind a task that has not ended, and so not sent: part of pending; awaited, with that task: part of sent'
 
 function submissions({ submissions: rows }: RunReport): string {
   if (rows.length === 0) return 'Nothing was sent.'

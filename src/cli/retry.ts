@@ -5,11 +5,10 @@ import { nightlySync } from '../jobs/nightly-sync.ts'
 import { retryRejected } from '../pipeline/actions/retry-rejected.ts'
 import { actingUser } from './acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
-import { openFerry } from './open-ferry.ts'
 import { readConfig } from './read-config.ts'
 import { counted, readable } from './readable.ts'
 import { type FilterOptions, filterOf } from './row-filter-options.ts'
-import { quietConfig, runToEnd } from './run.ts'
+import { openToFollow, runToEnd } from './run.ts'
 import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -54,7 +53,7 @@ async function sendNow(
   rows: number,
 ): Promise<{ code: ExitCode; document: object | null }> {
   if (!options.run || rows === 0) return { code: exitCodes.well, document: null }
-  const ferry = await openFerry(cli, quietConfig(readConfig(cli, options)))
+  const ferry = await openToFollow(cli, readConfig(cli, options))
   try {
     return await runToEnd(cli, ferry, options.json === true)
   } finally {

@@ -13,7 +13,7 @@ import { UsageError } from './usage-error.ts'
 /** `nightferry run <job>`: starts a job, or goes on with the run that was interrupted, and follows it to its end. */
 export async function run(cli: Cli, jobName: string, options: CommonOptions): Promise<ExitCode> {
   if (jobName !== nightlySync.name) throw new UsageError(`There is no job ${jobName}; there is ${nightlySync.name}`)
-  const ferry = await openFerry(cli, quietConfig(readConfig(cli, options)))
+  const ferry = await openToFollow(cli, readConfig(cli, options))
   try {
     const { code, document } = await runToEnd(cli, ferry, options.json === true)
     if (options.json) printJson(cli.stdout, document)
@@ -23,9 +23,14 @@ export async function run(cli: Cli, jobName: string, options: CommonOptions): Pr
   }
 }
 
-/** Whoever follows a run reads how it gets on and why it failed; the same again as log lines would bury that. */
+/** Whoever follows a run reads how it gets on, its warnings, and why it failed; all of it again as log lines would bury that. */
 export function quietConfig(config: Config): Config {
   return { ...config, log: { level: config.log.level === 'info' ? 'silent' : config.log.level } }
+}
+
+/** Opens what a run needs for a person who follows it. Whoever set a log level gets the log itself instead. */
+export async function openToFollow(cli: Cli, config: Config): Promise<Ferry> {
+  return await openFerry(cli, quietConfig(config), config.log.level === 'info' ? 'follower' : 'person')
 }
 
 /** How a run ended, and what is printed of it with `--json`. */

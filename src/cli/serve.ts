@@ -21,7 +21,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     if (interrupted !== undefined) {
       await triggerRun(ferry.deps, nightlySync, interrupted.trigger, interrupted.scheduled_for)
     }
-    const scheduler = startScheduler(ferry.deps, nightlySync, cli.now())
+    const scheduler = startScheduler(ferry.deps, nightlySync, ferry.deps.now())
     ferry.logger.info({ ...config.jobs }, 'service_started')
     if (config.jobs[nightlySync.name].schedule === null) {
       ferry.logger.warn(

@@ -5,6 +5,8 @@ import { type SearchStanding, searchStandings } from '../db/pull/documents/docum
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { pageProgress } from '../db/runs/page-progress.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
+import { skewInUse } from '../db/service-key/service-clock.ts'
+import { skewWords, surelyOffMs, tolerableSkewMs } from '../pipeline/gate/service-clock.ts'
 import { missingProperties } from '../pipeline/pull/search/requested-properties.ts'
 import { documentKindNames, searchKind } from '../pipeline/push/kinds.ts'
 import { missingPropertyLines } from '../pipeline/report/search-words.ts'
@@ -24,6 +26,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     const names = config.pull.searches.map(({ name }) => name)
     const searches = await searchStandings(db, names, documentKindNames)
     const key = await refusedKeyInUse(db)
+    const skew = await skewInUse(db)
     const pages = last === null ? null : await pageProgress(db, last.run_id, searchKind)
     const missing = await missingProperties(db, config.pull.customPropertyIds)
     if (options.json) {
@@ -32,6 +35,8 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
       const standing = {
         last_run: last === null ? null : run,
         key_refused: refused,
+        service_clock:
+          skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
         custom_properties: missing,
         pages,
         streams,
@@ -52,6 +57,10 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     if (key !== null) {
       const words = keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
       printLine(cli.stdout, readable(`Nothing is sent: ${words}. What is pending is parked until then.`))
+    }
+    if (skew !== null && surelyOffMs(skew) > 0) {
+      const far = surelyOffMs(skew) > tolerableSkewMs ? '. Somebody should set it right' : ''
+      printLine(cli.stdout, `Clocks: ${skewWords(skew)}, measured ${moment(skew.measuredAt)} UTC${far}.`)
     }
     for (const line of missingPropertyLines(missing.left_out, missing.left_out_in_run, missing.doubtful)) {
       printLine(cli.stdout, readable(line))

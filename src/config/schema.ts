@@ -85,6 +85,11 @@ export const settings = z.strictObject({
         900_000,
         1_000,
       ),
+      taskPatienceMs: milliseconds(
+        'How long a run waits for one task to end. After that it goes on without it: its rows stay with it, and later runs look at it again. Half of a night, so that a push and a search that both never end still leave a report in the morning.',
+        14_400_000,
+        1_000,
+      ),
     },
     'The service.',
   ),

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { classifyFailure } from './classify-failure.ts'
+import { type ClockSkew, clockSkew, serviceMoment } from './clock-skew.ts'
 import type { Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, type Call, HttpError, TransportError } from './errors.ts'
 import { type AnswerLimits, parseAnswer, readAnswer } from './read-answer.ts'
@@ -32,7 +33,10 @@ export type CallSettings = AnswerLimits & {
   contract: Contract
   apiKey: string
   maxRetryAfterMs: number
+  /** By the clock that the service's is compared with. */
   nowMs: () => number
+  /** Hears of each answer that says how far the service's clock is from ours. */
+  onSkew: (skew: ClockSkew) => void
   signal: AbortSignal
 }
 
@@ -52,18 +56,23 @@ export async function callService(dispatcher: Dispatcher, call: ServiceCall, set
     new TransportError(shown, conceal(describeFailure(error)), arrived, error)
 
   let answer: Dispatcher.ResponseData
+  const sentMs = settings.nowMs()
   try {
     answer = await dispatcher.request(requestOptions(call, settings))
   } catch (error) {
     throw broken(error, classifyFailure(error) === 'may_have_arrived')
   }
   const { statusCode: status, headers } = answer
+  const skew = clockSkew(headers, sentMs, settings.nowMs())
+  if (skew !== null) settings.onSkew(skew)
   if (status < 200 || status > 299) {
     const limits = { ...settings, maxAnswerBytes: Math.min(settings.maxAnswerBytes, maxErrorBytes) }
     // The status is the answer: an error body that is cut short takes nothing from it.
     const body = await readAnswer(answer.body, limits).catch(() => Buffer.alloc(0))
-    const { nowMs, maxRetryAfterMs } = settings
-    const refusal = readRefusal(settings.contract, { status, headers, body, nowMs: nowMs(), maxRetryAfterMs })
+    const { maxRetryAfterMs } = settings
+    // A date to wait until is by the service's clock, like the date of its answer.
+    const nowMs = serviceMoment(headers) ?? settings.nowMs()
+    const refusal = readRefusal(settings.contract, { status, headers, body, nowMs, maxRetryAfterMs })
     const { errorCode, serviceMessage } = refusal
     throw new HttpError(shown, {
       ...refusal,

@@ -5,6 +5,7 @@ import { type BackOff, defaultBackOff } from './back-off.ts'
 import type { CallGate } from './call-gate.ts'
 import { createCallQueue, NotStarted } from './call-queue.ts'
 import { callService, type RequestBody, type ServiceCall, shownCall } from './call-service.ts'
+import { type ClockSkew, newerSkew } from './clock-skew.ts'
 import { createConnector } from './connector.ts'
 import type { BulkRequest, Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, TransportError } from './errors.ts'
@@ -52,7 +53,10 @@ export type ExchangeClientOptions = {
   logger?: Pick<Logger, 'debug' | 'warn'> | undefined
   /** Ends every call, the waiting ones too. */
   signal?: AbortSignal | undefined
+  /** The clock that the service's is compared with. */
   nowMs?: () => number
+  /** Hears of each answer that says how far the service's clock is from ours. */
+  onSkew?: ((skew: ClockSkew) => void) | undefined
   random?: () => number
   /** Waits before a retry; rejects when the signal aborts. */
   wait?: (ms: number, signal: AbortSignal) => Promise<unknown>
@@ -77,6 +81,8 @@ export type ExchangeClient = {
    * @throws {HttpError} when the service refused it.
    */
   submit(request: BulkRequest | Endpoint, body: RequestBody, signal?: AbortSignal): Promise<{ correlationId: string }>
+  /** How far the service's clock is from ours, as far as the newest calls told; null while none did. */
+  skew(): ClockSkew | null
   /** Takes no further calls, gives up those that wait, lets those under way end, and closes the connections. */
   close(): Promise<void>
 }
@@ -84,7 +90,7 @@ export type ExchangeClient = {
 /**
  * The service's API, one method per endpoint that Nightferry uses. Specification: Endpoints, Authentication.
  *
- * Reads are retried on a broken transport, 429 and 5xx; whatever writes is sent exactly once.
+ * Reads are retried on a broken transport, 429, 5xx and an answer that is not the promised one; whatever writes is sent exactly once.
  */
 export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
   const { contract, logger, backOff = defaultBackOff, random = Math.random, wait = waitFor } = options
@@ -92,8 +98,15 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   const signal = options.signal ?? new AbortController().signal
   const closing = new AbortController()
   const giveUp = AbortSignal.any([signal, closing.signal])
+  let skew: ClockSkew | null = null
   const settings = {
     contract,
+    onSkew: (measured: ClockSkew) => {
+      const newer = newerSkew(skew, measured)
+      if (newer === null || newer === skew) return
+      skew = newer
+      options.onSkew?.(newer)
+    },
     apiKey: options.apiKey,
     maxAnswerBytes: options.maxAnswerBytes,
     answerTimeoutMs: options.answerTimeoutMs ?? 120_000,
@@ -130,14 +143,17 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   ): Promise<T> {
     const call = callOf(name, id)
     const { url } = shownCall(call)
-    const json = await retryRead(() => once(reads, call), {
+    const answer = async () => {
+      const json = await once(reads, call)
+      return decoded(call, () => decode(contract, json))
+    }
+    return await retryRead(answer, {
       backOff,
       random,
       wait: (ms) => wait(ms, giveUp),
       onRetry: (error, attempt, waitMs) =>
         logger?.warn({ url, attempt, wait_ms: waitMs, reason: error.message }, 'exchange_read_retried'),
     })
-    return decoded(call, () => decode(contract, json))
   }
 
   function callOf(called: keyof Contract['endpoints'] | Endpoint, id?: string): ServiceCall {
@@ -172,6 +188,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
       await once(writes, { ...callOf('cancelTask', id), answerIgnored: true })
     },
     submit,
+    skew: () => skew,
     close: async () => {
       closing.abort(new Error('the client is closed'))
       // Waits for the calls under way.

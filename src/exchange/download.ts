@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
+import { serviceMoment } from './clock-skew.ts'
 import { ConnectFailure, createConnector } from './connector.ts'
 import { type DownloadTarget, judgeDownloadUrl } from './download-address.ts'
 import { type DownloadLimits, downloadBody } from './download-body.ts'
@@ -132,7 +133,8 @@ function accept(
   const { host } = target
   const { statusCode: status, headers, body } = answer
   if (status !== 200) {
-    const asked = retryAfterMs(headerText(headers['retry-after']), (options.nowMs ?? Date.now)(), maxRetryAfterMs)
+    const nowMs = serviceMoment(headers) ?? (options.nowMs ?? Date.now)()
+    const asked = retryAfterMs(headerText(headers['retry-after']), nowMs, maxRetryAfterMs)
     throw new DownloadFailed(host, `the answer is ${status}`, { status, retryAfterMs: asked ?? null })
   }
   const length = headerText(headers['content-length'])

@@ -85,14 +85,18 @@ function codeFor(status: number): HttpErrorCode {
   if (status === 403) return 'exchange_forbidden'
   if (status === 404) return 'exchange_not_found'
   if (status === 429) return 'exchange_throttled'
-  return status >= 500 ? 'exchange_failed' : 'exchange_refused'
+  return status >= 500 || passing.has(status) ? 'exchange_failed' : 'exchange_refused'
 }
+
+/** Client errors that a proxy answers for a while, or for one connection: the same request can succeed a moment later. */
+const passing = new Set([408, 421, 425, 460, 499])
 
 function adviceFor(status: number): string {
   if (status === 401) return 'Check the API key'
   if (status === 403) return "Check that the key's profile may use what the request names"
   if (status === 404) return 'Check the base address and the id'
   if (status === 429) return 'Lower the request rate'
+  if (passing.has(status)) return 'A proxy on the way gave up, or wants the request again'
   if (status >= 500) return 'The trouble is at the service'
   if (status < 400) return 'Redirects are not followed: check the base address'
   return 'The request was not accepted'

@@ -17,6 +17,8 @@ export type Task = {
   requestType: string | null
   taskKind: string | null
   createdAt: Date | null
+  /** The key that submitted it, as the service calls it; null where it does not say. */
+  apiKeyId: string | null
   /** Addresses of the result pages of a search, in the order given. */
   pageUrls: string[]
   /** Address of the single result file of a calculator upsert or of company mappings. */
@@ -81,6 +83,7 @@ function decodeHead(contract: Contract, task: WireObject): TaskHead | null {
     requestType: textOf(task[names.requestType]),
     taskKind: textOf(task[names.taskKind]),
     createdAt: instantOf(task[names.createdAt]),
+    apiKeyId: idOf(task[names.apiKeyId]),
   }
 }
 

@@ -8,6 +8,7 @@ export const wireNames = {
     'requestType',
     'taskKind',
     'createdAt',
+    'apiKeyId',
     'pageUrls',
     'pageUrl',
     'file',

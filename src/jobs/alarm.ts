@@ -10,7 +10,7 @@ export type Alarm = {
   stop(): void
 }
 
-/** A moment that both clocks have passed: ours set the look's time, the database's says whether it is due. */
+/** A moment that the database's clock has passed too: it set the look's time, and says whether it is due. */
 const marginMs = 5
 
 /** What a timer of Node can wait for; a look that is due later is found by the queue's own polls. */

@@ -1,8 +1,11 @@
+import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
 import { nextTimers } from '../db/runs/next-timer.ts'
 import { storableText } from '../db/storable.ts'
 import type { RunTrigger } from '../db/tables/run.ts'
+import type { Schema } from '../db/tables/schema.ts'
+import { AnswerFormatError } from '../exchange/errors.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import type { Looks } from '../pipeline/looks.ts'
@@ -77,12 +80,13 @@ export async function startEngine(url: string, config: Config, onError: (error: 
   const alarm = createAlarm((workerId) => boss.notifyWorker(workerId))
   const sendMany = async (
     queue: string,
-    trx: Parameters<typeof fromKysely>[0],
+    trx: Transaction<Schema>,
     looks: readonly LookData[],
     delayMs = 0,
   ): Promise<void> => {
     if (looks.length === 0) return
-    const startAfter = delayMs > 0 ? { startAfter: new Date(Date.now() + delayMs) } : {}
+    // By the clock that the queue is read by: a process that is behind it would look again at once, and again.
+    const startAfter = delayMs > 0 ? { startAfter: await databaseMoment(trx, delayMs) } : {}
     await boss.insert(
       queue,
       looks.map((data) => ({ data, ...startAfter })),
@@ -172,9 +176,18 @@ export async function startEngine(url: string, config: Config, onError: (error: 
   }
 }
 
+async function databaseMoment(trx: Transaction<Schema>, delayMs: number): Promise<Date> {
+  const { rows } = await sql<{ at: Date }>`
+    select clock_timestamp() + ${delayMs}::float8 * interval '1 millisecond' as at`.execute(trx)
+  const [row] = rows
+  if (row === undefined) throw new Error('the database did not say what time it is')
+  return row.at
+}
+
 /** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */
 async function guarded(deps: Deps, queue: string, job: JobWithMetadata<LookData>, look: Look): Promise<boolean> {
   try {
+    await deps.readClock?.()
     // Another process may be configured for another destination, or this one was while the run was interrupted.
     await checkDestination(deps)
     return await look(job.data.id, job.data.timer)
@@ -200,18 +213,23 @@ const finalCodes = new Set([
   'exchange_forbidden',
   'exchange_not_found',
   'exchange_refused',
-  'exchange_answer_malformed',
   'partner_query_failed',
   'partner_driver_missing',
   'partner_snapshot_off',
 ])
 
 /** Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached. */
-const finalByHand = new Set(['exchange_unreachable', 'exchange_failed', 'exchange_throttled', 'partner_unreachable'])
+const finalByHand = new Set([
+  'exchange_unreachable',
+  'exchange_failed',
+  'exchange_throttled',
+  'exchange_answer_malformed',
+  'partner_unreachable',
+])
 
 function isFinal(error: unknown, trigger: RunTrigger | undefined): boolean {
   const { code } = error as { code?: unknown }
-  if (error instanceof StopRun) return true
+  if (error instanceof StopRun || (error instanceof AnswerFormatError && error.tooLong)) return true
   return typeof code === 'string' && (finalCodes.has(code) || (trigger === 'cli' && finalByHand.has(code)))
 }
 

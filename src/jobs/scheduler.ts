@@ -20,6 +20,7 @@ export function startScheduler(
   const setting = deps.config.jobs[job.name]
   dueOccurrence(job.name, setting, deps.now())
   const tick = async (): Promise<void> => {
+    await deps.readClock?.()
     const now = deps.now()
     const due = dueOccurrence(job.name, setting, now)
     if (due === null || (await alreadyDecided(deps, job, due, since))) return

@@ -17,5 +17,8 @@ export type Deps = {
   exchange: ExchangeClient
   looks: Looks
   logger: Logger
+  /** The database's clock, as read of late: delays are reckoned by it alone, because no two processes have the same. */
   now: () => Date
+  /** Reads that clock again, before a look. Absent where a test says what time it is. */
+  readClock?: () => Promise<void>
 }

@@ -14,7 +14,7 @@ const spellings = [
   /\bnew StopRun\(\s*(?:[\w.]+ \?\? )?'(\w+)'/g,
   /sameOutcome\([^)]*'(?:rejected|unknown)',\s*'(\w+)'/g,
   /then '(\w+)'\s+(?:else (?:named|told)\.code|when \$\{mapping\}|else told)/g,
-  /\bunreadableCode = '(\w+)'/g,
+  /\b(?:unreadable|overdue|gone|lostFile)Code = '(\w+)'/g,
   /\? cause\.code : '(\w+)'/g,
 ]
 

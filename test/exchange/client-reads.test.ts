@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { defaultBackOff } from '../../src/exchange/back-off.ts'
+import type { ExchangeClient } from '../../src/exchange/client.ts'
 import { AnswerFormatError, HttpError, TransportError } from '../../src/exchange/errors.ts'
 import { httpServer, sendJson, tcpServer, unusedPort } from './fault-server.ts'
 import { apiKey, rejection, testClient } from './test-client.ts'
@@ -67,9 +68,10 @@ describe('reading from the service', () => {
   ])('waits after 429 as Retry-After asks with %s', async (_title, header, waitMs) => {
     await using server = await httpServer((_request, response, number) => {
       if (number > 1) return sendJson(response, [])
-      response.writeHead(429, { 'retry-after': header }).end()
+      response.writeHead(429, { 'retry-after': header, date: 'Sat, 21 Nov 2026 02:00:00 GMT' }).end()
     })
-    await using client = testClient(server.url, { nowMs: () => Date.parse('2026-11-21T02:00:00Z') })
+    // Ours is an hour off: how long to wait is told by the service's own date.
+    await using client = testClient(server.url, { nowMs: () => Date.parse('2026-11-21T03:00:00Z') })
     await client.getGroups()
     expect(client.waits).toEqual([waitMs])
   })
@@ -113,26 +115,49 @@ describe('reading from the service', () => {
     ['half a document', '[{"id":"a"'],
     ['bytes that are no UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d])],
     ['a document that is no list', '{"id":"a"}'],
-  ])('refuses a 200 with %s without trying again', async (_title, body) => {
+  ])('refuses a 200 with %s, once it has come back four times', async (_title, body) => {
     await using server = await httpServer((_request, response) => response.writeHead(200).end(body))
     await using client = testClient(server.url)
     const error = await rejection(client.getUnitTypes())
     expect(error).toBeInstanceOf(AnswerFormatError)
     expect(error).toMatchObject({ code: 'exchange_answer_malformed' })
     expect(error.message).toContain(`GET ${server.url}/api/v1/unit-types`)
-    expect(server.seen).toHaveLength(1)
+    expect(server.seen).toHaveLength(4)
+  })
+
+  it.each([
+    ['unit types', '<html>Back soon</html>', unitTypes, (client: ExchangeClient) => client.getUnitTypes()],
+    ['a task', '{}', { correlationId: 'c1', status: 'Success' }, (client: ExchangeClient) => client.getTask('c1')],
+    ['the task list', '', [], (client: ExchangeClient) => client.getTasks()],
+  ])('gets %s after one 200 that is not the promised answer', async (_title, wrong, right, read) => {
+    await using server = await httpServer((_request, response, number) =>
+      number === 1 ? response.writeHead(200).end(wrong) : sendJson(response, right),
+    )
+    await using client = testClient(server.url)
+    await read(client)
+    expect(client.waits).toEqual([375])
+  })
+
+  it.each([408, 421, 425, 460, 499])('tries again after %i, which only a proxy answers to a read', async (status) => {
+    await using server = await httpServer((_request, response, number) =>
+      number === 1 ? response.writeHead(status).end() : sendJson(response, []),
+    )
+    await using client = testClient(server.url)
+    expect(await client.getTasks()).toEqual([])
+    expect(server.seen).toHaveLength(2)
   })
 
   it('stops reading an answer that is longer than its limit', async () => {
     await using server = await httpServer((_request, response) => sendJson(response, ['x'.repeat(5000)]))
     await using client = testClient(server.url, { maxAnswerBytes: 1000 })
     expect(await rejection(client.getGroups())).toMatchObject({ code: 'exchange_answer_malformed' })
+    expect(server.seen).toHaveLength(1)
   })
 
   it('refuses an answer that nests deeper than could be stored, brackets in texts not counted', async () => {
     const levels = 20_000
     const deep = `[${'['.repeat(levels)}${']'.repeat(levels)}]`
-    const answers = [deep, JSON.stringify([{ id: 'a', name: `\\"${'[{'.repeat(levels)}` }])]
+    const answers = [deep, deep, deep, deep, JSON.stringify([{ id: 'a', name: `\\"${'[{'.repeat(levels)}` }])]
     await using server = await httpServer((_request, response) => response.end(answers.shift()))
     await using client = testClient(server.url)
     expect((await rejection(client.getGroups())).message).toMatch(/nests deeper than 200 levels/)

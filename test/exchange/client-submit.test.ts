@@ -68,8 +68,12 @@ describe('submitting', () => {
     [403, 'exchange_forbidden'],
     [404, 'exchange_not_found'],
     [413, 'exchange_refused'],
+    [421, 'exchange_failed'],
+    [422, 'exchange_refused'],
+    [425, 'exchange_failed'],
     [429, 'exchange_throttled'],
     [307, 'exchange_refused'],
+    [308, 'exchange_refused'],
   ])('holds %i for not accepted, with code %s, and sends once', async (status, code) => {
     await using server = await httpServer((_request, response) => {
       response.writeHead(status, { 'retry-after': '3', location: 'http://192.0.2.1/' }).end('{"errorCode":"e"}')
@@ -81,13 +85,25 @@ describe('submitting', () => {
     expect(server.seen).toHaveLength(1)
   })
 
-  it.each([500, 502, 503, 504, 303])('is uncertain after %i and sends once', async (status) => {
-    await using server = await httpServer((_request, response) => sendJson(response, {}, status))
+  const ambiguous = [300, 301, 302, 303, 304, 408, 420, 444, 460, 499, 500, 502, 503, 504, 520, 522, 524, 527, 598]
+  it.each(ambiguous)('is uncertain after %i and sends once', async (status) => {
+    await using server = await httpServer((_request, response) => response.writeHead(status).end())
     await using client = testClient(server.url)
     const error = await rejection(client.submit('calculatorsUpsert', '{}'))
     expect(error).toBeInstanceOf(UncertainSubmission)
     expect(error).toMatchObject({ code: 'submission_uncertain', cause: { status } })
     expect(server.seen).toHaveLength(1)
+  })
+
+  it('is uncertain after 408 and 499 even with a word of the service, and refused by a 4xx of its own invention', async () => {
+    const statuses = [408, 499, 460, 418]
+    await using server = await httpServer((_request, response, number) =>
+      sendJson(response, { errorCode: 'word' }, statuses[number - 1]),
+    )
+    await using client = testClient(server.url)
+    const outcomes = []
+    for (const _ of statuses) outcomes.push((await rejection(client.submit('calculatorsUpsert', '{}'))).name)
+    expect(outcomes).toEqual(['UncertainSubmission', 'UncertainSubmission', 'UncertainSubmission', 'HttpError'])
   })
 
   it.each([

@@ -15,6 +15,7 @@ describe('decodeTask', () => {
       requestType: 'BulkGetCompanyCalculators',
       taskKind: 'BulkProcessingRequest',
       createdAt: '2026-11-21T02:00:04.120Z',
+      apiKeyId: 'key-1',
       pageUrls: ['https://a/1', { url: 'https://a/2', size: 7 }],
       file: { url: 'https://a/file', expires: 'soon' },
       error: {
@@ -32,6 +33,7 @@ describe('decodeTask', () => {
       requestType: 'BulkGetCompanyCalculators',
       taskKind: 'BulkProcessingRequest',
       createdAt: new Date(Date.UTC(2026, 10, 21, 2, 0, 4, 120)),
+      apiKeyId: 'key-1',
       pageUrls: ['https://a/1', 'https://a/2'],
       fileUrl: 'https://a/file',
       generalErrors: ['no'],

@@ -4,7 +4,7 @@ import { settings } from '../../src/config/schema.ts'
 import { withSubmissionLock } from '../../src/db/locks/advisory-lock.ts'
 import { finishRun } from '../../src/db/runs/end-run.ts'
 import type { Run, RunTrigger } from '../../src/db/tables/run.ts'
-import { HttpError, TransportError } from '../../src/exchange/errors.ts'
+import { AnswerFormatError, HttpError, TransportError } from '../../src/exchange/errors.ts'
 import { type Engine, startEngine } from '../../src/jobs/engine.ts'
 import type { Job, Step, StepResult } from '../../src/jobs/job.ts'
 import { triggerRun } from '../../src/jobs/trigger-run.ts'
@@ -129,10 +129,14 @@ describe('the engine', () => {
   const call = { method: 'GET', url: 'http://127.0.0.1:9/' }
   const forbidden = new HttpError(call, { status: 403, errorCode: 'x', serviceMessage: 'm', retryAfterMs: null })
   const unreachable = new TransportError(call, 'ECONNREFUSED', false, null)
+  const html = new AnswerFormatError('the answer is no JSON')
+  const tooLong = new AnswerFormatError('the answer is longer than 9 bytes', { tooLong: true })
   it.each<[string, Error, RunTrigger, string]>([
     ['a person has to mend', new StopRun('group_unusable', 'No.'), 'schedule', 'group_unusable'],
     ['the service refuses', forbidden, 'schedule', 'exchange_forbidden'],
     ['keeps somebody waiting', unreachable, 'cli', 'exchange_unreachable'],
+    ['is no answer while somebody waits', html, 'cli', 'exchange_answer_malformed'],
+    ['is too long to be read', tooLong, 'schedule', 'exchange_answer_malformed'],
   ])('fails the run at once over what %s', async (_, error, by, code) => {
     let looks = 0
     const job = jobOf(
@@ -147,12 +151,15 @@ describe('the engine', () => {
     expect(looks).toBe(1)
   })
 
-  it('tries again what passes by itself when nobody waits', async () => {
+  it.each([
+    ['a service that cannot be reached', unreachable],
+    ['HTML from a proxy', html],
+  ])('tries again after %s when nobody waits', async (_, error) => {
     let looks = 0
     const job = jobOf(
       step('first', async () => {
         looks += 1
-        if (looks === 1) throw unreachable
+        if (looks === 1) throw error
         return 'done'
       }),
       ending,

@@ -10,6 +10,10 @@ export type FamilyMember = {
   depth: number
   state: SubmissionState
   task_status: string | null
+  error_code: string | null
+  overdue_since: Date | null
+  /** Whether the service refused it over what it carries (400, 422). */
+  refused: boolean
 }
 
 /** The first request that a submission is a part of: itself where it is none. */
@@ -21,11 +25,25 @@ export function rootOf({ submission_id, root_id }: Pick<Submission, 'submission_
 export async function holdFamily(trx: Transaction<Schema>, rootId: number): Promise<FamilyMember[]> {
   await sql`select from submission where submission_id = ${rootId} for no key update`.execute(trx)
   const { rows } = await sql<FamilyMember>`
-    select submission_id, depth, state, task_status
+    select submission_id, depth, state, task_status, error_code, overdue_since, refusal is not null as refused
     from submission
     where submission_id = ${rootId} or root_id = ${rootId}
     order by submission_id`.execute(trx)
   return rows
+}
+
+/** Whether a request of this kind was split in a run, and refused in every part with this code: it is not the rows. */
+export async function wasNotTheRows(
+  trx: Transaction<Schema>,
+  { run_id, kind }: Pick<Submission, 'run_id' | 'kind'>,
+  code: string,
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from submission
+    where run_id = ${run_id} and kind = ${kind} and state = 'refused'
+      and refusal ->> 'verdict' = 'not_the_rows' and refusal ->> 'code' = ${code}
+    limit 1`.execute(trx)
+  return rows.length > 0
 }
 
 /** The task of a submission as it came; null where it has not ended. Each may be as long as an answer may be. */
@@ -91,25 +109,29 @@ export async function insertPart(
   return id
 }
 
+/** `overdue`: what an earlier part waits for at the service has not ended for so long that no run waits for it. */
+export type EarlierPart = 'none' | 'writes' | 'overdue'
+
 /**
  * Whether a part has to wait: an earlier part of the same first request writes to a company that this one writes to as
  * well, and the service has not finished with it. Two at once could land in any order.
  */
-export async function earlierPartWrites(db: Database, part: Submission): Promise<boolean> {
-  if (part.root_id === null) return false
-  const { rows } = await sql<{ waits: boolean }>`
+export async function earlierPart(db: Database, part: Submission): Promise<EarlierPart> {
+  if (part.root_id === null) return 'none'
+  const { rows } = await sql<{ overdue: boolean | null }>`
     with own as (
       select distinct coalesce(mapping.company_id::text, 'partner ' || partner_id) as target
       from submission_row join acceptance using (row_id) left join mapping using (partner_id)
       where submission_row.submission_id = ${part.submission_id}
     )
-    select exists (
-      select from submission earlier
+    select bool_or(earlier.overdue_since is not null) as overdue
+      from submission earlier
       join submission_row on submission_row.submission_id = earlier.submission_id
       join acceptance using (row_id)
       left join mapping using (partner_id)
       join own on own.target = coalesce(mapping.company_id::text, 'partner ' || partner_id)
       where earlier.root_id = ${part.root_id} and earlier.submission_id < ${part.submission_id}
-        and earlier.state in ('planned', 'sending', 'accepted', 'uncertain')) as waits`.execute(db)
-  return rows[0]?.waits ?? false
+        and earlier.state in ('planned', 'sending', 'accepted', 'uncertain')`.execute(db)
+  const overdue = rows[0]?.overdue ?? null
+  return overdue === null ? 'none' : overdue ? 'overdue' : 'writes'
 }

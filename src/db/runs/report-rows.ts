@@ -32,11 +32,15 @@ export type StreamReport = {
   withheld: number
   /** Held by the guard: not sent until a person approves. */
   held: number
+  /** Not sent, because a task that has not ended holds rows of the same property, or of another that is its company. */
+  behind: number
   sent: number
   confirmed: number
   inferred: number
   rejected: number
   unknown: number
+  /** Sent, and held by a task that has not ended within exchange.taskPatienceMs. */
+  awaited: number
 }
 
 /**
@@ -68,9 +72,22 @@ export async function streamReports(db: Database, runId: number, requires: Requi
              count(*) filter (where outcome = 'confirmed') as confirmed,
              count(*) filter (where outcome = 'inferred') as inferred,
              count(*) filter (where outcome = 'rejected') as rejected,
-             count(*) filter (where outcome = 'unknown') as unknown
+             count(*) filter (where outcome = 'unknown') as unknown,
+             count(*) filter (where outcome is null) as awaited
       from covered
       group by stream
+    ),
+    -- Properties of which a task that no run waits for carries rows, and others that are the same company.
+    overdue as (
+      select source_row.partner_id
+      from submission join submission_row using (submission_id) join source_row using (row_id)
+      where submission.run_id = ${runId} and overdue_since is not null
+    ),
+    taken as (
+      select partner_id from overdue
+      union
+      select twin.partner_id
+      from overdue join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
     ),
     waiting as (
       select row.*, ${lacksRequirement(requires)} as lacks,
@@ -91,7 +108,11 @@ export async function streamReports(db: Database, runId: number, requires: Requi
              count(*) filter (
                where invalid_reason is null and refused_hash is distinct from desired_hash
                  and guarded and (guard_run is not null or not lacks)
-             ) as held
+             ) as held,
+             count(*) filter (
+               where invalid_reason is null and refused_hash is distinct from desired_hash and not guarded and not lacks
+                 and partner_id in (select partner_id from taken)
+             ) as behind
       from waiting
       group by stream
     )
@@ -100,7 +121,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
            coalesce(pending, 0) as pending, coalesce(held, 0) as held,
            coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
-           coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown
+           coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
+           coalesce(behind, 0) as behind, coalesce(awaited, 0) as awaited
     from run_stream
     left join sent using (stream)
     left join unsent using (stream)
@@ -131,6 +153,13 @@ export type SubmissionReport = {
   root_id: number | null
   /** Rows that the service failed over although they were sent alone. */
   failed_alone: number
+  /** Since when the run no longer waits for it. */
+  overdue_since: Date | null
+  /** The first status of its task that the contract does not name. */
+  unknown_status: string | null
+  /** What came of judging a refusal that may be over one of many rows, and the service's words; null: there was none. */
+  refusal_verdict: string | null
+  refusal_reason: string | null
   planned_at: Date
   attempted_at: Date | null
   accepted_at: Date | null
@@ -149,6 +178,8 @@ export async function submissionReports(db: Database, runId: number): Promise<Su
            attempts, repeats, unmatched_count as unmatched,
            coalesce(jsonb_path_query_array(unmatched, '$[0 to 2]'), '[]') as unmatched_examples,
            parent_id, root_id, coalesce(failed_alone, 0) as failed_alone,
+           overdue_since, unknown_status,
+           refusal ->> 'verdict' as refusal_verdict, refusal ->> 'reason' as refusal_reason,
            planned_at, attempted_at, accepted_at, terminal_at, settled_at, error_code, error_message
     from submission
     left join lateral (
@@ -156,7 +187,7 @@ export async function submissionReports(db: Database, runId: number): Promise<Su
              count(*) filter (where outcome = 'inferred') as inferred,
              count(*) filter (where outcome = 'rejected') as rejected,
              count(*) filter (where outcome = 'unknown') as unknown,
-             count(*) filter (where code = 'task_error_alone') as failed_alone
+             count(*) filter (where code = 'task_error_alone' or refusal ->> 'verdict' = 'alone') as failed_alone
       from submission_row where submission_row.submission_id = submission.submission_id
     ) outcomes on true
     where run_id = ${runId}

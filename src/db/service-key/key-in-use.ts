@@ -6,7 +6,7 @@ import type { RefusedKey } from './breaker.ts'
  * The key in use, one row at most: the one with which a call was admitted last. Whoever only looks at the ledger need not
  * have it. It depends on no row, so a query asks it once.
  */
-const keyInUse = sql`(select * from service_key order by used_at desc limit 1)`
+export const keyInUse = sql`(select * from service_key order by used_at desc limit 1)`
 
 /** Since when the service does not accept the key in use; null while it does: then nothing waits for that. */
 export const keyRefusedSince: RawBuilder<Date | null> = sql<Date | null>`(

@@ -66,7 +66,20 @@ export type SubmissionTable = {
   too_large: Generated<boolean>
   /** The row that is too large even alone, where one is known: then the size of the request says nothing. */
   too_large_row: number | null
+  /** Since when runs end without it: what it waits for at the service has not ended within exchange.taskPatienceMs. */
+  overdue_since: Date | null
+  /** The first status of its task that the contract does not name. */
+  unknown_status: string | null
+  /** While it is judged what of it the service refused, and afterwards: what was said. */
+  refusal: JSONColumnType<StoredRefusal> | null
+  /** From its latest attempt on: the lowest that the service's clock minus ours was found to be, in milliseconds. */
+  skew_low_ms: number | null
+  /** The key that its latest attempt was made with. */
+  key_fingerprint: string | null
 }
+
+/** A refusal that may be over one of many rows, and what came of judging it. */
+export type StoredRefusal = { status: number; code: string; reason: string; message: string; verdict?: string }
 
 /** What was tombstoned: by the calculator search companies and calculators, by others documents. */
 export type SearchResult = { withheld: boolean; reason: string | null } & (

@@ -6,7 +6,7 @@ import type { Deps } from '../deps.ts'
 import { callSucceeded } from '../push/call-failed.ts'
 import { requestOf } from '../push/kinds.ts'
 import { moveSubmission } from '../push/move-submission.ts'
-import { clockSkewMs } from '../push/sending/listed-tasks.ts'
+import { earliestStamp } from '../push/sending/listed-tasks.ts'
 import { ActionRefused } from './action-refused.ts'
 import { holdSubmission } from './hold-submission.ts'
 
@@ -30,7 +30,12 @@ export async function adoptTask(
     const { kind, state, row_count: rows } = submission
     if (state !== 'uncertain' && state !== 'sending') throw notUncertain(submission)
     const task = await deps.exchange.getTask(correlationId)
-    const why = whyNotItsTask(deps.contract, submission, task)
+    const why = whyNotItsTask(
+      deps.contract,
+      submission,
+      task,
+      earliestStamp(submission.planned_at, submission.skew_low_ms, deps.exchange.skew()),
+    )
     if (why !== null) throw new ActionRefused('task_not_adoptable', `${why}. Nothing was changed`)
     await deps.db.transaction().execute(async (trx) => {
       const owner = await trx
@@ -45,7 +50,12 @@ export async function adoptTask(
         )
       }
       if (state === 'sending') await moveSubmission(trx, submissionId, 'answer_lost', { uncertain_since: deps.now() })
-      const patch = { ...callSucceeded, correlation_id: task.correlationId, accepted_at: deps.now() }
+      const patch = {
+        ...callSucceeded,
+        correlation_id: task.correlationId,
+        accepted_at: deps.now(),
+        overdue_since: null,
+      }
       const moved = await moveSubmission(trx, submissionId, 'adopted', patch)
       if (moved === null) throw new Error(`submission ${submissionId} changed its state under its lock`)
       const result = `the task is ${task.status}`
@@ -68,8 +78,9 @@ export async function adoptTask(
 /**
  * Why a task cannot be what a submission became, or null. Pure. Stricter than the search for candidates: what a person
  * names wrongly would be read as the outcome of rows that it never carried.
+ * @param earliest that the service can have stamped a task of it.
  */
-export function whyNotItsTask(contract: Contract, submission: Submission, task: Task): string | null {
+export function whyNotItsTask(contract: Contract, submission: Submission, task: Task, earliest: Date): string | null {
   const names = requestOf(contract, submission.kind).taskName
   const of = `Submission ${submission.submission_id} is of the kind ${submission.kind}`
   if (task.requestType !== null && task.requestType !== names.requestType) {
@@ -80,8 +91,7 @@ export function whyNotItsTask(contract: Contract, submission: Submission, task: 
     return `${of}, whose tasks have the kind ${names.kind}; task ${task.correlationId} has ${task.taskKind}`
   }
   // The first attempt may be the one that arrived.
-  const earliest = submission.planned_at.getTime() - clockSkewMs
-  if (task.createdAt !== null && task.createdAt.getTime() < earliest) {
+  if (task.createdAt !== null && task.createdAt.getTime() < earliest.getTime()) {
     return `Task ${task.correlationId} was created at ${task.createdAt.toISOString()}, before submission ${submission.submission_id} was planned at ${submission.planned_at.toISOString()}`
   }
   return null

@@ -1,8 +1,11 @@
-import { earlierPartWrites } from '../../db/ledger/split-submission.ts'
+import { releaseUnsent } from '../../db/ledger/settle-outcomes.ts'
+import { earlierPart } from '../../db/ledger/split-submission.ts'
 import { withSubmissionLock } from '../../db/locks/advisory-lock.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
+import { moveSubmission } from './move-submission.ts'
 import { settle } from './outcomes/settle.ts'
+import { becomeOverdue } from './sending/overdue.ts'
 import { poll } from './sending/poll.ts'
 import { resolveUncertain } from './sending/resolve-uncertain.ts'
 import { becomeUncertain, send } from './sending/send.ts'
@@ -32,8 +35,7 @@ async function act(deps: Deps, submission: Submission, held: AbortSignal): Promi
   const { state } = submission
   switch (state) {
     case 'planned':
-      if (await earlierPartWrites(deps.db, submission)) return lookLater(deps, submission)
-      return send(deps, submission, held)
+      return plannedOrPart(deps, submission, held)
     case 'sending':
       // We hold the lock, so whoever sent it is gone, and the answer with it.
       return becomeUncertain(deps, submission, {
@@ -59,7 +61,24 @@ async function act(deps: Deps, submission: Submission, held: AbortSignal): Promi
   }
 }
 
-/** A part of a split request waits for an earlier one. Its end asks for this look; the delay is for when it cannot. */
-async function lookLater({ config, db, looks }: Deps, { submission_id }: Submission): Promise<void> {
-  await db.transaction().execute((trx) => looks.atSubmissions(trx, [submission_id], config.exchange.pollIntervalMs))
+/**
+ * Sends a planned submission. A part of a split request waits for an earlier one that writes to the same company: its end
+ * asks for the next look, and the delay is for when it cannot. Where that one is overdue, the part is given up unsent:
+ * its rows are planned afresh once nothing of their company is in flight.
+ */
+async function plannedOrPart(deps: Deps, submission: Submission, held: AbortSignal): Promise<void> {
+  const { submission_id: id, run_id } = submission
+  const earlier = await earlierPart(deps.db, submission)
+  if (earlier === 'none') return send(deps, submission, held)
+  await deps.db.transaction().execute(async (trx) => {
+    // One that was sent before may be at the service: it waits as well, with its rows.
+    const keeps = submission.uncertain_since !== null
+    if (earlier === 'overdue' && keeps && submission.overdue_since === null) await becomeOverdue(deps, trx, submission)
+    if (earlier === 'writes' || keeps) {
+      return deps.looks.atSubmissions(trx, [id], deps.config.exchange.pollIntervalMs)
+    }
+    if ((await moveSubmission(trx, id, 'abandoned', { settled_at: deps.now() })) === null) return
+    await releaseUnsent(trx, id)
+    await deps.looks.atRun(trx, run_id)
+  })
 }

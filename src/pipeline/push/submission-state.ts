@@ -10,6 +10,8 @@ export type SubmissionEvent =
   | 'not_sent'
   /** The service answered 4xx: it will not take this request. */
   | 'refused'
+  /** The service answered 400 or 422, which may be over one of many rows: the other parts of the request tell. */
+  | 'refused_over_rows'
   /** The POST's answer was lost, or the process that made it died. */
   | 'answer_lost'
   /** No task that may be ours is unfinished: sending again is safe. */
@@ -18,6 +20,8 @@ export type SubmissionEvent =
   | 'task_terminal'
   /** The service no longer knows the task. */
   | 'task_unknown'
+  /** A search has not ended for so long that nothing waits for it any longer. */
+  | 'search_overdue'
   /** Outcomes are stored. */
   | 'settled'
   /** A person says which task the lost answer belongs to. */
@@ -33,8 +37,9 @@ export type SubmissionEvent =
  * - `sending`: the POST is or was under way. Whoever finds it here without its sender knows that the answer is lost.
  * - `uncertain`: the service may or may not have a task. Left by a late answer, once a person says which task it is, or
  *   once sending again is safe.
- * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown.
- * - `terminal`: the task is stored as it came; outcomes are still to be read.
+ * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown. A run does not wait for
+ *   one that is overdue (`overdue_since`), nor for an overdue `uncertain` one; both keep their rows.
+ * - `terminal`: the task is stored as it came, or the service's refusal; outcomes are still to be read or judged.
  * - `settled`, `refused`, `lost`, `abandoned`: the end; rows are released.
  *
  * A person can end every state that waits. Not `sending`: whoever holds the submission's lock and finds it there knows
@@ -48,16 +53,19 @@ export function nextState(state: SubmissionState, event: SubmissionEvent): Submi
       if (event === 'accepted') return 'accepted'
       if (event === 'not_sent') return 'planned'
       if (event === 'refused') return 'refused'
+      if (event === 'refused_over_rows') return 'terminal'
       return event === 'answer_lost' ? 'uncertain' : state
     case 'uncertain':
       if (event === 'accepted' || event === 'adopted') return 'accepted'
       if (event === 'cleared') return 'planned'
+      if (event === 'search_overdue') return 'lost'
       return event === 'abandoned' ? 'abandoned' : state
     case 'accepted':
       if (event === 'task_terminal') return 'terminal'
-      if (event === 'task_unknown') return 'lost'
+      if (event === 'task_unknown' || event === 'search_overdue') return 'lost'
       return event === 'abandoned' ? 'abandoned' : state
     case 'terminal':
+      if (event === 'refused') return 'refused'
       return event === 'settled' ? 'settled' : event === 'abandoned' ? 'abandoned' : state
     case 'settled':
     case 'refused':

@@ -14,10 +14,12 @@ import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames, searchKind } from '../push/kinds.ts'
+import { overdueCode } from '../push/sending/overdue.ts'
 import { comparisonNotices } from './comparison-words.ts'
 import { documentRemarks } from './document-words.ts'
 import { mappingNotices } from './mapping-words.ts'
 import { noticesOf } from './notices.ts'
+import { overdueSearchRemarks } from './overdue-words.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
 import { rowComparisonRemarks } from './row-comparison-words.ts'
@@ -29,8 +31,14 @@ const refusedListed = 50
 /** Draws up the report of a run, checks that its counts add up, and ends the run with it. */
 export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const { config, db } = deps
-  const streams = await streamReports(db, run.run_id, requirementsOf(config))
-  const submissions = await submissionReports(db, run.run_id)
+  // From one snapshot: the outcomes of a task that the run no longer waits for may be stored at this moment.
+  const { streams, submissions } = await db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (trx) => ({
+      streams: await streamReports(trx, run.run_id, requirementsOf(config)),
+      submissions: await submissionReports(trx, run.run_id),
+    }))
   const searches = await searchReports(db, run.run_id, searchKind)
   const documents = await documentReports(db, run.run_id, documentKindNames)
   const renamed = await nameChanges(db, run.run_id)
@@ -42,7 +50,17 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const comparisons = await rowComparisonsOf(db, run.run_id)
   const comparisonFindings = rowComparisonRemarks(comparisons, await repairsHeld(db, run.run_id))
   const judged = judge(streams, submissions, searches, held, refused, comparison)
-  const remarks = [...news.remarks, ...judged.remarks, ...comparisonFindings, ...documentRemarks(documents)]
+  const overdueSearches = overdueSearchRemarks(
+    submissions.filter(({ kind }) => kind === searchKind),
+    overdueCode,
+  )
+  const remarks = [
+    ...news.remarks,
+    ...judged.remarks,
+    ...overdueSearches,
+    ...comparisonFindings,
+    ...documentRemarks(documents),
+  ]
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
   const report: RunReport = {

@@ -26,10 +26,14 @@ function splitNotices(submissions: readonly SubmissionReport[]): string[] {
     const found = parts.reduce((sum, { failed_alone }) => sum + failed_alone, 0)
     const rows = `${found === 0 ? 'no row was' : found === 1 ? '1 row was' : `${found} rows were`} found that it fails over`
     const whole = submissions.find(({ submission_id }) => submission_id === root)
-    const why =
-      whole?.error_code === unreadableCode
-        ? "for the service's answer about its task was too long to be read"
-        : 'for its task ended in Error without naming a row'
+    const why = whyOf(whole)
     return `Submission ${root} was split into ${parts.length} requests, ${why}; ${rows}.`
   })
+}
+
+function whyOf(whole: SubmissionReport | undefined): string {
+  if (whole?.refusal_verdict != null) return `for the service refused it (${whole.error_code ?? 'without a code'})`
+  return whole?.error_code === unreadableCode
+    ? "for the service's answer about its task was too long to be read"
+    : 'for its task ended in Error without naming a row'
 }

@@ -5,6 +5,8 @@ import type { InputComparison } from '../../db/tables/input-difference.ts'
 import type { RowComparison } from '../../db/tables/row-difference.ts'
 import type { Verdict } from '../../db/tables/run.ts'
 import { comparisonRemarks } from './comparison-words.ts'
+import { overdueRemarks } from './overdue-words.ts'
+import { refusalRemarks } from './refusal-words.ts'
 import { unmatchedWords } from './unmatched-words.ts'
 
 export type RunReport = {
@@ -54,10 +56,15 @@ export function imbalances(streams: readonly StreamReport[]): string[] {
       [
         'pending',
         s.pending,
-        'invalid + parked + withheld + held + sent',
-        s.invalid + s.parked + s.withheld + s.held + s.sent,
+        'invalid + parked + withheld + held + behind + sent',
+        s.invalid + s.parked + s.withheld + s.held + s.behind + s.sent,
       ],
-      ['sent', s.sent, 'confirmed + inferred + rejected + unknown', s.confirmed + s.inferred + s.rejected + s.unknown],
+      [
+        'sent',
+        s.sent,
+        'confirmed + inferred + rejected + unknown + awaited',
+        s.confirmed + s.inferred + s.rejected + s.unknown + s.awaited,
+      ],
     ]
     return sums
       .filter(([, left, , right]) => left !== right)
@@ -88,6 +95,7 @@ export function judge(
     [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
     [total((s) => s.withheld), 'refused before and unchanged since, and not sent again'],
     [total((s) => s.parked), 'parked: what they require is not accepted'],
+    [total((s) => s.behind), 'not sent: a task that has not ended holds rows of the same property'],
     [total((s) => s.null_cursor), 'without a cursor, read every time; the view rows_without_cursor names them'],
   ]
   const remarks = held.map(heldRemark)
@@ -101,6 +109,8 @@ export function judge(
     )
   }
   remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${counts(rows, 'row')} ${what}.`))
+  remarks.push(...overdueRemarks(submissions))
+  remarks.push(...refusalRemarks(submissions))
   remarks.push(...unmatchedRemarks(submissions))
   if (keyRefused !== null) remarks.push(`Nothing more is sent: ${keyRefused}.`)
   for (const search of searches) {

@@ -144,7 +144,7 @@ describe('the report of a stream', () => {
     await noteExtracted('properties')
     await countPending(ledger.db, run)
     expect(imbalances(await streamReports(ledger.db, run, requires))).toEqual([
-      'properties: pending is 1, but invalid + parked + withheld + held + sent is 0',
+      'properties: pending is 1, but invalid + parked + withheld + held + behind + sent is 0',
     ])
   })
 

@@ -45,6 +45,7 @@ const task: Task = {
   requestType: null,
   taskKind: null,
   createdAt: null,
+  apiKeyId: null,
   pageUrls: ['https://files.example/0'],
   fileUrl: null,
   generalErrors: [],

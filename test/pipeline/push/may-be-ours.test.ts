@@ -1,16 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import type { Submission } from '../../../src/db/tables/submission.ts'
 import { decodeTasks } from '../../../src/exchange/task.ts'
+import { earliestStamp } from '../../../src/pipeline/push/sending/listed-tasks.ts'
 import { mayBeOurs } from '../../../src/pipeline/push/sending/resolve-uncertain.ts'
 import { contract } from '../../exchange/test-client.ts'
 
 const attemptedAt = new Date('2026-11-21T02:00:00Z')
 const submission = (kind: string) => ({ kind, attempted_at: attemptedAt, planned_at: new Date(0) }) as Submission
 
-function mayBe(kind: string, fields: object): boolean {
+function mayBe(kind: string, fields: object, apiKeyId: string | null = null): boolean {
   const [task] = decodeTasks(contract, [{ correlationId: 'c', status: 'InProgress', ...fields }])
   if (task === undefined) throw new Error('it is no task')
-  return mayBeOurs(contract, submission(kind), task)
+  const earliest = earliestStamp(attemptedAt, 0, null)
+  return mayBeOurs(contract, submission(kind), task, { earliest, apiKeyId })
 }
 
 const bulk = { taskKind: 'BulkProcessingRequest' }
@@ -36,6 +38,14 @@ describe('a listed task', () => {
     ['company_mappings', { ...bulk, requestType: null }],
   ])('cannot come from a lost POST of %s: %j', (kind, fields) => {
     expect(mayBe(kind, fields)).toBe(false)
+  })
+
+  it('of another key cannot be ours, where both keys are known', () => {
+    const task = { ...bulk, requestType: 'BulkUpsertFrameworkAnswers' }
+    expect(mayBe('framework_answers', { ...task, apiKeyId: 'sibling' }, 'own')).toBe(false)
+    expect(mayBe('framework_answers', { ...task, apiKeyId: 'own' }, 'own')).toBe(true)
+    expect(mayBe('framework_answers', { ...task, apiKeyId: 'sibling' }, null)).toBe(true)
+    expect(mayBe('framework_answers', task, 'own')).toBe(true)
   })
 
   it.each([

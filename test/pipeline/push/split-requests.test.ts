@@ -435,4 +435,4 @@ it('for random poison every row has exactly one outcome in the end, and exactly 
     }),
     { numRuns: 12 },
   )
-})
+}, 240_000)

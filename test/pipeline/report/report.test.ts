@@ -22,11 +22,13 @@ const nothing: StreamReport = {
   parked: 0,
   withheld: 0,
   held: 0,
+  behind: 0,
   sent: 0,
   confirmed: 0,
   inferred: 0,
   rejected: 0,
   unknown: 0,
+  awaited: 0,
 }
 const well: StreamReport = {
   ...nothing,
@@ -71,8 +73,8 @@ describe('the balance', () => {
 
   it.each([
     [{ read: 10 }, 'properties: read is 10, but folded + unchanged + changed is 9'],
-    [{ pending: 6 }, 'properties: pending is 6, but invalid + parked + withheld + held + sent is 5'],
-    [{ unknown: 1 }, 'properties: sent is 5, but confirmed + inferred + rejected + unknown is 6'],
+    [{ pending: 6 }, 'properties: pending is 6, but invalid + parked + withheld + held + behind + sent is 5'],
+    [{ unknown: 1 }, 'properties: sent is 5, but confirmed + inferred + rejected + unknown + awaited is 6'],
   ])('names the sum that %j breaks', (change, sentence) => {
     expect(imbalances([well, { ...well, ...change }])).toEqual([sentence])
   })
@@ -95,7 +97,7 @@ describe('the verdict', () => {
     expect(judge([well, { ...well, pending: 6, rejected: 0 }], [submission], [search])).toEqual({
       verdict: 'failed',
       remarks: [
-        'The counts do not add up. properties: pending is 6, but invalid + parked + withheld + held + sent is 5.',
+        'The counts do not add up. properties: pending is 6, but invalid + parked + withheld + held + behind + sent is 5.',
       ],
     })
   })

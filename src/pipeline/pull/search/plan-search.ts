@@ -3,12 +3,13 @@ import { holdRun } from '../../../db/runs/hold-run.ts'
 import type { Run } from '../../../db/tables/run.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKind } from '../../push/kinds.ts'
+import { overdueCode } from '../../push/sending/overdue.ts'
 import { unfinishedStates } from '../../push/submission-state.ts'
 import { StopRun } from '../../stop-run.ts'
 import { doubtfulProperties } from './requested-properties.ts'
 
 /**
- * Plans the run's calculator search, once, and waits for it and its pages.
+ * Plans the run's calculator search, once, and waits for it and its pages, for `exchange.taskPatienceMs` at most for its task.
  * A run that the guard holds asks the service for nothing.
  *
  * @returns true while the search or one of its pages is still under way.
@@ -36,6 +37,8 @@ export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
       return true
     }
     if (unfinishedStates.includes(search.state)) return true
+    // The report says so, and what is known stays.
+    if (search.error_code === overdueCode) return false
     if (search.state !== 'settled' || search.error_code !== null) {
       throw new StopRun(
         search.error_code ?? 'search_failed',

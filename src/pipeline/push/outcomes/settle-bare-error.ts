@@ -9,10 +9,11 @@ import {
   rootOf,
   rowsToSplit,
   taskOf,
+  wasNotTheRows,
 } from '../../../db/ledger/split-submission.ts'
-import { storableText } from '../../../db/storable.ts'
+import { storableJson, storableText } from '../../../db/storable.ts'
 import type { Schema } from '../../../db/tables/schema.ts'
-import type { Submission } from '../../../db/tables/submission.ts'
+import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
@@ -20,6 +21,7 @@ import { moveSubmission } from '../move-submission.ts'
 import { unfinishedStates } from '../submission-state.ts'
 import { learnSize } from '../waves/learn-size.ts'
 import { unreadableCode } from './end-unreadable.ts'
+import { lostFileCode } from './lost-file.ts'
 import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './split.ts'
 
 /** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */
@@ -27,48 +29,84 @@ export function isBareError({ taskStatuses }: Contract, task: Task): boolean {
   return task.status === taskStatuses.error && task.rowErrors.length === 0 && task.fileUrl === null
 }
 
+/** What says that a request failed, and not over which of its rows. */
+export type WholeFailure = { task: Task } | { refusal: StoredRefusal }
+
+/** A task whose result file cannot be had any more, and that names no rows, ended as if it had never had one. */
+export function isBareWithoutFile(contract: Contract, task: Task): boolean {
+  return isBareError(contract, { ...task, fileUrl: null })
+}
+
 /**
  * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one that
- * names very many rows is: it is split in halves, down to the rows that the
- * service fails over, or left unknown where splitting is no use. One transaction: halves exist, and hold their rows,
+ * names very many rows is, or that the service refused with 400 or 422: it is split in halves, down to the rows that the
+ * service fails over, or left as it is where splitting is no use. One transaction: halves exist, and hold their rows,
  * exactly if the request is settled.
  *
  * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run that
  * took the request over still reads and judges what the partner has by now; a look comes again.
  */
-export async function settleBareError(deps: Deps, submission: Submission, task: Task): Promise<void> {
+export async function settleBareError(deps: Deps, submission: Submission, failure: WholeFailure): Promise<void> {
   const { submission_id: id, run_id } = submission
   const settled = await deps.db.transaction().execute(async (trx) => {
     const family = await holdFamily(trx, rootOf(submission))
-    const verdict = judgeFailedPart({
-      rows: submission.row_count,
-      depth: submission.depth,
-      family: await partsOf(deps.contract, trx, family),
-      maxSplits: deps.config.push.maxSplits,
-    })
+    const parts = await partsOf(deps.contract, trx, family, failure)
+    const verdict = await judge(deps, trx, submission, parts, failure)
     if (verdict === 'wait' || (verdict === 'split' && (await isTooEarly(trx, id)))) {
       await wakeFamily(deps, trx, submission, family, ['planned'])
       await deps.looks.atSubmissions(trx, [id], deps.config.exchange.pollIntervalMs)
       return null
     }
-    const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
+    const moved =
+      'refusal' in failure
+        ? await moveSubmission(trx, id, 'refused', {
+            settled_at: deps.now(),
+            refusal: storableJson({ ...failure.refusal, verdict }),
+          })
+        : await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
     if (moved === null) return null
-    const { outcome, code, reason } = outcomeOf(submission, task, verdict)
+    const { outcome, code, reason } =
+      'refusal' in failure
+        ? outcomeOfRefusal(submission, failure.refusal, verdict)
+        : outcomeOf(submission, failure.task, verdict)
     await sameOutcome(trx, id, outcome, code, storableText(reason))
-    await applyOutcomes(trx, id, true)
-    const parts = verdict === 'split' ? await split(deps, trx, submission, moved.runId) : []
-    await deps.looks.atSubmissions(trx, parts)
+    // A refusal is over the row only where the service took others of the same request.
+    const keepOut = 'task' in failure || (verdict === 'alone' && parts.some(({ fate }) => fate === 'passed'))
+    await applyOutcomes(trx, id, keepOut)
+    const halves = verdict === 'split' ? await split(deps, trx, submission, moved.runId) : []
+    await deps.looks.atSubmissions(trx, halves)
     await wakeFamily(deps, trx, submission, family)
     await deps.looks.atRun(trx, moved.runId)
     // Parts are smaller than what is cut now, and say nothing of its size.
-    if (submission.depth === 0) await learnSize(deps, trx, submission, 'failed')
-    return { verdict, parts }
+    if (submission.depth === 0 && 'task' in failure) await learnSize(deps, trx, submission, 'failed')
+    return { verdict, parts: halves }
   })
   if (settled === null) return
   deps.logger.warn(
     { run_id, submission_id: id, correlation_id: submission.correlation_id, ...settled },
     settled.verdict === 'split' ? 'submission_split' : 'submission_failed_whole',
   )
+}
+
+/**
+ * Of a refusal two things are judged besides: a row that was refused alone waits for its siblings, which tell whether it is
+ * the row; and what was shown not to be the rows in this run is not split another time.
+ */
+async function judge(
+  { config }: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+  family: readonly Part[],
+  failure: WholeFailure,
+): Promise<SplitVerdict> {
+  const { row_count: rows, depth } = submission
+  const verdict = judgeFailedPart({ rows, depth, family, maxSplits: config.push.maxSplits })
+  if ('task' in failure || verdict === 'wait') return verdict
+  const told = family.some(({ fate }) => fate === 'passed')
+  if (depth === 0 && verdict === 'split' && (await wasNotTheRows(trx, submission, failure.refusal.code))) {
+    return 'not_the_rows'
+  }
+  return verdict === 'alone' && !told && family.some(({ fate }) => fate === 'open') ? 'wait' : verdict
 }
 
 /** Asks for looks at the parts of the same first request that may have waited for this one. */
@@ -123,17 +161,39 @@ async function split(
 }
 
 /** One task after the other: together they would be as long as many answers. */
-async function partsOf(contract: Contract, trx: Transaction<Schema>, family: readonly FamilyMember[]): Promise<Part[]> {
+async function partsOf(
+  contract: Contract,
+  trx: Transaction<Schema>,
+  family: readonly FamilyMember[],
+  failure: WholeFailure,
+): Promise<Part[]> {
   const parts = []
-  for (const member of family) parts.push(partOf(contract, member, await taskOf(trx, member.submission_id)))
+  for (const member of family) {
+    const part = 'refusal' in failure ? refusedOrTaken(member) : null
+    parts.push(part ?? partOf(contract, member, await taskOf(trx, member.submission_id)))
+  }
   return parts
 }
 
-function partOf(contract: Contract, { depth, state }: FamilyMember, task: unknown): Part {
+/** Of a request that was refused, what counts of its other parts: whether the service took them, however they ended. */
+function refusedOrTaken({ depth, state, refused, overdue_since }: FamilyMember): Part {
   const settled = !unfinishedStates.includes(state)
+  if (refused) return { depth, fate: 'failed', settled }
+  if (state === 'accepted' || state === 'terminal' || state === 'settled')
+    return { depth, fate: 'passed', settled: true }
+  const over = settled || overdue_since !== null
+  return { depth, fate: over ? 'nothing' : 'open', settled: over }
+}
+
+function partOf(contract: Contract, member: FamilyMember, task: unknown): Part {
+  const { depth, state, overdue_since } = member
+  // One that never ends says nothing, and none of the others waits for it.
+  const settled = !unfinishedStates.includes(state) || (overdue_since !== null && state !== 'terminal')
+  if (member.refused) return { depth, fate: 'failed', settled }
   if (task === null) return { depth, fate: settled ? 'nothing' : 'open', settled }
   const read = decodeTask(contract, task)
-  if (isBareError(contract, read)) return { depth, fate: 'failed', settled }
+  if (isBareError(contract, read) || (member.error_code === lostFileCode && isBareWithoutFile(contract, read)))
+    return { depth, fate: 'failed', settled }
   const { success, partialSuccess, error } = contract.taskStatuses
   return { depth, fate: [success, partialSuccess, error].includes(read.status) ? 'passed' : 'nothing', settled }
 }
@@ -163,6 +223,35 @@ function outcomeOf(
       return {
         outcome: 'unknown',
         code: 'task_error',
+        reason: `${said} (submission ${rootOf(submission)} was split as often as push.maxSplits allows)`,
+      }
+    default:
+      return verdict satisfies never
+  }
+}
+
+function outcomeOfRefusal(
+  submission: Submission,
+  { code, reason: said }: StoredRefusal,
+  verdict: Exclude<SplitVerdict, 'wait'>,
+): { outcome: 'rejected' | 'unknown'; code: string; reason: string } {
+  // An attempt before this one may have been taken: then nobody knows what the service holds.
+  const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
+  switch (verdict) {
+    case 'alone':
+      return { outcome, code, reason: `${said} (it was sent alone)` }
+    case 'split':
+      return { outcome, code, reason: said }
+    case 'not_the_rows':
+      return {
+        outcome,
+        code,
+        reason: `${said} (requests were split, and every part refused alike, so it is not the rows)`,
+      }
+    case 'too_many':
+      return {
+        outcome,
+        code,
         reason: `${said} (submission ${rootOf(submission)} was split as often as push.maxSplits allows)`,
       }
     default:

@@ -5,22 +5,23 @@ import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
 import { applyOutcomes, sameOutcome } from '../../../db/ledger/settle-outcomes.ts'
 import { holdFamily, rootOf } from '../../../db/ledger/split-submission.ts'
 import { type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
-import { storableText } from '../../../db/storable.ts'
+import { storableJson, storableText } from '../../../db/storable.ts'
 import type { Schema } from '../../../db/tables/schema.ts'
-import type { Submission } from '../../../db/tables/submission.ts'
+import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { HttpError } from '../../../exchange/errors.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { listPages } from '../../pull/search/list-pages.ts'
-import { callFailed } from '../call-failed.ts'
+import { callFailed, callSucceeded } from '../call-failed.ts'
 import { kindOf, searchKinds } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { loadReferenceIndex } from '../preflight/reference-index.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
 import { isUnreadable } from './end-unreadable.ts'
+import { judgeFileTrouble, lostFileCode } from './lost-file.ts'
 import { namedError } from './named-error.ts'
-import { isBareError, settleBareError, wakeFamily } from './settle-bare-error.ts'
+import { isBareError, isBareWithoutFile, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
 import { unnamedRows } from './unnamed-rows.ts'
 
@@ -34,13 +35,17 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     .selectAll()
     .where('submission_id', '=', submissionId)
     .executeTakeFirstOrThrow()
+  if (submission.refusal !== null) {
+    await settleBareError(deps, submission, { refusal: submission.refusal })
+    return
+  }
   const task = decodeTask(deps.contract, submission.task)
   if (searchKinds.includes(submission.kind)) {
     await settleAs(deps, submission, (trx) => listPages(deps, trx, submission, task))
     return
   }
   if (isBareError(deps.contract, task) || isUnreadable(deps.contract, submission, task)) {
-    await settleBareError(deps, submission, task)
+    await settleBareError(deps, submission, { task })
     return
   }
   if (kindOf(deps.contract, submission.kind).outcomes === 'error_rows') {
@@ -52,7 +57,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     await settleAs(deps, submission, (trx) => fromErrors(deps, trx, submission, task, unnamed))
     return
   }
-  if (await staged(deps, submission, task.fileUrl)) {
+  if (await staged(deps, submission, task, task.fileUrl)) {
     await settleAs(deps, submission, async (trx) => {
       const mapping = submission.kind === 'company_mappings'
       await outcomesFromResultFile(trx, submissionId, { mapping })
@@ -60,6 +65,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
       if (task.rowErrors.length > 0) await fromErrors(deps, trx, submission, task, { outcome: 'as_told' })
       if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
       await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
+      await trx.updateTable('submission').set(callSucceeded).where('submission_id', '=', submissionId).execute()
     })
   }
 }
@@ -69,9 +75,19 @@ function tellMappings({ logger }: Deps, { run_id, submission_id }: Submission, {
   for (const company of shared) logger.warn({ run_id, submission_id, ...company }, 'company_shared')
 }
 
-/** The service refused the request as a whole; its rows may be sent again by the next run. */
+/** Answers over what a request carries: the format or the content of one of its rows may be what is not accepted. */
+const overContent = new Set([400, 422])
+
+/**
+ * The service refused the request as a whole; its rows may be sent again by the next run. One that was refused over what it
+ * carries, and carries several rows or is a part of one that does, is judged like a failed task: by halves.
+ */
 export async function settleRefused(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
   const { code, reason } = refusalWords(error)
+  if (overContent.has(error.status) && (submission.row_count > 1 || submission.depth > 0)) {
+    await judgeRefusal(deps, submission, { status: error.status, code, reason, message: storableText(error.message) })
+    return
+  }
   await deps.db.transaction().execute(async (trx) => {
     const told = { error_code: code, error_message: storableText(error.message), settled_at: deps.now() }
     const tooLarge = verdictOfRefusal(error) === 'too_large'
@@ -90,6 +106,19 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
     await learnSize(deps, trx, submission, tooLargeAlone ? null : verdictOfRefusal(error))
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id, code }, 'submission_refused')
+}
+
+async function judgeRefusal(deps: Deps, submission: Submission, refusal: StoredRefusal): Promise<void> {
+  const { submission_id: id } = submission
+  const told = { error_code: refusal.code, error_message: refusal.message, refusal: storableJson(refusal) }
+  const moved = await deps.db.transaction().execute(async (trx) => {
+    const patch = { ...told, terminal_at: deps.now() }
+    const moved = await moveSubmission(trx, id, 'refused_over_rows', patch)
+    if (moved !== null) await deps.looks.atSubmissions(trx, [id])
+    return moved
+  })
+  // At once, because we hold the lock; the look is for when we die before it is done.
+  if (moved !== null) await settle(deps, id)
 }
 
 /** The status by which any HTTP server, or a proxy before the service, refuses a body for its size. */
@@ -177,41 +206,55 @@ function missingFile({ taskStatuses }: Contract, task: Task): { code: string; re
     : { code: 'result_file_missing', reason: `the task ended as ${task.status} and names no result file` }
 }
 
-async function staged(deps: Deps, submission: Submission, fileUrl: string): Promise<boolean> {
+/** @returns false when the file could not be had now, or any more: then the submission was settled without it. */
+async function staged(deps: Deps, submission: Submission, task: Task, fileUrl: string): Promise<boolean> {
   try {
     await stageResultFile(deps, submission, await currentUrl(deps, submission, fileUrl))
     return true
   } catch (error) {
-    const { code, message } = error as Error & { code?: string }
-    const lost = code === 'exchange_not_found' || staysMalformed(submission, code)
-    if (lost) {
-      const reason = storableText(`the result file cannot be had: ${message}`)
-      await settleAs(deps, submission, (trx) =>
-        sameOutcome(trx, submission.submission_id, 'unknown', 'result_file_lost', reason),
-      )
+    const trouble = judgeFileTrouble(deps, submission, error)
+    if (trouble?.over === true) {
+      await settleWithoutFile(deps, submission, task, trouble.message)
       return false
     }
-    if (code === undefined || !downloadCodes.has(code)) throw error
-    await callFailed(deps, submission, { code, message })
+    const { code, message } = error as Error & { code?: string }
+    if (trouble === null && (code === undefined || !serviceCodes.has(code))) throw error
+    await callFailed(deps, submission, trouble ?? { code: code ?? '', message })
     return false
   }
 }
 
-const downloadCodes = new Set([
-  'download_failed',
-  'download_refused',
-  'result_file_malformed',
+/** Trouble with the service itself, which is asked for a fresh address: it says nothing about the file. */
+const serviceCodes = new Set([
   'exchange_unreachable',
   'exchange_failed',
+  'exchange_throttled',
+  'exchange_answer_malformed',
 ])
 
-/** A file that is no JSON so often in a row will not become any; a single time it may have been cut short on the way. */
-const malformedBeforeLost = 3
-
-function staysMalformed(submission: Submission, code: string | undefined): boolean {
-  return (
-    code === 'result_file_malformed' && submission.error_code === code && submission.failures + 1 >= malformedBeforeLost
+/** Nobody can say any more what became of the rows; the run goes on. An Error without its file is one without a word. */
+async function settleWithoutFile(deps: Deps, submission: Submission, task: Task, message: string): Promise<void> {
+  const reason = storableText(`the result file cannot be had: ${message}`)
+  const told = { error_code: lostFileCode, error_message: reason }
+  deps.logger.warn(
+    { run_id: submission.run_id, submission_id: submission.submission_id, code: lostFileCode, reason },
+    'result_file_lost',
   )
+  if (isBareWithoutFile(deps.contract, task)) {
+    await deps.db
+      .updateTable('submission')
+      .set(told)
+      .where('submission_id', '=', submission.submission_id)
+      .where('state', '=', 'terminal')
+      .execute()
+    await settleBareError(deps, submission, { task })
+    return
+  }
+  await settleAs(deps, submission, async (trx) => {
+    await sameOutcome(trx, submission.submission_id, 'unknown', 'result_file_lost', reason)
+    if (task.rowErrors.length > 0) await fromErrors(deps, trx, submission, task, { outcome: 'as_told' })
+    await trx.updateTable('submission').set(told).where('submission_id', '=', submission.submission_id).execute()
+  })
 }
 
 /** A URL may expire; after a failed download the task is read again for a fresh one. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { SizedBody } from '../../../exchange/call-service.ts'
 import type { Deps } from '../../deps.ts'
+import { keyFingerprint } from '../../gate/key-fingerprint.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { readPayload, storePayload } from './payload.ts'
 import { writeBody } from './write-body.ts'
@@ -14,7 +15,14 @@ import { writeBody } from './write-body.ts'
  */
 export async function beginSending(deps: Deps, submission: Submission): Promise<SizedBody | null> {
   const { submission_id: id, payload_bytes: written } = submission
-  const attempt = { attempts: submission.attempts + 1, attempted_at: deps.now() }
+  const skew = deps.exchange.skew()
+  const attempt = {
+    attempts: submission.attempts + 1,
+    attempted_at: deps.now(),
+    overdue_since: null,
+    skew_low_ms: skew === null ? null : Math.floor(skew.lowMs),
+    key_fingerprint: keyFingerprint(deps.required.apiKey, deps.required.baseUrl),
+  }
   const content = () => readPayload(deps.db, id)
   if (written !== null) {
     const moved = await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'send_begun', attempt))

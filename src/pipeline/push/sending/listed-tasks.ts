@@ -1,17 +1,36 @@
 import type { ListedTasks } from '../../../db/tables/submission.ts'
+import type { ClockSkew } from '../../../exchange/clock-skew.ts'
 import type { Task } from '../../../exchange/task.ts'
 
-/** How far the service's clock may lag behind ours, in milliseconds. Too little could overlook our own task. */
+/**
+ * How far the clock that stamps tasks may lag behind the one that the service's answers show, in milliseconds: they need
+ * not be the same machine's. Too little could overlook our own task.
+ */
 export const clockSkewMs = 300_000
 
+/** Taken for how far the service's clock lags behind ours while no answer has said so, in milliseconds. */
+const unmeasuredSkewMs = 3_600_000
+
 /**
- * Spec gap: how many tasks the list returns is not shown (docs/spec-gaps.md). A list with fewer is taken to be all that
- * there are; too high a number overlooks that a task has scrolled out, too low a one stops a run for nothing.
+ * Spec gap: how many tasks the list returns is not shown (docs/spec-gaps.md). Only where the service has taken nothing of
+ * ours for a day is a list with fewer taken to be all that there are: then it cannot show a task that we know. Too high a number
+ * overlooks that a task has scrolled out, too low a one stops a first run for nothing.
  */
-const shortestFullList = 20
+const shortestFullList = 10
 
 /** Tasks of a list that are remembered: one of them in the next reading proves that nothing was missed. */
 const remembered = 200
+
+/**
+ * The earliest that the service can have stamped a task of an attempt of ours, by its own clock. Pure. Its clock may have
+ * been set since the attempt, so of what was measured then and now the lower counts. One that is ahead is not believed: what
+ * stamps tasks may not be what dates the answers, and the error on this side costs no more than waiting.
+ */
+export function earliestStamp(attemptedAt: Date, skewAtAttempt: number | null, skewNow: ClockSkew | null): Date {
+  const measured = [skewAtAttempt, skewNow?.lowMs ?? null].filter((ms) => ms !== null)
+  const lowest = measured.length === 0 ? -unmeasuredSkewMs : Math.min(0, ...measured)
+  return new Date(attemptedAt.getTime() + lowest - clockSkewMs)
+}
 
 export type Reading = {
   tasks: readonly Pick<Task, 'correlationId' | 'createdAt'>[]
@@ -19,24 +38,27 @@ export type Reading = {
   unfinished: readonly string[]
   /** Tasks that are known to be of submissions accepted before this one was sent. */
   ownEarlier: ReadonlySet<string>
-  attemptedAt: Date
+  /** Whether any task is known to be of a submission accepted in the day before this one was sent, listed or not. */
+  knowsEarlier: boolean
+  /** What was stamped earlier was there before the attempt: `earliestStamp`. */
+  earliest: Date
 }
 
 /**
  * What is known of the task list once it was read again for a submission whose answer was lost. Pure.
  *
  * The list shows the newest tasks only, so the submission's may have scrolled out of it. It has not if the list holds
- * something older than the attempt, or if every reading since shows a task of the one before.
+ * something from before the attempt (a task that we know, or one that was surely stamped earlier), or if every reading since
+ * shows a task of the one before. How many tasks are listed proves nothing.
  */
 export function afterReading(before: ListedTasks | null, reading: Reading): ListedTasks {
-  const { tasks, unfinished, ownEarlier, attemptedAt } = reading
-  const earlier = attemptedAt.getTime() - clockSkewMs
+  const { tasks, unfinished, ownEarlier, knowsEarlier, earliest } = reading
   const seenBefore = new Set(before?.newest)
   const reachesBack =
-    tasks.length < shortestFullList ||
+    (!knowsEarlier && tasks.length < shortestFullList) ||
     tasks.some(
       ({ correlationId, createdAt }) =>
-        ownEarlier.has(correlationId) || (createdAt !== null && createdAt.getTime() <= earlier),
+        ownEarlier.has(correlationId) || (createdAt !== null && createdAt.getTime() < earliest.getTime()),
     )
   const goesOn = before?.unbroken === true && tasks.some(({ correlationId }) => seenBefore.has(correlationId))
   return {

@@ -1,3 +1,4 @@
+import { storeApiKeyId } from '../../../db/service-key/service-clock.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import { AnswerFormatError, HttpError } from '../../../exchange/errors.ts'
@@ -8,6 +9,7 @@ import { searchKinds } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { endUnreadable } from '../outcomes/end-unreadable.ts'
 import { settleLost } from '../outcomes/settle.ts'
+import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
 import { unauthorized } from './send.ts'
 
 /** How often in a row the service must deny a task before it counts as lost: a replica may lag behind its own answer. */
@@ -27,28 +29,38 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
     await pollFailed(deps, submission, error as Error & { code: string })
     return false
   }
-  if (!task.known) {
-    deps.logger.warn(
-      { run_id: submission.run_id, submission_id: submission.submission_id, status: task.status },
-      'task_status_unknown',
-    )
-  }
+  const newlyUnknown = !task.known && submission.unknown_status === null
+  const overdue = task.phase === 'in_flight' && hasBecomeOverdue(deps, submission, submission.accepted_at)
   const polled = {
-    ...callSucceeded,
+    // That it is overdue stays the last word on one that is.
+    ...(submission.overdue_since === null ? callSucceeded : { failures: 0, failing_since: null }),
+    ...(newlyUnknown && { unknown_status: storableText(task.status) }),
     task_status: storableText(task.status),
     polled_at: deps.now(),
     polls: submission.polls + 1,
   }
   await deps.db.transaction().execute(async (trx) => {
     if (task.phase === 'terminal') {
-      const patch = { ...polled, terminal_at: deps.now(), task: storableJson(task.raw) }
+      const patch = { ...polled, ...callSucceeded, terminal_at: deps.now(), task: storableJson(task.raw) }
       await moveSubmission(trx, submission.submission_id, 'task_terminal', patch)
       return
     }
     await trx.updateTable('submission').set(polled).where('submission_id', '=', submission.submission_id).execute()
+    if (overdue) await becomeOverdue(deps, trx, submission)
     await deps.looks.atSubmissions(trx, [submission.submission_id], deps.config.exchange.pollIntervalMs)
   })
+  if (task.apiKeyId !== null && submission.key_fingerprint !== null && submission.polls === 0) {
+    await storeApiKeyId(deps.db, submission.key_fingerprint, storableText(task.apiKeyId))
+  }
+  if (newlyUnknown) warnOfStatus(deps, submission, task)
+  if (overdue) logOverdue(deps, submission, task.status)
   return task.phase === 'terminal'
+}
+
+/** Once for a submission: what the contract does not name counts as in flight, and may stay so for ever. */
+function warnOfStatus({ logger }: Deps, { run_id, submission_id }: Submission, task: Task): void {
+  const about = { run_id, submission_id, correlation_id: task.correlationId, status: task.status }
+  logger.warn({ ...about, code: 'task_status_unknown' }, 'task_status_unknown')
 }
 
 async function pollFailed(deps: Deps, submission: Submission, error: Error & { code: string }): Promise<void> {

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
+import { apiKeyIdOf } from '../../../db/service-key/service-clock.ts'
 import { storableJson } from '../../../db/storable.ts'
 import type { ListedTasks, Submission } from '../../../db/tables/submission.ts'
+import type { ClockSkew } from '../../../exchange/clock-skew.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
@@ -9,7 +11,8 @@ import { StopRun } from '../../stop-run.ts'
 import { callFailed } from '../call-failed.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
-import { afterReading, clockSkewMs } from './listed-tasks.ts'
+import { afterReading, earliestStamp } from './listed-tasks.ts'
+import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
 import { unauthorized } from './send.ts'
 
 /**
@@ -28,8 +31,10 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   let tasks: Task[]
   let candidates: Task[]
   let owners: Owner[]
+  let earliest: Date
   try {
     tasks = await deps.exchange.getTasks()
+    earliest = earliestStamp(attemptedAt, submission.skew_low_ms, deps.exchange.skew())
     owners = await ownersOf(deps, [
       ...tasks.map(({ correlationId }) => correlationId),
       ...(submission.listed?.candidates ?? []),
@@ -39,6 +44,7 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
       submission,
       tasks,
       new Set(owners.map(({ correlation_id }) => correlation_id)),
+      { earliest, apiKeyId: await apiKeyIdOf(deps.db, submission.key_fingerprint) },
     )
   } catch (error) {
     if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
@@ -48,7 +54,8 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   const unfinished = candidates.filter(({ phase }) => phase === 'in_flight').map(({ correlationId }) => correlationId)
   const earlier = owners.filter(({ accepted_at }) => accepted_at !== null && accepted_at < attemptedAt)
   const ownEarlier = new Set(earlier.map(({ correlation_id }) => correlation_id))
-  const seen = afterReading(submission.listed, { tasks, unfinished, ownEarlier, attemptedAt })
+  const knowsEarlier = ownEarlier.size > 0 || (await acceptedBefore(deps, attemptedAt))
+  const seen = afterReading(submission.listed, { tasks, unfinished, ownEarlier, knowsEarlier, earliest })
   const waitMs = waitBeforeSending(deps, submission, attemptedAt, seen)
   const failingSince = submission.failing_since ?? deps.now()
   const tooShort = !seen.unbroken && waitMs > 0
@@ -59,19 +66,24 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
     failures: 0,
     failing_since: failingSince,
     listed: storableJson(seen),
+    skew_low_ms: lowestSkew(submission.skew_low_ms, deps.exchange.skew()),
     ...(tooShort && { error_code: 'task_list_too_short', error_message: shortListWords(submission) }),
   }
 
+  // Only a task that runs can go on for ever: a list that is too short has a bound of its own.
+  const overdue = unfinished.length > 0 && hasBecomeOverdue(deps, submission, submission.uncertain_since ?? attemptedAt)
   await deps.db.transaction().execute(async (trx) => {
     if (waitMs > 0) {
       await trx.updateTable('submission').set(listed).where('submission_id', '=', submission.submission_id).execute()
+      if (overdue) await becomeOverdue(deps, trx, submission)
       await deps.looks.atSubmissions(trx, [submission.submission_id], waitMs)
       return
     }
-    const patch = { ...listed, listed: null, repeats: submission.repeats + 1 }
+    const patch = { ...listed, listed: null, overdue_since: null, repeats: submission.repeats + 1 }
     const moved = await moveSubmission(trx, submission.submission_id, 'cleared', patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [submission.submission_id])
   })
+  if (overdue) logOverdue(deps, submission, candidates[0]?.status ?? null)
   deps.logger.info(
     {
       run_id: submission.run_id,
@@ -84,17 +96,25 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   )
 }
 
+/** What a task is compared with to tell whether it may be ours. */
+export type Ours = {
+  /** The earliest that the service can have stamped it: `earliestStamp`. */
+  earliest: Date
+  /** What the service calls the key of the attempt; null while it is not known. */
+  apiKeyId: string | null
+}
+
 /**
  * Whether a listed task may have come from a submission's lost POST: of its request type, or of one we do not know,
- * and not older than the attempt. Pure.
+ * not submitted with another key, and not older than the attempt. Pure.
  */
-export function mayBeOurs(contract: Contract, submission: Submission, task: Task): boolean {
+export function mayBeOurs(contract: Contract, submission: Submission, task: Task, ours: Ours): boolean {
   const names = requestOf(contract, submission.kind).taskName
   const others = taskNamesOf(contract).filter(({ requestType }) => requestType !== names.requestType)
   if (others.some(({ requestType }) => requestType !== '' && requestType === task.requestType)) return false
   if (task.taskKind !== null && task.requestType === null && task.taskKind !== names.kind) return false
-  const attemptedAt = submission.attempted_at ?? submission.planned_at
-  return task.createdAt === null || task.createdAt.getTime() >= attemptedAt.getTime() - clockSkewMs
+  if (task.apiKeyId !== null && ours.apiKeyId !== null && task.apiKeyId !== ours.apiKeyId) return false
+  return task.createdAt === null || task.createdAt.getTime() >= ours.earliest.getTime()
 }
 
 /** It was sent again since its first answer was lost, and the answers are lost still: another time will not mend it. */
@@ -144,8 +164,9 @@ async function candidatesOf(
   submission: Submission,
   tasks: readonly Task[],
   known: ReadonlySet<string>,
+  ours: Ours,
 ): Promise<Task[]> {
-  const listed = tasks.filter((task) => !known.has(task.correlationId) && mayBeOurs(contract, submission, task))
+  const listed = tasks.filter((task) => !known.has(task.correlationId) && mayBeOurs(contract, submission, task, ours))
   const shown = new Set(tasks.map(({ correlationId }) => correlationId))
   const before = submission.listed?.candidates ?? []
   const scrolledOut = before.filter((id) => !shown.has(id) && !known.has(id))
@@ -161,6 +182,27 @@ async function taskOrNone(exchange: Deps['exchange'], correlationId: string): Pr
     if (error instanceof HttpError && error.status === 404) return null
     throw error
   }
+}
+
+/** The lowest that was measured since the attempt: the service's clock may be set more than once. */
+function lowestSkew(before: number | null, now: ClockSkew | null): number | null {
+  if (now === null) return before
+  return Math.floor(Math.min(before ?? now.lowMs, now.lowMs))
+}
+
+/** What was accepted longer ago the service may have removed, in milliseconds: a day. It says nothing of a list. */
+const surelyKeptMs = 86_400_000
+
+/** Whether the service had taken a request of ours of late: then a list that reaches back shows one, and is not empty. */
+async function acceptedBefore({ db }: Deps, moment: Date): Promise<boolean> {
+  const earlier = await db
+    .selectFrom('submission')
+    .select('submission_id')
+    .where('accepted_at', '<', moment)
+    .where('accepted_at', '>', new Date(moment.getTime() - surelyKeptMs))
+    .limit(1)
+    .executeTakeFirst()
+  return earlier !== undefined
 }
 
 type Owner = { correlation_id: string; accepted_at: Date | null }

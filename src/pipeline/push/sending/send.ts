@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { storableText } from '../../../db/storable.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import { HttpError, KeyRefused, keyAdvice, TransportError, UncertainSubmission } from '../../../exchange/errors.ts'
+import { judgePostAnswer } from '../../../exchange/submit-outcome.ts'
 import type { Deps } from '../../deps.ts'
 import { StopRun } from '../../stop-run.ts'
 import { callFailed, callSucceeded, retryAfterOf } from '../call-failed.ts'
@@ -66,7 +67,7 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
     await deps.db.transaction().execute((trx) => learnSize(deps, trx, submission, 'answer_lost'))
     return
   }
-  const declined = error instanceof HttpError && (error.status === 401 || error.status === 429)
+  const declined = error instanceof HttpError && judgePostAnswer(error) === 'declined'
   if (error instanceof TransportError || declined) {
     await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'not_sent'))
     if (declined && error.status === 401) throw unauthorized(error)

@@ -25,7 +25,7 @@ export type WaveOptions = {
  *
  * A run that the guard holds plans nothing: it waits for what an earlier run left in flight, and ends.
  *
- * @returns whether anything is still under way: planned now, or not yet at its end.
+ * @returns whether anything is still under way: planned now, or not yet at its end. What is overdue is not waited for.
  */
 export async function planWave(deps: Deps, run: Run, options: WaveOptions = {}): Promise<boolean> {
   // Asked first: a submission that settles while rows are planned may release some that were passed over already. Its
@@ -60,6 +60,8 @@ async function anyUnfinished({ db }: Deps, run: Run): Promise<boolean> {
     .where('run_id', '=', run.run_id)
     .where('kind', 'not in', searchKinds)
     .where('state', 'in', unfinishedStates)
+    // A task that ended after all is waited for until its outcomes are read.
+    .where((eb) => eb.or([eb('overdue_since', 'is', null), eb('state', '=', 'terminal')]))
     .limit(1)
     .executeTakeFirst()
   return unfinished !== undefined

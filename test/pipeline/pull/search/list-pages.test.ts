@@ -22,6 +22,7 @@ test('lists as many pages as a search has, in their order, each address once, an
     requestType: null,
     taskKind: null,
     createdAt: null,
+    apiKeyId: null,
     pageUrls,
     fileUrl: null,
     generalErrors: [],

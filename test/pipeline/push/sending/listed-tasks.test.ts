@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ListedTasks } from '../../../../src/db/tables/submission.ts'
-import { afterReading } from '../../../../src/pipeline/push/sending/listed-tasks.ts'
+import { afterReading, earliestStamp } from '../../../../src/pipeline/push/sending/listed-tasks.ts'
 
 const attemptedAt = new Date('2026-11-21T02:00:00Z')
 const secondsLater = (seconds: number) => new Date(attemptedAt.getTime() + seconds * 1000)
@@ -12,23 +12,24 @@ const lastSeen = (change: Partial<ListedTasks> = {}): ListedTasks => ({
   unbroken: true,
   ...change,
 })
-const read = (earlier: ListedTasks | null, listed: ReturnType<typeof tasks>, own: string[] = []) =>
-  afterReading(earlier, { tasks: listed, unfinished: [], ownEarlier: new Set(own), attemptedAt })
+const earliest = earliestStamp(attemptedAt, 0, null)
+const read = (earlier: ListedTasks | null, listed: ReturnType<typeof tasks>, own: string[] = [], knowsEarlier = true) =>
+  afterReading(earlier, { tasks: listed, unfinished: [], ownEarlier: new Set(own), knowsEarlier, earliest })
 
 describe('a reading of the task list', () => {
   it.each<[string, ListedTasks | null, ReturnType<typeof tasks>, string[], boolean]>([
-    ['nothing is listed', null, [], [], true],
-    ['few tasks are listed, so that these are all', null, tasks(19, secondsLater(60)), [], true],
+    ['nothing is listed, although tasks of ours should be', null, [], [], false],
+    ['one task is listed, and it is younger', null, tasks(1, secondsLater(60)), [], false],
     ['all that is listed is younger', null, tasks(20, secondsLater(60)), [], false],
     ['no task says when it was created', null, tasks(20, null), [], false],
     [
       'a task is older, even if the clocks differ',
       null,
-      [...tasks(20, secondsLater(60)), ...tasks(1, secondsLater(-300), 'old')],
+      [...tasks(20, secondsLater(60)), ...tasks(1, secondsLater(-301), 'old')],
       [],
       true,
     ],
-    ['a task is older only if the clocks agree', null, tasks(20, secondsLater(-299)), [], false],
+    ['a task is older only if the clocks agree', null, tasks(20, secondsLater(-300)), [], false],
     ['a task of ours is listed that was accepted before', null, tasks(20, secondsLater(60)), ['t3'], true],
     ['a task of the reading before is listed', lastSeen(), tasks(20, secondsLater(60)), [], true],
     [
@@ -49,10 +50,35 @@ describe('a reading of the task list', () => {
     expect(read(earlier, listed, own).unbroken).toBe(unbroken)
   })
 
+  it('before the service has taken anything of ours is all that there is while it is short', () => {
+    expect(read(null, [], [], false).unbroken).toBe(true)
+    expect(read(null, tasks(9, secondsLater(60)), [], false).unbroken).toBe(true)
+    expect(read(null, tasks(10, secondsLater(60)), [], false).unbroken).toBe(false)
+  })
+
   it('remembers the newest tasks and the candidates, and no more', () => {
     const listed = tasks(1000, secondsLater(1))
-    const seen = afterReading(null, { tasks: listed, unfinished: ['t5'], ownEarlier: new Set(), attemptedAt })
+    const seen = afterReading(null, {
+      tasks: listed,
+      unfinished: ['t5'],
+      ownEarlier: new Set(),
+      knowsEarlier: true,
+      earliest,
+    })
     expect(seen.newest).toEqual(listed.slice(0, 200).map(({ correlationId }) => correlationId))
     expect(seen.candidates).toEqual(['t5'])
+  })
+})
+
+describe('the earliest stamp of a task of ours', () => {
+  const minutes = (stamp: Date) => (stamp.getTime() - attemptedAt.getTime()) / 60_000
+  it.each<[string, number | null, { lowMs: number; highMs: number } | null, number]>([
+    ['five minutes before the attempt while the clocks agree', 0, { lowMs: -500, highMs: 500 }, -5 - 500 / 60_000],
+    ['earlier by as much as the clock of the service is behind', 0, { lowMs: -600_000, highMs: -599_000 }, -15],
+    ['earlier by as much as that clock was behind at the attempt', -600_000, { lowMs: 0, highMs: 1_000 }, -15],
+    ['no later because that clock is ahead', 3_600_000, { lowMs: 3_600_000, highMs: 3_601_000 }, -5],
+    ['an hour earlier where no answer says how late it is there', null, null, -65],
+  ])('is %s', (_, atAttempt, now, expected) => {
+    expect(minutes(earliestStamp(attemptedAt, atAttempt, now))).toBeCloseTo(expected, 6)
   })
 })

@@ -1,0 +1,118 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { httpServer, sendJson } from '../../exchange/fault-server.ts'
+import { type Ferry, openFerry } from './ferry.ts'
+
+let ferry: Ferry
+beforeAll(async () => {
+  ferry = await openFerry()
+})
+beforeEach(() => ferry.clear())
+afterAll(() => ferry.close())
+
+const correlationId = '0b6c2f4e-0000-4000-8000-000000000001'
+const company = '0b6c2f4e-0000-4000-8000-0000000000c1'
+const hotels = ['H-1', 'H-2'].map((partner_id) => ({ partner_id, content: { name: partner_id } }))
+const whole = JSON.stringify({
+  companies: hotels.map(({ partner_id }) => ({ id: partner_id, status: 'Mapped', companyId: company })),
+})
+
+type File = (response: ServerResponse, address: number) => unknown
+const answered =
+  (status: number): File =>
+  (response) =>
+    response.writeHead(status).end()
+const cutShort: File = (response) => response.end(whole.slice(0, 40))
+const intact: File = (response) => response.end(whole)
+
+/** A service whose task has ended; every reading of the task gives its file another address, numbered from 1. */
+async function serviceWithFile(status: string, file: File) {
+  let readings = 0
+  const server = await httpServer((request, response) => {
+    if (request.method === 'POST') return sendJson(response, { correlationId })
+    const address = /^\/files\/(\d+)$/.exec(request.path)?.[1]
+    if (address !== undefined) return file(response, Number(address))
+    readings += 1
+    return sendJson(response, {
+      correlationId,
+      status,
+      file: { url: `http://${request.headers.host}/files/${readings}` },
+    })
+  })
+  return { ...server, files: () => server.seen.filter(({ path }) => path.startsWith('/files/')).length }
+}
+
+/** Sends both hotels and looks until their submission has ended, or so often. Answers how it ended. */
+async function lookedAt(url: string, most: number, betweenMs = 0) {
+  await using deps = ferry.deps(url)
+  const id = await ferry.planned(deps, 'properties', hotels)
+  await lookAtSubmission(deps, id)
+  for (let look = 0; look < most; look++) {
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(betweenMs)
+  }
+  return await ferry.submission(id)
+}
+
+const outcomes = () =>
+  ferry.ledger.db.selectFrom('ledger').select(['outcome', 'outcome_code', 'held_by']).orderBy('row_key').execute()
+
+describe('a result file', () => {
+  it.each([404, 410, 403])(
+    'that stays %i is given up after six attempts at fresh addresses: its rows are unknown',
+    async (status) => {
+      await using server = await serviceWithFile('Success', answered(status))
+      expect(await lookedAt(server.url, 5)).toMatchObject({ state: 'terminal', error_code: 'result_file_gone' })
+      expect(await outcomes()).toMatchObject([{ outcome: null }, { outcome: null }])
+      await ferry.clear()
+      await ferry.asked()
+      expect(await lookedAt(server.url, 6)).toMatchObject({ state: 'settled', error_code: 'result_file_lost' })
+      const unknown = { outcome: 'unknown', outcome_code: 'result_file_lost', held_by: null }
+      expect(await outcomes()).toEqual([unknown, unknown])
+      const addresses = server.seen.map(({ path }) => path).filter((path) => path.startsWith('/files/'))
+      expect(new Set(addresses).size).toBeGreaterThan(9)
+      const looks = (await ferry.asked()).map(({ look }) => look)
+      expect(looks).toContainEqual(expect.stringMatching(/^look-at-run/))
+    },
+  )
+
+  it('that has expired is read from the fresh address that the task gives', async () => {
+    await using server = await serviceWithFile('Success', (response, address) =>
+      (address === 1 ? answered(410) : intact)(response, address),
+    )
+    expect(await lookedAt(server.url, 2)).toMatchObject({ state: 'settled', error_code: null })
+    expect(await outcomes()).toMatchObject([{ outcome: 'confirmed' }, { outcome: 'confirmed' }])
+  })
+
+  it('that arrives cut three times has the patience of a page: the fourth attempt reads it', async () => {
+    await using server = await serviceWithFile('Success', (response, address) =>
+      (address < 4 ? cutShort : intact)(response, address),
+    )
+    expect(await lookedAt(server.url, 4)).toMatchObject({ state: 'settled' })
+    expect(await outcomes()).toMatchObject([{ outcome: 'confirmed' }, { outcome: 'confirmed' }])
+    expect(server.files()).toBe(4)
+  })
+
+  it('that nobody serves any more stops no run: once the service had its time the rows are unknown', async () => {
+    await using server = await serviceWithFile('Success', (response) => response.socket?.destroy())
+    expect(await lookedAt(server.url, 15, 60_000)).toMatchObject({ state: 'terminal', error_code: 'download_failed' })
+    await ferry.clear()
+    expect(await lookedAt(server.url, 17, 60_000)).toMatchObject({ state: 'settled', error_code: 'result_file_lost' })
+    expect(await outcomes()).toMatchObject([{ outcome: 'unknown' }, { outcome: 'unknown' }])
+  })
+
+  it('that is missing of a task in Error makes it an Error without a word: its request is split', async () => {
+    await using server = await serviceWithFile('Error', answered(404))
+    expect(await lookedAt(server.url, 6)).toMatchObject({ state: 'settled', error_code: 'result_file_lost' })
+    const parts = await ferry.ledger.db
+      .selectFrom('submission')
+      .select(['state', 'row_count', 'depth'])
+      .where('depth', '=', 1)
+      .execute()
+    expect(parts).toEqual([
+      { state: 'planned', row_count: 1, depth: 1 },
+      { state: 'planned', row_count: 1, depth: 1 },
+    ])
+  })
+})
