@@ -6,7 +6,7 @@ import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
 // Each of these tests starts some ten processes, one after another.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 
 let world: World
 let folder: Awaited<ReturnType<typeof workingFolder>>

@@ -106,7 +106,8 @@ describe.each([
     await hotel('Harbor')
     await hotel('Harbour')
     expect(await counts(await extractNow(ferry, partner, streams))).toMatchObject({ changed: 0, unchanged: 1 })
-    expect(await row()).toEqual(before)
+    // That it was held against other rows by now says nothing of what it is.
+    expect({ ...(await row()), judged_by: before.judged_by }).toEqual(before)
   })
 
   it('are the same row when the second one comes a night later as when both come at once', async () => {
