@@ -14,6 +14,7 @@ import { openEmbedded } from './open-embedded.ts'
 import { readConfig, readContract } from './read-config.ts'
 import { grouped } from './readable.ts'
 import type { SandboxChoices } from './sandbox-options.ts'
+import { untilSignal } from './until-signal.ts'
 
 export type SandboxOptions = CommonOptions & SandboxChoices
 
@@ -27,7 +28,7 @@ export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCo
   const cluster = await openEmbedded(cli, config)
   try {
     await cluster.ensureDatabase(options.database)
-    const service = await startSandbox({
+    const starting = startSandbox({
       ...given(options),
       databaseUrl: cluster.url(options.database),
       contract,
@@ -45,6 +46,7 @@ export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCo
       signal: cli.signal,
       logger: createLogger(cli.stderr, config.log.level === 'info' ? 'warn' : config.log.level, []),
     })
+    const service = await untilSignal(cli, starting)
     try {
       const started: Started = {
         ...service,

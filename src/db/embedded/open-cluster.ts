@@ -23,6 +23,8 @@ export type ClusterOptions = {
   settings?: ServerSettings
   /** The npm package with the programs; found by itself if left out. */
   packageFolder?: string
+  /** Given up as soon as it aborts, at the latest when a start that has begun is through. */
+  signal?: AbortSignal
 }
 
 export type Cluster = {
@@ -48,30 +50,40 @@ const uniqueViolation = '23505'
  * processes that were killed. Data are made at the first call and recovered after a crash.
  *
  * @throws {EmbeddedPostgresError} when it cannot run here; the message says what to do.
+ * @throws the signal's reason when that came first; a server that was started for this call is stopped then.
  */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   if (process.platform === 'win32') {
     throw new EmbeddedPostgresError('The embedded PostgreSQL does not run on Windows. Set DATABASE_URL, or use WSL.')
   }
+  const { signal } = options
   const folder = await makeFolder(resolve(options.folder))
-  return withFolderLock(folder, async () => {
-    const account = await serverAccount(join((await locationOf(folder)) ?? folder, 'data'), options.onNotice)
-    const copyTo = account === undefined ? [folder] : sharedPlaces
-    const packageFolder = options.packageFolder ?? platformPackage()
-    const binaries = await runnableBinaries(packageFolder, copyTo, account, options.onNotice)
-    const home = await dataHome(folder, account, options.onNotice)
-    const settings = options.settings ?? {}
-    await initialiseData(home, binaries, account, settings.fsync !== 'off')
-    const password = await readPassword(home)
-    const entry = await enterMember(folder)
-    const { port, startedHere } = await startServer(home, binaries, account, settings).catch(async (error) => {
-      await leaveMember(folder, entry)
-      throw error
-    })
-    const url = (database: string) =>
-      `postgres://${superuser}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
-    return clusterOf({ folder, home, binaries, account, entry, url, startedHere })
+  const cluster = await withFolderLock(folder, () => openLocked(folder, options), signal)
+  if (signal?.aborted) {
+    await cluster.release()
+    signal.throwIfAborted()
+  }
+  return cluster
+}
+
+async function openLocked(folder: string, options: ClusterOptions): Promise<Cluster> {
+  const account = await serverAccount(join((await locationOf(folder)) ?? folder, 'data'), options.onNotice)
+  const copyTo = account === undefined ? [folder] : sharedPlaces
+  const packageFolder = options.packageFolder ?? platformPackage()
+  const binaries = await runnableBinaries(packageFolder, copyTo, account, options.onNotice)
+  const home = await dataHome(folder, account, options.onNotice)
+  const settings = options.settings ?? {}
+  await initialiseData(home, binaries, account, settings.fsync !== 'off', options.signal)
+  options.signal?.throwIfAborted()
+  const password = await readPassword(home)
+  const entry = await enterMember(folder)
+  const { port, startedHere } = await startServer(home, binaries, account, settings).catch(async (error) => {
+    await leaveMember(folder, entry)
+    throw error
   })
+  const url = (database: string) =>
+    `postgres://${superuser}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
+  return clusterOf({ folder, home, binaries, account, entry, url, startedHere })
 }
 
 /** Makes a folder that the server's user can pass through, also under a umask of 077, and returns it without links. */
