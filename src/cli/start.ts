@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
+import { withRemedy } from '../db/database-trouble.ts'
 import { boundHeap } from './bound-heap.ts'
 import { type Cli, exitCodes } from './cli.ts'
 import { releaseEmbedded } from './open-embedded.ts'
@@ -71,7 +72,8 @@ function exitCodeOf(signal: 'SIGINT' | 'SIGTERM'): number {
 }
 
 /** One message that says what, where and what to do; a stack only for what should never happen. */
-function report(cli: Cli, error: unknown): number {
+function report(cli: Cli, caught: unknown): number {
+  const error = withRemedy(caught)
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage
   const { code, message, stack } = error as { code?: unknown; message?: string; stack?: string }
   const known = typeof code === 'string'

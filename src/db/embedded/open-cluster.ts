@@ -7,7 +7,7 @@ import { EmbeddedPostgresError, indent, logTail } from './embedded-postgres-erro
 import { withFolderLock } from './folder-lock.ts'
 import { initialiseData, readPassword, superuser } from './initialise-data.ts'
 import { enterMember, leaveMember } from './members.ts'
-import { stopPostmaster } from './postmaster.ts'
+import { runningPostmaster, stopPostmaster } from './postmaster.ts'
 import type { Account } from './run-program.ts'
 import { serverAccount } from './server-account.ts'
 import type { ServerSettings } from './server-settings.ts'
@@ -38,6 +38,11 @@ export type Cluster = {
   ensureDatabase(name: string): Promise<void>
   /** Drops a database if it exists; one that somebody is connected to is not dropped. */
   dropDatabase(name: string): Promise<void>
+  /**
+   * Starts the server again if it has ended, under the address that it had. Answers whether it was started by this call.
+   * @throws {EmbeddedPostgresError} when it cannot be had back under that address.
+   */
+  ensureRunning(): Promise<boolean>
   /** Says that we use the server no longer; the last process to say so stops it. Later calls do nothing. */
   release(): Promise<void>
 }
@@ -83,7 +88,7 @@ async function openLocked(folder: string, options: ClusterOptions): Promise<Clus
   })
   const url = (database: string) =>
     `postgres://${superuser}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
-  return clusterOf({ folder, home, binaries, account, entry, url, startedHere })
+  return clusterOf({ folder, home, binaries, account, settings, entry, url, port, startedHere })
 }
 
 /** Makes a folder that the server's user can pass through, also under a umask of 077, and returns it without links. */
@@ -116,12 +121,15 @@ type Opened = {
   home: string
   binaries: Binaries
   account: Account | undefined
+  settings: ServerSettings
   entry: string
   url: (database: string) => string
+  port: number
   startedHere: boolean
 }
 
-function clusterOf({ folder, home, binaries, account, entry, url, startedHere }: Opened): Cluster {
+function clusterOf(opened: Opened): Cluster {
+  const { folder, home, binaries, account, entry, url, startedHere } = opened
   let released: Promise<void> | undefined
   return {
     folder,
@@ -129,11 +137,41 @@ function clusterOf({ folder, home, binaries, account, entry, url, startedHere }:
     url,
     ensureDatabase: (name) => createDatabaseIfMissing(url('postgres'), name),
     dropDatabase: (name) => dropDatabase(url('postgres'), name),
+    ensureRunning: () => ensureRunning(opened, () => released !== undefined),
     release() {
       released ??= leave(folder, home, binaries, account, entry)
       return released
     },
   }
+}
+
+async function ensureRunning(
+  { folder, home, binaries, account, settings, port }: Opened,
+  isReleased: () => boolean,
+): Promise<boolean> {
+  const data = join(home, 'data')
+  if (isReleased() || (await runningPostmaster(data)) !== undefined) return false
+  if (!(await stat(data).catch(() => undefined))) {
+    throw new EmbeddedPostgresError(
+      `PostgreSQL has ended, and its data, ${data}, are gone. Put them back, or start again with an empty database.`,
+    )
+  }
+  return withFolderLock(folder, async () => {
+    if (isReleased()) return false
+    const server = await startServer(home, binaries, account, settings).catch((error: Error) => {
+      if (error instanceof EmbeddedPostgresError) throw error
+      throw new EmbeddedPostgresError(
+        `PostgreSQL on ${data} has ended and cannot be started again: ${error.message}.`,
+        {
+          cause: error,
+        },
+      )
+    })
+    if (server.port === port) return server.startedHere
+    throw new EmbeddedPostgresError(
+      `PostgreSQL on ${data} had ended and was started again, on port ${server.port}, because something else listens on ${port} now. Start Nightferry again.`,
+    )
+  })
 }
 
 async function leave(
