@@ -174,7 +174,7 @@ test('a second demo in the same folder is told so, and leaves the first alone', 
   expect(first.child.exitCode).toBeNull()
   first.child.kill('SIGINT')
   expect((await first.ended).code).toBe(130)
-}, 120_000)
+}, 240_000)
 
 test('the demo says who uses its databases, and does not make them new under them', async () => {
   await using place = await clusterFolder()
