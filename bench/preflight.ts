@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { settings } from '../src/config/schema.ts'
@@ -39,7 +40,7 @@ try {
   const deps = {
     config: settings.parse({}),
     required: { customIdentifierId: id(1) },
-    contract: loadContract(new URL('../config/contract.yaml', import.meta.url).pathname),
+    contract: loadContract(fileURLToPath(new URL('../config/contract.yaml', import.meta.url))),
     pool,
     db: createDatabase(pool),
     logger: pino({ level: 'silent' }),

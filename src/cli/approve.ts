@@ -13,33 +13,38 @@ export type ApproveOptions = CommonOptions & { dryRun?: boolean }
 
 /** `nightferry approve <run>`: lets through what the guard stopped a run over, and nothing else. */
 export async function approve(cli: Cli, runId: number, options: ApproveOptions): Promise<ExitCode> {
-  return await withDatabase(cli, options, async ({ db }) => {
-    if (!(await runExists(db, runId))) throw new UsageError(`There is no run ${runId}; nightferry runs lists them`)
-    const plans = await plansOf(db, runId)
-    refuseUnlessWaiting(runId, plans)
-    // A run that is under way counts what is held, and would be wrong about it.
-    const running = await runningRun(db, nightlySync.name)
-    if (running !== undefined && options.dryRun !== true) {
-      throw new UsageError(`Run ${running.run_id} is under way and judges anew; approve when it has ended`)
-    }
-    const shown = options.dryRun
-      ? plans.filter(({ state }) => state === 'waiting')
-      : await db.transaction().execute((trx) => approvePlans(trx, runId, actingUser(cli).user, cli.now()))
-    // Another process was faster than this one since the plans were read.
-    if (shown.length === 0) refuseUnlessWaiting(runId, await plansOf(db, runId))
-    if (options.json) printJson(cli.stdout, shown)
-    else {
-      printLine(cli.stdout, renderHeld(shown))
-      printLine(cli.stdout)
-      printLine(
-        cli.stdout,
-        options.dryRun
-          ? `Nothing was approved. nightferry approve ${runId} lets this through.`
-          : `Approved. The next run sends it: nightferry run ${nightlySync.name}`,
-      )
-    }
-    return exitCodes.well
-  })
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }) => {
+      if (!(await runExists(db, runId))) throw new UsageError(`There is no run ${runId}; nightferry runs lists them`)
+      const plans = await plansOf(db, runId)
+      refuseUnlessWaiting(runId, plans)
+      // A run that is under way counts what is held, and would be wrong about it.
+      const running = await runningRun(db, nightlySync.name)
+      if (running !== undefined && options.dryRun !== true) {
+        throw new UsageError(`Run ${running.run_id} is under way and judges anew; approve when it has ended`)
+      }
+      const shown = options.dryRun
+        ? plans.filter(({ state }) => state === 'waiting')
+        : await db.transaction().execute((trx) => approvePlans(trx, runId, actingUser(cli).user, cli.now()))
+      // Another process was faster than this one since the plans were read.
+      if (shown.length === 0) refuseUnlessWaiting(runId, await plansOf(db, runId))
+      if (options.json) printJson(cli.stdout, shown)
+      else {
+        printLine(cli.stdout, renderHeld(shown))
+        printLine(cli.stdout)
+        printLine(
+          cli.stdout,
+          options.dryRun
+            ? `Nothing was approved. nightferry approve ${runId} lets this through.`
+            : `Approved. The next run sends it: nightferry run ${nightlySync.name}`,
+        )
+      }
+      return exitCodes.well
+    },
+    'write',
+  )
 }
 
 function refuseUnlessWaiting(runId: number, plans: readonly GuardPlan[]): void {

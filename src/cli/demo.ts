@@ -10,11 +10,14 @@ import type { Cluster } from '../db/embedded/open-cluster.ts'
 import { createPartnerDatabase } from '../demo/partner/create-partner-database.ts'
 import { addedHotelNumber, applySecondNight, type SecondNight } from '../demo/partner/second-night.ts'
 import { type Cli, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
+import { holdDemo } from './hold-demo.ts'
+import { invocationFrom, mainFile } from './invocation.ts'
 import { openEmbedded } from './open-embedded.ts'
 import { openFerry } from './open-ferry.ts'
 import { packagedConfig } from './read-config.ts'
 import { duration, grouped } from './readable.ts'
 import { type RunEnded, runToEnd } from './run.ts'
+import { untilSignal } from './until-signal.ts'
 
 export type DemoOptions = { hotels: number; seed: number; json?: boolean }
 
@@ -27,12 +30,16 @@ const databases = { partner: 'partner_demo', sandbox: 'sandbox_demo' } as const
 export async function demo(cli: Cli, options: DemoOptions): Promise<ExitCode> {
   const startedAt = cli.now()
   const config = loadConfig({ file: packagedConfig('demo.yaml'), environment: {} })
+  cli.signal.addEventListener('abort', () => printLine(cli.stderr, 'Stopping what was started …'), { once: true })
   const cluster = await openEmbedded(cli, config)
   try {
-    printLine(cli.stderr, 'Postgres is up. Making a hotel group and the service it reports to …')
-    await freshDatabases(cluster, [config.database.name, ...Object.values(databases)])
+    const own = [config.database.name, ...Object.values(databases)]
+    await using _hold = await holdDemo(cluster.url('postgres'), own, cli.signal)
+    printLine(cli.stderr, 'Postgres is up. Making a hotel group …')
+    await untilSignal(cli, freshDatabases(cluster, own))
     const partnerUrl = cluster.url(databases.partner)
-    await makePartner(cli, partnerUrl, options)
+    await untilSignal(cli, makePartner(cli, partnerUrl, options))
+    printLine(cli.stderr, 'The hotel group is made; making the service that it reports to …')
     const service = await startSandboxProcess(cli, options)
     try {
       const settings: Config = {
@@ -83,7 +90,7 @@ async function twoNights(cli: Cli, config: Config, options: DemoOptions, partner
     heading(cli, `The first night: ${grouped(options.hotels)} hotels, everything is new`)
     const first = await runToEnd(cli, ferry, options.json === true)
 
-    const day = await dayBetween(cli, partnerUrl, options)
+    const day = await untilSignal(cli, dayBetween(cli, partnerUrl, options))
     heading(cli, 'The day in between, at the partner')
     printLine(cli.stderr, describeDay(day))
 
@@ -117,25 +124,27 @@ function describeDay(day: SecondNight): string {
 }
 
 function whereToLook(cli: Cli, startedAt: Date): void {
+  const { program, config } = invocationFrom(cli.workingFolder)
+  const demoConfig = config('demo.yaml')
   heading(cli, `Done in ${duration(cli.now().getTime() - startedAt.getTime())}. Where to look`)
   const lines = [
     'Everything is in ordinary tables. Two queries to try:',
     '',
-    `  npm run -s nightferry -- sql --config config/demo.yaml "`,
+    `  ${program} sql --config ${demoConfig} "`,
     '    select name, partner_id, period_year, variable_name, value_numeric',
     '    from calculator_values join companies using (company_id)',
     `    where direction = 'output' and variable_name = 'Total (kg CO2e)' and period_month is null`,
     '    order by value_numeric desc limit 10"',
     '',
-    `  npm run -s nightferry -- sql --config config/demo.yaml "`,
+    `  ${program} sql --config ${demoConfig} "`,
     '    select period_year, period_month, title, variable_name, count(*) as hotels, sum(value_numeric) as total',
     '    from calculator_values join calculators using (calculator_id, period_year, period_month)',
     `    where direction = 'input' and period_month is not null`,
     '    group by 1, 2, 3, 4 order by 1, 2, 3, 4 limit 20"',
     '',
-    'To connect with a client of your own: npm run -s nightferry -- sql --config config/demo.yaml',
+    `To connect with a client of your own: ${program} sql --config ${demoConfig}`,
     'prints the psql command and keeps the server up. Then status, runs, submissions, rejected, invalid,',
-    'parked and trace H-0001, each with --config config/demo.yaml, say what happened.',
+    `parked and trace H-0001, each with --config ${demoConfig}, say what happened.`,
   ]
   for (const line of lines) printLine(cli.stderr, line)
 }
@@ -146,12 +155,11 @@ function heading(cli: Cli, text: string): void {
 
 /** Starts `nightferry sandbox` on a free port, as a process of its own, and waits until it answers. */
 async function startSandboxProcess(cli: Cli, { hotels, seed }: DemoOptions) {
-  const main = new URL(import.meta.url.endsWith('.ts') ? '../main.ts' : '../main.js', import.meta.url).pathname
   const sandboxArguments = ['sandbox', '--config', packagedConfig('demo.yaml'), '--json', '--port', '0']
   const child = spawn(
     process.execPath,
     [
-      main,
+      mainFile,
       ...sandboxArguments,
       '--seed',
       String(seed),
@@ -169,20 +177,31 @@ async function startSandboxProcess(cli: Cli, { hotels, seed }: DemoOptions) {
       env: withoutSettings(cli.environment),
     },
   )
-  let said = ''
-  for await (const line of createInterface({ input: child.stdout as Readable })) {
-    said += line
-    if (line === '}') break
-  }
+  const ended = once(child, 'exit')
+  const said = await untilSignal(cli, firstDocument(child.stdout as Readable)).catch(async (error: unknown) => {
+    // It has nothing yet that would have to end in order.
+    child.kill('SIGKILL')
+    await ended
+    throw error
+  })
   if (said === '') throw new Error('the sandbox ended before it answered; what it said stands above')
   const { url } = JSON.parse(said) as { url: string }
   return {
     url,
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return
-      const ended = once(child, 'exit')
       child.kill('SIGTERM')
       await ended
     },
   }
+}
+
+/** The JSON that a process prints first; empty when it ends without any. */
+async function firstDocument(output: Readable): Promise<string> {
+  let said = ''
+  for await (const line of createInterface({ input: output })) {
+    said += line
+    if (line === '}') break
+  }
+  return said
 }

@@ -15,8 +15,11 @@ export type GrantOptions = CommonOptions & { all?: boolean; revoke?: boolean }
 export async function grant(cli: Cli, role: string, options: GrantOptions): Promise<ExitCode> {
   if (options.all && options.revoke) throw new UsageError('--all and --revoke: choose one; --revoke takes all')
   const request = { role, all: options.all === true, actor: actingUser(cli), at: cli.now() }
-  const reading = await withDatabase(cli, options, ({ db }) =>
-    options.revoke ? revokeReading(db, request) : grantReading(db, request),
+  const reading = await withDatabase(
+    cli,
+    options,
+    ({ db }) => (options.revoke ? revokeReading(db, request) : grantReading(db, request)),
+    'write',
   )
   if (options.json) {
     printJson(cli.stdout, { revoked: options.revoke === true, ...reading })

@@ -3,6 +3,7 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, prin
 import { reach } from './open-database.ts'
 import { openEmbedded } from './open-embedded.ts'
 import { readConfig } from './read-config.ts'
+import { readable } from './readable.ts'
 
 /** `nightferry migrate`: brings the database to the newest schema and says what was applied. Forward only. */
 export async function migrate(cli: Cli, options: CommonOptions): Promise<ExitCode> {
@@ -12,8 +13,10 @@ export async function migrate(cli: Cli, options: CommonOptions): Promise<ExitCod
   try {
     await cluster?.ensureDatabase(database.name)
     const url = cluster?.url(database.name) ?? database.url
-    await reach(url)
-    const migrations = await migrateToLatest(url)
+    await reach(url, cli)
+    const migrations = await migrateToLatest(url, {
+      onWaiting: (sentence) => printLine(cli.stderr, readable(sentence)),
+    })
     if (options.json) printJson(cli.stdout, migrations)
     else
       for (const { name, applied } of migrations)

@@ -1,12 +1,17 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
+import { DatabaseTrouble, withRemedy } from '../db/database-trouble.ts'
+import { keepRunning } from '../db/embedded/keep-running.ts'
 import type { Cluster } from '../db/embedded/open-cluster.ts'
-import { migrateToLatest, schemaName } from '../db/migrate.ts'
-import type { Cli } from './cli.ts'
+import { migrateToLatest } from '../db/migrate.ts'
+import { requireSchema, schemaMissing, schemaName } from '../db/schema-standing.ts'
+import { type Cli, printLine } from './cli.ts'
 import { openEmbedded } from './open-embedded.ts'
 import { poolSize } from './pool-size.ts'
+import { readable } from './readable.ts'
 
 export type OpenDatabase = {
   url: string
@@ -15,6 +20,8 @@ export type OpenDatabase = {
   cluster: Cluster | null
   /** The URL of another database: `embedded:<name>` is one of our own server's. */
   resolveUrl(setting: string): Promise<string>
+  /** Aborts, with the error as its reason, when the embedded server has ended and cannot be had back. */
+  lost: AbortSignal
   close(): Promise<void>
 }
 
@@ -28,11 +35,27 @@ export class DatabaseUnreachable extends Error {
   readonly code = 'database_unreachable'
 }
 
+export type OpenDatabaseOptions = {
+  /**
+   * `migrate`: brought to the newest schema, for who carries rows. `write` and `read`: it must be there already, because a
+   * question must not change what others work on; `read` may write nothing at all.
+   */
+  access: 'migrate' | 'write' | 'read'
+  /** Told of connections that die while nobody uses them. */
+  onIdleError?: (error: Error) => void
+  /** Told when the embedded server had ended and was started again. */
+  onRestart?: () => void
+}
+
 /**
- * Opens Nightferry's database, starting or joining the embedded server where that is configured, and brings its
- * schema up to date.
+ * Opens Nightferry's database, starting or joining the embedded server where that is configured.
+ * @throws {SchemaMismatch} when its schema is another one and `access` does not allow to migrate it.
  */
-export async function openDatabase(cli: Cli, config: Config): Promise<OpenDatabase> {
+export async function openDatabase(
+  cli: Cli,
+  config: Config,
+  { access, onIdleError = () => {}, onRestart = () => {} }: OpenDatabaseOptions,
+): Promise<OpenDatabase> {
   const wanted = config.database.url
   let cluster: Cluster | null = null
   const embedded = async (): Promise<Cluster> => {
@@ -43,11 +66,16 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
     if (!setting.startsWith(embeddedPrefix)) return setting
     return (await embedded()).url(setting.slice(embeddedPrefix.length))
   }
-  if (wanted === 'embedded') await (await embedded()).ensureDatabase(config.database.name)
+  if (wanted === 'embedded' && access === 'migrate') await (await embedded()).ensureDatabase(config.database.name)
   const url = await resolveUrl(wanted === 'embedded' ? `${embeddedPrefix}${config.database.name}` : wanted)
   try {
-    await reach(url)
-    await migrateToLatest(url)
+    await reach(url, cli).catch((error: unknown) => {
+      if (wanted === 'embedded' && isMissing((error as Error).cause)) throw schemaMissing()
+      throw error
+    })
+    if (access === 'migrate')
+      await migrateToLatest(url, { onWaiting: (sentence) => printLine(cli.stderr, readable(sentence)) })
+    else await checkSchema(url)
   } catch (error) {
     await (cluster as Cluster | null)?.release()
     throw error
@@ -56,8 +84,10 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
     max: poolSize(config),
     applicationName: 'nightferry',
     searchPath: schemaName,
-    onIdleError: () => {},
+    readOnly: access === 'read',
+    onIdleError,
   })
+  const keeper = cluster === null ? null : keepRunning(cluster, onRestart)
   const connections = new Set<pg.PoolClient>()
   pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   return {
@@ -66,7 +96,9 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
     db: createDatabase(pool),
     cluster,
     resolveUrl,
+    lost: keeper?.lost ?? new AbortController().signal,
     close: async () => {
+      await keeper?.stop()
       const cut = setTimeout(() => {
         for (const client of connections) void (client as pg.Client & pg.PoolClient).end().catch(() => {})
       }, closingMs)
@@ -77,12 +109,54 @@ export async function openDatabase(cli: Cli, config: Config): Promise<OpenDataba
   }
 }
 
+async function checkSchema(url: string): Promise<void> {
+  const pool = createPool(url, {
+    max: 1,
+    applicationName: 'nightferry',
+    searchPath: schemaName,
+    readOnly: true,
+    onIdleError: () => {},
+  })
+  try {
+    await requireSchema(createDatabase(pool))
+  } finally {
+    await pool.end()
+  }
+}
+
+/** Whether the server says that there is no such database. */
+function isMissing(cause: unknown): boolean {
+  return (cause as { code?: unknown } | undefined)?.code === '3D000'
+}
+
+/** A server that was killed replays what it had written ahead; longer is for a person to look at. Milliseconds. */
+const startingMs = 60_000
+const startingPauseMs = 250
+
+/** The server says that it starts up, recovers or shuts down. */
+const notReady = '57P03'
+
 /**
- * Makes sure that a database can be reached before anything is asked of it.
+ * Makes sure that a database can be reached before anything is asked of it. One that starts up is waited for, a minute.
  * @throws {ConfigError} when the URL is none.
  * @throws {DatabaseUnreachable} naming host and database but never the password.
+ * @throws {DatabaseTrouble} what the server refuses for a reason of its own.
  */
-export async function reach(url: string): Promise<void> {
+export async function reach(url: string, cli: Pick<Cli, 'stderr' | 'signal'>): Promise<void> {
+  const giveUpAt = performance.now() + startingMs
+  for (let waiting = false; ; waiting = true) {
+    try {
+      return await connectOnce(url)
+    } catch (error) {
+      const { code, message } = ((error as Error).cause ?? {}) as { code?: unknown; message?: string }
+      if (code !== notReady || performance.now() > giveUpAt) throw error
+      if (!waiting) printLine(cli.stderr, readable(`Waiting for the database server: ${message}`))
+      await delay(startingPauseMs, undefined, { signal: cli.signal })
+    }
+  }
+}
+
+async function connectOnce(url: string): Promise<void> {
   if (!URL.canParse(url)) {
     throw new ConfigError('Settings are wrong:', [
       {
@@ -102,6 +176,10 @@ export async function reach(url: string): Promise<void> {
       ? 'an address whose password holds a bare slash (write %2F)'
       : `${host}${pathname}`
     const { message, code } = error as { message?: string; code?: string }
+    const named = withRemedy(error)
+    if (named instanceof DatabaseTrouble && named.code !== 'database_unreachable') {
+      throw new DatabaseTrouble(named.code, `Nightferry's database at ${place}: ${named.message}`, { cause: error })
+    }
     throw new DatabaseUnreachable(
       `Nightferry's database at ${place} cannot be reached: ${message || code}. Check database.url (DATABASE_URL), and that the server is up.`,
       { cause: error },

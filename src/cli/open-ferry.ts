@@ -3,6 +3,7 @@ import { requireSettings } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
 import { openDatabaseClock } from '../db/database-clock.ts'
+import { watchSchema } from '../db/watch-schema.ts'
 import { createExchangeClient } from '../exchange/client.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
@@ -11,16 +12,20 @@ import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
 import { createServiceClock } from '../pipeline/gate/service-clock.ts'
 import { createSharedGate, type SharedGate } from '../pipeline/gate/shared-gate.ts'
 import { needsGroup } from '../pipeline/push/generic/needs-group.ts'
-import type { Cli } from './cli.ts'
+import { checkConnections } from './check-connections.ts'
+import { type Cli, printLine } from './cli.ts'
 import { createLogger } from './log.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readContract } from './read-config.ts'
+import { createTroubleLog, type TroubleLog } from './trouble-log.ts'
 
 export type Ferry = {
   deps: Deps
   database: OpenDatabase
   gate: SharedGate
   logger: Logger
+  /** Aborts, with the error as its reason, when this process cannot go on, or must not. */
+  lost: AbortSignal
   close(): Promise<void>
 }
 
@@ -30,14 +35,25 @@ export type Ferry = {
  */
 export type OpenedBy = 'person' | 'follower' | 'daemon'
 
-/** Everything that a process needs to carry rows: configuration checked, databases open, engine at work. */
+/** How often a process that carries rows looks whether a newer version has migrated the database. Milliseconds. */
+const schemaWatchMs = 60_000
+
+/** Everything that a process needs to carry rows: configuration checked, databases open and migrated, engine at work. */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
-  const { engine, ...ferry } = await openIdleFerry(cli, config, by)
-  try {
-    await engine.work(ferry.deps, [nightlySync])
-    return ferry
-  } catch (error) {
+  const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')
+  const schema = watchSchema(ferry.deps.db, schemaWatchMs)
+  const close = async () => {
+    schema.stop()
     await ferry.close()
+  }
+  try {
+    const warning = await checkConnections(ferry.deps.db, config)
+    if (warning !== null && by === 'daemon') ferry.logger.warn({ warning }, 'connections_short')
+    if (warning !== null && by !== 'daemon') printLine(cli.stderr, warning)
+    await engine.work(ferry.deps, [nightlySync], schema.check)
+    return { ...ferry, lost: AbortSignal.any([ferry.lost, schema.newer]), close }
+  } catch (error) {
+    await close()
     throw error
   }
 }
@@ -47,17 +63,17 @@ export async function openIdleFerry(
   cli: Cli,
   config: Config,
   by: OpenedBy = 'person',
+  access: 'migrate' | 'write' = 'write',
 ): Promise<Ferry & { engine: Engine }> {
-  const { deps, database, gate, logger, close } = await openStages(cli, config, by)
+  const { deps, database, gate, logger, trouble, lost, close } = await openStages(cli, config, by, access)
   try {
-    const engine = await startEngine(database.url, config, (error) =>
-      logger.error({ error: error.message }, 'queue_error'),
-    )
+    const engine = await startEngine(database.url, config, (error) => trouble.tell('queue_error', error))
     return {
       deps: { ...deps, looks: engine.looks },
       database,
       gate,
       logger,
+      lost,
       engine,
       close: async () => {
         await engine.stop()
@@ -76,11 +92,17 @@ export async function openStages(
   cli: Cli,
   config: Config,
   by: OpenedBy = 'person',
-): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'> }> {
+  access: 'migrate' | 'write' = 'write',
+): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'>; trouble: TroubleLog }> {
   const contract = readContract(cli, config)
   const required = requireSettings(config, needsGroup(contract, config.streams))
   const logger = createLogger(cli.stderr, config.log.level, secretValues(config), by === 'follower')
-  const database = await openDatabase(cli, config)
+  const trouble = createTroubleLog(logger)
+  const database = await openDatabase(cli, config, {
+    access,
+    onIdleError: (error) => trouble.tell('database_connection_lost', error),
+    onRestart: () => logger.warn({ folder: config.database.folder }, 'embedded_postgres_restarted'),
+  })
   try {
     const gate = createSharedGate({
       db: database.db,
@@ -126,10 +148,13 @@ export async function openStages(
       database,
       gate,
       logger,
+      trouble,
+      lost: database.lost,
       close: async () => {
         await exchange.close()
         await serviceClock.close()
         await database.close()
+        trouble.close()
       },
     }
   } catch (error) {

@@ -19,12 +19,18 @@ export type ReferenceOptions = CommonOptions & { changes?: boolean; from?: numbe
  */
 export async function reference(cli: Cli, options: ReferenceOptions): Promise<ExitCode> {
   if (options.accept && options.changes) throw new UsageError('--accept and --changes: choose one')
-  return await withDatabase(cli, options, async ({ db }) => {
-    if (options.accept) await accept(cli, db, options)
-    else if (options.changes || options.from !== undefined || options.to !== undefined) await changes(cli, db, options)
-    else await overview(cli, db, options)
-    return exitCodes.well
-  })
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }) => {
+      if (options.accept) await accept(cli, db, options)
+      else if (options.changes || options.from !== undefined || options.to !== undefined)
+        await changes(cli, db, options)
+      else await overview(cli, db, options)
+      return exitCodes.well
+    },
+    options.accept ? 'write' : 'read',
+  )
 }
 
 type Db = OpenDatabase['db']

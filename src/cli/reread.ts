@@ -17,29 +17,34 @@ export type RereadOptions = CommonOptions & { since?: string; dryRun?: boolean }
  */
 export async function reread(cli: Cli, stream: string, options: RereadOptions): Promise<ExitCode> {
   requireStream(cli, options, stream)
-  return await withDatabase(cli, options, async ({ db }, config) => {
-    const configured = config.streams[stream]
-    if (configured === undefined) throw new UsageError(`streams.${stream} is not configured, so no run reads it`)
-    if (options.since !== undefined && configured.capture === 'snapshot') {
-      throw new UsageError(
-        `${stream} is read as a snapshot, whole each time; without --since its rows are compared with the ledger again`,
-      )
-    }
-    const running = await runningRun(db, nightlySync.name)
-    if (running !== undefined && ['reference', 'extract'].includes(running.step) && options.dryRun !== true) {
-      throw new UsageError(`Run ${running.run_id} is reading the streams; ask again when it has gone on or ended`)
-    }
-    const forgotten = await rereadStream(db, {
-      stream,
-      since: options.since ?? null,
-      now: cli.now(),
-      actor: options.dryRun ? null : actingUser(cli),
-    })
-    if ('kind' in forgotten) throw new UsageError(refusal(stream, options.since ?? '', forgotten))
-    if (options.json) printJson(cli.stdout, { dry_run: options.dryRun === true, ...forgotten })
-    else for (const line of describe(forgotten, options.dryRun === true)) printLine(cli.stdout, readable(line))
-    return exitCodes.well
-  })
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }, config) => {
+      const configured = config.streams[stream]
+      if (configured === undefined) throw new UsageError(`streams.${stream} is not configured, so no run reads it`)
+      if (options.since !== undefined && configured.capture === 'snapshot') {
+        throw new UsageError(
+          `${stream} is read as a snapshot, whole each time; without --since its rows are compared with the ledger again`,
+        )
+      }
+      const running = await runningRun(db, nightlySync.name)
+      if (running !== undefined && ['reference', 'extract'].includes(running.step) && options.dryRun !== true) {
+        throw new UsageError(`Run ${running.run_id} is reading the streams; ask again when it has gone on or ended`)
+      }
+      const forgotten = await rereadStream(db, {
+        stream,
+        since: options.since ?? null,
+        now: cli.now(),
+        actor: options.dryRun ? null : actingUser(cli),
+      })
+      if ('kind' in forgotten) throw new UsageError(refusal(stream, options.since ?? '', forgotten))
+      if (options.json) printJson(cli.stdout, { dry_run: options.dryRun === true, ...forgotten })
+      else for (const line of describe(forgotten, options.dryRun === true)) printLine(cli.stdout, readable(line))
+      return exitCodes.well
+    },
+    'write',
+  )
 }
 
 function refusal(stream: string, since: string, why: Exclude<EarlierCursor, { kind: 'earlier' }>): string {

@@ -27,18 +27,23 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
     throw new UsageError('Say which rows: --reason, --stream, --partner-id, --since, or --all')
   }
   if (options.dryRun && options.run) throw new UsageError('--dry-run and --run: choose one')
-  const marked = await withDatabase(cli, options, async ({ db }) => {
-    if (options.run && (await runningRun(db, nightlySync.name)) !== undefined) {
-      throw new UsageError(
-        'A run is under way, and sends nothing again; without --run the rows wait for the one after it',
-      )
-    }
-    const rows = await retryableRows(db, filter, examples)
-    const streams = options.dryRun
-      ? await countRetryable(db, filter)
-      : await retryRejected({ db, now: cli.now }, filter, actingUser(cli))
-    return { total: total(streams), streams, rows, held_run: await findHeldRun(db) }
-  })
+  const marked = await withDatabase(
+    cli,
+    options,
+    async ({ db }) => {
+      if (options.run && (await runningRun(db, nightlySync.name)) !== undefined) {
+        throw new UsageError(
+          'A run is under way, and sends nothing again; without --run the rows wait for the one after it',
+        )
+      }
+      const rows = await retryableRows(db, filter, examples)
+      const streams = options.dryRun
+        ? await countRetryable(db, filter)
+        : await retryRejected({ db, now: cli.now }, filter, actingUser(cli))
+      return { total: total(streams), streams, rows, held_run: await findHeldRun(db) }
+    },
+    options.dryRun ? 'read' : 'write',
+  )
   if (!options.json) describe(cli, options, marked)
   const { code, document } = await sendNow(cli, options, marked.total)
   if (options.json) {

@@ -37,13 +37,16 @@ export async function openToFollow(cli: Cli, config: Config): Promise<Ferry> {
 export type RunEnded = { code: ExitCode; document: object }
 
 /** Triggers the nightly job and follows it; prints its report as text, unless the caller prints it as JSON. */
-export async function runToEnd(cli: Cli, { deps }: Ferry, json: boolean): Promise<RunEnded> {
+export async function runToEnd(cli: Cli, { deps, lost }: Ferry, json: boolean): Promise<RunEnded> {
   const triggered = await triggerRun(deps, nightlySync, 'cli', deps.now())
   if (triggered === null) throw new UsageError('A run was started at this very instant; look at nightferry runs')
   const { run: started, resumed } = triggered
   if (resumed)
     printLine(cli.stderr, `Run ${started.run_id} is under way at the step ${started.step}: going on with it.`)
-  const ended = await followRun(cli, deps.db, started.run_id)
+  const following = { ...cli, signal: AbortSignal.any([cli.signal, lost]) }
+  const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {
+    throw lost.aborted ? lost.reason : error
+  })
   if (ended.state === 'failed') {
     const { step, code, message } = ended.failure ?? { step: ended.step, code: 'internal_error', message: '' }
     printLine(cli.stderr, `Run ${ended.run_id} failed at the step ${step} (${readable(code)}):`)

@@ -1,3 +1,4 @@
+import { keepRunning } from '../db/embedded/keep-running.ts'
 import { catalogue } from '../sandbox/catalogue.ts'
 import { type RunningSandbox, startSandbox } from '../sandbox/start-sandbox.ts'
 import {
@@ -14,6 +15,7 @@ import { openEmbedded } from './open-embedded.ts'
 import { readConfig, readContract } from './read-config.ts'
 import { grouped } from './readable.ts'
 import type { SandboxChoices } from './sandbox-options.ts'
+import { untilSignal } from './until-signal.ts'
 
 export type SandboxOptions = CommonOptions & SandboxChoices
 
@@ -25,9 +27,12 @@ export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCo
   const config = readConfig(cli, options)
   const contract = readContract(cli, config)
   const cluster = await openEmbedded(cli, config)
+  const keeper = keepRunning(cluster, () =>
+    printLine(cli.stderr, 'The embedded PostgreSQL had ended and was started again.'),
+  )
   try {
     await cluster.ensureDatabase(options.database)
-    const service = await startSandbox({
+    const starting = startSandbox({
       ...given(options),
       databaseUrl: cluster.url(options.database),
       contract,
@@ -45,6 +50,7 @@ export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCo
       signal: cli.signal,
       logger: createLogger(cli.stderr, config.log.level === 'info' ? 'warn' : config.log.level, []),
     })
+    const service = await untilSignal(cli, starting)
     try {
       const started: Started = {
         ...service,
@@ -54,13 +60,14 @@ export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCo
       }
       if (options.json) printJson(cli.stdout, inJson(started))
       else for (const line of inWords(started)) printLine(cli.stdout, line)
-      await untilInterrupted({ ...cli, signal: AbortSignal.any([cli.signal, service.lost]) })
-      if (service.lost.aborted) throw service.lost.reason
+      await untilInterrupted({ ...cli, signal: AbortSignal.any([cli.signal, service.lost, keeper.lost]) })
+      for (const { aborted, reason } of [keeper.lost, service.lost]) if (aborted) throw reason
     } finally {
       await service.close()
     }
     return exitCodes.well
   } finally {
+    await keeper.stop()
     await cluster.release()
   }
 }

@@ -29,9 +29,10 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
         'no_schedule_nothing_will_start',
       )
     }
-    await untilInterrupted(cli)
+    await untilInterrupted({ ...cli, signal: AbortSignal.any([cli.signal, ferry.lost]) })
     ferry.logger.info('service_stopping')
     await scheduler.stop()
+    if (ferry.lost.aborted) throw ferry.lost.reason
     return exitCodes.well
   } finally {
     watch.stop()

@@ -3,14 +3,19 @@ import type { Cli, CommonOptions } from './cli.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readConfig } from './read-config.ts'
 
-/** Opens the configured database for a verb that only looks, and closes it however the verb ends. */
+/**
+ * Opens the configured database for a verb, and closes it however the verb ends. The schema must be the newest.
+ * @param access `write` for a verb that does more than look.
+ * @throws {SchemaMismatch} when the schema is another one.
+ */
 export async function withDatabase<T>(
   cli: Cli,
   options: CommonOptions,
   work: (database: OpenDatabase, config: Config) => Promise<T>,
+  access: 'read' | 'write' = 'read',
 ): Promise<T> {
   const config = readConfig(cli, options)
-  const database = await openDatabase(cli, config)
+  const database = await openDatabase(cli, config, { access })
   try {
     return await work(database, config)
   } finally {

@@ -15,6 +15,10 @@ export type PoolOptions = {
   onIdleError: (error: Error) => void
   /** Milliseconds to wait for a connection, from the pool and from the server. */
   connectTimeoutMs?: number
+  /** Every transaction begins read-only, so that a mistake of ours writes nothing. */
+  readOnly?: boolean
+  /** How long a statement waits for a lock; without it, for as long as it takes. Milliseconds. */
+  lockTimeoutMs?: number
 }
 
 const int8 = 20
@@ -32,11 +36,17 @@ const keepAlives = '-c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 -c t
 
 /** A pool of connections to one database. Every client carries an error listener: a killed backend must not end the process. */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
+  const { readOnly = false, lockTimeoutMs = 0 } = options
+  const session = [
+    `-c search_path=${options.searchPath} -c timezone=UTC ${keepAlives}`,
+    ...(readOnly ? ['-c default_transaction_read_only=on'] : []),
+    ...(lockTimeoutMs > 0 ? [`-c lock_timeout=${lockTimeoutMs}`] : []),
+  ]
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
     application_name: options.applicationName,
-    options: `-c search_path=${options.searchPath} -c timezone=UTC ${keepAlives}`,
+    options: session.join(' '),
     connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
     keepAlive: true,
     types: typeParsers,

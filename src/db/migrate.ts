@@ -1,10 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
+import type pg from 'pg'
+import { blockersOf } from './blockers.ts'
 import { createDatabase, createPool } from './database.ts'
+import { DatabaseTrouble, withRemedy } from './database-trouble.ts'
 import { migrations } from './migrations/index.ts'
+import { requireKnownSchema, schemaName } from './schema-standing.ts'
 
-/** The schema that holds every table and view of ours. */
-export const schemaName = 'nightferry'
+export { schemaName } from './schema-standing.ts'
 
 /** A migration failed; the database stands at the last one that succeeded. */
 export class MigrationError extends Error {
@@ -13,36 +17,111 @@ export class MigrationError extends Error {
 
 export type AppliedMigration = { name: string; applied: boolean }
 
+export type MigrateOptions = {
+  /** Told, in a sentence for a person, whom the migration waits for. */
+  onWaiting?: (sentence: string) => void
+  /** How long one statement waits for a lock. Everybody else who wants that table waits behind it. Milliseconds. */
+  lockTimeoutMs?: number
+  /** How long it is tried again when a lock was not had, in milliseconds. */
+  patienceMs?: number
+}
+
+const applicationName = 'nightferry migrate'
+/** Longer would hold up a run that wants the same table; shorter would miss the gaps between its transactions. */
+const defaultLockTimeoutMs = 5_000
+/** A page is loaded in less, so a run that is under way does not make a migration fail. */
+const defaultPatienceMs = 90_000
+const lookAtBlockersMs = 250
+
 /**
- * Brings a database to the newest schema. Safe to call from several processes at once: the migrator locks.
+ * Brings a database to the newest schema. Safe to call from several processes at once: the migrator locks. A lock that
+ * another session holds is waited for in short turns, all of the migration anew each time.
  * @returns every migration with whether this call applied it.
- * @throws {MigrationError} naming the migration that failed.
+ * @throws {SchemaMismatch} when a newer version has migrated it; nothing is changed then.
+ * @throws {MigrationError} naming the migration that failed, and who was in its way.
  */
-export async function migrateToLatest(url: string): Promise<AppliedMigration[]> {
+export async function migrateToLatest(url: string, options: MigrateOptions = {}): Promise<AppliedMigration[]> {
+  const { lockTimeoutMs = defaultLockTimeoutMs, patienceMs = defaultPatienceMs, onWaiting = () => {} } = options
   const pool = createPool(url, {
     max: 2,
-    applicationName: 'nightferry migrate',
+    applicationName,
     searchPath: schemaName,
+    lockTimeoutMs,
     onIdleError: () => {},
   })
   const db = createDatabase<unknown>(pool)
+  const blockers = watchBlockers(pool, onWaiting)
   try {
-    await createSchema(db)
-    const migrator = new Migrator({
-      db,
-      provider: { getMigrations: async () => migrations },
-      migrationTableSchema: schemaName,
-    })
-    const before = await migrator.getMigrations()
-    const { error, results } = await migrator.migrateToLatest()
-    if (error !== undefined) {
-      const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'the migration'
-      throw new MigrationError(`${failed} failed: ${(error as Error).message}`, { cause: error })
+    await requireKnownSchema(createDatabase(pool))
+    const giveUpAt = performance.now() + patienceMs
+    for (;;) {
+      const result = await attempt(db)
+      if (!('failed' in result)) return result.migrations
+      const { failed, error } = result
+      const { code, message } = error as { code?: unknown; message: string }
+      if (typeof code !== 'string' || !contended.has(code)) {
+        const trouble = withRemedy(error)
+        const said = trouble instanceof DatabaseTrouble ? trouble.message : message
+        throw new MigrationError(`${failed} failed: ${said}`, { cause: error })
+      }
+      if (performance.now() > giveUpAt) {
+        throw new MigrationError(
+          `${failed} did not get the lock that it needs${blockers.latest()}. End that, or wait until it is done, and then: nightferry migrate. Nothing was changed.`,
+          { cause: error },
+        )
+      }
+      await delay(lockTimeoutMs / 10)
     }
-    const applied = new Set(results?.map((result) => result.migrationName))
-    return before.map(({ name }) => ({ name, applied: applied.has(name) }))
   } finally {
+    await blockers.stop()
     await db.destroy()
+  }
+}
+
+/** A lock that was not had in time, and a deadlock, which a migration and the work of a run may come to. */
+const contended = new Set(['55P03', '40P01'])
+
+async function attempt(
+  db: Kysely<unknown>,
+): Promise<{ migrations: AppliedMigration[] } | { failed: string; error: unknown }> {
+  await createSchema(db)
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => migrations },
+    migrationTableSchema: schemaName,
+  })
+  const before = await migrator.getMigrations()
+  const { error, results } = await migrator.migrateToLatest()
+  if (error !== undefined) {
+    const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'the migration'
+    return { failed, error }
+  }
+  const applied = new Set(results?.map((result) => result.migrationName))
+  return { migrations: before.map(({ name }) => ({ name, applied: applied.has(name) })) }
+}
+
+/** Looks who is in the way while a migration waits: once it has failed, it waits for nobody. */
+function watchBlockers(pool: pg.Pool, onWaiting: (sentence: string) => void) {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let latest = ''
+  const watch = async () => {
+    for (;;) {
+      await delay(lookAtBlockersMs, undefined, { signal })
+      const found = await blockersOf(pool, applicationName)
+      const words = found.map((blocker) => blocker.words).join(', ')
+      if (words !== '' && words !== latest) onWaiting(`The migration waits for ${words}.`)
+      latest = words === '' ? latest : words
+    }
+  }
+  // Whatever ends it, the migration itself says what is wrong with the database.
+  const watching = watch().catch(() => {})
+  return {
+    latest: () => (latest === '' ? '' : `; it is held by ${latest}`),
+    stop: async () => {
+      stopping.abort()
+      await watching
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
+import { withRemedy } from '../db/database-trouble.ts'
 import { nextTimers } from '../db/runs/next-timer.ts'
 import { storableText } from '../db/storable.ts'
 import type { RunTrigger } from '../db/tables/run.ts'
@@ -32,8 +33,11 @@ const longestPauseSeconds = 60
 
 export type Engine = {
   looks: Looks
-  /** Begins to work off looks. Without it a process only asks for them. */
-  work(deps: Deps, jobs: readonly Job[]): Promise<void>
+  /**
+   * Begins to work off looks. Without it a process only asks for them.
+   * @param beforeRun called before each look at a run; if it throws, the look is left to another process, or to later.
+   */
+  work(deps: Deps, jobs: readonly Job[], beforeRun?: () => Promise<void>): Promise<void>
   /** Takes no more looks, lets those at hand end within the configured time, breaks off downloads, and closes. */
   stop(): Promise<void>
 }
@@ -117,7 +121,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       ),
   }
 
-  const work = async (deps: Deps, jobs: readonly Job[]): Promise<void> => {
+  const work: Engine['work'] = async (deps, jobs, beforeRun) => {
     const pollSeconds = engine.jobPollMs / 1000
     const handle = async (queue: string, concurrency: number, look: Look): Promise<void> => {
       for (let worker = 0; worker < concurrency; worker++) await startWorker(queue, look)
@@ -150,6 +154,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       alarm.enlist(queue, id)
     }
     await handle(queues.run, 1, async (id) => {
+      await beforeRun?.()
       const { job: name } = await deps.db
         .selectFrom('run')
         .select('job')
@@ -191,7 +196,8 @@ async function guarded(deps: Deps, queue: string, job: JobWithMetadata<LookData>
     // Another process may be configured for another destination, or this one was while the run was interrupted.
     await checkDestination(deps)
     return await look(job.data.id, job.data.timer)
-  } catch (error) {
+  } catch (caught) {
+    const error = withRemedy(caught)
     const run = await runBehind(deps, queue, job.data.id)
     const final = isFinal(error, run?.trigger) || job.retryCount >= job.retryLimit
     deps.logger[final ? 'error' : 'warn'](
@@ -216,15 +222,18 @@ const finalCodes = new Set([
   'partner_query_failed',
   'partner_driver_missing',
   'partner_snapshot_off',
+  'database_permission_denied',
 ])
 
-/** Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached. */
+/** Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached, or that its disk is full. */
 const finalByHand = new Set([
   'exchange_unreachable',
   'exchange_failed',
   'exchange_throttled',
   'exchange_answer_malformed',
   'partner_unreachable',
+  'disk_full',
+  'database_read_only',
 ])
 
 function isFinal(error: unknown, trigger: RunTrigger | undefined): boolean {

@@ -11,6 +11,7 @@ test('grant lets a role of the embedded server read what sql shows, says so, and
   onTestFinished(() => cluster.release())
   const call = (...args: string[]) => nightferry(folder.path, args)
 
+  expect(await call('migrate')).toMatchObject({ code: 0 })
   expect(await call('grant', 'analyst')).toMatchObject({
     code: 2,
     stdout: '',

@@ -1,5 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { migrateToLatest } from '../../src/db/migrate.ts'
 import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
 import type { RunPlan } from '../../src/pipeline/plan/plan-run.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
@@ -12,6 +13,7 @@ const seed = 7
 let world: World
 beforeAll(async () => {
   world = await startWorld({ hotels, seed })
+  await migrateToLatest(world.databaseUrl)
 })
 afterAll(() => world[Symbol.asyncDispose]())
 

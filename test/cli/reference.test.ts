@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrateToLatest } from '../../src/db/migrate.ts'
 import type { CachedDocument } from '../../src/db/reference/list-reference.ts'
 import type { ReferenceVersion, ReferenceWithheld } from '../../src/db/tables/reference-data.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
@@ -13,6 +14,7 @@ let proxy: Awaited<ReturnType<typeof changingProxy>>
 
 beforeAll(async () => {
   world = await startWorld({ hotels })
+  await migrateToLatest(world.databaseUrl)
   proxy = await changingProxy(world.sandboxUrl)
 })
 afterAll(async () => {

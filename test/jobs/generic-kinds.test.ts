@@ -223,6 +223,7 @@ test('people see rows of a kind that the contract describes as they see any othe
     `update hotelier.certificate set standard_id = '00000000-0000-4000-8000-000000000003'
      where hotel_id = (select max(hotel_id) from hotelier.certificate where hotel_id < 9999)`,
   )
+  await world.run('migrate')
   const plan = JSON.parse(await world.run('plan', '--bodies', '--json')) as {
     waves: { requests: { kind: string }[] }[]
     bodies: { kind: string; body: string }[]

@@ -19,8 +19,10 @@ let taken = 0
  * name, and never that of a third who has taken the lock meanwhile.
  *
  * @throws {EmbeddedPostgresError} when a living process holds the lock for three minutes.
+ * @throws the signal's reason when it aborts before the lock is taken.
  */
-export async function withFolderLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
+export async function withFolderLock<T>(folder: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  signal?.throwIfAborted()
   const lock = join(folder, 'lock')
   taken += 1
   const holder = `${ownIdentity()}.${taken}`
@@ -28,7 +30,7 @@ export async function withFolderLock<T>(folder: string, work: () => Promise<T>):
   await mkdir(prepared, { recursive: true })
   await writeFile(join(prepared, holder), '')
   try {
-    await take(lock, prepared)
+    await take(lock, prepared, signal)
   } catch (error) {
     await rm(prepared, { recursive: true, force: true })
     throw error
@@ -42,7 +44,7 @@ export async function withFolderLock<T>(folder: string, work: () => Promise<T>):
   }
 }
 
-async function take(lock: string, prepared: string): Promise<void> {
+async function take(lock: string, prepared: string, signal: AbortSignal | undefined): Promise<void> {
   const deadline = Date.now() + waitMs
   for (;;) {
     const refused = await ignoring(['ENOTEMPTY', 'EEXIST'], rename(prepared, lock))
@@ -56,7 +58,7 @@ async function take(lock: string, prepared: string): Promise<void> {
         `The process ${holders[0]?.split('.', 1)[0]} has held ${lock} for ${waitMs / 1000} seconds. See what it does; end it if it hangs.`,
       )
     }
-    await delay(retryMs)
+    await delay(retryMs, undefined, { signal })
   }
 }
 

@@ -15,12 +15,14 @@ export const superuser = 'nightferry'
  * or it is not there. What a killed attempt left behind is deleted.
  *
  * @throws {EmbeddedPostgresError} when initdb fails, or the data were made by another major version.
+ * @throws the signal's reason when it aborts while initdb works.
  */
 export async function initialiseData(
   home: string,
   binaries: Binaries,
   account: Account | undefined,
   durable: boolean,
+  signal?: AbortSignal,
 ): Promise<void> {
   const data = join(home, 'data')
   for (const name of await readdir(home)) {
@@ -43,7 +45,7 @@ export async function initialiseData(
       await chown(passwordFile, account.uid, account.gid)
       await chown(unfinished, account.uid, account.gid)
     }
-    await initdb(binaries, join(unfinished, 'data'), passwordFile, account, durable)
+    await initdb(binaries, join(unfinished, 'data'), passwordFile, account, durable, signal)
     await keepPassword(home, password)
     await rename(join(unfinished, 'data'), data)
   } finally {
@@ -70,13 +72,15 @@ async function initdb(
   passwordFile: string,
   account: Account | undefined,
   durable: boolean,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   const args = [
     ...[`--pgdata=${data}`, `--username=${superuser}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
     ...['--encoding=UTF8', '--locale-provider=libc', '--no-locale', '--data-checksums', '--no-instructions'],
     ...(durable ? [] : ['--no-sync']),
   ]
-  const { status, output } = await runProgram(binaries.initdb, args, account)
+  const { status, output } = await runProgram(binaries.initdb, args, account, signal)
+  signal?.throwIfAborted()
   if (status !== 0) {
     throw new EmbeddedPostgresError(
       `initdb could not make a database under ${data}. Free space there, or put what it names right; or set DATABASE_URL.${indent(output)}`,

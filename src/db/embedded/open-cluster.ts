@@ -7,7 +7,7 @@ import { EmbeddedPostgresError, indent, logTail } from './embedded-postgres-erro
 import { withFolderLock } from './folder-lock.ts'
 import { initialiseData, readPassword, superuser } from './initialise-data.ts'
 import { enterMember, leaveMember } from './members.ts'
-import { stopPostmaster } from './postmaster.ts'
+import { runningPostmaster, stopPostmaster } from './postmaster.ts'
 import type { Account } from './run-program.ts'
 import { serverAccount } from './server-account.ts'
 import type { ServerSettings } from './server-settings.ts'
@@ -23,6 +23,8 @@ export type ClusterOptions = {
   settings?: ServerSettings
   /** The npm package with the programs; found by itself if left out. */
   packageFolder?: string
+  /** Given up as soon as it aborts, at the latest when a start that has begun is through. */
+  signal?: AbortSignal
 }
 
 export type Cluster = {
@@ -36,6 +38,11 @@ export type Cluster = {
   ensureDatabase(name: string): Promise<void>
   /** Drops a database if it exists; one that somebody is connected to is not dropped. */
   dropDatabase(name: string): Promise<void>
+  /**
+   * Starts the server again if it has ended, under the address that it had. Answers whether it was started by this call.
+   * @throws {EmbeddedPostgresError} when it cannot be had back under that address.
+   */
+  ensureRunning(): Promise<boolean>
   /** Says that we use the server no longer; the last process to say so stops it. Later calls do nothing. */
   release(): Promise<void>
 }
@@ -48,30 +55,40 @@ const uniqueViolation = '23505'
  * processes that were killed. Data are made at the first call and recovered after a crash.
  *
  * @throws {EmbeddedPostgresError} when it cannot run here; the message says what to do.
+ * @throws the signal's reason when that came first; a server that was started for this call is stopped then.
  */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   if (process.platform === 'win32') {
     throw new EmbeddedPostgresError('The embedded PostgreSQL does not run on Windows. Set DATABASE_URL, or use WSL.')
   }
+  const { signal } = options
   const folder = await makeFolder(resolve(options.folder))
-  return withFolderLock(folder, async () => {
-    const account = await serverAccount(join((await locationOf(folder)) ?? folder, 'data'), options.onNotice)
-    const copyTo = account === undefined ? [folder] : sharedPlaces
-    const packageFolder = options.packageFolder ?? platformPackage()
-    const binaries = await runnableBinaries(packageFolder, copyTo, account, options.onNotice)
-    const home = await dataHome(folder, account, options.onNotice)
-    const settings = options.settings ?? {}
-    await initialiseData(home, binaries, account, settings.fsync !== 'off')
-    const password = await readPassword(home)
-    const entry = await enterMember(folder)
-    const { port, startedHere } = await startServer(home, binaries, account, settings).catch(async (error) => {
-      await leaveMember(folder, entry)
-      throw error
-    })
-    const url = (database: string) =>
-      `postgres://${superuser}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
-    return clusterOf({ folder, home, binaries, account, entry, url, startedHere })
+  const cluster = await withFolderLock(folder, () => openLocked(folder, options), signal)
+  if (signal?.aborted) {
+    await cluster.release()
+    signal.throwIfAborted()
+  }
+  return cluster
+}
+
+async function openLocked(folder: string, options: ClusterOptions): Promise<Cluster> {
+  const account = await serverAccount(join((await locationOf(folder)) ?? folder, 'data'), options.onNotice)
+  const copyTo = account === undefined ? [folder] : sharedPlaces
+  const packageFolder = options.packageFolder ?? platformPackage()
+  const binaries = await runnableBinaries(packageFolder, copyTo, account, options.onNotice)
+  const home = await dataHome(folder, account, options.onNotice)
+  const settings = options.settings ?? {}
+  await initialiseData(home, binaries, account, settings.fsync !== 'off', options.signal)
+  options.signal?.throwIfAborted()
+  const password = await readPassword(home)
+  const entry = await enterMember(folder)
+  const { port, startedHere } = await startServer(home, binaries, account, settings).catch(async (error) => {
+    await leaveMember(folder, entry)
+    throw error
   })
+  const url = (database: string) =>
+    `postgres://${superuser}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
+  return clusterOf({ folder, home, binaries, account, settings, entry, url, port, startedHere })
 }
 
 /** Makes a folder that the server's user can pass through, also under a umask of 077, and returns it without links. */
@@ -104,12 +121,15 @@ type Opened = {
   home: string
   binaries: Binaries
   account: Account | undefined
+  settings: ServerSettings
   entry: string
   url: (database: string) => string
+  port: number
   startedHere: boolean
 }
 
-function clusterOf({ folder, home, binaries, account, entry, url, startedHere }: Opened): Cluster {
+function clusterOf(opened: Opened): Cluster {
+  const { folder, home, binaries, account, entry, url, startedHere } = opened
   let released: Promise<void> | undefined
   return {
     folder,
@@ -117,11 +137,41 @@ function clusterOf({ folder, home, binaries, account, entry, url, startedHere }:
     url,
     ensureDatabase: (name) => createDatabaseIfMissing(url('postgres'), name),
     dropDatabase: (name) => dropDatabase(url('postgres'), name),
+    ensureRunning: () => ensureRunning(opened, () => released !== undefined),
     release() {
       released ??= leave(folder, home, binaries, account, entry)
       return released
     },
   }
+}
+
+async function ensureRunning(
+  { folder, home, binaries, account, settings, port }: Opened,
+  isReleased: () => boolean,
+): Promise<boolean> {
+  const data = join(home, 'data')
+  if (isReleased() || (await runningPostmaster(data)) !== undefined) return false
+  if (!(await stat(data).catch(() => undefined))) {
+    throw new EmbeddedPostgresError(
+      `PostgreSQL has ended, and its data, ${data}, are gone. Put them back, or start again with an empty database.`,
+    )
+  }
+  return withFolderLock(folder, async () => {
+    if (isReleased()) return false
+    const server = await startServer(home, binaries, account, settings).catch((error: Error) => {
+      if (error instanceof EmbeddedPostgresError) throw error
+      throw new EmbeddedPostgresError(
+        `PostgreSQL on ${data} has ended and cannot be started again: ${error.message}.`,
+        {
+          cause: error,
+        },
+      )
+    })
+    if (server.port === port) return server.startedHere
+    throw new EmbeddedPostgresError(
+      `PostgreSQL on ${data} had ended and was started again, on port ${server.port}, because something else listens on ${port} now. Start Nightferry again.`,
+    )
+  })
 }
 
 async function leave(

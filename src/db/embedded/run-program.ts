@@ -18,9 +18,15 @@ export type Finished = { status: number | null; output: string }
  * It runs in a process group of its own, so that Ctrl-C in the terminal does not end an initdb or a start half-way;
  * and in `/`, because the current folder may be closed to `account`.
  *
+ * @param signal ends it; initdb deletes what it made then.
  * @returns status null when a signal ended it or it could not be started at all; `output` then says so.
  */
-export function runProgram(file: string, args: string[], account: Account | undefined): Promise<Finished> {
+export function runProgram(
+  file: string,
+  args: string[],
+  account: Account | undefined,
+  signal?: AbortSignal,
+): Promise<Finished> {
   return new Promise((resolve) => {
     const notStarted = (error: Error) => resolve({ status: null, output: `${file}: ${error.message}` })
     let output = ''
@@ -37,13 +43,26 @@ export function runProgram(file: string, args: string[], account: Account | unde
       }
       child.stdout.on('data', collect)
       child.stderr.on('data', collect)
+      const end = () => endGroup(child.pid)
+      signal?.addEventListener('abort', end, { once: true })
       child.on('error', notStarted)
-      child.on('close', (status, signal) => {
-        resolve({ status, output: signal === null ? output : `${output}${file} was ended by ${signal}` })
+      child.on('close', (status, endedBy) => {
+        signal?.removeEventListener('abort', end)
+        resolve({ status, output: endedBy === null ? output : `${output}${file} was ended by ${endedBy}` })
       })
     } catch (error) {
       // Node throws some refusals of the system, EPERM for the user among them, instead of emitting them.
       notStarted(error as Error)
     }
   })
+}
+
+/** With what it started itself: initdb has a server at work. */
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGTERM')
+  } catch {
+    // It ended by itself meanwhile.
+  }
 }

@@ -1,0 +1,35 @@
+import type { Config } from '../config/schema.ts'
+import { connectionRoom } from '../db/connection-room.ts'
+import type { Database } from '../db/database.ts'
+import { poolSize } from './pool-size.ts'
+
+/** The server does not allow as many connections as this process may come to need. */
+export class ConnectionsShort extends Error {
+  readonly code = 'database_connections_short'
+}
+
+/** Those of the queue: its own pool, and the one on which it listens. */
+const ofQueue = 5
+
+/** Connections to Nightferry's database that a process which carries rows needs at most. */
+export function connectionsNeeded(config: Pick<Config, 'engine' | 'pull'>): number {
+  return poolSize(config) + ofQueue
+}
+
+/**
+ * Compares what the process needs at most with what the server allows: too few would stop a night in its middle.
+ * @returns what to warn of when too few are free now, or null. Others may let go of theirs.
+ * @throws {ConnectionsShort} when there can never be enough.
+ */
+export async function checkConnections(db: Database, config: Pick<Config, 'engine' | 'pull'>): Promise<string | null> {
+  const needed = connectionsNeeded(config)
+  const { limit, free } = await connectionRoom(db)
+  const { submissionsAtOnce } = config.engine
+  const { pagesAtOnce } = config.pull
+  const need = `With engine.submissionsAtOnce ${submissionsAtOnce} and pull.pagesAtOnce ${pagesAtOnce} this process needs up to ${needed} connections to its database`
+  const remedy =
+    'Raise max_connections, or the limit of the role or the database (alter role … connection limit …), or lower the two settings'
+  if (limit < needed) throw new ConnectionsShort(`${need}, and the server allows ${limit}. ${remedy}.`)
+  // The one that asks is ours, and counts as taken.
+  return free + 1 < needed ? `${need}, and only ${free + 1} of ${limit} are free now. ${remedy}.` : null
+}

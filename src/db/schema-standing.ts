@@ -1,0 +1,70 @@
+import { sql } from 'kysely'
+import type { Database } from './database.ts'
+import { migrations } from './migrations/index.ts'
+
+/** The schema that holds every table and view of ours. */
+export const schemaName = 'nightferry'
+
+/** The database's schema is not the one that this version works with. The message says what to do. */
+export class SchemaMismatch extends Error {
+  readonly code: 'schema_missing' | 'schema_older' | 'schema_newer'
+
+  constructor(code: SchemaMismatch['code'], message: string) {
+    super(message)
+    this.name = 'SchemaMismatch'
+    this.code = code
+  }
+}
+
+const remedy = '`nightferry migrate` brings it up to date, and so do `run` and `serve` when they start.'
+
+/** What is said of a database that holds nothing of ours. */
+export function schemaMissing(): SchemaMismatch {
+  return new SchemaMismatch(
+    'schema_missing',
+    "Nightferry's database has no tables yet. `nightferry migrate` makes them, and so do `run` and `serve` when they start.",
+  )
+}
+
+/**
+ * Makes sure that the schema is just the one that this version works with.
+ * @throws {SchemaMismatch} saying how it differs.
+ */
+export async function requireSchema(db: Database): Promise<void> {
+  const applied = await appliedMigrations(db)
+  refuseNewer(applied)
+  if (applied.length === 0) throw schemaMissing()
+  const known = Object.keys(migrations)
+  if (applied.length === known.length) return
+  throw new SchemaMismatch(
+    'schema_older',
+    `Nightferry's database stands at the schema ${applied.at(-1)}, and this version works with ${known.at(-1)}. ${remedy}`,
+  )
+}
+
+/**
+ * Makes sure that no newer version has migrated the database.
+ * @throws {SchemaMismatch} `schema_newer`, naming both schemas.
+ */
+export async function requireKnownSchema(db: Database): Promise<void> {
+  refuseNewer(await appliedMigrations(db))
+}
+
+function refuseNewer(applied: readonly string[]): void {
+  const newer = applied.filter((name) => !(name in migrations))
+  if (newer.length === 0) return
+  throw new SchemaMismatch(
+    'schema_newer',
+    `A newer version of Nightferry has migrated the database to ${newer.at(-1)}, and this version knows only ${Object.keys(migrations).at(-1)}. Use the newer version on it. Everything is kept, and the newer version goes on with what is under way.`,
+  )
+}
+
+/** In the order of their names; none where nothing was ever migrated. */
+async function appliedMigrations(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ found: boolean }>`
+    select to_regclass(${`${schemaName}.kysely_migration`}) is not null as found`.execute(db)
+  if (rows[0]?.found !== true) return []
+  const applied = await sql<{ name: string }>`
+    select name from ${sql.id(schemaName, 'kysely_migration')} order by name`.execute(db)
+  return applied.rows.map(({ name }) => name)
+}

@@ -1,0 +1,79 @@
+import pg from 'pg'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createDatabase, createPool } from '../../src/db/database.ts'
+import { migrateToLatest, schemaName } from '../../src/db/migrate.ts'
+import { migrations } from '../../src/db/migrations/index.ts'
+import { watchSchema } from '../../src/db/watch-schema.ts'
+import { testDatabase } from '../helpers/postgres.ts'
+import { ask } from './fixtures/cluster-process.ts'
+import { migrateBut } from './fixtures/migrate-but.ts'
+
+const patience = { timeout: 20_000, interval: 10 }
+const all = Object.keys(migrations).length
+
+/** Holds the list of migrations as somebody's open transaction may, until it is told to let go. Every migration writes to it. */
+async function reader(url: string): Promise<{ letGo: () => Promise<void> }> {
+  const client = new pg.Client({ connectionString: url, application_name: 'an analyst' })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('begin')
+  await client.query('lock table nightferry.kysely_migration in share mode')
+  return { letGo: async () => void (await client.query('commit')) }
+}
+
+test('a migration that somebody stands in the way of gives up in time, names who, and changes nothing', async () => {
+  const { url } = await testDatabase({ template: 'empty' })
+  await migrateBut(url, 1)
+  await reader(url)
+  const said: string[] = []
+  const migrating = migrateToLatest(url, {
+    lockTimeoutMs: 400,
+    patienceMs: 1_000,
+    onWaiting: (sentence) => said.push(sentence),
+  })
+  await expect(migrating).rejects.toMatchObject({
+    code: 'migration_failed',
+    message: expect.stringMatching(/held by server process \d+ \(an analyst, role \w+.*\)\. End that/),
+  })
+  expect(said).toEqual([expect.stringMatching(/^The migration waits for server process \d+ \(an analyst/)])
+})
+
+test('a migration goes on as soon as the lock that it waits for is let go', async () => {
+  const { url } = await testDatabase({ template: 'empty' })
+  await migrateBut(url, 1)
+  const { letGo } = await reader(url)
+  const waiting = Promise.withResolvers<void>()
+  const migrating = migrateToLatest(url, { lockTimeoutMs: 400, onWaiting: () => waiting.resolve() })
+  await waiting.promise
+  await letGo()
+  expect((await migrating).filter(({ applied }) => applied)).toHaveLength(1)
+  expect(await ask(url, `select count(*)::int as count from ${schemaName}.kysely_migration`)).toEqual([{ count: all }])
+})
+
+test('a watch on the schema says when a newer version has migrated, and not before', async () => {
+  const { url } = await testDatabase({ template: 'migrated' })
+  const pool = createPool(url, { max: 1, applicationName: 'test', searchPath: schemaName, onIdleError: () => {} })
+  onTestFinished(() => pool.end())
+  const watch = watchSchema(createDatabase(pool), 10)
+  await watch.check()
+  expect(watch.newer.aborted).toBe(false)
+  await ask(url, `insert into nightferry.kysely_migration (name, timestamp) values ('9999-newer', 'now')`)
+  await vi.waitFor(() => expect(watch.newer.reason).toMatchObject({ code: 'schema_newer' }), patience)
+  await expect(watch.check()).rejects.toMatchObject({ code: 'schema_newer' })
+  watch.stop()
+})
+
+test('a pool for looking refuses to write', async () => {
+  const { url } = await testDatabase({ template: 'migrated' })
+  const pool = createPool(url, {
+    max: 1,
+    applicationName: 'test',
+    searchPath: schemaName,
+    readOnly: true,
+    onIdleError: () => {},
+  })
+  onTestFinished(() => pool.end())
+  await expect(pool.query('delete from run')).rejects.toMatchObject({ code: '25006' })
+  expect((await pool.query('select from run')).rows).toEqual([])
+})
