@@ -14,7 +14,7 @@ import { type DriftOptions, drift } from './drift.ts'
 import { type GrantOptions, grant } from './grant.ts'
 import { type ListOptions, listRows } from './list-rows.ts'
 import { migrate } from './migrate.ts'
-import { wholeNumber } from './option-values.ts'
+import { repeated, wholeNumber } from './option-values.ts'
 import { type PlanVerbOptions, plan } from './plan/plan.ts'
 import { type ReferenceOptions, reference } from './reference.ts'
 import { type RetryOptions, retry } from './retry.ts'
@@ -45,7 +45,7 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
       .command(name)
       .description(description)
       .option('--config <file>', 'configuration file (default: nightferry.yaml here, if there is one)')
-      .option('--set <setting=value...>', 'override a setting, such as exchange.pollIntervalMs=5000')
+      .option('--set <setting=value>', 'override a setting, such as exchange.pollIntervalMs=5000; repeatable', repeated)
       .option('--json', 'print JSON instead of text')
 
   program
@@ -173,7 +173,7 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .command('print')
     .description('the configuration in force, with secrets hidden')
     .option('--config <file>', 'configuration file (default: nightferry.yaml here, if there is one)')
-    .option('--set <setting=value...>', 'override a setting')
+    .option('--set <setting=value>', 'override a setting; repeatable', repeated)
     .option('--json', 'print JSON instead of YAML')
     .action((options: CommonOptions) => done(configPrint(cli, options)))
   return program

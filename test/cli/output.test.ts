@@ -87,6 +87,13 @@ test.each([
   expect(await json('sql', "select to_regclass('public.written') as found")).toEqual([{ found: null }])
 })
 
+test.each([
+  ['sql', '--set', 'log.level=warn', 'select 1 as one'],
+  ['sql', '--set', 'log.level=warn', '--set', 'partner.fetchRows=10', 'select 1 as one'],
+])('--set takes one setting and leaves the arguments of the verb alone: %s', async (...args) => {
+  expect(await json(...args)).toEqual([{ one: '1' }])
+})
+
 test('sql refuses to change anything', async () => {
   const { code, stdout, stderr } = await call('sql', 'delete from source_row')
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
