@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream'
-import { type Logger, type LoggerOptions, pino } from 'pino'
+import { type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import pretty from 'pino-pretty'
 import { scrubbing } from './scrubbing.ts'
 
-/** JSON lines, or readable ones on a terminal; secrets are scrubbed by value whatever a line holds. */
+/** JSON lines with times in ISO 8601, or readable ones on a terminal; secrets are scrubbed by value whatever a line holds. */
 export function createLogger(
   to: Writable & { isTTY?: boolean },
   level: LoggerOptions['level'],
@@ -13,5 +13,5 @@ export function createLogger(
   const destination = to.isTTY
     ? pretty({ destination: safe, ignore: 'pid,hostname', colorize: true, sync: true })
     : safe
-  return pino({ level: level ?? 'info', base: { pid: process.pid } }, destination)
+  return pino({ level: level ?? 'info', base: { pid: process.pid }, timestamp: stdTimeFunctions.isoTime }, destination)
 }
