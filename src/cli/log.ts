@@ -10,8 +10,9 @@ export function createLogger(
   secrets: readonly string[],
 ): Logger {
   const safe = scrubbing(to, secrets)
+  // The pretty printer escapes texts in a way of its own, so what it is given is scrubbed already.
   const destination = to.isTTY
-    ? pretty({ destination: safe, ignore: 'pid,hostname', colorize: true, sync: true })
+    ? scrubbing(pretty({ destination: safe, ignore: 'pid,hostname', colorize: true, sync: true }), secrets)
     : safe
   return pino({ level: level ?? 'info', base: { pid: process.pid }, timestamp: stdTimeFunctions.isoTime }, destination)
 }
