@@ -3,6 +3,8 @@ import { type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import pretty from 'pino-pretty'
 import { scrubbing } from './scrubbing.ts'
 
+const isoInUtc = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'"
+
 /** JSON lines with times in ISO 8601, or readable ones on a terminal; secrets are scrubbed by value whatever a line holds. */
 export function createLogger(
   to: Writable & { isTTY?: boolean },
@@ -12,7 +14,10 @@ export function createLogger(
   const safe = scrubbing(to, secrets)
   // The pretty printer escapes texts in a way of its own, so what it is given is scrubbed already.
   const destination = to.isTTY
-    ? scrubbing(pretty({ destination: safe, ignore: 'pid,hostname', colorize: true, sync: true }), secrets)
+    ? scrubbing(
+        pretty({ destination: safe, ignore: 'pid,hostname', translateTime: isoInUtc, colorize: true, sync: true }),
+        secrets,
+      )
     : safe
   return pino({ level: level ?? 'info', base: { pid: process.pid }, timestamp: stdTimeFunctions.isoTime }, destination)
 }

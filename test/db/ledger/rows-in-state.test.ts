@@ -104,7 +104,7 @@ describe('parked rows', () => {
   const groupsOf = (filter: RowFilter = {}, limit = 100) => parkedGroups(ledger.db, requires, filter, limit)
 
   it('are grouped by hotel and by what they wait for, with as many rows as are listed', async () => {
-    const second = { ...answer('nobody'), content: { ...answer('nobody').content, data_point_id: 'another' } }
+    const second = { partner_id: 'nobody', row_key: 'another', content: {} }
     await ledger.landChecked('framework_answers', [second])
     const rows = await listed('parked')
     const { groups, total } = await groupsOf()
