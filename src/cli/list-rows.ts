@@ -15,7 +15,7 @@ import { withDatabase } from './with-database.ts'
 export type ListOptions = CommonOptions & FilterOptions & { limit: number; csv?: boolean }
 
 /** What is said where there is no such row, and under those that there are. */
-const words: Record<ListedState, { none: string; next: string }> = {
+export const words: Record<ListedState, { none: string; next: string }> = {
   rejected: {
     none: 'The service has rejected nothing that is still wanted.',
     next: 'Mend the value at its source: content that has changed is sent again. nightferry retry sends rows again as they are.',

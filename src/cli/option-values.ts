@@ -15,3 +15,11 @@ export function fraction(text: string): number {
   if (/^\d+(\.\d+)?$/.test(text) && value <= 1) return value
   throw new InvalidArgumentError('A number from 0 to 1 is wanted.')
 }
+
+/**
+ * Collects an option that may be given several times, one value each: an option that takes several at once would take
+ * the arguments of the verb too.
+ */
+export function repeated(value: string, before: readonly string[] = []): string[] {
+  return [...before, value]
+}

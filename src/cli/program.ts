@@ -13,9 +13,10 @@ import { type Decision, type DestinationOptions, decisions, destination } from '
 import { type DifferencesOptions, differences } from './differences.ts'
 import { type DriftOptions, drift } from './drift.ts'
 import { type GrantOptions, grant } from './grant.ts'
+import { listParked } from './list-parked.ts'
 import { type ListOptions, listRows } from './list-rows.ts'
 import { migrate } from './migrate.ts'
-import { wholeNumber } from './option-values.ts'
+import { repeated, wholeNumber } from './option-values.ts'
 import { type PlanVerbOptions, plan } from './plan/plan.ts'
 import { type ReferenceOptions, reference } from './reference.ts'
 import { type RereadOptions, reread } from './reread.ts'
@@ -31,11 +32,13 @@ import { sinceMoment } from './since.ts'
 import { sql } from './sql.ts'
 import { status } from './status.ts'
 import { type SubmissionsOptions, submissions } from './submissions.ts'
+import { fitTables, widthOf } from './table.ts'
 import { trace } from './trace/trace.ts'
 import { waves } from './waves.ts'
 
 /** The command line: one verb per file; each ends with an exit code, which `done` is told. */
 export function createProgram(cli: Cli, version: string, done: (code: ExitCode) => void): Command {
+  fitTables(() => widthOf(cli))
   // Verbs inherit it as they are made: without it, commander would end the process with a code of its own.
   const program = new Command('nightferry')
     .exitOverride()
@@ -48,7 +51,7 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
       .command(name)
       .description(description)
       .option('--config <file>', 'configuration file (default: nightferry.yaml here, if there is one)')
-      .option('--set <setting=value...>', 'override a setting, such as exchange.pollIntervalMs=5000')
+      .option('--set <setting=value>', 'override a setting, such as exchange.pollIntervalMs=5000; repeatable', repeated)
       .option('--json', 'print JSON instead of text')
 
   program
@@ -89,14 +92,22 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     parked: 'rows that wait for another to be accepted, and why it is not',
     unknown: 'rows whose fate nobody can tell; the next run sends them again',
   } as const
-  for (const state of ['rejected', 'invalid', 'parked', 'unknown'] as const) {
+  for (const state of ['rejected', 'invalid', 'unknown'] as const) {
     withFilterOptions(verb(state, listed[state]), cli)
       .option('--limit <count>', 'how many', wholeNumber(1, 10_000_000), 100)
       .option('--csv', 'print CSV instead of text')
       .action(async (options: ListOptions) => done(await listRows(cli, state, options)))
   }
+  withFilterOptions(verb('parked', listed.parked), cli)
+    .option('--rows', 'each row, instead of how many of a hotel wait for the same')
+    .option('--limit <count>', 'how many', wholeNumber(1, 10_000_000), 100)
+    .option('--csv', 'print CSV instead of text')
+    .action(async (options: ListOptions & { rows?: boolean }) => {
+      const each = options.rows === true || options.csv === true || options.json === true
+      done(await (each ? listRows(cli, 'parked', options) : listParked(cli, options)))
+    })
   verb('trace', 'one hotel: what the partner has, how it travelled, what became of it, what came back')
-    .argument('<partner id>', "the hotel's id in the partner's database")
+    .argument('<hotel>', "its id in the partner's database, or that of its company at the service")
     .action(async (partnerId: string, options: CommonOptions) => done(await trace(cli, partnerId, options)))
   withFilterOptions(verb('retry', 'send rows again that the service rejected, once, with the next run'), cli)
     .option('--all', 'every rejected row')
@@ -209,7 +220,7 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .command('print')
     .description('the configuration in force, with secrets hidden')
     .option('--config <file>', 'configuration file (default: nightferry.yaml here, if there is one)')
-    .option('--set <setting=value...>', 'override a setting')
+    .option('--set <setting=value>', 'override a setting; repeatable', repeated)
     .option('--json', 'print JSON instead of YAML')
     .action((options: CommonOptions) => done(configPrint(cli, options)))
   return program

@@ -1,22 +1,26 @@
 import { Writable } from 'node:stream'
 import { readableLog } from './readable.ts'
+import { secretForms } from './secret-forms.ts'
 
 /** What stands where a secret stood. */
 const mask = '********'
 
+/** In an address of a file, what lets its reader have the file: nobody can know these by their value. */
+const signedParameter = /([?&](?:[\w-]*signature|[\w-]*credential|[\w-]*token|sig)=)[^&\s"'\\<>]+/gi
+
 /**
- * A stream that writes log lines on to another with every secret replaced, as plain text and as JSON writes it, and
+ * A stream that writes log lines on to another with every secret replaced, in every form in which it may be written, and
  * with what could drive a terminal escaped. The last line of defence: nothing should put a secret into a line in the
  * first place.
  */
 export function scrubbing(to: Writable, secrets: readonly string[]): Writable {
-  const forms = new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))
+  const forms = secrets.flatMap(secretForms).toSorted((a, b) => b.length - a.length)
   return new Writable({
     decodeStrings: false,
     write(chunk: string | Buffer, _encoding, callback) {
       let text = String(chunk)
       for (const form of forms) text = text.replaceAll(form, mask)
-      to.write(readableLog(text))
+      to.write(readableLog(text.replaceAll(signedParameter, `$1${mask}`)))
       callback()
     },
   })

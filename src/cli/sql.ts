@@ -1,6 +1,6 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { withoutPassword } from '../config/show-config.ts'
-import { schemaName } from '../db/migrate.ts'
+import { openQuerySession } from '../db/readers/open-query-session.ts'
 import {
   type Cli,
   type CommonOptions,
@@ -10,23 +10,28 @@ import {
   printLine,
   untilInterrupted,
 } from './cli.ts'
+import { readable } from './readable.ts'
+import { queryFailed } from './sql-error.ts'
 import { table } from './table.ts'
 import { withDatabase } from './with-database.ts'
 
 /**
- * `nightferry sql [query]`: runs one read-only query and prints its rows; without a query it says how to connect
- * with a client of one's own, and keeps an embedded server up until it is interrupted.
+ * `nightferry sql [query]`: runs one query under a role that can only read, and prints its rows; without a query it says
+ * how to connect with a client of one's own, and keeps an embedded server up until it is interrupted.
  */
 export async function sql(cli: Cli, query: string | undefined, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ url, cluster }) => {
     if (query === undefined) {
       // Nobody but us knows the embedded server's password; that of another server is no secret of ours to show.
       printLine(cli.stdout, `psql '${(cluster === null ? withoutPassword(url) : url).replaceAll("'", '%27')}'`)
-      printLine(cli.stderr, 'The views are in the schema nightferry. Ctrl-C ends this, and an embedded server with it.')
+      printLine(
+        cli.stderr,
+        'This is the role that owns the tables, and it may change everything. The views are in the schema nightferry. Ctrl-C ends this, and an embedded server with it.',
+      )
       await untilInterrupted(cli)
       return exitCodes.well
     }
-    const { fields, rows } = await readOnly(url, query)
+    const { fields, rows } = await answerTo(cli, url, query)
     if (options.json)
       printJson(
         cli.stdout,
@@ -37,22 +42,15 @@ export async function sql(cli: Cli, query: string | undefined, options: CommonOp
   })
 }
 
-/** Every value as the server prints it. */
-const asText: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
-
-async function readOnly(url: string, query: string): Promise<{ fields: string[]; rows: (string | null)[][] }> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'nightferry sql',
-    options: `-c search_path=${schemaName} -c timezone=UTC -c default_transaction_read_only=on`,
-    types: asText,
-  })
-  await client.connect()
+async function answerTo(
+  cli: Cli,
+  url: string,
+  query: string,
+): Promise<{ fields: string[]; rows: (string | null)[][] }> {
+  const { client, notice } = await openQuerySession(url)
   try {
-    // In a transaction of ours that has asked something already, and by the extended protocol, which takes one
-    // statement: none can make it writable, or end it and begin another that is.
-    await client.query('begin read only')
-    await client.query('select 1')
+    if (notice !== null) printLine(cli.stderr, readable(notice))
+    // The extended protocol takes one statement: none can end the transaction and begin another that may write.
     const asked: pg.QueryArrayConfig & { queryMode: 'extended' } = {
       text: query,
       rowMode: 'array',
@@ -60,6 +58,8 @@ async function readOnly(url: string, query: string): Promise<{ fields: string[];
     }
     const result = await client.query<(string | null)[]>(asked)
     return { fields: result.fields.map(({ name }) => name), rows: result.rows }
+  } catch (error) {
+    throw queryFailed(query, error)
   } finally {
     await client.end()
   }

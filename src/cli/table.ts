@@ -1,24 +1,127 @@
 import stringWidth from 'string-width'
+import type { Cli } from './cli.ts'
 import { readable } from './readable.ts'
 
 export type Cell = string | number | null
 
-/** A table for a terminal: numbers to the right, text to the left, wide scripts counted as wide. */
-export function table(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
+/** Columns of a terminal, which tables have to fit; a pipe or a file takes lines of any length, and nothing is broken there. */
+export function widthOf({ stdout }: Pick<Cli, 'stdout'>): number {
+  return stdout.isTTY === true ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY
+}
+
+/** Asked for each table, because people change the size of a terminal. */
+let terminalWidth: () => number = () => Number.POSITIVE_INFINITY
+
+/** Says how wide tables may be from now on; the program says it once, so that what renders needs to know no terminal. */
+export function fitTables(width: () => number): void {
+  terminalWidth = width
+}
+
+const gap = 2
+
+/**
+ * A table for a terminal: numbers to the right, text to the left, wide scripts counted as wide. Where it is wider than
+ * `width`, the widest columns of text become narrower and their cells go on in further lines; nothing is cut off. Where
+ * even that does not fit, each row becomes a list of its cells.
+ */
+export function table(columns: readonly string[], rows: readonly (readonly Cell[])[], width = terminalWidth()): string {
   const headers = columns.map(readable)
   const texts = rows.map((row) => row.map((cell) => (cell === null ? '–' : readable(String(cell)))))
-  const widths = headers.map((header, column) =>
+  const numeric = headers.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] !== 'string'))
+  const natural = headers.map((header, column) =>
     Math.max(stringWidth(header), ...texts.map((row) => stringWidth(row[column] ?? ''))),
   )
-  const numeric = headers.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] !== 'string'))
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, column) => {
-        const space = ' '.repeat((widths[column] ?? 0) - stringWidth(cell))
-        return numeric[column] ? space + cell : cell + space
-      })
-      .join('  ')
-      .trimEnd()
-  const rule = widths.map((width) => '─'.repeat(width)).join('──')
-  return [line(headers), rule, ...texts.map(line)].join('\n')
+  const widths = narrowed(natural, numeric, width - gap * (columns.length - 1))
+  if (widths === null) return asLists(headers, texts, width)
+  const lines = (cells: readonly string[]) => {
+    const wrapped = cells.map((cell, column) => wrap(cell, widths[column] ?? 0))
+    const height = Math.max(...wrapped.map(({ length }) => length))
+    return Array.from({ length: height }, (_, line) =>
+      wrapped
+        .map((parts, column) => {
+          const part = parts[line] ?? ''
+          const space = ' '.repeat(Math.max(0, (widths[column] ?? 0) - stringWidth(part)))
+          return numeric[column] ? space + part : part + space
+        })
+        .join(' '.repeat(gap))
+        .trimEnd(),
+    )
+  }
+  const rule = widths.map((wide) => '─'.repeat(wide)).join('─'.repeat(gap))
+  return [...lines(headers), rule, ...texts.flatMap(lines)].join('\n')
+}
+
+/** A column of text that is narrower can hardly be read. */
+const narrowestText = 10
+
+/** Widths that fit, taken from the widest columns first; null where there are none. Numbers are never broken. */
+function narrowed(natural: readonly number[], numeric: readonly boolean[], room: number): number[] | null {
+  const least = natural.map((wide, column) => (numeric[column] ? wide : Math.min(wide, narrowestText)))
+  if (sum(least) > room) return null
+  const widths = [...natural]
+  for (let over = sum(widths) - room; over > 0; over = sum(widths) - room) {
+    const open = widths.flatMap((wide, column) => (wide > (least[column] ?? 0) ? [{ wide, column }] : []))
+    const widest = Math.max(...open.map(({ wide }) => wide))
+    const level = open.filter(({ wide }) => wide === widest)
+    const next = Math.max(0, ...open.filter(({ wide }) => wide < widest).map(({ wide }) => wide))
+    const step = Math.max(1, Math.min(widest - next, Math.floor(over / level.length)))
+    for (const { column } of level.slice(0, over)) widths[column] = Math.max(least[column] ?? 0, widest - step)
+  }
+  return widths
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+/** A text in lines of a width at most, broken at spaces where there are any. */
+function wrap(text: string, width: number): string[] {
+  if (stringWidth(text) <= width) return [text]
+  const lines: string[] = []
+  let line = ''
+  const end = () => {
+    lines.push(line)
+    line = ''
+  }
+  for (const word of text.split(' ')) {
+    if (line !== '' && stringWidth(`${line} ${word}`) > width) end()
+    line = line === '' ? word : `${line} ${word}`
+    while (stringWidth(line) > width) {
+      const head = beginningOf(line, width)
+      const rest = line.slice(head.length)
+      line = head
+      end()
+      line = rest
+    }
+  }
+  end()
+  return lines
+}
+
+/** As many characters as fit, one at least. */
+function beginningOf(text: string, width: number): string {
+  let taken = ''
+  for (const character of text) {
+    if (taken !== '' && stringWidth(taken + character) > width) break
+    taken += character
+  }
+  return taken
+}
+
+function asLists(headers: readonly string[], texts: readonly (readonly string[])[], width: number): string {
+  const label = Math.max(0, ...headers.map((header) => stringWidth(header)))
+  const beside = Math.max(1, width - label - gap)
+  const rule = '─'.repeat(Math.min(width, label + gap + narrowestText))
+  if (texts.length === 0) return [headers.join(', '), rule].join('\n')
+  return texts
+    .flatMap((row) => [
+      rule,
+      ...headers.flatMap((header, column) =>
+        wrap(row[column] ?? '', beside).map((part, line) => {
+          const head = line === 0 ? header : ''
+          return `${head}${' '.repeat(label - stringWidth(head) + gap)}${part}`.trimEnd()
+        }),
+      ),
+    ])
+    .join('\n')
 }

@@ -2,9 +2,12 @@ import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
 import type { z } from 'zod'
 import { type AddedStreams, joinAddedStreams } from './added-streams.ts'
+import { aliasCycle } from './alias-cycle.ts'
 import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { namedVariables, variableOf } from './environment.ts'
 import { interpolate } from './interpolate.ts'
+import { likelySetting, meant } from './likely-setting.ts'
+import { nearestName } from './nearest-name.ts'
 import { removedSettings } from './removed-settings.ts'
 import { type Config, secretPaths, settings } from './schema.ts'
 import { leafPaths, valueFromText } from './setting-paths.ts'
@@ -59,6 +62,12 @@ function readDocument(file: string): Record<string, unknown> {
     throw new ConfigError('The configuration is no valid YAML:', broken)
   }
   const value = unfolded(document, file)
+  const cycle = aliasCycle(value)
+  if (cycle !== null) {
+    throw new ConfigError('The configuration is no valid YAML:', [
+      { path: `${file}: ${cycle}`, message: 'an alias refers to a mapping or list that it is itself a part of' },
+    ])
+  }
   if (value === null) return {}
   if (typeof value !== 'object' || Array.isArray(value)) {
     throw new ConfigError('The configuration cannot be used:', [
@@ -89,18 +98,34 @@ function* fromEnvironment(
     const variable = variableOf(path)
     if (environment[variable]) problems.push({ path, message: `${variable}: ${message}` })
   }
+  problems.push(...misspelt(environment))
   for (const [variable, path] of Object.entries(namedVariables)) {
-    const file = environment[`${variable}_FILE`]
-    if (file !== undefined && file !== '') {
+    const file = environment[`${variable}_FILE`] ?? ''
+    const text = environment[variable] ?? ''
+    if (file !== '' && text !== '') {
+      problems.push({ path, message: `${variable} and ${variable}_FILE are both set; unset one of them` })
+    } else if (file !== '') {
       try {
         yield [path, readFileSync(file, 'utf8').trim()]
       } catch (error) {
         problems.push({ path, message: `${variable}_FILE: ${(error as Error).message}` })
       }
-    }
-    const text = environment[variable]
-    if (text !== undefined && text !== '') yield [path, text]
+    } else if (text !== '') yield [path, text]
   }
+}
+
+/** Variables that set nothing, and that look as if they were to set something. Others may have variables of this prefix too. */
+function misspelt(environment: ConfigSources['environment']): ConfigProblem[] {
+  const known = [...leafPaths(), ...Object.keys(removedSettings)].map(variableOf)
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('NIGHTFERRY_') && !known.includes(name) && environment[name] !== '')
+    .flatMap((name) => {
+      const near = nearestName(
+        name.slice('NIGHTFERRY_'.length),
+        known.map((other) => other.slice('NIGHTFERRY_'.length)),
+      )
+      return near === null ? [] : [{ path: name, message: `sets nothing${meant(`NIGHTFERRY_${near}`)}` }]
+    })
 }
 
 function* fromFlags(overrides: readonly string[], problems: ConfigProblem[]): Generator<[string, string]> {
@@ -112,7 +137,10 @@ function* fromFlags(overrides: readonly string[], problems: ConfigProblem[]): Ge
     if (removed !== undefined) {
       problems.push({ path, message: removed })
     } else if (!known.has(path)) {
-      problems.push({ path: path || override, message: '--set wants <setting>=<value> with a known setting' })
+      problems.push({
+        path: path || override,
+        message: `--set wants <setting>=<value> with a known setting${meant(likelySetting(path))}`,
+      })
     } else if ((secretPaths as readonly string[]).includes(path) && override !== 'database.url=embedded') {
       problems.push({ path, message: 'secrets are not taken from the command line, where other users see them' })
     } else {
@@ -139,7 +167,9 @@ function problemOf(issue: z.core.$ZodIssue): ConfigProblem {
   if (issue.code === 'unrecognized_keys') {
     const [key] = issue.keys.map((name) => [...issue.path, name].join('.')).filter((name) => name in removedSettings)
     if (key !== undefined) return { path: key, message: removedSettings[key] ?? '' }
-    return { path, message: `unknown ${issue.keys.length === 1 ? 'setting' : 'settings'} ${issue.keys.join(', ')}` }
+    const section = issue.path.map(String)
+    const named = issue.keys.map((key) => `${key}${meant(likelySetting([...section, key].join('.')))}`)
+    return { path, message: `unknown ${issue.keys.length === 1 ? 'setting' : 'settings'} ${named.join(', ')}` }
   }
   return { path, message: issue.message }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { addressProblem } from './database-address.ts'
 import { pullSearches } from './pull-searches.ts'
 import { pushSettings } from './push-settings.ts'
 import { bytes, count, milliseconds, optionalText, section } from './setting-kinds.ts'
@@ -14,6 +15,20 @@ function isServiceAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname, username, password } = new URL(text)
   return (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname))) && username + password === ''
+}
+
+/** The whole base address without the paths of the API, which are added to it; null where it has none of them. */
+function withoutApiPath(text: string): string | null {
+  if (!URL.canParse(text)) return null
+  const { origin, pathname } = new URL(text)
+  const kept = pathname.replace(/\/api(\/v?\d+)?\/*$/i, '')
+  return kept === pathname ? null : `${origin}${kept}`
+}
+
+function ownDatabaseProblem(text: string): string | null {
+  const problem = addressProblem(text, 'postgres')
+  if (problem !== null || /^(postgres|postgresql|socket|embedded):/i.test(text)) return problem
+  return 'is the address of no PostgreSQL; it looks like postgres://user:password@host:5432/database, or is `embedded`'
 }
 
 function isTimeZone(text: string): boolean {
@@ -35,10 +50,16 @@ export const settings = z.strictObject({
       baseUrl: z
         .string()
         .min(1)
-        .refine(
-          isServiceAddress,
-          'is no address; it looks like https://exchange.example.com, without credentials; http only on loopback',
-        )
+        .superRefine((text, context) => {
+          if (!isServiceAddress(text)) {
+            context.addIssue(
+              'is no address; it looks like https://exchange.example.com, without credentials; http only on loopback',
+            )
+            return
+          }
+          const base = withoutApiPath(text)
+          if (base !== null) context.addIssue(`ends in the path of the API, which is added to it; write ${base}`)
+        })
         .nullable()
         .default(null)
         .describe('Base address of the Bulk Data Exchange Service, without /api. Environment: EXCHANGE_BASE_URL.'),
@@ -98,6 +119,10 @@ export const settings = z.strictObject({
       url: z
         .string()
         .min(1)
+        .superRefine((text, context) => {
+          const problem = text === 'embedded' ? null : ownDatabaseProblem(text)
+          if (problem !== null) context.addIssue(problem)
+        })
         .default('embedded')
         .describe(
           "Nightferry's own Postgres (15 to 18) as a URL, or `embedded`: a real PostgreSQL 18 of its own. Environment: DATABASE_URL.",
@@ -117,7 +142,16 @@ export const settings = z.strictObject({
   ),
   partner: section(
     {
-      url: optionalText("The partner's database, read only. Environment: PARTNER_DATABASE_URL."),
+      url: z
+        .string()
+        .min(1)
+        .superRefine((text, context) => {
+          const problem = addressProblem(text, 'postgres')
+          if (problem !== null) context.addIssue(problem)
+        })
+        .nullable()
+        .default(null)
+        .describe("The partner's database, read only. Environment: PARTNER_DATABASE_URL."),
       statementTimeoutMs: milliseconds('How long one statement there may take; 0: no limit.', 3_600_000),
       fetchRows: count('Rows fetched at a time by the server-side cursor.', 5_000, 1, 100_000),
       overlapMs: milliseconds(

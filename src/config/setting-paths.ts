@@ -4,6 +4,8 @@ import { settings } from './schema.ts'
 type JsonSchema = {
   type?: string | string[]
   properties?: Record<string, JsonSchema>
+  additionalProperties?: JsonSchema | boolean
+  items?: JsonSchema
   anyOf?: JsonSchema[]
   description?: string
   default?: unknown
@@ -23,6 +25,16 @@ export function leafPaths(): string[] {
       ? [path.join('.')]
       : Object.entries(node.properties).flatMap(([key, child]) => walk(child, [...path, key]))
   return walk(document, []).filter((path) => path !== 'streams')
+}
+
+/** The names of what can be set in the section, stream or list entry at a path. */
+export function namesIn(path: readonly string[]): string[] {
+  let node: JsonSchema = document
+  for (const key of path) {
+    const { properties, additionalProperties: others, items } = node
+    node = properties?.[key] ?? (typeof others === 'object' ? others : undefined) ?? items ?? {}
+  }
+  return Object.keys(node.properties ?? {})
 }
 
 /** Reads a setting given as text (flag, environment, a reference in the file) as the type that the setting has. */

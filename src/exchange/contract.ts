@@ -110,6 +110,16 @@ export class ContractError extends Error {
   readonly code = 'contract_invalid'
 }
 
+/** JSON has no words for a document that contains itself. */
+function containsItself(document: unknown): boolean {
+  try {
+    JSON.stringify(document)
+    return false
+  } catch {
+    return true
+  }
+}
+
 /**
  * Reads and checks a contract file.
  * @throws {ContractError} with every problem listed by its path in the file.
@@ -120,6 +130,9 @@ export function loadContract(file: string): Contract {
     document = parse(readFileSync(file, 'utf8'))
   } catch (error) {
     throw new ContractError(`${file}: ${(error as Error).message}`)
+  }
+  if (containsItself(document)) {
+    throw new ContractError(`${file}: an alias refers to a mapping or list that it is itself a part of`)
   }
   const checked = contractFile.safeParse(document)
   if (!checked.success) {

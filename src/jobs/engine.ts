@@ -206,7 +206,7 @@ async function guarded(deps: Deps, queue: string, job: JobWithMetadata<LookData>
     )
     // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may hold anything.
     if (!final) throw new LookFailed(storableText(describe(error).message))
-    if (run !== undefined) await stopRun(deps, run, error)
+    if (run !== undefined) await stopRun(deps, run, error, await submissionBehind(deps, queue, job.data.id))
     return true
   }
 }
@@ -253,6 +253,19 @@ async function runBehind(deps: Deps, queue: string, id: number) {
   const bySubmission = runs.innerJoin('submission', 'submission.run_id', 'run.run_id')
   if (queue === queues.submission) return await bySubmission.where('submission_id', '=', id).executeTakeFirst()
   return await bySubmission
+    .innerJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
+    .where('page_id', '=', id)
+    .executeTakeFirst()
+}
+
+/** The submission that a look was at, or whose page; none for a look at a run. */
+async function submissionBehind({ db }: Deps, queue: string, id: number) {
+  const submissions = db
+    .selectFrom('submission')
+    .select(['submission.submission_id', 'submission.kind', 'submission.state', 'submission.correlation_id'])
+  if (queue === queues.submission) return await submissions.where('submission_id', '=', id).executeTakeFirst()
+  if (queue !== queues.page) return undefined
+  return await submissions
     .innerJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
     .where('page_id', '=', id)
     .executeTakeFirst()

@@ -5,6 +5,7 @@ import type { Run } from '../db/tables/run.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { StopRun } from '../pipeline/stop-run.ts'
 import type { Job } from './job.ts'
+import { stoppedOver } from './stopped-over.ts'
 
 /**
  * Takes a run as far as it can go: from the step at which it stands until one has to wait. Where it stands is
@@ -40,14 +41,19 @@ export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<vo
 /**
  * Ends a run over an error that trying again will not mend, and says so. The code and the message are what a person
  * reads in the morning.
+ * @param over the submission whose look failed, or whose page.
  */
-export async function stopRun(deps: Deps, run: Pick<Run, 'run_id' | 'step'>, error: unknown): Promise<void> {
-  const { code, message } = error as { code?: unknown; message?: string }
-  const failure = {
-    code: typeof code === 'string' ? code : 'internal_error',
-    message: storableText(message ?? String(error)),
-    step: run.step,
-  }
+export async function stopRun(
+  deps: Deps,
+  run: Pick<Run, 'run_id' | 'step'>,
+  error: unknown,
+  over?: Parameters<typeof stoppedOver>[1],
+): Promise<void> {
+  const { code: given, message } = error as { code?: unknown; message?: string }
+  const code = typeof given === 'string' ? given : 'internal_error'
+  const said = message ?? String(error)
+  const help = over === undefined ? null : stoppedOver(code, over)
+  const failure = { code, message: storableText(help === null ? said : `${said}. ${help}`), step: run.step }
   await failRun(deps.db, run.run_id, failure, deps.now())
   deps.logger.error({ run_id: run.run_id, ...failure }, 'run_failed')
 }

@@ -18,7 +18,11 @@ let secondNight: SecondNight
 async function callAskingFor(properties: string[], ...args: string[]): Promise<Ended> {
   await using folder = await workingFolder()
   const settings = ['pull.history=true', `pull.customPropertyIds=${JSON.stringify(properties)}`]
-  return await nightferry(folder.path, [...args, '--config', demoConfig, '--set', ...settings], world.environment())
+  return await nightferry(
+    folder.path,
+    [...args, '--config', demoConfig, ...settings.flatMap((setting) => ['--set', setting])],
+    world.environment(),
+  )
 }
 
 const call = async (...args: string[]) => await callAskingFor(requested, ...args)

@@ -208,6 +208,7 @@ test.each<[string, Attempt, 1 | 2, RegExp[]]>([
 })
 
 test.each<[string, string[], RegExp]>([
+  ['a verb with an argument too many after --set', ['status', '--set', 'log.level=warn', 'now'], /too many arguments/],
   ['an unknown job', ['run', 'weekly-sync'], /There is no job weekly-sync; there is nightly-sync/],
   ['an unknown verb', ['ferry'], /unknown command 'ferry'/],
   ['an unknown option', ['status', '--verbose'], /unknown option '--verbose'/],

@@ -127,7 +127,35 @@ describe('trace', () => {
     const text = await said('trace', stranger)
     expect(text).toMatch(/Its mapping\n {2}none, and 1 row waits for it: rejected by the service since /)
     expect(text).toMatch(/Nothing: it is not mapped\./)
-    expect(await said('parked')).toMatch(/calculator_settings .* requires_rejected +its properties row was rejected/)
+    const parked = await said('parked')
+    expect(parked).toMatch(/^H-0999 +1 +calculator_settings +requires_rejected +its properties row was rejected/m)
+    expect(parked).toMatch(/^1 row of 1 hotel is parked\. --rows lists each row\.$/m)
+    expect(await said('parked', '--rows')).toMatch(
+      /^H-0999 +calculator_settings .* requires_rejected +its properties row/m,
+    )
+  })
+
+  test('finds a hotel by its company at the service, and says when none or several are mapped to it', async () => {
+    const id = day.renamed[0] ?? ''
+    const { company } = await json<Trace>('trace', id)
+    const companyId = company?.company_id ?? ''
+    expect(await said('trace', companyId.toUpperCase())).toBe(await said('trace', id))
+    const nowhere = await call('trace', '11111111-1111-4111-8111-111111111111')
+    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringMatching(/No hotel is mapped to the company 1111/) })
+    const { submission_id } = (
+      await world.pool.query<{ submission_id: number }>('select submission_id from nightferry.mapping limit 1')
+    ).rows[0] ?? { submission_id: 0 }
+    await world.pool.query(
+      'insert into nightferry.mapping (partner_id, company_id, submission_id, mapped_at) values ($1, $2, $3, now())',
+      [stranger, companyId, submission_id],
+    )
+    try {
+      const several = await call('trace', companyId)
+      expect(several).toMatchObject({ code: 2, stdout: '' })
+      expect(several.stderr).toContain(`2 hotels are mapped to the company ${companyId}: ${id}, ${stranger}. Trace one`)
+    } finally {
+      await world.pool.query('delete from nightferry.mapping where partner_id = $1', [stranger])
+    }
   })
 
   test('counts the calculators that came back as the views have them', async () => {

@@ -113,8 +113,8 @@ test('names an unknown setting, section and stream instead of ignoring it', () =
   const stream = '{ query: select 1, cursor: updated_at }'
   const found = problems(`exchange: { pollInterval: 5 }\nexchnage: {}\nstreams: { hotels: ${stream} }`)
   const said = found.map(({ path, message }) => `${path}: ${message}`).join('\n')
-  expect(said).toMatch(/^exchange: unknown setting pollInterval$/m)
-  expect(said).toMatch(/^: unknown setting exchnage$/m)
+  expect(said).toMatch(/^exchange: unknown setting pollInterval; was exchange.pollIntervalMs meant\?$/m)
+  expect(said).toMatch(/^: unknown setting exchnage; was exchange meant\?$/m)
   expect(said).toMatch(/^streams.*hotels/m)
 })
 
@@ -149,6 +149,21 @@ function bomb(): string {
   return levels.join('\n')
 }
 
+test('names the place of an alias that stands inside what it refers to', () => {
+  const file = temporaryFile('pull: &pull\n  searches:\n    - &one\n      name: one\n      body: { again: *one }\n')
+  const { problems: found, message } = refusal(() => loadConfig({ file, environment: {} }))
+  expect(message).toContain('no valid YAML')
+  expect(found).toEqual([
+    { path: `${file}: pull.searches.0.body.again`, message: expect.stringContaining('itself a part of') },
+  ])
+})
+
+test('takes an anchor that several aliases refer to', () => {
+  const stream = '{ query: select 1, cursor: updated_at }'
+  const { streams } = load(`streams:\n  properties: &one ${stream}\n  omissions: *one\n  framework_answers: *one\n`)
+  expect(streams.omissions).toEqual(streams.properties)
+})
+
 test.each(['- a list', 'only words', '42'])('refuses a file that holds no settings: %s', (text) => {
   expect(problems(text)).toMatchObject([{ message: 'must be a mapping of settings' }])
 })
@@ -182,6 +197,22 @@ test('reads a secret from the file that *_FILE names, without the line end', () 
   expect(load('exchange: { apiKey: from-yaml }', { environment }).exchange.apiKey).toBe('from-a-file')
 })
 
+test.each(['EXCHANGE_BASE_URL', 'EXCHANGE_API_KEY', 'DATABASE_URL', 'PARTNER_DATABASE_URL'])(
+  'refuses %s set together with its _FILE, for nobody can tell which is meant',
+  (variable) => {
+    const environment = { [variable]: 'hunter22', [`${variable}_FILE`]: temporaryFile('hunter23', 'secret') }
+    const found = problems(null, { environment })
+    expect(found).toMatchObject([{ message: `${variable} and ${variable}_FILE are both set; unset one of them` }])
+    expect(JSON.stringify(found)).not.toMatch(/hunter2/)
+  },
+)
+
+test('counts an empty variable beside its _FILE as not set, and the other way round', () => {
+  const file = temporaryFile('from-a-file', 'key')
+  const environment = { EXCHANGE_API_KEY: '', EXCHANGE_API_KEY_FILE: file, DATABASE_URL_FILE: '' }
+  expect(load(null, { environment }).exchange.apiKey).toBe('from-a-file')
+})
+
 test('names the setting whose *_FILE cannot be read', () => {
   const found = problems(null, { environment: { PARTNER_DATABASE_URL_FILE: '/nowhere/url' } })
   expect(found).toMatchObject([{ path: 'partner.url' }])
@@ -206,6 +237,31 @@ test.each(['exchange.pollIntervall=5', 'exchange.pollIntervalMs', 'exchange={}',
   },
 )
 
+describe('a setting that there is not', () => {
+  const stream = 'query: select 1, cursor: updated_at'
+  it.each<[string, string, Partial<ConfigSources>]>([
+    ['exchange.pollIntervalMs', '{}', { overrides: ['exchange.pollIntervall=5'] }],
+    ['exchange.pollIntervalMs', '{}', { overrides: ['pollIntervalMs=5'] }],
+    ['pull.history', 'push: { history: true }', {}],
+    ['exchange.poll_interval_ms', '{}', { overrides: ['exchange.poll_interval_ms=5'] }],
+    ['guard.maxChangedShare', 'guard: { maxChangeShare: 1 }', {}],
+    ['streams.properties.capture', `streams: { properties: { ${stream}, captrue: cursor } }`, {}],
+    ['pull.searches.0.minSeenShare', 'pull: { searches: [{ name: a, search: companiesSearch, minSeen: 1 }] }', {}],
+    ['NIGHTFERRY_LOG_LEVEL', '{}', { environment: { NIGHTFERRY_LOG_LEVLE: 'trace' } }],
+  ])('is told with the one that was probably meant: %s', (meant, text, sources) => {
+    const known = meant === 'exchange.poll_interval_ms' ? 'exchange.pollIntervalMs' : meant
+    expect(problems(text, sources)).toMatchObject([{ message: expect.stringContaining(`was ${known} meant?`) }])
+  })
+
+  it('is told without a suggestion where none is near', () => {
+    expect(problems('colour: blue')).toEqual([{ path: '', message: 'unknown setting colour' }])
+  })
+
+  it("leaves variables alone that are none of Nightferry's", () => {
+    expect(load(null, { environment: { NIGHTFERRY_IMAGE: '4.2', NIGHTFERRY_VERSION: '1' } })).toEqual(load(null))
+  })
+})
+
 test('lists every missing setting with the variable that would set it', () => {
   const { problems: found } = refusal(() => requireSettings(load(null)))
   expect(found.map(({ path }) => path)).toEqual([
@@ -225,6 +281,24 @@ test('wants the group only when calculators are sent', () => {
   expect(paths(`properties: ${stream}`)).not.toContain('exchange.groupId')
   expect(paths(`properties: ${stream}, calculator_inputs: ${stream}`)).toContain('exchange.groupId')
 })
+
+test.each([
+  ['https://bulk.example/api', 'https://bulk.example'],
+  ['https://bulk.example:8443/api/', 'https://bulk.example:8443'],
+  ['https://bulk.example/api/v1', 'https://bulk.example'],
+  ['https://gateway.example/bulk/API/v2/', 'https://gateway.example/bulk'],
+])('refuses the base address %s, and says to write %s', (baseUrl, instead) => {
+  expect(problems(null, { environment: { EXCHANGE_BASE_URL: baseUrl } })).toEqual([
+    { path: 'exchange.baseUrl', message: expect.stringMatching(new RegExp(`; write ${instead}$`)) },
+  ])
+})
+
+test.each(['https://bulk.example', 'https://api.example/', 'https://gateway.example/api/bulk'])(
+  'takes the base address %s',
+  (baseUrl) => {
+    expect(load(null, { environment: { EXCHANGE_BASE_URL: baseUrl } }).exchange.baseUrl).toBe(baseUrl)
+  },
+)
 
 test.each(['ftp://bulk.example', 'bulk.example', 'https://user:geheim@bulk.example'])(
   'refuses the base address %s and does not repeat it',

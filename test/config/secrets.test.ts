@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.ts'
-import { secretValues, showableConfig } from '../../src/config/show-config.ts'
+import { secretValues, showableConfig, withoutPassword } from '../../src/config/show-config.ts'
 
 const configWith = (environment: Record<string, string>) => loadConfig({ file: null, environment })
 
@@ -14,17 +14,20 @@ test.each([
   ['postgres://ferry:hunter%2322@db.example:5433/own', 'postgres://ferry:********@db.example:5433/own'],
   ['postgres://db.example/own?password=hunter%2322', 'postgres://db.example/own?password=********'],
   ['postgres://ferry@db.example/own', 'postgres://ferry@db.example/own'],
-  ['host=db.example password=hunter#22', '********'],
   ['embedded:partner_demo', 'embedded:partner_demo'],
 ])('shows the database URL %s as %s', (url, shown) => {
   const config = configWith({ DATABASE_URL: url, PARTNER_DATABASE_URL: url })
   expect(showableConfig(config)).toMatchObject({ database: { url: shown }, partner: { url: shown } })
 })
 
+test('shows nothing of an address that is no URL', () => {
+  expect(withoutPassword('host=db.example password=hunter#22')).toBe('********')
+})
+
 test.each([
   ['postgres://ferry:hunter%2322@db.example/own', ['hunter%2322', 'hunter#22']],
   ['postgres://db.example/own?password=hunter%2322', ['hunter#22']],
-  ['postgres://ferry:100%@db.example/own', ['100%']],
+  ['postgres://ferry:100%25@db.example/own', ['100%25', '100%']],
   ['embedded', []],
 ])('knows the password of %s in every form in which it can be written', (url, passwords) => {
   expect([...new Set(secretValues(configWith({ DATABASE_URL: url })))]).toEqual(passwords)

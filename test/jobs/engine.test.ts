@@ -342,6 +342,21 @@ describe('a submission in the hands of the engine', () => {
     expect(server.count(post)).toBe(1)
   })
 
+  it('names the submission and the verbs when it stops over a task that cannot be asked for', async () => {
+    await using server = await mappingService(Array.from({ length: 50 }, () => refusal(503, 'down')))
+    await using deps = await atWork(pushing, server.url)
+    await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
+    await trigger(deps, pushing)
+    const { submission_id } = await vi.waitFor(
+      () => ferry.ledger.db.selectFrom('submission').select('submission_id').executeTakeFirstOrThrow(),
+      patience,
+    )
+    const { failure } = await ended()
+    expect(failure).toMatchObject({ code: 'exchange_failed', message: expect.stringContaining('Given up after') })
+    expect(failure?.message).toContain(`It stopped over submission ${submission_id} (company_mappings, task `)
+    expect(failure?.message).toContain(`nightferry abandon ${submission_id} gives it up`)
+  })
+
   it('is finished by another process when the one that sent it stopped', async () => {
     await using server = await mappingService(Array.from({ length: 3 }, () => task('InProgress')))
     await using gone = await atWork(pushing, server.url)

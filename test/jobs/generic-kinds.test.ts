@@ -248,7 +248,7 @@ test('people see rows of a kind that the contract describes as they see any othe
   >[]
   expect(new Set(rejected.map(({ code }) => code))).toEqual(new Set(['level_not_found', 'standard_not_found']))
   expect(rejected).toHaveLength(2)
-  const parked = await world.run('parked', '--stream', 'own_standards')
+  const parked = await world.run('parked', '--rows', '--stream', 'own_standards')
   expect(parked).toMatch(/H-9999 +own_standards .*its properties row was rejected/)
   const trace = await world.run('trace', rejected[0]?.partner_id ?? '')
   expect(trace).toContain('own_standards')

@@ -1,7 +1,7 @@
 import { requirementsOf } from '../../config/requirements.ts'
 import type { Database } from '../../db/database.ts'
 import { tracePartner } from '../../db/trace/trace-partner.ts'
-import { likePartnerIds } from '../../db/trace/trace-service.ts'
+import { hotelsOf, likePartnerIds } from '../../db/trace/trace-service.ts'
 import { resendPolicies } from '../../pipeline/push/preflight/resend-policies.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from '../cli.ts'
 import { readContract } from '../read-config.ts'
@@ -12,14 +12,16 @@ import { rowGroups } from './row-groups.ts'
 import { headlines } from './trace-headlines.ts'
 
 /**
- * `nightferry trace <partner id>`: one hotel, from the partner's database to the calculators that came back.
+ * `nightferry trace <hotel>`: one hotel, from the partner's database to the calculators that came back. It is named by
+ * the partner's id, or by that of the company which it is mapped to.
  * @throws {UsageError} when nothing was ever read of such a hotel; exit code 2, as with everything misnamed.
  */
-export async function trace(cli: Cli, partnerId: string, options: CommonOptions): Promise<ExitCode> {
+export async function trace(cli: Cli, hotel: string, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }, config) => {
     const policies = resendPolicies(config, readContract(cli, config))
-    const found = await tracePartner(db, partnerId, requirementsOf(config), policies)
-    if (found === null) throw await nobodyLike(db, partnerId)
+    const traced = (id: string) => tracePartner(db, id, requirementsOf(config), policies)
+    const found = (await traced(hotel)) ?? (await traced(await hotelOfCompany(db, hotel)))
+    if (found === null) throw await nobodyLike(db, hotel)
     const groups = rowGroups(found.rows)
     if (options.json) {
       const { partner_id, streams, company, submissions, differences, actions } = found
@@ -28,6 +30,26 @@ export async function trace(cli: Cli, partnerId: string, options: CommonOptions)
     } else cli.stdout.write(renderTrace(found, groups))
     return exitCodes.well
   })
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/**
+ * The hotel that is mapped to a company; what is no id of a company stays as it is.
+ * @throws {UsageError} when no hotel is mapped to it, or several are.
+ */
+async function hotelOfCompany(db: Database, text: string): Promise<string> {
+  const companyId = text.trim().toLowerCase()
+  if (!uuid.test(companyId)) return text
+  const hotels = await hotelsOf(db, companyId)
+  const [only] = hotels
+  if (only === undefined) {
+    throw new UsageError(`No hotel is mapped to the company ${companyId}, and none has this id in your database.`)
+  }
+  if (hotels.length === 1) return only
+  throw new UsageError(
+    `${hotels.length} hotels are mapped to the company ${companyId}: ${hotels.join(', ')}. Trace one of them.`,
+  )
 }
 
 async function nobodyLike(db: Database, partnerId: string): Promise<UsageError> {

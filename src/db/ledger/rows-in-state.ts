@@ -66,7 +66,10 @@ export async function rowsInState(
 }
 
 /** Where each state's code, words and moment stand. */
-const told: Record<ListedState, { code: RawBuilder<unknown>; reason: RawBuilder<unknown>; at: RawBuilder<unknown> }> = {
+export const told: Record<
+  ListedState,
+  { code: RawBuilder<unknown>; reason: RawBuilder<unknown>; at: RawBuilder<unknown> }
+> = {
   rejected: { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` },
   unknown: { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` },
   invalid: { code: sql`null::text`, reason: sql`row.invalid_reason`, at: sql`row.changed_at` },

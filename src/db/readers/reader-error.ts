@@ -1,4 +1,4 @@
-/** Why reading was not granted or revoked: nothing was changed. */
+/** Why reading was not granted or revoked, or a query not asked: nothing was changed. */
 export type ReaderErrorCode =
   /** There is no such role in the server. */
   | 'role_unknown'
@@ -6,6 +6,8 @@ export type ReaderErrorCode =
   | 'role_not_limited'
   /** Our own role may not give privileges on the views. */
   | 'grant_refused'
+  /** A query could do more than read the tables, and no role can be had that could not. */
+  | 'query_not_limited'
 
 /** A role cannot be let read, or kept from it, as things stand. The message says why, and what to do. */
 export class ReaderError extends Error {

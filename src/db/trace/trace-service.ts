@@ -37,6 +37,13 @@ export async function traceCompany(db: Database, partnerId: string): Promise<Tra
   return rows[0] ?? null
 }
 
+/** The hotels that are mapped to a company, by the partner's ids. */
+export async function hotelsOf(db: Database, companyId: string): Promise<string[]> {
+  const { rows } = await sql<{ partner_id: string }>`
+    select partner_id from mapping where company_id = ${companyId}::uuid order by partner_id collate "C"`.execute(db)
+  return rows.map(({ partner_id }) => partner_id)
+}
+
 export type TracedAction = {
   verb: ActionVerb
   acted_by: string
@@ -64,11 +71,7 @@ export async function traceActions(db: Database, partnerId: string): Promise<Tra
 /** Ids that somebody may have meant by one that is not there, and, if none is near it, some that are. */
 export async function likePartnerIds(db: Database, text: string): Promise<{ near: string[]; examples: string[] }> {
   const { rows: near } = await sql<{ partner_id: string }>`
-    select distinct partner_id from (
-      select partner_id from source_row where lower(partner_id) = lower(${text.trim()})
-      union all
-      select partner_id from mapping where company_id::text = lower(${text.trim()})
-    ) alike
+    select distinct partner_id from source_row where lower(partner_id) = lower(${text.trim()})
     order by 1 limit 5`.execute(db)
   const { rows: examples } = await sql<{ partner_id: string }>`
     select distinct partner_id from (select partner_id from source_row order by row_id limit 100) first_read

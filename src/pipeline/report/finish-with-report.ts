@@ -13,17 +13,19 @@ import { nameChanges, refusedRows, searchReports, streamReports, submissionRepor
 import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run.ts'
 import type { Deps } from '../deps.ts'
+import { unknownProperties } from '../pull/search/unknown-properties.ts'
 import { documentKindNames, searchKind } from '../push/kinds.ts'
 import { overdueCode } from '../push/sending/overdue.ts'
 import { comparisonNotices } from './comparison-words.ts'
 import { documentRemarks } from './document-words.ts'
+import { logFinished } from './log-finished.ts'
 import { mappingNotices } from './mapping-words.ts'
 import { noticesOf } from './notices.ts'
 import { overdueSearchRemarks } from './overdue-words.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
 import { rowComparisonRemarks } from './row-comparison-words.ts'
-import { searchNotices } from './search-words.ts'
+import { searchNotices, unknownPropertyNotices } from './search-words.ts'
 
 /** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
 const refusedListed = 50
@@ -49,6 +51,10 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const comparison = await comparisonOf(db, run.run_id)
   const comparisons = await rowComparisonsOf(db, run.run_id)
   const comparisonFindings = rowComparisonRemarks(comparisons, await repairsHeld(db, run.run_id))
+  const leftOut = new Set(
+    searches.flatMap((search) => search.left_out_properties.map(({ property_id }) => property_id)),
+  )
+  const unknown = await unknownProperties(db, config.pull, deps.contract, leftOut)
   const judged = judge(streams, submissions, searches, held, refused, comparison)
   const overdueSearches = overdueSearchRemarks(
     submissions.filter(({ kind }) => kind === searchKind),
@@ -78,6 +84,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
       ...noticesOf(streams, submissions),
       ...mappingNotices(await mappingsMovedIn(db, run.run_id)),
       ...searchNotices(searches, renamed),
+      ...unknownPropertyNotices(unknown),
       ...comparisonNotices(comparison),
     ],
     held,
@@ -93,7 +100,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   await forgetPayloads(deps)
   await forgetHistory(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
-  deps.logger.info({ run_id: run.run_id, verdict, remarks }, 'run_finished')
+  logFinished(deps.logger, report)
 }
 
 const dayMs = 86_400_000

@@ -1,5 +1,6 @@
 import type { NameChange, SearchReport } from '../../db/runs/report-rows.ts'
 import type { LeftOutProperty } from '../../db/tables/submission.ts'
+import type { UnknownProperties } from '../pull/search/unknown-properties.ts'
 
 /** Names that changed which a report spells out; the view name_changes has all of them. */
 const namesShown = 10
@@ -40,6 +41,14 @@ export function missingPropertyLines(
           `The next search will not get ${counted(doubtful.length)} of pull.customPropertyIds: ${doubtful.map(propertyWords).join('; ')}.`,
         ]),
   ]
+}
+
+/** Ids in the settings that the service lists nowhere. The search for calculators says itself what its pages left out. Pure. */
+export function unknownPropertyNotices(unknown: readonly UnknownProperties[]): string[] {
+  return unknown.map(
+    ({ setting, ids }) =>
+      `${setting} names ${counted(ids.length)} that the service does not list for this key: ${ids.join(', ')}. Nothing comes back of ${ids.length === 1 ? 'it' : 'them'}: correct the setting.`,
+  )
 }
 
 function propertyWords({ property_id, name, why, owner }: LeftOutProperty): string {

@@ -5,6 +5,7 @@ import { countRetryable, markForRetry, releaseRetries } from '../../../src/db/le
 import type { RowFilter } from '../../../src/db/ledger/row-filter.ts'
 import { type ListedState, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { statusCounts } from '../../../src/db/runs/list-rows.ts'
+import { parkedGroups } from '../../../src/db/ledger/parked-groups.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 const requires = { calculator_settings: ['properties'], framework_answers: ['properties'] }
@@ -100,6 +101,33 @@ describe('a row', () => {
     ['invalid', { reason: 'latitude' }, ['bad']],
   ])('%s is found by %j', async (state, filter, expected) => {
     expect(await ids(state, filter)).toEqual(expected)
+  })
+})
+
+describe('parked rows', () => {
+  const groupsOf = (filter: RowFilter = {}, limit = 100) => parkedGroups(ledger.db, requires, filter, limit)
+
+  it('are grouped by hotel and by what they wait for, with as many rows as are listed', async () => {
+    const second = { partner_id: 'nobody', row_key: 'another', content: {} }
+    await ledger.landChecked('framework_answers', [second])
+    const rows = await listed('parked')
+    const { groups, total } = await groupsOf()
+    expect(total).toEqual({ rows: rows.length, hotels: groups.length, groups: groups.length })
+    expect(groups.reduce((sum, group) => sum + group.rows, 0)).toBe(rows.length)
+    for (const { partner_id, reason, code } of groups) {
+      const alike = rows.filter((row) => row.partner_id === partner_id)
+      expect(new Set(alike.map((row) => row.reason))).toEqual(new Set([reason]))
+      expect(new Set(alike.map((row) => row.code))).toEqual(new Set([code]))
+    }
+  })
+
+  it('are counted in whole though only some groups are wanted, and narrowed down like rows', async () => {
+    const all = await groupsOf()
+    expect(await groupsOf({}, 1)).toEqual({ groups: all.groups.slice(0, 1), total: all.total })
+    expect((await groupsOf({ reason: 'requires_missing' })).groups.map(({ partner_id }) => partner_id)).toEqual([
+      'nobody',
+    ])
+    expect(await groupsOf({ partnerId: 'good' })).toEqual({ groups: [], total: { rows: 0, hotels: 0, groups: 0 } })
   })
 })
 

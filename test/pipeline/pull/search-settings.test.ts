@@ -10,7 +10,9 @@ import { listPages } from '../../../src/pipeline/pull/search/list-pages.ts'
 import { planSearch } from '../../../src/pipeline/pull/search/plan-search.ts'
 import { searchKind } from '../../../src/pipeline/push/kinds.ts'
 import { finishWithReport } from '../../../src/pipeline/report/finish-with-report.ts'
+import type { RunReport } from '../../../src/pipeline/report/report.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
+import { contract } from '../../exchange/test-client.ts'
 import { uuid } from './sample-page.ts'
 
 let ferry: Ferry
@@ -156,5 +158,38 @@ it('a search that will not get what it asks for is planned all the same, with a 
       msg: 'custom_properties_not_to_be_had',
       properties: [{ property_id: foreign, why: 'not_owned', owner: 'Harbour & Hill' }],
     },
+  ])
+})
+
+it('a report names ids of custom properties in the settings that the service does not list, once each', async () => {
+  const [own, nowhere, other] = [uuid('own'), uuid('nowhere'), uuid('other')]
+  await sql`
+    insert into reference_data (kind, id, document, fetched_at, changed_at, version)
+    values ('custom_property', ${own}, '{"name": "Brand", "isOwnedByInvokingCompany": true}', now(), now(), 1)`.execute(
+    ferry.ledger.db,
+  )
+  const member = contract.names.companiesSearch.customPropertyIds
+  const search = { name: 'ours', search: 'companiesSearch', ids: {}, minSeenShare: 0.5 } as const
+  await using given = ferry.deps('http://127.0.0.1:9')
+  const deps = withPull(given, {
+    customPropertyIds: [own, nowhere],
+    searches: [
+      { ...search, body: { [member]: [own, other] } },
+      { ...search, name: 'all', body: { [member]: [own] } },
+      { ...search, name: 'standards', search: 'standardsSearch', body: {} },
+    ],
+  })
+  await plannedSearch(deps)
+  const { run_id } = await currentRun()
+  await finishWithReport(deps, await currentRun())
+  const { report } = await deps.db
+    .selectFrom('run')
+    .select('report')
+    .where('run_id', '=', run_id)
+    .executeTakeFirstOrThrow()
+  const said = (report as RunReport).notices.filter((notice) => notice.includes('does not list'))
+  expect(said).toEqual([
+    expect.stringMatching(new RegExp(`^pull\\.customPropertyIds names 1 custom property .*: ${nowhere}\\.`)),
+    expect.stringMatching(new RegExp(`^The search ours in pull\\.searches names 1 custom property .*: ${other}\\.`)),
   ])
 })

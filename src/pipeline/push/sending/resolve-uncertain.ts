@@ -134,10 +134,10 @@ function giveUpOnShortList({ config, now }: Deps, submission: Submission, failin
   throw new StopRun('task_list_too_short', shortListWords(submission))
 }
 
-function shortListWords({ submission_id }: Submission): string {
+function shortListWords({ submission_id: id }: Submission): string {
   return (
-    `The answer to submission ${submission_id} was lost, and the list of tasks does not reach back to when it was sent, so its task may ` +
-    'be running unseen. Look for it in the web application: nightferry adopt says which it is, nightferry abandon that there is none. ' +
+    `The answer to submission ${id} was lost, and the list of tasks does not reach back to when it was sent, so its task may be running unseen. ` +
+    `Look for it in the web application: nightferry adopt ${id} <correlation id> says which it is, nightferry abandon ${id} that there is none. ` +
     'Otherwise it is sent again once push.unlistedGraceMs has passed'
   )
 }

@@ -1,0 +1,55 @@
+import stringWidth from 'string-width'
+import { expect, test } from 'vitest'
+import { table } from '../../src/cli/table.ts'
+
+const columns = ['hotel', 'rows', 'reason', 'at (UTC)']
+const rows = [
+  [
+    'H-0001',
+    12,
+    'its properties row was rejected by the service (NotFound: nobody knows it): mend that one',
+    '2026-11-22 02:00:05',
+  ],
+  ['H-0002', 1234, '旅館の名前が長すぎるので、この行は送られませんでした', '2026-11-22 02:00:06'],
+  ['H-0003', 5, 'b920ed57-b349-8063-8ca5-e516d6203f0f/b920ed57-b349-8063-8ca5-e516d6203f0f', null],
+] as const
+
+const widthsOf = (text: string) => text.split('\n').map((line) => stringWidth(line))
+const dense = (text: string) => text.replaceAll(/[\s─]/g, '')
+
+test('a table is as wide as its cells, one line per row, where nobody says how wide the terminal is', () => {
+  const lines = table(columns, rows).split('\n')
+  expect(lines).toHaveLength(5)
+  expect(lines[2]).toContain('mend that one  2026-11-22 02:00:05')
+})
+
+test.each([120, 100, 80, 60, 52])('a table fits a terminal of %i columns, and loses nothing', (width) => {
+  const text = table(columns, rows, width)
+  expect(Math.max(...widthsOf(text))).toBeLessThanOrEqual(width)
+  expect(text).toMatch(/─{20}/)
+  // Column by column, so that the pieces of a cell stand together again.
+  const counted = (of: string) => [...dense(of)].toSorted().join('')
+  expect(counted(text)).toBe(counted(table(columns, rows)))
+})
+
+test('a table that fits is not changed', () => {
+  expect(table(columns, rows, 200)).toBe(table(columns, rows))
+})
+
+test('only columns of text become narrower, and words stay whole where they can', () => {
+  const text = table(columns, rows.slice(0, 1), 80)
+  expect(text).toMatch(/^H-0001 {4}12 {2}its properties row/m)
+  expect(text).toMatch(/2026-11-22 02:00:05$/m)
+  expect(text).not.toMatch(/propert$/m)
+})
+
+test.each([30, 20])('where even that does not fit %i columns, each row becomes a list of its cells', (width) => {
+  const text = table(columns, rows, width)
+  expect(Math.max(...widthsOf(text))).toBeLessThanOrEqual(width)
+  expect(text).toMatch(/^hotel +H-0001$/m)
+  expect(text).toMatch(/^rows +1234$/m)
+})
+
+test('a table without rows shows its columns', () => {
+  expect(table(['a', 'b'], [], 80)).toBe('a  b\n────')
+})

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { nearestName } from '../../src/config/nearest-name.ts'
+
+test.each([
+  ['levle', ['level', 'label'], 'level'],
+  ['pollIntervall', ['pollIntervalMs', 'probeIntervalMs'], 'pollIntervalMs'],
+  ['max_changed_share', ['maxChangedShare', 'minRows'], 'maxChangedShare'],
+  ['keepPayloads', ['keepPayloadsDays', 'keepHistoryDays'], 'keepPayloadsDays'],
+  ['url', ['url', 'name'], 'url'],
+])('finds for %s among %j the name %s', (typed, names, meant) => {
+  expect(nearestName(typed, names)).toBe(meant)
+})
+
+test.each([
+  ['colour', ['level', 'folder']],
+  ['ur', ['folder']],
+  ['', ['url']],
+  ['level', []],
+])('finds for %s among %j none', (typed, names) => {
+  expect(nearestName(typed, names)).toBeNull()
+})
