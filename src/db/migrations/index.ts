@@ -13,6 +13,7 @@ import * as pullSpeed from './0011-pull-speed.ts'
 import * as documents from './0012-documents.ts'
 import * as history from './0013-history.ts'
 import * as readers from './0014-readers.ts'
+import * as notRenewed from './0016-not-renewed.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -30,4 +31,5 @@ export const migrations: Record<string, Migration> = {
   '0012-documents': documents,
   '0013-history': history,
   '0014-readers': readers,
+  '0016-not-renewed': notRenewed,
 }

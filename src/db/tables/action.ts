@@ -1,7 +1,7 @@
 import type { Generated, JSONColumnType } from 'kysely'
 
 /** What a person did that is written down: changed what happens next, or who may read. */
-export type ActionVerb = 'retry' | 'abandon' | 'adopt' | 'cancel' | 'grant' | 'revoke'
+export type ActionVerb = 'retry' | 'abandon' | 'adopt' | 'cancel' | 'grant' | 'revoke' | 'accept-removals' | 'restore'
 
 /** One thing that a person did: never changed afterwards, but for the service's answer. */
 export type ActionTable = {

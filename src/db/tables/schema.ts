@@ -13,6 +13,7 @@ import type {
   ReferenceVersionTable,
   ReferenceWithheldTable,
 } from './reference-data.ts'
+import type { NotRenewedSchema } from './not-renewed.ts'
 import type { RunStreamTable, RunTable, StreamWatermarkTable } from './run.ts'
 import type { SearchPageTable } from './search-page.ts'
 import type { ServiceKeyTable } from './service-key.ts'
@@ -22,7 +23,8 @@ import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, Su
 
 /** Every table of the schema `nightferry`, by name. */
 export type Schema = CalculatorsSchema &
-  HistorySchema & {
+  HistorySchema &
+  NotRenewedSchema & {
     run: RunTable
     run_stream: RunStreamTable
     stream_watermark: StreamWatermarkTable

@@ -4,6 +4,8 @@ import { plansOf } from '../../db/guard/guard-plan.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { removePayloads } from '../../db/ledger/payload.ts'
 import { documentReports } from '../../db/pull/documents/document-reports.ts'
+import { forgetRemoved } from '../../db/pull/keep-removed.ts'
+import { countUnrenewed } from '../../db/pull/removals/accept-removals.ts'
 import { removeHistory } from '../../db/pull/value-history.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { nameChanges, refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
@@ -17,6 +19,7 @@ import { noticesOf } from './notices.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
 import { searchNotices } from './search-words.ts'
+import { unrenewedRemarks } from './unrenewed-words.ts'
 
 /** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
 const refusedListed = 50
@@ -35,7 +38,9 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const refused = key === null ? null : keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
   const comparison = await comparisonOf(db, run.run_id)
   const judged = judge(streams, submissions, searches, held, refused, comparison)
-  const remarks = [...news.remarks, ...judged.remarks, ...documentRemarks(documents)]
+  const unrenewed = await countUnrenewed(db)
+  const standing = unrenewedRemarks(unrenewed)
+  const remarks = [...news.remarks, ...judged.remarks, ...standing.remarks, ...documentRemarks(documents)]
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
   const finishedAt = deps.now()
   const report: RunReport = {
@@ -52,6 +57,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
       ...news.notices,
       ...noticesOf(streams, submissions),
       ...searchNotices(searches, renamed),
+      ...standing.notices,
       ...comparisonNotices(comparison),
     ],
     held,
@@ -60,11 +66,13 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     searches,
     documents,
     renamed,
+    not_renewed: unrenewed,
     comparison,
     refused: await refusedRows(db, refusedListed),
   }
   await forgetPayloads(deps)
   await forgetHistory(deps)
+  await forgetRemovals(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
   deps.logger.info({ run_id: run.run_id, verdict, remarks }, 'run_finished')
 }
@@ -85,4 +93,12 @@ async function forgetHistory({ config, db, logger, now }: Deps): Promise<void> {
   if (days === 0) return
   const changes = await removeHistory(db, new Date(now().getTime() - days * dayMs))
   if (changes > 0) logger.info({ changes, days }, 'value_changes_removed')
+}
+
+/** Forgets what was removed so long ago that nobody is to bring it back. */
+async function forgetRemovals({ config, db, logger, now }: Deps): Promise<void> {
+  const days = config.pull.keepRemovedDays
+  if (days === 0) return
+  const parts = await forgetRemoved(db, new Date(now().getTime() - days * dayMs))
+  if (parts > 0) logger.info({ parts, days }, 'removals_forgotten')
 }
