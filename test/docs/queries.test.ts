@@ -37,6 +37,8 @@ const views = [
   'actions',
   'documents',
   'drift',
+  'not_renewed',
+  'removals',
   'input_differences',
   'rows_without_cursor',
   'releases',

@@ -31,7 +31,9 @@ export type WithheldReason =
   | 'unidentified_companies'
   | 'too_few_companies'
   | 'too_few_calculators'
-  | Loss['reason']
+  | 'too_few_inputs'
+  | 'too_few_outputs'
+  | 'too_few_properties'
 
 /** Reasons of the guard: the search is whole, and shows suspiciously little. A person may let through what it withholds. */
 const guardReasons: readonly WithheldReason[] = [
