@@ -109,7 +109,7 @@ export type Loss = {
   reason: 'too_few_inputs' | 'too_few_outputs' | 'too_few_properties'
   gone: number
   /** How many there are, counted up to a limit. */
-  count(limit: number): Promise<number>
+  count: (limit: number) => Promise<number>
 }
 
 /** What would go of inputs, outputs and property values; nothing is counted of what would not go. */

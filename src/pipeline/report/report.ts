@@ -116,7 +116,7 @@ export function judge(
     }
     if (search.withheld !== null)
       remarks.push(
-        `No company or calculator that the search did not show was removed, for it does not prove absence: ${search.withheld}.`,
+        `Nothing that the search did not show was removed, for the search does not prove absence: ${search.withheld}.`,
       )
   }
   remarks.push(...comparisonRemarks(comparison))
