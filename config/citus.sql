@@ -52,21 +52,24 @@ create or replace view calculator_values as
 select k.calculator_id, c.company_id, k.period_year, k.period_month,
   case v.direction when 'i' then 'input' else 'output' end as direction,
   n.variable_id, n.name as variable_name, v.value, numeric_reading(v.value) as value_numeric,
-  coalesce(own.since, calculator.since, whole.since) as not_renewed_since,
-  coalesce(own.reason, calculator.reason, whole.reason) as not_renewed_reason
+  coalesce(
+      (select u.since from unrenewed_part u where u.company_key = v.company_key and u.part = 'value'
+        and u.calculator_key = v.calculator_key and u.direction = v.direction and u.variable_key = v.variable_key),
+      (select u.since from unrenewed_part u where u.company_key = v.company_key and u.part = 'calculator'
+        and u.calculator_key = v.calculator_key),
+      (select u.since from unrenewed_part u where u.company_key = v.company_key and u.part = 'company')
+    ) as not_renewed_since,
+  coalesce(
+      (select u.reason from unrenewed_part u where u.company_key = v.company_key and u.part = 'value'
+        and u.calculator_key = v.calculator_key and u.direction = v.direction and u.variable_key = v.variable_key),
+      (select u.reason from unrenewed_part u where u.company_key = v.company_key and u.part = 'calculator'
+        and u.calculator_key = v.calculator_key),
+      (select u.reason from unrenewed_part u where u.company_key = v.company_key and u.part = 'company')
+    ) as not_renewed_reason
 from calculator_value v
 join calculator k using (company_key, calculator_key)
 join company c using (company_key)
 join calculator_variable n using (variable_key)
-left join unrenewed_part own on own.company_key = v.company_key and own.part = 'value'
-  and own.calculator_key = v.calculator_key and own.direction = v.direction and own.variable_key = v.variable_key
-  and own.property_key = 0 and own.ordinal = 0
-left join unrenewed_part calculator on calculator.company_key = v.company_key and calculator.part = 'calculator'
-  and calculator.calculator_key = v.calculator_key and calculator.direction = '-' and calculator.variable_key = 0
-  and calculator.property_key = 0 and calculator.ordinal = 0
-left join unrenewed_part whole on whole.company_key = v.company_key and whole.part = 'company'
-  and whole.calculator_key = 0 and whole.direction = '-' and whole.variable_key = 0
-  and whole.property_key = 0 and whole.ordinal = 0
 where k.removed_at is null and c.removed_at is null;
 
 -- Small, joined with everything, and the same on every node. All other tables stay on the coordinator: the ledger, runs,

@@ -76,10 +76,11 @@ async function addVerbs(db: Kysely<unknown>): Promise<void> {
 
 /** New columns come last, so that the views can be replaced. */
 async function replaceViews(db: Kysely<unknown>): Promise<void> {
+  const company = markOf('company', { company_key: 'c.company_key' })
   await sql`
     create or replace view companies as
     select c.company_id, c.name, latest.partner_id, c.first_seen_at, c.changed_at, c.removed_at,
-      coalesce(whole.since, named.since) as not_renewed_since, coalesce(whole.reason, named.reason) as not_renewed_reason
+      ${columns(company, markOf('company_name', { company_key: 'c.company_key' }))}
     from company c
     left join (
       select m.company_id, m.partner_id from mapping m
@@ -88,67 +89,65 @@ async function replaceViews(db: Kysely<unknown>): Promise<void> {
         where later.company_id = m.company_id
           and (later.mapped_at > m.mapped_at or (later.mapped_at = m.mapped_at and later.partner_id < m.partner_id))
       )
-    ) latest using (company_id)
-    left join unrenewed_part whole on ${marked('whole', 'company', sql`c.company_key`)}
-    left join unrenewed_part named on ${marked('named', 'company_name', sql`c.company_key`)}`.execute(db)
+    ) latest using (company_id)`.execute(db)
+  const property = { company_key: 'v.company_key', property_key: 'v.property_key', ordinal: 'v.ordinal' }
   await sql`
     create or replace view company_properties as
     select c.company_id, p.property_id, p.name as property_name, v.ordinal, v.value,
-      coalesce(own.since, whole.since) as not_renewed_since, coalesce(own.reason, whole.reason) as not_renewed_reason
+      ${columns(markOf('property', property), company)}
     from company_property v
     join company c using (company_key)
     join custom_property p using (property_key)
-    left join unrenewed_part own on own.company_key = v.company_key and own.part = 'property'
-      and own.calculator_key = 0 and own.direction = '-' and own.variable_key = 0
-      and own.property_key = v.property_key and own.ordinal = v.ordinal
-    left join unrenewed_part whole on ${marked('whole', 'company', sql`c.company_key`)}
     where c.removed_at is null`.execute(db)
+  const calculator = { company_key: 'k.company_key', calculator_key: 'k.calculator_key' }
   await sql`
     create or replace view calculators as
     select k.calculator_id, c.company_id, k.type_id, k.title, k.period_year, k.period_month, k.changed_at, k.removed_at,
-      k.first_seen_at, coalesce(own.since, whole.since, titled.since) as not_renewed_since,
-      coalesce(own.reason, whole.reason, titled.reason) as not_renewed_reason
+      k.first_seen_at, ${columns(markOf('calculator', calculator), company, markOf('calculator_title', calculator))}
     from calculator k
-    join company c using (company_key)
-    left join unrenewed_part own on ${marked('own', 'calculator', sql`k.company_key`, sql`k.calculator_key`)}
-    left join unrenewed_part titled
-      on ${marked('titled', 'calculator_title', sql`k.company_key`, sql`k.calculator_key`)}
-    left join unrenewed_part whole on ${marked('whole', 'company', sql`c.company_key`)}`.execute(db)
+    join company c using (company_key)`.execute(db)
   await sql`
     create or replace view calculator_variables as
-    select v.variable_id, v.name, named.since as not_renewed_since, named.reason as not_renewed_reason
+    select v.variable_id, v.name, ${columns(markOf('variable_name', { variable_key: 'v.variable_key' }))}
     from calculator_variable v
-    left join unrenewed_part named on named.company_key = 0 and named.part = 'variable_name'
-      and named.calculator_key = 0 and named.direction = '-' and named.variable_key = v.variable_key
-      and named.property_key = 0 and named.ordinal = 0
     where v.name is not null`.execute(db)
+  const value = { ...calculator, direction: 'v.direction', variable_key: 'v.variable_key' }
   await sql`
     create or replace view calculator_values as
     select k.calculator_id, c.company_id, k.period_year, k.period_month,
       case v.direction when 'i' then 'input' else 'output' end as direction,
       n.variable_id, n.name as variable_name, v.value, numeric_reading(v.value) as value_numeric,
-      coalesce(own.since, calculator.since, whole.since) as not_renewed_since,
-      coalesce(own.reason, calculator.reason, whole.reason) as not_renewed_reason
+      ${columns(markOf('value', value), markOf('calculator', calculator), company)}
     from calculator_value v
     join calculator k on k.calculator_key = v.calculator_key
       and v.company_key >= k.company_key and v.company_key <= k.company_key
     join company c on c.company_key = v.company_key
     join calculator_variable n using (variable_key)
-    left join unrenewed_part own on own.company_key = v.company_key and own.part = 'value'
-      and own.calculator_key = v.calculator_key and own.direction = v.direction and own.variable_key = v.variable_key
-      and own.property_key = 0 and own.ordinal = 0
-    left join unrenewed_part calculator
-      on ${marked('calculator', 'calculator', sql`v.company_key`, sql`v.calculator_key`)}
-    left join unrenewed_part whole on ${marked('whole', 'company', sql`v.company_key`)}
     where k.removed_at is null and c.removed_at is null`.execute(db)
 }
 
-/** Whether a mark is that of a company, or of one of its calculators, as such. Every column of the key takes part. */
-function marked(alias: string, part: string, companyKey: ReturnType<typeof sql>, calculatorKey = sql`0`) {
-  const column = (name: string) => sql.ref(`${alias}.${name}`)
-  return sql`${column('company_key')} = ${companyKey} and ${column('part')} = ${sql.lit(part)}
-    and ${column('calculator_key')} = ${calculatorKey} and ${column('direction')} = '-'
-    and ${column('variable_key')} = 0 and ${column('property_key')} = 0 and ${column('ordinal')} = 0`
+type Mark = (column: 'since' | 'reason') => ReturnType<typeof sql>
+
+/**
+ * The columns of a view that say since when and why, of the first of these marks that there is. Subqueries and no joins: a
+ * view with more joins is not planned as one with the views beside it. Mostly nothing is marked, which is asked once.
+ */
+function columns(...marks: Mark[]) {
+  const first = (column: 'since' | 'reason') => sql.join(marks.map((mark) => sql`(${mark(column)})`))
+  return sql`
+    case when exists (select from unrenewed_part) then coalesce(${first('since')}) end as not_renewed_since,
+    case when exists (select from unrenewed_part) then coalesce(${first('reason')}) end as not_renewed_reason`
+}
+
+/** The mark of a part, by its whole key; what does not apply is as the table has it. */
+function markOf(part: string, key: Partial<Record<string, string>>): Mark {
+  const none = { company_key: 0, calculator_key: 0, direction: '-', variable_key: 0, property_key: 0, ordinal: 0 }
+  const conditions = Object.entries(none).map(([name, absent]) => {
+    const given = key[name]
+    return sql`u.${sql.ref(name)} = ${given === undefined ? sql.lit(absent) : sql.ref(given)}`
+  })
+  return (column) =>
+    sql`select u.${sql.ref(column)} from unrenewed_part u where u.part = ${sql.lit(part)} and ${sql.join(conditions, sql` and `)}`
 }
 
 async function createViews(db: Kysely<unknown>): Promise<void> {
