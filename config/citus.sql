@@ -51,7 +51,21 @@ drop statistics calculator_value_direction, calculator_value_numeric;
 create or replace view calculator_values as
 select k.calculator_id, c.company_id, k.period_year, k.period_month,
   case v.direction when 'i' then 'input' else 'output' end as direction,
-  n.variable_id, n.name as variable_name, v.value, numeric_reading(v.value) as value_numeric
+  n.variable_id, n.name as variable_name, v.value, numeric_reading(v.value) as value_numeric,
+  coalesce(
+      (select u.since from unrenewed_part u where u.company_key = v.company_key and u.part = 'value'
+        and u.calculator_key = v.calculator_key and u.direction = v.direction and u.variable_key = v.variable_key),
+      (select u.since from unrenewed_part u where u.company_key = v.company_key and u.part = 'calculator'
+        and u.calculator_key = v.calculator_key),
+      (select u.since from unrenewed_part u where u.company_key = v.company_key and u.part = 'company')
+    ) as not_renewed_since,
+  coalesce(
+      (select u.reason from unrenewed_part u where u.company_key = v.company_key and u.part = 'value'
+        and u.calculator_key = v.calculator_key and u.direction = v.direction and u.variable_key = v.variable_key),
+      (select u.reason from unrenewed_part u where u.company_key = v.company_key and u.part = 'calculator'
+        and u.calculator_key = v.calculator_key),
+      (select u.reason from unrenewed_part u where u.company_key = v.company_key and u.part = 'company')
+    ) as not_renewed_reason
 from calculator_value v
 join calculator k using (company_key, calculator_key)
 join company c using (company_key)
@@ -71,3 +85,6 @@ select create_distributed_table('nightferry.calculator', 'company_key', colocate
 select create_distributed_table('nightferry.calculator_value', 'company_key', colocate_with => 'nightferry.company');
 select create_distributed_table('nightferry.search_seen_company', 'company_key', colocate_with => 'nightferry.company');
 select create_distributed_table('nightferry.calculator_value_change', 'company_key', colocate_with => 'nightferry.company');
+select create_distributed_table('nightferry.unrenewed_part', 'company_key', colocate_with => 'nightferry.company');
+select create_distributed_table('nightferry.removed_value', 'company_key', colocate_with => 'nightferry.company');
+select create_distributed_table('nightferry.removed_property', 'company_key', colocate_with => 'nightferry.company');

@@ -1,5 +1,6 @@
 import { Argument, Command, Option } from 'commander'
 import { abandon } from './abandon.ts'
+import { type AcceptRemovalsOptions, acceptRemovals } from './accept-removals.ts'
 import { adopt } from './adopt.ts'
 import { type ApproveOptions, approve } from './approve.ts'
 import { cancel } from './cancel.ts'
@@ -21,6 +22,7 @@ import { type PlanVerbOptions, plan } from './plan/plan.ts'
 import { type ReferenceOptions, reference } from './reference.ts'
 import { type RereadOptions, reread } from './reread.ts'
 import { type ResendOptions, resend, resendDifferences } from './resend.ts'
+import { type RestoreOptions, restore } from './restore.ts'
 import { type RetryOptions, retry } from './retry.ts'
 import { withFilterOptions } from './row-filter-options.ts'
 import { run } from './run.ts'
@@ -151,6 +153,22 @@ export function createProgram(cli: Cli, version: string, done: (code: ExitCode) 
     .argument('<run>', 'the run that was held', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .option('--dry-run', 'show what is held, and approve nothing')
     .action(async (runId: number, options: ApproveOptions) => done(await approve(cli, runId, options)))
+  verb('accept-removals', 'remove what searches have shown as absent and the guard has kept')
+    .option('--reason <code>', 'what stands for this reason only, whatever it is')
+    .option('--partner-id <id>', 'of one hotel only')
+    .option('--run <id>', 'what this run did not renew', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--all', 'everything that the guard has kept')
+    .option('--dry-run', 'say what and how much, and remove nothing')
+    .action(async (options: AcceptRemovalsOptions) => done(await acceptRemovals(cli, options)))
+  verb('restore', 'bring back values and property values that were removed (for pull.keepRemovedDays)')
+    .option('--run <id>', 'what this run removed', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--since <time>', 'removed since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
+      sinceMoment(text, cli.now()),
+    )
+    .option('--partner-id <id>', 'of one hotel only')
+    .option('--all', 'everything that is kept')
+    .option('--dry-run', 'say how much, and bring back nothing')
+    .action(async (options: RestoreOptions) => done(await restore(cli, options)))
   verb('differences', 'what the service accepted and does not show as it was sent, of every kind of row')
     .option(
       '--kind <kind>',

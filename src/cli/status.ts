@@ -2,6 +2,7 @@ import { requirementsOf } from '../config/requirements.ts'
 import { batchSizes } from '../db/ledger/batch-size.ts'
 import { keyRefusedWords } from '../db/ledger/parked-reason.ts'
 import { type SearchStanding, searchStandings } from '../db/pull/documents/document-reports.ts'
+import { countUnrenewed } from '../db/pull/removals/accept-removals.ts'
 import { newestRuns, statusCounts } from '../db/runs/list-rows.ts'
 import { pageProgress } from '../db/runs/page-progress.ts'
 import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
@@ -10,6 +11,7 @@ import { skewWords, surelyOffMs, tolerableSkewMs } from '../pipeline/gate/servic
 import { missingProperties } from '../pipeline/pull/search/requested-properties.ts'
 import { documentKindNames, searchKind } from '../pipeline/push/kinds.ts'
 import { missingPropertyLines } from '../pipeline/report/search-words.ts'
+import { unrenewedLines } from '../pipeline/report/unrenewed-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { moment, readable } from './readable.ts'
 import { renderPages } from './render-pages.ts'
@@ -29,6 +31,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     const skew = await skewInUse(db)
     const pages = last === null ? null : await pageProgress(db, last.run_id, searchKind)
     const missing = await missingProperties(db, config.pull.customPropertyIds)
+    const unrenewed = await countUnrenewed(db)
     if (options.json) {
       const { report: _, ...run } = last ?? { report: null }
       const refused = key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage }
@@ -39,6 +42,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
           skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
         custom_properties: missing,
         pages,
+        not_renewed: unrenewed,
         streams,
         searches,
         request_sizes: sizes,
@@ -65,6 +69,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     for (const line of missingPropertyLines(missing.left_out, missing.left_out_in_run, missing.doubtful)) {
       printLine(cli.stdout, readable(line))
     }
+    for (const line of unrenewedLines(unrenewed)) printLine(cli.stdout, readable(line))
     for (const part of [streamsTable(streams), searchesTable(searches), sizesTable(sizes)]) {
       if (part === '') continue
       printLine(cli.stdout)

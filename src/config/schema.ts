@@ -193,13 +193,19 @@ export const settings = z.strictObject({
         .max(1)
         .default(0.5)
         .describe(
-          'A complete search that returns a smaller share of the known calculators removes nothing: it is suspicious. Nor does a page remove what its companies had before the search has ended. 0 to 1.',
+          'What a search or a page shows a smaller share of than is known of it (companies, calculators, inputs, outputs, property values) it does not remove: that is suspicious. A person lets it through with accept-removals. 0 to 1.',
         ),
       history: z
         .boolean()
         .default(false)
         .describe('Record what each value was before it changed, and when. Switched off, the history begins anew.'),
       keepHistoryDays: count('How long recorded changes of values are kept. Days; 0: for ever.', 0, 0, 36_500),
+      keepRemovedDays: count(
+        'How long removed values and property values can be brought back. Days; 0: for ever.',
+        30,
+        0,
+        36_500,
+      ),
       maxPageBytes: bytes('Largest page, as downloaded.', 4 * 1024 ** 3),
       maxInflatedBytes: bytes('Largest page, decompressed.', 16 * 1024 ** 3),
       maxElementSize: count(

@@ -26,12 +26,21 @@ describe('docs/errors.md', () => {
   const sandboxAnswers = section(page, 'What the sandbox answers')
   const reasonsToWithhold = section(page, 'Why nothing was removed')
   const reasonsToLeaveOut = section(page, 'Why a part of a page was left out')
+  const reasonsNotRenewed = section(page, 'Why a part was not renewed')
   const reasonsForCare = section(page, 'Why a page was loaded with care')
   const reasonsToWait = section(page, 'What parked rows wait for')
 
   test('lists exactly the error and outcome codes that the program writes', () => {
     const listed = firstCells(
-      without(page.text, sandboxAnswers, reasonsToWithhold, reasonsToLeaveOut, reasonsForCare, reasonsToWait),
+      without(
+        page.text,
+        sandboxAnswers,
+        reasonsToWithhold,
+        reasonsToLeaveOut,
+        reasonsNotRenewed,
+        reasonsForCare,
+        reasonsToWait,
+      ),
     )
     const found = ours.filter(({ path }) => !path.startsWith('src/sandbox/')).flatMap(codesOf)
     const ofSandbox = ours
@@ -47,6 +56,17 @@ describe('docs/errors.md', () => {
     ]
     expect(found.filter((reasons) => reasons.length === 0)).toEqual([])
     expect(sorted(firstCells(reasonsToWithhold))).toEqual(sorted(found.flat()))
+  })
+
+  test('lists exactly the reasons for which a part is not renewed, beside those for which one is left out', () => {
+    const found = ours
+      .filter(({ path }) => path.startsWith('src/db/pull/'))
+      .flatMap(({ text }) =>
+        all(text, /(?:reason = |then |else |reason: |\? )'(too_few_\w+|property_left_out|unidentified_\w+|restored)'/g),
+      )
+    const ofSearch = union(the('src/pipeline/pull/search/finish-search.ts').text, 'WithheldReason')
+    const alsoOfPages = ofSearch.filter((reason) => reason.startsWith('too_few_'))
+    expect(sorted(firstCells(reasonsNotRenewed))).toEqual(sorted([...found, ...alsoOfPages]))
   })
 
   test('lists exactly the reasons for which a page is loaded with care', () => {

@@ -38,6 +38,8 @@ const views = [
   'documents',
   'ledger',
   'drift',
+  'not_renewed',
+  'removals',
   'input_differences',
   'rows_without_cursor',
   'releases',

@@ -4,10 +4,11 @@ import type pg from 'pg'
 /** The business columns of every table that a run leaves behind, in key order; times and surrogate keys are left out. */
 const contents: Record<string, string> = {
   companies: 'select company_id, name, partner_id, removed_at is null as here from companies order by 1',
-  company_properties: 'select * from company_properties order by company_id, property_id, ordinal',
+  company_properties: `select company_id, property_id, property_name, ordinal, value
+                       from company_properties order by company_id, property_id, ordinal`,
   calculators: `select calculator_id, company_id, type_id, title, period_year, period_month, removed_at is null as here
                 from calculators order by 1`,
-  calculator_variables: 'select * from calculator_variables order by 1',
+  calculator_variables: 'select variable_id, name from calculator_variables order by 1',
   calculator_values: `select calculator_id, company_id, period_year, period_month, direction, variable_id, variable_name,
                              value, value_numeric
                       from calculator_values order by calculator_id, direction, variable_id`,

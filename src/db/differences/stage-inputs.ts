@@ -10,7 +10,7 @@ export type ProvenSearch = {
 
 /**
  * Lays out, for as long as the transaction lasts, what is to be compared: the table `compared_company` (mapped companies
- * of which no part was left out of a page), `sent_input` (every input of theirs in the ledger, `settled` where the
+ * of which no part was left out of a page, and no calculator or value stands that it did not renew), `sent_input` (every input of theirs in the ledger, `settled` where the
  * service has accepted what the row says) and `stored_input` (every input that the search returned of them).
  * Under integer keys, because there are millions.
  */
@@ -20,7 +20,11 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
     create temporary table left_out_company on commit drop as
     select distinct quarantine.company_id
     from quarantine join search_page using (page_id) join mapping on mapping.company_id = quarantine.company_id
-    where search_page.submission_id = ${submissionId} and unit in ('company', 'calculator', 'value')`.execute(trx)
+    where search_page.submission_id = ${submissionId} and unit in ('company', 'calculator', 'value')
+    union
+    select company.company_id
+    from unrenewed_part join company using (company_key)
+    where part in ('company', 'calculator', 'value')`.execute(trx)
   await sql`
     create temporary table compared_company on commit drop as
     select (row_number() over ())::integer as company, company_id, company_key

@@ -14,6 +14,7 @@ import * as documents from './0012-documents.ts'
 import * as history from './0013-history.ts'
 import * as readers from './0014-readers.ts'
 import * as destinations from './0015-destinations.ts'
+import * as notRenewed from './0016-not-renewed.ts'
 import * as waiting from './0017-waiting.ts'
 import * as reading from './0018-reading.ts'
 import * as comparisons from './0021-comparisons.ts'
@@ -35,6 +36,7 @@ export const migrations: Record<string, Migration> = {
   '0013-history': history,
   '0014-readers': readers,
   '0015-destinations': destinations,
+  '0016-not-renewed': notRenewed,
   '0017-waiting': waiting,
   '0018-reading': reading,
   '0021-comparisons': comparisons,

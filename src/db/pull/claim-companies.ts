@@ -59,6 +59,18 @@ async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update staged_company set complete = false
     where company_id in (select company_id from staged_left_out where reason = 'company_twice')`.execute(trx)
+  // Another listing may hold what the first one lacks.
+  await sql`
+    insert into staged_held_property (company_ordinal, reason)
+    select company_ordinal, 'company_twice' from staged_company
+    where company_id in (select company_id from staged_left_out where reason = 'company_twice')`.execute(trx)
+  await sql`
+    insert into staged_held_value (calculator_ordinal, direction, reason)
+    select k.calculator_ordinal, direction, 'company_twice'
+    from staged_calculator k
+    join staged_company c using (company_ordinal)
+    cross join (values ('i'::"char"), ('o'::"char")) groups(direction)
+    where c.company_id in (select company_id from staged_left_out where reason = 'company_twice')`.execute(trx)
   await sql`
     delete from staged_calculator k
     where not exists (select from staged_company c where c.company_ordinal = k.company_ordinal)`.execute(trx)

@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { keepRemovedProperties, keepRemovedValues } from './keep-removed.ts'
 import { recordChanges } from './value-history.ts'
 
 /**
@@ -65,24 +66,96 @@ export async function gatherEvidence(
   }
 }
 
-/** Tombstones what the search has not seen, with its values and properties. Locks as `claimCompanies` says: in id order. */
-export async function tombstoneUnseen(
+/**
+ * Lays out, as gone_company and gone_calculator, what stands and the search has not seen. What a person has brought
+ * back is not among it, nor are calculators of which a page has withheld the removal.
+ */
+export async function layOutUnseen(
   trx: Transaction<Schema>,
   submissionId: number,
   calculatorTypeIds: readonly string[],
-): Promise<{ companies: number; calculators: number }> {
+): Promise<void> {
   await sql`
     create temporary table gone_company on commit drop as
     select company_key, company_id from company c
     where removed_at is null and not exists (
       select from search_seen_company z where z.submission_id = ${submissionId} and z.company_key = c.company_key
+    ) and not exists (
+      select from unrenewed_part u
+      where u.company_key = c.company_key and u.part = 'company' and u.reason = 'restored'
     )`.execute(trx)
   await sql`
     create temporary table gone_calculator on commit drop as
     select calculator_key, calculator_id, company_key from calculator k
     where removed_at is null
       and (${selected(calculatorTypeIds)} or company_key in (select company_key from gone_company))
-      and not ${seen(submissionId)}`.execute(trx)
+      and not ${seen(submissionId)}
+      and (
+        company_key in (select company_key from gone_company)
+        or not exists (
+          select from unrenewed_part u
+          where u.company_key = k.company_key and (
+            u.part = 'company' and u.reason = 'restored'
+            or u.part = 'calculator' and u.calculator_key = k.calculator_key
+              and (u.reason = 'restored' or u.submission_id = ${submissionId})
+          )
+        )
+      )`.execute(trx)
+  await sql`analyze gone_company, gone_calculator`.execute(trx)
+}
+
+/** How much of what stood before the search would go with the companies and calculators that were laid out as unseen. */
+export type Loss = {
+  reason: 'too_few_inputs' | 'too_few_outputs' | 'too_few_properties'
+  gone: number
+  /** How many there are, counted up to a limit. */
+  count: (limit: number) => Promise<number>
+}
+
+/** What would go of inputs, outputs and property values; nothing is counted of what would not go. */
+export async function losses(trx: Transaction<Schema>, submissionId: number): Promise<Loss[]> {
+  const { rows } = await sql<{ direction: 'i' | 'o'; gone: number }>`
+    select v.direction, count(*) as gone
+    from gone_calculator g join calculator_value v using (company_key, calculator_key)
+    group by v.direction`.execute(trx)
+  const { rows: properties } = await sql<{ gone: number }>`
+    select count(*) as gone from gone_company join company_property using (company_key)`.execute(trx)
+  const before = sql<boolean>`first_seen_at < (
+    select planned_at from submission where submission_id = ${submissionId}
+  )`
+  const counted = async (query: ReturnType<typeof sql>) => {
+    const { rows: found } = await sql<{ rows: number }>`select count(*) as rows from (${query}) counted`.execute(trx)
+    return Number(found[0]?.rows ?? 0)
+  }
+  const values = rows.map<Loss>(({ direction, gone }) => ({
+    reason: direction === 'i' ? 'too_few_inputs' : 'too_few_outputs',
+    gone: Number(gone),
+    count: (limit) =>
+      counted(sql`
+        select from calculator_value join calculator using (company_key, calculator_key)
+        where direction = ${direction} and ${before} limit ${limit}`),
+  }))
+  const goneProperties = Number(properties[0]?.gone ?? 0)
+  if (goneProperties === 0) return values
+  return [
+    ...values,
+    {
+      reason: 'too_few_properties',
+      gone: goneProperties,
+      count: (limit) =>
+        counted(sql`select from company_property join company using (company_key) where ${before} limit ${limit}`),
+    },
+  ]
+}
+
+/**
+ * Tombstones what was laid out as unseen, with its values and properties, which can be brought back.
+ * Locks as `claimCompanies` says: in id order.
+ */
+export async function tombstoneUnseen(
+  trx: Transaction<Schema>,
+  submissionId: number,
+): Promise<{ companies: number; calculators: number }> {
   await sql`
     select count(*) from (
       select from company
@@ -103,9 +176,14 @@ export async function tombstoneUnseen(
       delete from calculator_value v using gone_calculator g
       where v.company_key = g.company_key and v.calculator_key = g.calculator_key
       returning v.company_key, v.calculator_key, v.direction, v.variable_key, v.value as before, null::text as after
-    )
+    ), kept as (${keepRemovedValues('removed', submissionId)})
     ${recordChanges('removed', submissionId)}`.execute(trx)
-  await sql`delete from company_property p using gone_company g where g.company_key = p.company_key`.execute(trx)
+  await sql`
+    with removed as (
+      delete from company_property p using gone_company g where g.company_key = p.company_key
+      returning p.*
+    )
+    ${keepRemovedProperties('removed', submissionId)}`.execute(trx)
   const companies = await sql`
     update company c set removed_at = statement_timestamp(), changed_at = statement_timestamp(), content_hash = null
     from gone_company g where g.company_key = c.company_key and c.removed_at is null`.execute(trx)

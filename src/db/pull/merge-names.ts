@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { NamedKind } from '../tables/history.ts'
 import type { Schema } from '../tables/schema.ts'
+import { markAgain } from './unrenewed-parts.ts'
 
 /**
  * Brings variables and custom properties up to the names that the page lists. Of an id listed twice the first name
@@ -8,10 +9,41 @@ import type { Schema } from '../tables/schema.ts'
  *
  * Pages are merged side by side and share these rows, so every statement that locks takes them in the order of ids.
  */
-export async function mergeNames(trx: Transaction<Schema>, pageId: number): Promise<void> {
+export async function mergeNames(trx: Transaction<Schema>, pageId: number, submissionId: number): Promise<void> {
   await leaveOutSecondNames(trx)
   await mergeVariables(trx, pageId)
   await mergeProperties(trx, pageId)
+  await markNames(trx, submissionId)
+}
+
+/** Marks names that the page gives in no form that can be read, and takes the mark off those that it gives. */
+async function markNames(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const { rows } = await sql<{ unread: boolean; marked: boolean }>`
+    select exists (select from staged_left_out where unit in ('variable_name', 'property_name')) as unread,
+      exists (select from unrenewed_part where company_key = 0) as marked`.execute(trx)
+  if (rows[0]?.unread === true) {
+    await sql`
+      insert into unrenewed_part (part, variable_key, property_key, reason, withheld, submission_id)
+      select l.unit, coalesce(v.variable_key, 0), coalesce(p.property_key, 0), min(l.reason), false, ${submissionId}::bigint
+      from staged_left_out l
+      left join calculator_variable v on l.unit = 'variable_name' and v.variable_id = l.item
+      left join custom_property p on l.unit = 'property_name' and p.property_id = l.item
+      where l.unit in ('variable_name', 'property_name') and coalesce(v.name, p.name) is not null
+        and not exists (select from staged_variable_name n where l.unit = 'variable_name' and n.id = l.item)
+        and not exists (select from staged_property_name n where l.unit = 'property_name' and n.id = l.item)
+      group by l.unit, v.variable_key, p.property_key
+      order by l.unit, v.variable_key, p.property_key
+      ${markAgain}`.execute(trx)
+  }
+  if (rows[0]?.marked !== true) return
+  await sql`
+    delete from unrenewed_part u using calculator_variable v
+    where u.company_key = 0 and u.part = 'variable_name' and v.variable_key = u.variable_key
+      and v.variable_id in (select id from staged_variable_name)`.execute(trx)
+  await sql`
+    delete from unrenewed_part u using custom_property p
+    where u.company_key = 0 and u.part = 'property_name' and p.property_key = u.property_key
+      and p.property_id in (select id from staged_property_name)`.execute(trx)
 }
 
 async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {

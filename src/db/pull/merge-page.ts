@@ -5,13 +5,14 @@ import { claimCompanies } from './claim-companies.ts'
 import { keepContents } from './keep-contents.ts'
 import { noteStagedProperties } from './listed-properties.ts'
 import { markSeen } from './mark-seen.ts'
-import { removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
+import { leaveOutLostMonths, removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
 import { updateCompanies } from './merge-companies.ts'
 import { mergeNames } from './merge-names.ts'
 import { mergeProperties } from './merge-properties.ts'
 import { mergeValues } from './merge-values.ts'
 import { analyzeStaging } from './staging-tables.ts'
 import { storeQuarantine } from './store-quarantine.ts'
+import { markWholeParts } from './unrenewed-parts.ts'
 
 export type PageCounts = {
   companies: number
@@ -38,9 +39,10 @@ export type MergeOptions = {
   /** The types that the search selected; empty for all. */
   calculatorTypeIds: readonly string[]
   maxQuarantineRows: number
-  /** Below this share of what its companies are known to have, a page removes no calculator. 0 to 1. */
+  /** Below this share of what its companies are known to have, a page removes nothing of that kind. 0 to 1. */
   minSeenShare: number
-  /** Calculators of the page whose companies are as they were, so that they are not staged. */
+  /** Companies of the page that are as they were, so that they are not staged, and how many calculators they have. */
+  unchangedKeys: readonly number[]
   unchangedCalculators: number
   /** Of the names that this page lists. */
   listingKey: number
@@ -48,25 +50,28 @@ export type MergeOptions = {
 
 /**
  * Merges the staged page into the tables: every company of the page becomes what the page says, and rows that stand
- * as they are are not written. Locks are taken in the order companies, names, calculators; see `claimCompanies`.
+ * as they are are not written. What the page leaves out against the rules of the specification, or gives in a form that
+ * cannot be right, stays and is marked as not renewed; so does all of a kind, where suspiciously little of it is there. Locks are taken in the order companies, names, calculators; see `claimCompanies`.
  */
 export async function mergePage(trx: Transaction<Schema>, options: MergeOptions): Promise<MergedCounts> {
   const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows, listingKey } = options
   if (!(await companiesStaged(trx))) {
-    await mergeNames(trx, pageId)
+    await mergeNames(trx, pageId, submissionId)
     await noteStagedProperties(trx, pageId)
     const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
     return { companies: 0, calculators: 0, values: 0, added: 0, changed: 0, removed: 0, quarantined }
   }
   await analyzeStaging(trx)
   await claimCompanies(trx)
-  await mergeNames(trx, pageId)
+  await mergeNames(trx, pageId, submissionId)
   await claimCalculators(trx, submissionId)
   await noteStagedProperties(trx, pageId)
-  const { values, added, changed, removed } = await mergeValues(trx, submissionId)
+  await leaveOutLostMonths(trx)
+  const { values, added, changed, removed } = await mergeValues(trx, options)
   await updateCalculators(trx)
   const removedWithCalculators = await removeAbsentCalculators(trx, options)
-  await mergeProperties(trx)
+  await mergeProperties(trx, options)
+  await markWholeParts(trx, submissionId)
   await updateCompanies(trx)
   await markSeen(trx, submissionId, calculatorTypeIds)
   await keepContents(trx, submissionId, listingKey)

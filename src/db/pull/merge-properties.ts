@@ -1,11 +1,15 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { holdProperties, keepHeldLists } from './hold-properties.ts'
+import type { HoldOptions } from './hold-values.ts'
+import { keepRemovedProperties } from './keep-removed.ts'
+import { someUnrenewed } from './unrenewed-parts.ts'
 
 /**
- * Makes the property values of every readable company of the page those that the page gives.
- * Companies whose values differ land in touched_company.
+ * Makes the property values of every readable company of the page those that the page gives; what it leaves out and
+ * does not show as absent stays, marked as not renewed. Companies whose values differ land in touched_company.
  */
-export async function mergeProperties(trx: Transaction<Schema>): Promise<void> {
+export async function mergeProperties(trx: Transaction<Schema>, options: HoldOptions): Promise<void> {
   await sql`
     create temporary table merge_property on commit drop as
     select c.company_key, p.property_key, s.ordinal, s.value
@@ -13,6 +17,7 @@ export async function mergeProperties(trx: Transaction<Schema>): Promise<void> {
     join staged_company c using (company_ordinal)
     join custom_property p using (property_id)
     where c.readable and exists (select from staged_property_name n where n.id = s.property_id)`.execute(trx)
+  await keepHeldLists(trx)
   await sql`alter table merge_property add primary key (company_key, property_key, ordinal)`.execute(trx)
   await sql`analyze merge_property`.execute(trx)
   await sql`
@@ -20,6 +25,7 @@ export async function mergeProperties(trx: Transaction<Schema>): Promise<void> {
     select 'property', c.company_id, s.property_id, 'property_not_listed', left(to_json(s.value)::text, 200)
     from staged_property s join staged_company c using (company_ordinal)
     where c.readable and not exists (select from staged_property_name n where n.id = s.property_id)`.execute(trx)
+  await holdProperties(trx, options)
 
   await sql`
     with changed as (
@@ -44,13 +50,15 @@ export async function mergeProperties(trx: Transaction<Schema>): Promise<void> {
     insert into touched_company select distinct company_key from added`.execute(trx)
   await sql`
     with removed as (
-      delete from company_property t using staged_company c
-      where c.readable and t.company_key = c.company_key
-        and not exists (
-          select from merge_property m
-          where m.company_key = t.company_key and m.property_key = t.property_key and m.ordinal = t.ordinal
-        )
-      returning t.company_key
-    )
+      delete from company_property t using absent_property a
+      where a.reason is null and t.company_key = a.company_key and t.property_key = a.property_key
+        and t.ordinal = a.ordinal
+      returning t.*
+    ), kept as (${keepRemovedProperties('removed', options.submissionId)})
     insert into touched_company select distinct company_key from removed`.execute(trx)
+  if (!(await someUnrenewed(trx))) return
+  await sql`
+    delete from unrenewed_part u using merge_property m
+    where u.part = 'property' and u.company_key = m.company_key and u.property_key = m.property_key
+      and u.ordinal = m.ordinal`.execute(trx)
 }

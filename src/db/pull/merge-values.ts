@@ -1,15 +1,20 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { type HoldOptions, holdValues } from './hold-values.ts'
+import { keepRemovedValues } from './keep-removed.ts'
+import { someUnrenewed } from './unrenewed-parts.ts'
 import { recordChanges } from './value-history.ts'
 
 export type ValueCounts = { values: number; added: number; changed: number; removed: number }
 
 /**
- * Makes the values of every readable calculator of the page those that the page gives: adds, changes, removes.
+ * Makes the values of every readable calculator of the page those that the page gives: adds, changes, removes. What it
+ * leaves out and does not show as absent stays, marked as not renewed: see `holdValues`.
  * A value that stands as it is is not written. Known calculators whose values differ land in touched_calculator, and
  * what differed in the history, if the search records it. The values that a calculator is first seen with are no change.
  */
-export async function mergeValues(trx: Transaction<Schema>, submissionId: number): Promise<ValueCounts> {
+export async function mergeValues(trx: Transaction<Schema>, options: HoldOptions): Promise<ValueCounts> {
+  const { submissionId } = options
   await sql`
     create temporary table merge_value on commit drop as
     select c.company_key, k.calculator_key, r.variable_key, v.direction, v.value
@@ -26,9 +31,15 @@ export async function mergeValues(trx: Transaction<Schema>, submissionId: number
     join staged_calculator k using (calculator_ordinal)
     join staged_company c using (company_ordinal)
     where r.variable_key is null and k.readable`.execute(trx)
+  await sql`
+    insert into staged_held_value (calculator_ordinal, direction, variable_id, reason)
+    select v.calculator_ordinal, v.direction, r.variable_id, 'variable_not_listed'
+    from staged_value v join staged_reference r using (reference) join staged_calculator k using (calculator_ordinal)
+    where r.variable_key is null and k.readable`.execute(trx)
 
   await moveWithCalculators(trx, submissionId)
   const different = await findDifferences(trx)
+  if (different.removed > 0) different.removed = await holdValues(trx, options)
   if (different.changed > 0) {
     await sql`
       with changed as (
@@ -47,7 +58,7 @@ export async function mergeValues(trx: Transaction<Schema>, submissionId: number
         delete from calculator_value t using value_difference d
         where t.ctid = d.place and d.kind = 'removed'
         returning d.*
-      ), touched as (
+      ), kept as (${keepRemovedValues('removed', submissionId)}), touched as (
         insert into touched_calculator select distinct calculator_key from removed
       )
       ${recordChanges('removed', submissionId)}`.execute(trx)
@@ -69,6 +80,12 @@ export async function mergeValues(trx: Transaction<Schema>, submissionId: number
     insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
     select m.company_key, m.calculator_key, m.variable_key, m.direction, m.value
     from merge_value m join fresh_calculator using (calculator_key)`.execute(trx)
+  if (await someUnrenewed(trx)) {
+    await sql`
+      delete from unrenewed_part u using merge_value m
+      where u.part = 'value' and u.company_key = m.company_key and u.calculator_key = m.calculator_key
+        and u.direction = m.direction and u.variable_key = m.variable_key`.execute(trx)
+  }
   const values = await count(trx, sql`select count(*) as rows from merge_value`)
   return { values, ...different, added: different.added + Number(fresh) }
 }
@@ -82,6 +99,7 @@ async function findDifferences(trx: Transaction<Schema>): Promise<Omit<ValueCoun
   await sql`
     create temporary table value_difference on commit drop as
     select company_key, calculator_key, direction, variable_key, t.place, t.value as before, m.value as after,
+      null::text as reason, false as withheld,
       case when t.value is null then 'added' when m.value is null then 'removed' else 'changed' end as kind
     from (
       select * from merge_value m

@@ -9,6 +9,7 @@ export const stagingColumns = {
     'company_ordinal',
     'company_id',
     'name',
+    'name_problem',
     'readable',
     'complete',
     'content_hash',
@@ -22,12 +23,16 @@ export const stagingColumns = {
     'calculator_id',
     'type_id',
     'title',
+    'title_problem',
     'period_year',
     'period_month',
+    'month_null',
     'readable',
   ],
   staged_reference: ['reference', 'variable_id'],
   staged_value: ['calculator_ordinal', 'reference', 'direction', 'value'],
+  staged_held_value: ['calculator_ordinal', 'direction', 'variable_id', 'reason', 'field'],
+  staged_held_property: ['company_ordinal', 'property_id', 'reason', 'field'],
   staged_left_out: ['unit', 'company_id', 'calculator_id', 'item', 'reason', 'excerpt'],
 } as const
 
@@ -50,7 +55,7 @@ export async function createStaging(trx: Transaction<Schema>): Promise<void> {
 export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
   await sql`
     analyze staged_variable_name, staged_property_name, staged_company, staged_property, staged_calculator,
-      staged_reference`.execute(trx)
+      staged_reference, staged_held_value, staged_held_property`.execute(trx)
 }
 
 const statements = [
@@ -62,7 +67,7 @@ const statements = [
   ) on commit drop`,
   // company_key, calculator_key and variable_key are found in the merge.
   sql`create temporary table staged_company (
-    company_ordinal integer primary key, company_id uuid not null, name text,
+    company_ordinal integer primary key, company_id uuid not null, name text, name_problem text,
     readable boolean not null, complete boolean not null, content_hash uuid,
     calculators integer not null, values integer not null, company_key integer
   ) on commit drop`,
@@ -71,7 +76,7 @@ const statements = [
   ) on commit drop`,
   sql`create temporary table staged_calculator (
     calculator_ordinal integer primary key, company_ordinal integer not null, calculator_id uuid not null,
-    type_id uuid, title text, period_year integer, period_month smallint,
+    type_id uuid, title text, title_problem text, period_year integer, period_month smallint, month_null text,
     readable boolean not null, calculator_key integer
   ) on commit drop`,
   sql`create temporary table staged_reference (
@@ -79,6 +84,13 @@ const statements = [
   ) on commit drop`,
   sql`create temporary table staged_value (
     calculator_ordinal integer not null, reference integer not null, direction "char" not null, value text not null
+  ) on commit drop`,
+  // What the page does not show as absent although it gives nothing for it; null in place of an id: whatever it may be.
+  sql`create temporary table staged_held_value (
+    calculator_ordinal integer not null, direction "char" not null, variable_id text, reason text not null, field text
+  ) on commit drop`,
+  sql`create temporary table staged_held_property (
+    company_ordinal integer not null, property_id text, reason text not null, field text
   ) on commit drop`,
   sql`create temporary table staged_left_out (
     seq bigint generated always as identity, unit text not null, company_id uuid, calculator_id uuid,

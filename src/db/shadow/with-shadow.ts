@@ -32,6 +32,8 @@ const leftEmpty = [
   'quarantine',
   'reference_change',
   'reference_past',
+  'removed_property',
+  'removed_value',
   'row_change',
   'search_page',
   'search_seen_calculator',
@@ -39,6 +41,7 @@ const leftEmpty = [
   'search_seen_document',
   'staged_outcome',
   'submission_release',
+  'unrenewed_part',
 ]
 
 /** Copies that are not of the whole table. */

@@ -12,6 +12,8 @@ export type ActionVerb =
   | 'resend'
   | 'repair'
   | 'reread'
+  | 'accept-removals'
+  | 'restore'
 
 /** One thing that a person did: never changed afterwards, but for the service's answer. */
 export type ActionTable = {

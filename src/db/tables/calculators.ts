@@ -102,6 +102,9 @@ export type CompaniesView = {
   first_seen_at: Date
   changed_at: Date
   removed_at: Date | null
+  not_renewed_since: Date | null
+  /** A stable code. */
+  not_renewed_reason: string | null
 }
 
 export type CompanyPropertiesView = {
@@ -110,6 +113,9 @@ export type CompanyPropertiesView = {
   property_name: string
   ordinal: number
   value: string
+  not_renewed_since: Date | null
+  /** A stable code. */
+  not_renewed_reason: string | null
 }
 
 export type CalculatorsView = {
@@ -122,9 +128,18 @@ export type CalculatorsView = {
   changed_at: Date
   removed_at: Date | null
   first_seen_at: Date
+  not_renewed_since: Date | null
+  /** A stable code. */
+  not_renewed_reason: string | null
 }
 
-export type CalculatorVariablesView = { variable_id: string; name: string }
+export type CalculatorVariablesView = {
+  variable_id: string
+  name: string
+  not_renewed_since: Date | null
+  /** A stable code. */
+  not_renewed_reason: string | null
+}
 
 export type CalculatorValuesView = {
   calculator_id: string
@@ -137,6 +152,9 @@ export type CalculatorValuesView = {
   value: string
   /** Decimal text, as pg gives `numeric`. */
   value_numeric: string | null
+  not_renewed_since: Date | null
+  /** A stable code. */
+  not_renewed_reason: string | null
 }
 
 export type CalculatorsSchema = {

@@ -6,6 +6,7 @@ import type { DocumentsView, DocumentTable, SearchSeenDocumentTable } from './do
 import type { GuardPlanTable } from './guard-plan.ts'
 import type { HistorySchema } from './history.ts'
 import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
+import type { NotRenewedSchema } from './not-renewed.ts'
 import type { BatchSizeTable, CandidateTable, KindSweepTable, SubmissionReleaseTable } from './planning.ts'
 import type { JudgingBasisTable, RowFindingTable } from './preflight.ts'
 import type {
@@ -25,7 +26,8 @@ import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, Su
 
 /** Every table of the schema `nightferry`, by name. */
 export type Schema = CalculatorsSchema &
-  HistorySchema & {
+  HistorySchema &
+  NotRenewedSchema & {
     run: RunTable
     run_stream: RunStreamTable
     stream_watermark: StreamWatermarkTable

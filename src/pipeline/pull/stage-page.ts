@@ -50,20 +50,28 @@ function companyStager(writer: StagingWriter): (company: PageCompany, ordinal: n
   })
   let calculatorOrdinal = 0
   return (company, ordinal, hash) => {
-    const { companyId, name, readable, complete } = company
+    const { companyId, name, nameProblem, readable, complete } = company
     const counts = [company.calculators.length, countValues(company)]
-    writer.add('staged_company', [ordinal, companyId, name, readable, complete, hash, ...counts])
+    writer.add('staged_company', [ordinal, companyId, name, nameProblem, readable, complete, hash, ...counts])
+    for (const { propertyId, reason, field } of company.heldProperties) {
+      writer.add('staged_held_property', [ordinal, propertyId, reason, field])
+    }
     for (const property of company.properties) {
       writer.add('staged_property', [ordinal, property.propertyId, property.ordinal, property.value])
     }
     for (const { calculatorId, content } of company.calculators) {
       calculatorOrdinal++
       if (content === null) {
-        writer.add('staged_calculator', [calculatorOrdinal, ordinal, calculatorId, null, null, null, null, false])
+        const unread = [null, null, null, null, null, null]
+        writer.add('staged_calculator', [calculatorOrdinal, ordinal, calculatorId, ...unread, false])
         continue
       }
-      const { typeId, title, year, month, values } = content
-      writer.add('staged_calculator', [calculatorOrdinal, ordinal, calculatorId, typeId, title, year, month, true])
+      const { typeId, title, titleProblem, year, month, monthNull, values, held } = content
+      const read = [typeId, title, titleProblem, year, month, monthNull]
+      writer.add('staged_calculator', [calculatorOrdinal, ordinal, calculatorId, ...read, true])
+      for (const { direction, variableId, reason, field } of held) {
+        writer.add('staged_held_value', [calculatorOrdinal, direction, variableId, reason, field])
+      }
       for (const { direction, variableId, value } of values) {
         writer.add('staged_value', [calculatorOrdinal, referTo(variableId), direction, value])
       }

@@ -7,6 +7,8 @@ import { removePayloads } from '../../db/ledger/payload.ts'
 import { repairsHeld } from '../../db/ledger/repair-rows.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import { documentReports } from '../../db/pull/documents/document-reports.ts'
+import { forgetRemoved } from '../../db/pull/keep-removed.ts'
+import { countUnrenewed } from '../../db/pull/removals/accept-removals.ts'
 import { removeHistory } from '../../db/pull/value-history.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { nameChanges, refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
@@ -26,6 +28,7 @@ import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
 import { rowComparisonRemarks } from './row-comparison-words.ts'
 import { searchNotices, unknownPropertyNotices } from './search-words.ts'
+import { unrenewedRemarks } from './unrenewed-words.ts'
 
 /** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
 const refusedListed = 50
@@ -60,11 +63,14 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     submissions.filter(({ kind }) => kind === searchKind),
     overdueCode,
   )
+  const unrenewed = await countUnrenewed(db)
+  const standing = unrenewedRemarks(unrenewed)
   const remarks = [
     ...news.remarks,
     ...judged.remarks,
     ...overdueSearches,
     ...comparisonFindings,
+    ...standing.remarks,
     ...documentRemarks(documents),
   ]
   const verdict = judged.verdict === 'succeeded' && remarks.length > 0 ? 'partial' : judged.verdict
@@ -85,6 +91,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
       ...mappingNotices(await mappingsMovedIn(db, run.run_id)),
       ...searchNotices(searches, renamed),
       ...unknownPropertyNotices(unknown),
+      ...standing.notices,
       ...comparisonNotices(comparison),
     ],
     held,
@@ -93,12 +100,14 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     searches,
     documents,
     renamed,
+    not_renewed: unrenewed,
     comparison,
     comparisons,
     refused: await refusedRows(db, refusedListed),
   }
   await forgetPayloads(deps)
   await forgetHistory(deps)
+  await forgetRemovals(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
   logFinished(deps.logger, report)
 }
@@ -119,4 +128,12 @@ async function forgetHistory({ config, db, logger, now }: Deps): Promise<void> {
   if (days === 0) return
   const changes = await removeHistory(db, new Date(now().getTime() - days * dayMs))
   if (changes > 0) logger.info({ changes, days }, 'value_changes_removed')
+}
+
+/** Forgets what was removed so long ago that nobody is to bring it back. */
+async function forgetRemovals({ config, db, logger, now }: Deps): Promise<void> {
+  const days = config.pull.keepRemovedDays
+  if (days === 0) return
+  const parts = await forgetRemoved(db, new Date(now().getTime() - days * dayMs))
+  if (parts > 0) logger.info({ parts, days }, 'removals_forgotten')
 }

@@ -1,4 +1,5 @@
 import type { DocumentReport } from '../../db/pull/documents/document-reports.ts'
+import type { UnrenewedCount } from '../../db/pull/removals/accept-removals.ts'
 import type { NameChange, RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { GuardPlan } from '../../db/tables/guard-plan.ts'
 import type { InputComparison } from '../../db/tables/input-difference.ts'
@@ -31,6 +32,8 @@ export type RunReport = {
   documents: DocumentReport[]
   /** Variables and custom properties that the pages named otherwise than before. */
   renamed: NameChange[]
+  /** What stands although searches did not renew it, counted by what it is and why. */
+  not_renewed: UnrenewedCount[]
   /** What was sent against what came back; null in a run without a search. */
   comparison: InputComparison | null
   /** The same for answers, custom property values, standards held and mappings. */
@@ -125,7 +128,9 @@ export function judge(
       )
     }
     if (search.withheld !== null)
-      remarks.push(`Nothing was removed, for the search does not prove absence: ${search.withheld}.`)
+      remarks.push(
+        `Nothing that the search did not show was removed, for the search does not prove absence: ${search.withheld}.`,
+      )
   }
   remarks.push(...comparisonRemarks(comparison))
   return { verdict: remarks.length === 0 ? 'succeeded' : 'partial', remarks }

@@ -17,8 +17,8 @@ const small = (max: number) => fc.integer({ min: 0, max })
 
 /** Mostly plain texts, some that need an escape or are none. */
 const text = fc.oneof(
-  { weight: 20, arbitrary: fc.constantFrom('1', '2.50', 'Hôtel', '', 'x y') },
-  { weight: 1, arbitrary: fc.constantFrom('a"b', 'tab\there', '\\N', '\\.', 'line\nend', '😀', '\u0007') },
+  { weight: 20, arbitrary: fc.constantFrom('1', '2.50', 'Hôtel', '0', 'x y') },
+  { weight: 1, arbitrary: fc.constantFrom('', ' ', 'a"b', 'tab\there', '\\N', '\\.', 'line\nend', '😀', '\u0007') },
 )
 const rarely = <T>(value: T) => fc.oneof({ weight: 30, arbitrary: fc.constant(undefined) }, fc.constant(value))
 
@@ -38,16 +38,19 @@ const calculator = fc
     outputs: group,
     spoil: fc.oneof(
       { weight: 60, arbitrary: fc.constant(undefined) },
-      fc.constantFrom('id', 'typeId', 'period', 'value'),
+      fc.constantFrom('id', 'typeId', 'period', 'value', 'inputs', 'outputs', 'title', 'variable'),
     ),
   })
   .map(({ stray, type, title, month, inputs, outputs, spoil }) => ({
     id: spoil === 'id' ? 'no uuid' : stray === undefined ? '' : uuid(`k${stray}`),
     typeId: spoil === 'typeId' ? null : uuid(`type ${type}`),
-    title,
+    title: spoil === 'title' ? null : title,
     period: spoil === 'period' ? { year: '2025' } : { year: 2025, ...(month !== undefined && { month }) },
     ...(inputs !== undefined && { inputs: spoil === 'value' ? { ...inputs, v0: 5 } : inputs }),
     ...(outputs !== undefined && { outputs }),
+    ...(spoil === 'inputs' && { inputs: null }),
+    ...(spoil === 'outputs' && { outputs: null }),
+    ...(spoil === 'variable' && { outputs: { ...outputs, ['v'.repeat(300)]: '1' } }),
   }))
 
 const company = fc
@@ -61,14 +64,17 @@ const company = fc
     calculators: fc.array(calculator, { maxLength: 3 }),
     spoil: fc.oneof(
       { weight: 40, arbitrary: fc.constant(undefined) },
-      fc.constantFrom('id', 'calculators', 'upper', 'late fields', 'unknown'),
+      fc.constantFrom('id', 'calculators', 'upper', 'late fields', 'unknown', 'fields', 'field', 'property', 'name'),
     ),
   })
   .map(({ id, name, fields, calculators, spoil }) => ({
     id: spoil === 'id' ? 7 : spoil === 'upper' ? uuid(`c${id}`).toUpperCase() : uuid(`c${id}`),
-    name,
+    name: spoil === 'name' ? null : name,
     ...(spoil === 'unknown' && { stars: [{ n: 5 }] }),
     ...(fields !== undefined && spoil !== 'late fields' && { fields }),
+    ...(spoil === 'fields' && { fields: null }),
+    ...(spoil === 'field' && { fields: { ...fields, p0: ['1', null] } }),
+    ...(spoil === 'property' && { fields: { ...fields, ['p'.repeat(300)]: ['1'] } }),
     calculators:
       spoil === 'calculators'
         ? null
@@ -153,7 +159,9 @@ it('leaves the same tables, counts and quarantine whichever way pages are loaded
 
 async function clear(db: Database): Promise<void> {
   await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine, page_listing restart identity`.execute(db)
+    search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property, page_listing restart identity`.execute(
+    db,
+  )
 }
 
 type How = Parameters<SearchDatabase['load']>[2]
@@ -192,7 +200,15 @@ async function standing(db: Database, began: Date) {
   const { rows: values } = await sql`
     select calculator_id, company_id, direction, variable_id, variable_name, value from calculator_values
     order by 1, 3, 4`.execute(db)
-  const { rows: properties } = await sql`select * from company_properties order by 1, 2, 4`.execute(db)
-  const { rows: variables } = await sql`select * from calculator_variables order by 1`.execute(db)
-  return { companies, calculators, values, properties, variables }
+  const { rows: properties } = await sql`select company_id, property_id, property_name, ordinal, value
+    from company_properties order by 1, 2, 4`.execute(db)
+  const { rows: variables } = await sql`select variable_id, name from calculator_variables order by 1`.execute(db)
+  const { rows: marks } = await sql`
+    select part, company_id, calculator_id, direction, variable_id, property_id, ordinal, reason, withheld,
+      since >= ${began} as new
+    from not_renewed order by 1, 2, 3, 4, 5, 6, 7`.execute(db)
+  const { rows: removed } = await sql`
+    select part, company_id, calculator_id, direction, variable_id, property_id, ordinal, value from removals
+    order by 1, 2, 3, 4, 5, 6, 7, 8`.execute(db)
+  return { companies, calculators, values, properties, variables, marks, removed }
 }

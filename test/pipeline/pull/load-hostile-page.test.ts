@@ -12,7 +12,9 @@ afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
   await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine, mapping restart identity`.execute(db)
+    search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property, mapping restart identity`.execute(
+    db,
+  )
 })
 
 async function load(page: unknown) {

@@ -15,7 +15,7 @@ let nights: { from: Date; to: Date }[] = []
 beforeEach(async () => {
   nights = []
   await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    calculator_value_change, history_start, complete_search, search_seen_company, search_seen_calculator, quarantine
+    calculator_value_change, history_start, complete_search, search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property
     restart identity`.execute(db)
 })
 
@@ -35,7 +35,8 @@ async function night(pages: SampleCompany[][], { history = true, finish = {} }: 
   const calculatorTypeIds = finish === false ? [] : [...(finish.calculatorTypeIds ?? [])]
   for (const [index, companies] of pages.entries()) {
     const page = listed[index]
-    if (page !== undefined) await database.load(page, bodyOf(samplePage(companies)), { calculatorTypeIds })
+    if (page !== undefined)
+      await database.load(page, bodyOf(samplePage(companies)), { calculatorTypeIds, minSeenShare: 0 })
   }
   if (finish !== false) await database.finish(submissionId, { minSeenShare: 0, ...finish })
   nights.push({ from, to: await clock() })

@@ -3,9 +3,20 @@ import { monthNumber } from '../../../exchange/month-names.ts'
 import { doubledKey } from '../reading/element-assembler.ts'
 import type { LeftOut } from './left-out.ts'
 import { fieldOf, isObject } from './page-object.ts'
-import { excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
+import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
 
 export type PageValue = { direction: 'i' | 'o'; variableId: string; value: string }
+
+/** What of a calculator's inputs or outputs the page does not show as absent, although it gives no value for it. */
+export type HeldValues = {
+  direction: 'i' | 'o'
+  /** Null: none of them. */
+  variableId: string | null
+  /** A stable code. */
+  reason: string
+  /** The field, where it was not left out because that matters only to a calculator which has such values here. */
+  field: string | null
+}
 
 /** One calculator of a page, decoded. */
 export type PageCalculator = {
@@ -18,10 +29,15 @@ export type CalculatorContent = {
   typeId: string
   /** Null where the page gives none that can be read: the title that stands stays. */
   title: string | null
+  /** Why the page gives no title, as a stable code. */
+  titleProblem: string | null
   year: number
   /** 1 to 12; null on a yearly calculator. */
   month: number | null
+  /** The field of the period, where its month is null: no month is known by that, and one that is known is not gone. */
+  monthNull: string | null
   values: PageValue[]
+  held: HeldValues[]
 }
 
 /**
@@ -60,47 +76,66 @@ export function pageCalculator(
   }
   const period = pagePeriod(fieldOf(element, names.period), contract)
   if (typeof period === 'string') return unreadable(names.period, period, fieldOf(element, names.period))
-  const groups = { i: fieldOf(element, names.inputs) ?? {}, o: fieldOf(element, names.outputs) ?? {} }
-  if (!isObject(groups.i)) return unreadable(names.inputs, objectProblem(groups.i), groups.i)
-  if (!isObject(groups.o)) return unreadable(names.outputs, objectProblem(groups.o), groups.o)
+  const groups = { i: fieldOf(element, names.inputs), o: fieldOf(element, names.outputs) }
+  const held: HeldValues[] = []
+  // Without values a group is absent. One of null brings none either, but it proves none of those that are known absent.
+  if (groups.i === null) held.push({ direction: 'i', variableId: null, reason: 'no_object', field: names.inputs })
+  if (groups.o === null) held.push({ direction: 'o', variableId: null, reason: 'no_object', field: names.outputs })
+  const inputs = groups.i ?? {}
+  const outputs = groups.o ?? {}
+  if (!isObject(inputs)) return unreadable(names.inputs, objectProblem(inputs), inputs)
+  if (!isObject(outputs)) return unreadable(names.outputs, objectProblem(outputs), outputs)
 
   const title = fieldOf(element, names.title)
-  const titleProblem = textProblem(title)
+  const titleProblem = contentProblem(title) ?? null
   const refuseValue = (item: string, reason: string, value: unknown): void => {
     leftOut.push({ unit: 'value', companyId, calculatorId, item, reason, excerpt: excerptOf(value) })
   }
-  if (titleProblem !== undefined) refuseValue(names.title, titleProblem, title)
-  const values = [...pageValues('i', groups.i, refuseValue), ...pageValues('o', groups.o, refuseValue)]
+  if (titleProblem !== null) refuseValue(names.title, titleProblem, title)
+  const values = [...pageValues('i', inputs, refuseValue, held), ...pageValues('o', outputs, refuseValue, held)]
   return {
     calculatorId,
-    content: { typeId, title: titleProblem === undefined ? String(title) : null, ...period, values },
+    content: { typeId, title: titleProblem === null ? String(title) : null, titleProblem, ...period, values, held },
   }
 }
 
 type Refuse = (item: string, reason: string, value: unknown) => void
 
-function pageValues(direction: 'i' | 'o', group: Record<string, unknown>, refuse: Refuse): PageValue[] {
+function pageValues(
+  direction: 'i' | 'o',
+  group: Record<string, unknown>,
+  refuse: Refuse,
+  held: HeldValues[],
+): PageValue[] {
   const values: PageValue[] = []
   for (const [variableId, value] of Object.entries(group)) {
     const badId = idProblem(variableId)
-    const problem = badId ?? textProblem(value)
+    const problem = badId ?? contentProblem(value)
     if (problem === undefined) values.push({ direction, variableId, value: String(value) })
-    else refuse(badId === undefined ? variableId : excerptOf(variableId), problem, value)
+    else {
+      refuse(badId === undefined ? variableId : excerptOf(variableId), problem, value)
+      // Under an id that is none may be any variable.
+      held.push({ direction, variableId: badId === undefined ? variableId : null, reason: problem, field: null })
+    }
   }
   return values
 }
 
-/** The period, or why it is none. A month of null counts as absent: the calculator is yearly either way. */
-function pagePeriod(value: unknown, contract: Contract): { year: number; month: number | null } | string {
+type Period = Pick<CalculatorContent, 'year' | 'month' | 'monthNull'>
+
+/** The period, or why it is none. A month of null counts as absent, unless the calculator is known to have one. */
+function pagePeriod(value: unknown, contract: Contract): Period | string {
   const names = contract.names.calculatorsPage
   if (value === undefined || value === null) return 'period_missing'
   if (!isObject(value)) return objectProblem(value)
   const year = fieldOf(value, names.year)
   if (typeof year !== 'number' || !Number.isInteger(year) || year < 1 || year > 9_999) return 'year_invalid'
-  const given = fieldOf(value, names.month) ?? null
-  if (given === null) return { year, month: null }
+  const given = fieldOf(value, names.month)
+  if (given === undefined || given === null) {
+    return { year, month: null, monthNull: given === null ? names.period : null }
+  }
   const month = typeof given === 'string' ? monthNumber(given) : undefined
-  return month === undefined ? 'month_unknown' : { year, month }
+  return month === undefined ? 'month_unknown' : { year, month, monthNull: null }
 }
 
 function objectProblem(value: unknown): string {

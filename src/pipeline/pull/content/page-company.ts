@@ -3,7 +3,7 @@ import { doubledKey } from '../reading/element-assembler.ts'
 import type { LeftOut } from './left-out.ts'
 import { type PageCalculator, pageCalculator } from './page-calculator.ts'
 import { fieldOf, isObject } from './page-object.ts'
-import { excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
+import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
 
 export type PageProperty = { propertyId: string /** From 1. */; ordinal: number; value: string }
 
@@ -12,12 +12,26 @@ export type PageCompany = {
   companyId: string
   /** Null where the page gives none that can be read: the name that stands stays. */
   name: string | null
+  /** Why the page gives no name, as a stable code. */
+  nameProblem: string | null
   /** False: only the id can be trusted, and what stands here of the company stays, whole. */
   readable: boolean
   /** False: some calculator could not be identified, so that absence of another proves nothing. */
   complete: boolean
   properties: PageProperty[]
+  /** What of its properties the page does not show as absent, although it gives no value that can be read. */
+  heldProperties: HeldProperty[]
   calculators: PageCalculator[]
+}
+
+/** A list of values of which one at least cannot be right: what is known of the property stays, whole. */
+export type HeldProperty = {
+  /** Null: any property. */
+  propertyId: string | null
+  /** A stable code. */
+  reason: string
+  /** The field, where it was not left out because that matters only to a company which has such values here. */
+  field: string | null
 }
 
 export type DecodedCompany = { company: PageCompany | undefined; leftOut: LeftOut[] }
@@ -42,48 +56,70 @@ export function pageCompany(element: unknown, contract: Contract): DecodedCompan
   }
 
   const unreadable = (item: string, reason: string, value: unknown): DecodedCompany => ({
-    company: { companyId, name: null, readable: false, complete: false, properties: [], calculators: [] },
+    company: {
+      companyId,
+      name: null,
+      nameProblem: reason,
+      readable: false,
+      complete: false,
+      properties: [],
+      heldProperties: [],
+      calculators: [],
+    },
     leftOut: [whole(companyId, item, reason, value)],
   })
   const calculators = fieldOf(element, names.calculators)
   if (!Array.isArray(calculators)) return unreadable(names.calculators, listProblem(calculators), calculators)
-  const fields = fieldOf(element, names.fields) ?? {}
+  const givenFields = fieldOf(element, names.fields)
+  const fields = givenFields ?? {}
   if (!isObject(fields)) return unreadable(names.fields, fields === doubledKey ? 'key_twice' : 'no_object', fields)
 
   const name = fieldOf(element, names.name)
-  const nameProblem = textProblem(name)
-  if (nameProblem !== undefined) {
+  const nameProblem = contentProblem(name) ?? null
+  if (nameProblem !== null) {
     leftOut.push({ ...whole(companyId, names.name, nameProblem, name), unit: 'value' })
   }
-  const properties = pageProperties(companyId, fields, leftOut)
+  const heldProperties: HeldProperty[] = []
+  // Without values the fields are absent. Null brings none either, but it proves none of those that are known absent.
+  if (givenFields === null) heldProperties.push({ propertyId: null, reason: 'no_object', field: names.fields })
+  const properties = pageProperties(companyId, fields, leftOut, heldProperties)
   const decoded = calculators.map((calculator) => pageCalculator(companyId, calculator, contract, leftOut))
   return {
     company: {
       companyId,
-      name: nameProblem === undefined ? String(name) : null,
+      name: nameProblem === null ? String(name) : null,
+      nameProblem,
       readable: true,
       complete: decoded.every((calculator) => calculator !== undefined),
       properties,
+      heldProperties,
       calculators: decoded.filter((calculator) => calculator !== undefined),
     },
     leftOut,
   }
 }
 
-function pageProperties(companyId: string, fields: Record<string, unknown>, leftOut: LeftOut[]): PageProperty[] {
+function pageProperties(
+  companyId: string,
+  fields: Record<string, unknown>,
+  leftOut: LeftOut[],
+  held: HeldProperty[],
+): PageProperty[] {
   const properties: PageProperty[] = []
-  const refuse = (item: string, reason: string, value: unknown): void => {
+  const refuse = (propertyId: string | null, item: string, reason: string, value: unknown): void => {
     leftOut.push({ unit: 'property', companyId, calculatorId: null, item, reason, excerpt: excerptOf(value) })
+    held.push({ propertyId, reason, field: null })
   }
   for (const [propertyId, values] of Object.entries(fields)) {
     const badId = idProblem(propertyId)
-    if (badId !== undefined) refuse(excerptOf(propertyId), badId, values)
-    else if (!Array.isArray(values)) refuse(propertyId, listProblem(values), values)
+    // Under an id that is none may be any property.
+    if (badId !== undefined) refuse(null, excerptOf(propertyId), badId, values)
+    else if (!Array.isArray(values)) refuse(propertyId, propertyId, listProblem(values), values)
     else {
       for (const [index, value] of values.entries()) {
-        const problem = textProblem(value)
+        const problem = contentProblem(value)
         if (problem === undefined) properties.push({ propertyId, ordinal: index + 1, value: String(value) })
-        else refuse(propertyId, problem, value)
+        else refuse(propertyId, propertyId, problem, value)
       }
     }
   }

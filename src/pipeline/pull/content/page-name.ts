@@ -1,7 +1,7 @@
 import type { Contract } from '../../../exchange/contract.ts'
 import type { LeftOut } from './left-out.ts'
 import { fieldOf, isObject } from './page-object.ts'
-import { excerptOf, idProblem, textProblem } from './page-text.ts'
+import { contentProblem, excerptOf, idProblem } from './page-text.ts'
 
 /** An entry of the page's list of custom properties or calculator variables. */
 export type PageName = { id: string; name: string }
@@ -26,6 +26,6 @@ export function pageName(
   const name = fieldOf(element, names.name)
   const problem = idProblem(id)
   if (problem !== undefined) return refusal(names.id, problem)
-  const nameProblem = textProblem(name)
+  const nameProblem = contentProblem(name)
   return nameProblem === undefined ? { id: String(id), name: String(name) } : refusal(String(id), nameProblem)
 }

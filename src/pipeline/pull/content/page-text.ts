@@ -1,6 +1,13 @@
 import { doubledKey } from '../reading/element-assembler.ts'
 
-export type TextProblem = 'missing' | 'key_twice' | 'no_text' | 'nul_character' | 'lone_surrogate' | 'id_too_long'
+export type TextProblem =
+  | 'missing'
+  | 'key_twice'
+  | 'no_text'
+  | 'nul_character'
+  | 'lone_surrogate'
+  | 'id_too_long'
+  | 'blank'
 
 /** Why a value is no text that can be stored byte for byte; undefined if it is one. */
 export function textProblem(value: unknown): TextProblem | undefined {
@@ -11,6 +18,14 @@ export function textProblem(value: unknown): TextProblem | undefined {
   if (value.includes('\u0000')) return 'nul_character'
   if (!value.isWellFormed()) return 'lone_surrogate'
   return undefined
+}
+
+/**
+ * As `textProblem`, for a value or a name. The service leaves blank ones out (specification, Calculator search result
+ * page), so that one which is there says nothing: it must not take the place of what is known.
+ */
+export function contentProblem(value: unknown): TextProblem | undefined {
+  return textProblem(value) ?? (/^[ \t\r\n]*$/.test(String(value)) ? 'blank' : undefined)
 }
 
 /** Ids are indexed, and an index entry has a limit near 2,700 bytes; ids of the service are 36 characters long. */

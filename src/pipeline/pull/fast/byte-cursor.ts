@@ -67,6 +67,14 @@ export class ByteCursor {
     return true
   }
 
+  /** A text as `text`, which holds more than spaces: what is blank is left out, which is for another reader to say. */
+  filled(): boolean {
+    if (!this.text()) return false
+    let at = this.from
+    while (at < this.to && this.bytes[at] === space) at++
+    return at < this.to
+  }
+
   /** A key and its colon: its place in `keys`, or -1 when it is none of them. */
   key(keys: readonly Uint8Array[]): number {
     if (!this.text()) return -1

@@ -37,7 +37,7 @@ export type FastLoad = {
   contract: Contract
   limits: PageLimits
   hashOf: ContentHash
-  merge: Omit<MergeOptions, 'listingKey' | 'unchangedCalculators'>
+  merge: Omit<MergeOptions, 'listingKey' | 'unchangedKeys' | 'unchangedCalculators'>
 }
 
 /**
@@ -195,7 +195,12 @@ export async function loadFast(
   const trouble = await findTrouble(trx, merge.submissionId)
   if (trouble !== undefined) throw new NeedsCare(trouble)
   if (!(await makeListedNames(trx, aside, maxNames))) throw new NeedsCare('many_names')
-  const merged = await mergePage(trx, { ...merge, listingKey, unchangedCalculators: unchanged.counts.calculators })
+  const merged = await mergePage(trx, {
+    ...merge,
+    listingKey,
+    unchangedKeys: [...unchanged.byListing.values()].flat(),
+    unchangedCalculators: unchanged.counts.calculators,
+  })
   if (!(await checkShownOnce(trx, merge.submissionId))) throw new NeedsCare('company_on_many_pages')
   if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }

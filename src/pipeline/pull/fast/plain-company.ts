@@ -103,7 +103,7 @@ export class PlainCompanyReader {
         if (!cursor.uuid()) return undefined
         company.companyId = bytes.toString('latin1', cursor.from, cursor.to).toLowerCase()
       } else if (key === 1) {
-        if (!cursor.text()) return undefined
+        if (!cursor.filled()) return undefined
         company.nameFrom = cursor.from
         company.nameTo = cursor.to
       } else if (key === 2) {
@@ -137,7 +137,7 @@ export class PlainCompanyReader {
       }
       let ordinal = 0
       for (let next = 1; next !== 0; next = cursor.more(closeBracket)) {
-        if (next < 0 || !cursor.text()) return -1
+        if (next < 0 || !cursor.filled()) return -1
         const at = this.#grow(propertyWidth)
         this.#tape[at] = name
         this.#tape[at + 1] = ++ordinal
@@ -177,7 +177,7 @@ export class PlainCompanyReader {
         if (!cursor.uuid()) return -1
         this.#tape[head + key] = cursor.from
       } else if (key === 2) {
-        if (!cursor.text()) return -1
+        if (!cursor.filled()) return -1
         this.#tape[head + 2] = cursor.from
         this.#tape[head + 3] = cursor.to
       } else if (key === 3) {
@@ -220,7 +220,7 @@ export class PlainCompanyReader {
     if (cursor.comes(closeBrace)) return cursor.take(closeBrace) ? 0 : -1
     for (let more = 1; more !== 0; more = cursor.more(closeBrace)) {
       const name = more < 0 ? -1 : this.#name(this.#variables)
-      if (name < 0 || this.#metVariables[name] === group || !cursor.text()) return -1
+      if (name < 0 || this.#metVariables[name] === group || !cursor.filled()) return -1
       this.#metVariables[name] = group
       const at = this.#grow(valueWidth)
       this.#tape[at] = name * 2 + direction

@@ -1,7 +1,17 @@
 import type { Transaction } from 'kysely'
 import { lockLoading } from '../../../db/locks/loading-lock.ts'
 import { analyzeGrown } from '../../../db/pull/analyze-grown.ts'
-import { forgetSeen, gatherEvidence, type SearchEvidence, tombstoneUnseen } from '../../../db/pull/finish-search.ts'
+import {
+  forgetSeen,
+  gatherEvidence,
+  type Loss,
+  layOutUnseen,
+  losses,
+  type SearchEvidence,
+  tombstoneUnseen,
+} from '../../../db/pull/finish-search.ts'
+import { isSuspicious, isSuspiciousWith } from '../../../db/pull/suspicion.ts'
+import { markUnseen, settleMarks } from '../../../db/pull/unrenewed-parts.ts'
 import { netChanges, noteCompleteSearch } from '../../../db/pull/value-history.ts'
 import type { Schema } from '../../../db/tables/schema.ts'
 
@@ -21,6 +31,18 @@ export type WithheldReason =
   | 'unidentified_companies'
   | 'too_few_companies'
   | 'too_few_calculators'
+  | 'too_few_inputs'
+  | 'too_few_outputs'
+  | 'too_few_properties'
+
+/** Reasons of the guard: the search is whole, and shows suspiciously little. A person may let through what it withholds. */
+const guardReasons: readonly WithheldReason[] = [
+  'too_few_companies',
+  'too_few_calculators',
+  'too_few_inputs',
+  'too_few_outputs',
+  'too_few_properties',
+]
 
 export type FinishedSearch = {
   /** Companies and calculators that were tombstoned. */
@@ -41,7 +63,7 @@ export const defaultMinSeenShare = 0.5
  * Ends a calculator search whose pages are all loaded: what it should have returned and did not is tombstoned,
  * and what it has seen is forgotten. A company that is gone takes all of its calculators with it.
  *
- * Tombstones nothing, and says why, when the search cannot prove absence. While pages are missing it can be called
+ * Tombstones nothing, says why, and marks what it has not seen as not renewed, when the search cannot prove absence. While pages are missing it can be called
  * again and judges anew; on a search that it ended before it does nothing.
  */
 export async function finishSearch(
@@ -53,13 +75,20 @@ export async function finishSearch(
   await analyzeGrown(trx)
   const evidence = await gatherEvidence(trx, submissionId, calculatorTypeIds)
   if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
-  const reason = reasonToWithhold(evidence, minSeenShare) ?? (partial ? 'search_partial' : null)
+  await layOutUnseen(trx, submissionId, calculatorTypeIds)
+  const reason =
+    reasonToWithhold(evidence, minSeenShare) ??
+    (partial ? 'search_partial' : null) ??
+    (await reasonOfLosses(await losses(trx, submissionId), minSeenShare))
   if (reason !== null) {
+    await markUnseen(trx, submissionId, reason, guardReasons.includes(reason))
+    await settleMarks(trx, submissionId)
     await netChanges(trx, submissionId)
     if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId, false)
     return { companies: 0, calculators: 0, withheld: true, reason }
   }
-  const gone = await tombstoneUnseen(trx, submissionId, calculatorTypeIds)
+  const gone = await tombstoneUnseen(trx, submissionId)
+  await settleMarks(trx, submissionId)
   await netChanges(trx, submissionId)
   await noteCompleteSearch(trx, submissionId, calculatorTypeIds)
   await forgetSeen(trx, submissionId, true)
@@ -70,8 +99,18 @@ export async function finishSearch(
 export function reasonToWithhold(evidence: SearchEvidence, minSeenShare: number): WithheldReason | null {
   if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
   if (evidence.unidentifiedCompanies > 0) return 'unidentified_companies'
-  // Divided, not multiplied: 55 of 100 is not below 0.55, while 100 times 0.55 is above 55. Of nothing known no share is.
-  if (evidence.seenCompanies / evidence.knownCompanies < minSeenShare) return 'too_few_companies'
-  if (evidence.seenCalculators / evidence.knownCalculators < minSeenShare) return 'too_few_calculators'
+  const { seenCompanies, knownCompanies, seenCalculators, knownCalculators } = evidence
+  if (isSuspicious({ seen: seenCompanies, known: knownCompanies }, minSeenShare)) return 'too_few_companies'
+  if (isSuspicious({ seen: seenCalculators, known: knownCalculators }, minSeenShare)) return 'too_few_calculators'
+  return null
+}
+
+/** Few companies may hold most of the values: what would go with them is judged by itself. */
+async function reasonOfLosses(found: readonly Loss[], minSeenShare: number): Promise<WithheldReason | null> {
+  for (const { reason, gone, count } of found) {
+    // What would stay is what is there but for what would go.
+    const stays = async (limit: number) => Math.max(0, (await count(gone + limit)) - gone)
+    if (gone > 0 && (await isSuspiciousWith({ seen: 0, known: gone }, minSeenShare, stays))) return reason
+  }
   return null
 }

@@ -10,7 +10,9 @@ afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
   await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine, page_listing restart identity`.execute(db)
+    search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property, page_listing restart identity`.execute(
+    db,
+  )
 })
 
 /** Loads the pages of a search of its own, one after another, and ends it. */
@@ -85,17 +87,18 @@ describe('a page that comes again', () => {
     expect(counts).toMatchObject([{ unchanged: 0, changed: 0, added: 0 }])
   })
 
-  it('leaves out what it listed the last time and does not list any more', async () => {
+  it('keeps what it listed the last time and does not list any more', async () => {
     const page = samplePage(hotels(3))
     await search([page])
     const { counts, listed } = await search([{ ...page, calculatorVariables: page.calculatorVariables?.slice(0, 1) }])
-    expect(counts).toMatchObject([{ care: 'name_not_listed', quarantined: 3, removed: 3, unchanged: 0 }])
+    expect(counts).toMatchObject([{ care: 'name_not_listed', quarantined: 3, removed: 0, unchanged: 0 }])
     const ids = listed.map(({ page_id }) => page_id)
     expect(await db.selectFrom('quarantine').select('reason').where('page_id', 'in', ids).execute()).toEqual(
       Array.from({ length: 3 }, () => ({ reason: 'variable_not_listed' })),
     )
     // And is read again when it is listed again.
-    expect((await search([page])).counts).toMatchObject([{ added: 3, unchanged: 0 }])
+    expect((await search([page])).counts).toMatchObject([{ added: 0, unchanged: 0, quarantined: 0 }])
+    expect(await db.selectFrom('not_renewed').selectAll().execute()).toEqual([])
   })
 
   it('asks for no care when it no longer lists what none of its companies needs', async () => {
@@ -130,13 +133,16 @@ describe('a page that shows suspiciously little', () => {
     expect((await search([samplePage(hotels(10))])).counts).toMatchObject([{ added: 0, changed: 0 }])
   })
 
-  it('removes them at the end of a search that shows enough on its other pages', async () => {
+  it('keeps them also at the end of a search that shows enough on its other pages', async () => {
     await search([samplePage(hotels(10))])
     const all = bare(10, 8)
     const { counts, finished } = await search([samplePage(all.slice(0, 8)), samplePage(all.slice(8))])
     expect(counts).toMatchObject([{ unchanged: 8 }, { removed: 0 }])
-    expect(finished).toMatchObject({ calculators: 2, withheld: false })
-    expect(await live()).toHaveLength(8)
+    expect(finished).toMatchObject({ calculators: 0, withheld: false })
+    expect(await live()).toHaveLength(10)
+    const marks = await db.selectFrom('not_renewed').select(['part', 'reason', 'withheld']).execute()
+    const mark = { part: 'calculator', reason: 'too_few_calculators', withheld: true }
+    expect(marks).toEqual([mark, mark])
   })
 
   it('removes at once what is missing of a page that shows enough', async () => {
@@ -253,7 +259,7 @@ it('takes hardly more keys than a page has new rows', async () => {
 it('takes the keys of a company with very many calculators', async () => {
   const calculators = Array.from({ length: 150_000 }, (_, index) => {
     const id = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
-    return { id, typeId: id, title: '', period: { year: 2025 } }
+    return { id, typeId: id, title: 'T', period: { year: 2025 } }
   })
   const page = { companies: [company('Aske', { calculators })] }
   const { counts } = await search([page], { limits: { maxElementSize: 64 * 1024 * 1024 } })

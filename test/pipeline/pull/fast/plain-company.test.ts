@@ -62,11 +62,14 @@ function decoded(company: PlainCompany, tape: Int32Array, ids: Ids): PageCompany
       return value
     })
     const month = number(head + 5) === 0 ? null : number(head + 5)
-    const content = { typeId: uuidAt(head + 1), title: text(head + 2), year: number(head + 4), month, values }
+    const title = { title: text(head + 2), titleProblem: null }
+    const period = { year: number(head + 4), month, monthNull: null }
+    const content = { typeId: uuidAt(head + 1), ...title, ...period, values, held: [] }
     return { calculatorId: uuidAt(head), content }
   })
   const name = bytes.toString('utf8', company.nameFrom, company.nameTo)
-  return { companyId: company.companyId, name, readable: true, complete: true, properties, calculators }
+  const read = { name, nameProblem: null, readable: true, complete: true, properties, heldProperties: [], calculators }
+  return { companyId: company.companyId, ...read }
 }
 
 /** What every text must be read as, where it is read at all. */
@@ -94,7 +97,8 @@ const space = fc.constantFrom('', '', '', ' ', '\n', '\t \r\n')
 const plainText = fc.string({
   unit: fc.constantFrom('a', 'b', ' ', '1', '.', ':', ',', '{', '}', '[', ']', 'é', '😀', '\u007f'),
 })
-const wildText = fc.oneof({ weight: 12, arbitrary: plainText }, fc.string({ unit: 'binary' }))
+const filledText = plainText.map((text) => (text.trim() === '' ? `${text}x` : text))
+const wildText = fc.oneof({ weight: 40, arbitrary: filledText }, plainText, fc.string({ unit: 'binary' }))
 const id = fc.constantFrom('v0', 'v1', 'v2', '7', '__proto__', 'ünit')
 
 /** An object of given members with whitespace anywhere, as text. */

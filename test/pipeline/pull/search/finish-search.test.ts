@@ -10,7 +10,9 @@ afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
   await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine restart identity`.execute(db)
+    search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property restart identity`.execute(
+    db,
+  )
 })
 
 const hotels = (...names: string[]): SampleCompany[] =>

@@ -1,0 +1,163 @@
+import { sql } from 'kysely'
+import { afterAll, beforeEach, expect, it } from 'vitest'
+import { forgetRemoved } from '../../../src/db/pull/keep-removed.ts'
+import { acceptWithheld, restore } from '../../../src/pipeline/actions/removals.ts'
+import { bodyOf, company, type SamplePage, samplePage } from './sample-page.ts'
+import { type SearchDatabase, searchDatabase } from './search-database.ts'
+
+const database: SearchDatabase = await searchDatabase()
+const { db } = database
+afterAll(() => database[Symbol.asyncDispose]())
+
+beforeEach(async () => {
+  await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
+    search_seen_company, search_seen_calculator, quarantine, page_listing, unrenewed_part, removed_value,
+    removed_property, action restart identity cascade`.execute(db)
+})
+
+async function night(page: unknown, minSeenShare = 0.5) {
+  const [listed] = await database.search()
+  if (listed === undefined) throw new Error('no page was listed')
+  await database.load(listed, bodyOf(page), { minSeenShare })
+  return await database.finish(listed.submission_id, { minSeenShare })
+}
+
+async function known() {
+  const { rows: values } = await sql`
+    select calculator_id, direction, variable_id, value from calculator_values order by 1, 2, 3`.execute(db)
+  const { rows: properties } = await sql`
+    select company_id, property_id, ordinal, value from company_properties order by 1, 2, 3`.execute(db)
+  const { rows: here } = await sql`
+    select company_id, calculator_id from calculators where removed_at is null order by 1, 2`.execute(db)
+  return { values, properties, here }
+}
+
+const reasons = async () => {
+  const { rows } = await sql<{ part: string; reason: string; parts: number }>`
+    select part, reason, count(*) as parts from not_renewed group by 1, 2 order by 1, 2`.execute(db)
+  return rows
+}
+
+const names = ['A', 'B', 'C', 'D']
+const whole = () => samplePage(names.map((name) => company(name, { fields: { brand: [name] } })))
+const bare = ({ companies, ...page }: SamplePage, over: object, from = 0) => ({
+  ...page,
+  companies: companies.map((one, index) =>
+    index < from ? one : { ...one, calculators: one.calculators.map((k) => ({ ...k, ...over })) },
+  ),
+})
+const noValues = { inputs: undefined, outputs: undefined }
+
+const actor = { user: 'ada', host: 'ferry' }
+const deps = { db, now: () => new Date('2026-11-22T12:00:00Z') }
+const accept = (filter = {}) => acceptWithheld(deps, filter, actor)
+const bringBack = (filter = {}) => restore(deps, filter, actor)
+const nothing = { companies: 0, calculators: 0, values: 0, properties: 0 }
+
+it('accepting removes what the guard has kept, and nothing that could only not be read', async () => {
+  await night(whole())
+  const damaged = bare(whole(), noValues)
+  damaged.companies[0] = { ...damaged.companies[0], calculators: null } as never
+  await night(damaged)
+  expect(await reasons()).toEqual([
+    { part: 'company', reason: 'no_array', parts: 1 },
+    { part: 'value', reason: 'too_few_inputs', parts: 3 },
+    { part: 'value', reason: 'too_few_outputs', parts: 3 },
+  ])
+  expect(await accept()).toEqual({ ...nothing, values: 6 })
+  expect(await reasons()).toEqual([{ part: 'company', reason: 'no_array', parts: 1 }])
+  expect((await known()).values).toHaveLength(2)
+  expect(await accept()).toEqual(nothing)
+  const actions = await db.selectFrom('action').select(['verb', 'acted_by', 'rows', 'result']).execute()
+  expect(actions).toEqual([
+    {
+      verb: 'accept-removals',
+      acted_by: 'ada',
+      rows: 6,
+      result: '6 values, 0 property values, 0 calculators, 0 companies removed',
+    },
+  ])
+  // The next night says the same, and nothing is withheld over again.
+  await night(damaged)
+  expect(await reasons()).toEqual([{ part: 'company', reason: 'no_array', parts: 1 }])
+})
+
+it('accepting by a reason removes what stands for that reason, and nothing else', async () => {
+  await night(whole())
+  const damaged = bare(whole(), { inputs: { electricity: null }, outputs: undefined })
+  await night(damaged)
+  expect(await accept({ reason: 'no_text' })).toEqual({ ...nothing, values: 4 })
+  expect(await reasons()).toEqual([{ part: 'value', reason: 'too_few_outputs', parts: 4 }])
+})
+
+it('accepting removes companies that a search did not show, with all of theirs, and they come back by themselves', async () => {
+  await night(whole())
+  const before = await known()
+  expect(await night({ companies: [] })).toMatchObject({ withheld: true })
+  expect(await accept()).toEqual({ companies: 4, calculators: 4, values: 8, properties: 4 })
+  expect(await known()).toEqual({ values: [], properties: [], here: [] })
+  expect(await reasons()).toEqual([])
+  await night(whole())
+  expect(await known()).toEqual(before)
+})
+
+it('what was removed can be brought back whole, and no search removes it again before one has shown it', async () => {
+  await night(whole())
+  const before = await known()
+  await night({ companies: [] }, 0)
+  expect(await known()).toEqual({ values: [], properties: [], here: [] })
+  expect(await bringBack()).toEqual({ companies: 4, calculators: 4, values: 8, properties: 4 })
+  expect(await known()).toEqual(before)
+  for (const page of [{ companies: [] }, bare(whole(), noValues), bare(whole(), noValues, 2)]) {
+    await night(page, 0)
+    expect(await known()).toEqual(before)
+  }
+  await night(whole(), 0)
+  expect(await reasons()).toEqual([])
+  expect(await bringBack()).toEqual(nothing)
+})
+
+it('values that were brought back stay beside what their calculator has, and go when a person lets them', async () => {
+  await night(whole())
+  const before = await known()
+  const without = bare(whole(), { outputs: undefined })
+  await night(without, 0)
+  expect(await bringBack()).toEqual({ ...nothing, values: 4 })
+  await night(without, 0)
+  expect(await known()).toEqual(before)
+  expect(await reasons()).toEqual([{ part: 'value', reason: 'restored', parts: 4 }])
+  expect(await accept({ reason: 'restored' })).toEqual({ ...nothing, values: 4 })
+  expect((await known()).values).toHaveLength(4)
+  await night(without, 0)
+  expect((await known()).values).toHaveLength(4)
+})
+
+it('what another value has taken the place of is not brought back', async () => {
+  await night(whole())
+  await night(bare(whole(), { outputs: undefined }), 0)
+  await night(bare(whole(), { outputs: { total: '9' } }, 2), 0)
+  const before = await known()
+  expect(await bringBack()).toEqual(nothing)
+  expect(await known()).toEqual(before)
+})
+
+it('what was removed of one run or one hotel is brought back alone', async () => {
+  await night(whole())
+  await night(bare(whole(), { outputs: undefined }, 2), 0)
+  const { submission_id } = await db.selectFrom('submission').select('submission_id').executeTakeFirstOrThrow()
+  const company_id = whole().companies[2]?.id ?? ''
+  await db.deleteFrom('mapping').execute()
+  await db.insertInto('mapping').values({ partner_id: 'H-3', company_id, submission_id }).execute()
+  expect(await bringBack({ runId: 999 })).toEqual(nothing)
+  expect(await bringBack({ partnerId: 'H-3' })).toEqual({ ...nothing, values: 1 })
+  expect(await bringBack()).toEqual({ ...nothing, values: 1 })
+})
+
+it('what was removed longer ago than is wanted is forgotten', async () => {
+  await night(whole())
+  await night({ companies: [] }, 0)
+  await sql`update removed_value set removed_at = now() - interval '31 days' where direction = 'i'`.execute(db)
+  await sql`update removed_property set removed_at = now() - interval '29 days'`.execute(db)
+  expect(await forgetRemoved(db, new Date(Date.now() - 30 * 86_400_000))).toBe(4)
+  expect(await bringBack()).toEqual({ companies: 4, calculators: 4, values: 4, properties: 4 })
+})
