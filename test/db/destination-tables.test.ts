@@ -50,8 +50,9 @@ async function shapeOf(schema: string, names: readonly string[]): Promise<string
       select format('%s %s', relname, reloptions) from pg_class
       where relnamespace = ${schema}::regnamespace and relname = any(${names}::text[]) and reloptions is not null
       union all
-      select format('%s %s %s', relname, objsubid, description) from pg_description
+      select format('%s %s %s', relname, attname, description) from pg_description
       join pg_class on pg_class.oid = objoid and classoid = 'pg_class'::regclass
+      left join pg_attribute on attrelid = objoid and attnum = objsubid and objsubid > 0
       where relnamespace = ${schema}::regnamespace and relname = any(${names}::text[])
     ) shape order by line collate "C"`.execute(db)
   return rows.map(({ line }) => line.replaceAll(`${schema}.`, '').replaceAll(`${schemaName}.`, ''))

@@ -20,7 +20,7 @@ export async function copyEmpty(trx: Transaction<Schema>, relations: readonly Re
     ...(await triggers(trx, from, tables)),
     ...(await storage(trx, from, tables)),
     ...(await viewDefinitions(trx, from, views)),
-    ...(await viewComments(trx, from, views)),
+    ...(await comments(trx, from, tables, views)),
     ...(await grants(trx, from)),
   ]
   await searchPath(trx, [schemaName])
@@ -87,14 +87,21 @@ async function viewDefinitions(trx: Transaction<Schema>, from: string, views: re
   return texts(rows)
 }
 
-async function viewComments(trx: Transaction<Schema>, from: string, views: readonly string[]): Promise<string[]> {
+/** Comments of columns of tables come with the columns. */
+async function comments(
+  trx: Transaction<Schema>,
+  from: string,
+  tables: readonly string[],
+  views: readonly string[],
+): Promise<string[]> {
   const { rows } = await sql<Text>`
-    select case when objsubid = 0 then format('comment on view %I is %L', relname, description)
+    select case when objsubid = 0 then format('comment on %s %I is %L', case relkind when 'v' then 'view' else 'table' end, relname, description)
                 else format('comment on column %I.%I is %L', relname, attname, description) end as text
     from pg_description
     join pg_class on pg_class.oid = objoid and classoid = 'pg_class'::regclass
     left join pg_attribute on attrelid = objoid and attnum = objsubid and objsubid > 0
-    where relnamespace = ${from}::regnamespace and relname = any(${views}::text[])`.execute(trx)
+    where relnamespace = ${from}::regnamespace
+      and (relname = any(${views}::text[]) or (objsubid = 0 and relname = any(${tables}::text[])))`.execute(trx)
   return texts(rows)
 }
 
