@@ -74,7 +74,9 @@ async function freshDatabases(cluster: Cluster, names: readonly string[]): Promi
 async function makePartner(cli: Cli, url: string, { hotels, seed }: DemoOptions): Promise<void> {
   const pool = partnerPool(url)
   try {
-    await createPartnerDatabase(pool, { hotels, seed, asOf: cli.now() })
+    // An interrupted demo must not go on making rows: that would keep it from stopping the server.
+    const onProgress = () => cli.signal.throwIfAborted()
+    await createPartnerDatabase(pool, { hotels, seed, asOf: cli.now(), onProgress })
   } finally {
     await pool.end()
   }
