@@ -166,7 +166,7 @@ function documents({ documents: rows = [] }: Partial<Pick<RunReport, 'documents'
 function comparison({
   comparison: counts,
   comparisons = [],
-}: RunReport | (RunReport & { comparisons?: never })): string {
+}: Pick<RunReport, 'comparison'> & Partial<Pick<RunReport, 'comparisons'>>): string {
   const inputs = counts === null ? [] : [`Calculator inputs. ${comparisonLine(counts)}`]
   const compared = comparisons.filter(({ withheld }) => withheld === null)
   const rest = comparisons.filter(({ withheld }) => withheld !== null)

@@ -28,7 +28,7 @@ test.each([120, 100, 80, 60, 52])('a table fits a terminal of %i columns, and lo
   expect(Math.max(...widthsOf(text))).toBeLessThanOrEqual(width)
   expect(text).toMatch(/─{20}/)
   // Column by column, so that the pieces of a cell stand together again.
-  const counted = (of: string) => [...dense(of)].toSorted().join('')
+  const counted = (of: string) => Array.from(dense(of)).toSorted().join('')
   expect(counted(text)).toBe(counted(table(columns, rows)))
 })
 

@@ -41,7 +41,7 @@ async function migrateTo(pool: pg.Pool, name: string): Promise<void> {
   const db = createDatabase<unknown>(pool)
   const provider = { getMigrations: async () => migrations }
   const { error } = await new Migrator({ db, provider, migrationTableSchema: schemaName }).migrateTo(name)
-  if (error !== undefined) throw error
+  if (error !== undefined) throw new Error(`migrating to ${name} failed`, { cause: error })
 }
 
 const rules: JudgingRules = { checks: 1, maxTextLength: 100, customIdentifierId: 'an id', addedKinds: '' }
@@ -160,7 +160,7 @@ describe('a database of the version before the ledger was split', () => {
               array_agg(distinct length(row.desired_hash)) as lengths
        from source_row row full join acceptance took using (row_id)`,
     )
-    expect(rows).toEqual([{ rows: before['rows']?.length, lines: before['rows']?.length, alike: true, lengths: [16] }])
+    expect(rows).toEqual([{ rows: before.rows?.length, lines: before.rows?.length, alike: true, lengths: [16] }])
   })
 
   it('says of a row in drift why it is there and which company holds it', async () => {
@@ -193,7 +193,7 @@ describe('a database of the version before the ledger was split', () => {
       changed: 0,
       returned: 0,
     })
-    expect((await stateOf(ledger.pool, twoTables))['rows']).toEqual(before['rows'])
+    expect((await stateOf(ledger.pool, twoTables)).rows).toEqual(before.rows)
   })
 
   it('takes a row for accepted again that changes back to what was accepted before the upgrade', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { applySecondNight } from '../../src/demo/partner/second-night.ts'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { type Ended, nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { type AlteringProxy, alteringProxy } from '../helpers/altering-proxy.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'

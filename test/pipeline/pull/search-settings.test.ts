@@ -11,8 +11,8 @@ import { planSearch } from '../../../src/pipeline/pull/search/plan-search.ts'
 import { searchKind } from '../../../src/pipeline/push/kinds.ts'
 import { finishWithReport } from '../../../src/pipeline/report/finish-with-report.ts'
 import type { RunReport } from '../../../src/pipeline/report/report.ts'
-import { type Ferry, openFerry } from '../push/ferry.ts'
 import { contract } from '../../exchange/test-client.ts'
+import { type Ferry, openFerry } from '../push/ferry.ts'
 import { uuid } from './sample-page.ts'
 
 let ferry: Ferry
