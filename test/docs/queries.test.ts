@@ -38,6 +38,7 @@ const views = [
   'documents',
   'ledger',
   'drift',
+  'differences',
   'not_renewed',
   'removals',
   'input_differences',

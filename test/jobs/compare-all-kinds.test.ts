@@ -5,7 +5,8 @@ import { parse, stringify } from 'yaml'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { brandProperty, partnerIdProperty, roomsProperty } from '../../src/sandbox/catalogue/accounts.ts'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
-import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { temporaryFile } from '../config/temporary-file.ts'
+import { demoConfig, packagedContract, startWorld, type World, type WorldOptions } from '../helpers/world.ts'
 
 const searches = [
   {
@@ -24,9 +25,9 @@ type Place = {
 } & AsyncDisposable
 
 /** The demonstration with searches that show every kind of row. */
-async function place(asked: readonly object[] = searches, hotels = 12): Promise<Place> {
+async function place(asked: readonly object[] = searches, options: Partial<WorldOptions> = {}): Promise<Place> {
   await using made = new AsyncDisposableStack()
-  const world = made.use(await startWorld({ hotels }))
+  const world = made.use(await startWorld({ hotels: 12, ...options }))
   const { path: folder } = made.use(await workingFolder())
   const file = join(folder, 'searches.yaml')
   const write = (settings: object) => {
@@ -142,18 +143,12 @@ test('a different value is sent again only where push.repair says so, and never 
 }, 400_000)
 
 test('a kind whose pages are laid out otherwise than the contract assumes is not compared', async () => {
-  await using here = await place()
-  await here.night()
-  // The answers stand under another name than the contract has for them.
-  await here.world.pool.query(
-    `create function nightferry.rename_periods() returns trigger language plpgsql as $$
-     begin new.document := new.document - 'periods' || jsonb_build_object('reportingPeriods', new.document -> 'periods'); return new; end $$`,
+  // The service has the periods of a company under another name than Nightferry's contract.
+  const contractFile = temporaryFile(
+    readFileSync(packagedContract, 'utf8').replace('periods: { name: periods', 'periods: { name: reportingPeriods'),
+    'contract.yaml',
   )
-  await here.world.pool.query(
-    `create trigger rename before insert or update on document for each row
-     when (new.search = 'our_answers' and new.list = 'companies') execute function rename_periods()`,
-  )
-  await here.world.pool.query(`update document set document = document where search = 'our_answers'`)
+  await using here = await place(searches, { hotels: 8, contractFile })
   const report = await here.night()
   const answers = report.comparisons.find(({ kind }) => kind === 'answers')
   expect(answers?.withheld).toContain('not laid out as config/contract.yaml assumes')

@@ -21,7 +21,7 @@ export type ProfileVerdict = {
  *
  * A custom property has one owner, so one that is owned before and now proves the profile, and owned ones of which none is
  * left prove another. A task of ours in the list shows that the key reads our tasks. Groups may be shared between profiles:
- * the same ones make it likely. Spec gap: docs/spec-gaps.md, `profileOfKey`.
+ * the same ones make it likely. Spec gap: docs/spec-gaps.md, which profile a key acts as.
  */
 export function judgeProfile(known: KnownProfile, shown: ShownProfile): ProfileVerdict {
   const owned = common(known.owned, shown.owned)
