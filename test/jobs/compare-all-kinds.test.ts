@@ -117,13 +117,16 @@ test('a different value is sent again only where push.repair says so, and never 
   await using here = await place()
   const { sandboxPool, pool } = here.world
   await here.night()
+  const numbered = (order: string) => `(company_id, data_point_id, period_type, year, month) = (
+    select company_id, data_point_id, period_type, year, month from sandbox.answer where value ? 'number'
+    order by 1 ${order}, 2 ${order}, 3, 4, 5 limit 1)`
   await sandboxPool.query(
     `update sandbox.answer set value = '{"number": 4242}', changed_at = now() - interval '30 days'
-     where ctid = (select min(ctid) from sandbox.answer where value ? 'number')`,
+     where ${numbered('asc')}`,
   )
   await sandboxPool.query(
     `update sandbox.answer set value = '{"number": 4343}', changed_at = now() + interval '1 hour'
-     where ctid = (select max(ctid) from sandbox.answer where value ? 'number')`,
+     where ${numbered('desc')}`,
   )
   const count = async () =>
     (
@@ -145,7 +148,10 @@ test('a different value is sent again only where push.repair says so, and never 
 test('a kind whose pages are laid out otherwise than the contract assumes is not compared', async () => {
   // The service has the periods of a company under another name than Nightferry's contract.
   const contractFile = temporaryFile(
-    readFileSync(packagedContract, 'utf8').replace('periods: { name: periods', 'periods: { name: reportingPeriods'),
+    readFileSync(packagedContract, 'utf8').replace(
+      'periods: { name: periods, source: assumed',
+      'periods: { name: reportingPeriods, source: assumed',
+    ),
     'contract.yaml',
   )
   await using here = await place(searches, { hotels: 8, contractFile })
