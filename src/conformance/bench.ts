@@ -46,6 +46,8 @@ export type Bench = {
   /** Further keys: of a certifier profile that owns applications, and of another integration of the same profile. */
   certifierKey: string | null
   siblingKey: string | null
+  /** Statuses that the specification does not name and that no task left while it was waited for. */
+  lastingStrangers: Set<string>
   /** Undoes something when the run is over, however it ends. */
   atEnd: (undo: () => Promise<unknown>) => void
   /** The same promise for the same name. */
