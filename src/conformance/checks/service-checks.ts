@@ -1,5 +1,6 @@
 import type { Checks } from '../check.ts'
 import { applicationsOf } from '../evidence/applications.ts'
+import { listTasks } from '../evidence/listed-tasks.ts'
 import { otherPages } from '../evidence/other-pages.ts'
 import { customProperties, frameworks, frameworkTrees, groups, unitTypes } from '../evidence/reference.ts'
 import { calculatorPages, pagesOf, searches, searchNames } from '../evidence/searches.ts'
@@ -23,9 +24,13 @@ const partly = ['success', 'partialSuccess'] as const
 /** Specification, introduction and What the service does. */
 export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `processing-rules/${string}`>> = {
   'introduction/paths': async (bench) => {
-    const { status } = await unitTypes(bench)
-    const { path } = bench.contract.endpoints.unitTypes
-    return judged(status === 200 && /^\/api\/v\d+\//.test(path), `${path} below the base address answered ${status}`)
+    const answers = [await unitTypes(bench), await listTasks(bench)]
+    const { unitTypes: first, tasks } = bench.contract.endpoints
+    const below = [first, tasks].every(({ path }) => /^\/api\/v\d+\//.test(path))
+    return judged(
+      below && answers.every(({ status }) => status === 200),
+      `below the base address: ${answers.map(({ call, status }) => `${call} answered ${status}`).join(', ')}`,
+    )
   },
   'service/queued': async (bench) => {
     const { runs } = await searches(bench)
