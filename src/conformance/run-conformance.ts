@@ -130,6 +130,7 @@ function createBench(
   return {
     ...{ contract, limits, now, writing, administration, certifierKey, siblingKey },
     wire: inner.wire,
+    told: [],
     lastingStrangers: new Set(),
     wait: (ms) => options.wait(ms, inner.stop),
     atEnd: (undo) => inner.undoing.push(undo),

@@ -1,9 +1,7 @@
 import type { Bench } from '../bench.ts'
-import { cancelling } from '../evidence/cancelling.ts'
 import { findHotel } from '../evidence/hotel.ts'
-import { searches, searchNames } from '../evidence/searches.ts'
 import type { TaskRun } from '../evidence/task-run.ts'
-import { eventsOfTasks, requeued, siblingSearch } from '../evidence/webhook-evidence.ts'
+import { eventsOfTasks } from '../evidence/webhook-evidence.ts'
 import { flush, webhooks } from '../evidence/webhook-set-up.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
@@ -40,23 +38,14 @@ async function everyStatus(bench: Bench, seen: string, wanted: (run: TaskRun) =>
 
 /** Everything that was sent while the main webhook listened, told of as far as it will be. */
 async function toldRuns(bench: Bench): Promise<TaskRun[]> {
-  const { runs } = await searches(bench)
-  const { burst } = await cancelling(bench)
-  const sibling = await siblingSearch(bench)
-  const all = [
-    ...searchNames.map((name) => runs[name]),
-    ...burst,
-    ...(await requeued(bench)),
-    ...(sibling ? [sibling] : []),
-  ]
   const hotel = bench.writing === null ? null : await findHotel(bench, bench.writing)
   if (hotel !== null && typeof hotel !== 'string') {
-    const answers = await writeAnswers(bench, hotel)
-    all.push((await writeMapping(bench, hotel)).run)
-    if (typeof answers !== 'string') all.push(answers.mixed, answers.withoutFramework, answers.failing)
+    await writeMapping(bench, hotel)
+    await writeAnswers(bench, hotel)
   }
   await eventsOfTasks(bench)
+  const runs = [...bench.told]
   const opened = await webhooks(bench)
   if (typeof opened !== 'string') await flush(bench, opened.main)
-  return all
+  return runs
 }

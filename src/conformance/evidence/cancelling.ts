@@ -10,8 +10,6 @@ export type Cancelling = {
   refusedAs: string | null
   /** Cancelling the same task once more, when it had ended. */
   again: Answer
-  /** Every search of the burst, this one included. */
-  burst: TaskRun[]
 }
 
 /** A burst keeps the service busy, so that its last task has not begun when it is cancelled. */
@@ -52,7 +50,7 @@ async function tryToCancel(bench: Bench): Promise<Cancelling> {
   await finish(bench, runs)
   const again = await bench.wire.call(cancelTask, { id })
   if (again.status >= 300) bench.note('error', again.json)
-  return { run: last, answer, refusedAs, again, burst: runs }
+  return { run: last, answer, refusedAs, again }
 }
 
 async function statusOf(bench: Bench, id: string): Promise<string | null> {

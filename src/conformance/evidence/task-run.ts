@@ -28,7 +28,7 @@ export async function submit(
   label: string,
   endpoint: Endpoint,
   body: unknown,
-  options: { key?: string; look?: boolean } = {},
+  options: { key?: string; look?: boolean; told?: boolean } = {},
 ): Promise<TaskRun> {
   const { contract, wire, now } = bench
   const startedAt = now()
@@ -49,6 +49,7 @@ export async function submit(
     strangeSince: null,
     looks: [],
   }
+  if (options.told !== false) bench.told.push(run)
   if (options.look !== false) await look(bench, run, key)
   return run
 }
@@ -88,7 +89,7 @@ export async function runTask(
   label: string,
   endpoint: Endpoint,
   body: unknown,
-  options: { key?: string } = {},
+  options: { key?: string; told?: boolean } = {},
 ): Promise<TaskRun> {
   const run = await submit(bench, label, endpoint, body, options)
   await finish(bench, [run], options.key)
