@@ -18,7 +18,7 @@ export type Exchange = {
   key: string | undefined
   headers: IncomingHttpHeaders
   /** What was sent, parsed; undefined where it is no JSON. */
-  asked(): unknown
+  asked: () => unknown
   /** `json` is undefined where the body is none. */
   answer: { status: number; json: unknown }
 }
@@ -32,11 +32,11 @@ export type Delivery = { path: string; headers: Record<string, string>; json: Js
 /** What breaks a rule. Each hook may change what it is given; whatever it leaves is passed on as it came. */
 export type Hooks = {
   /** Before a call is passed on: an answer given here is the answer, and the service never hears of the call. */
-  instead?(call: Omit<Exchange, 'answer'>): Exchange['answer'] | null
-  answer?(exchange: Exchange): void | Promise<void>
-  file?(file: File): void
+  instead?: (call: Omit<Exchange, 'answer'>) => Exchange['answer'] | null
+  answer?: (exchange: Exchange) => void | Promise<void>
+  file?: (file: File) => void
   /** The receiver hears nothing, and the service is told 200 ('lost') or 500 ('swallowed'). */
-  delivery?(delivery: Delivery): Fate
+  delivery?: (delivery: Delivery) => Fate
 }
 
 export type Fate = 'lost' | 'swallowed' | undefined
@@ -44,10 +44,10 @@ export type Fate = 'lost' | 'swallowed' | undefined
 export type BrokenService = {
   url: string
   /** Breaks this rule from now on, and no other; says how often something was changed. */
-  break(hooks: Hooks): { changes(): number }
+  break: (hooks: Hooks) => { changes: () => number }
   /** Asks the service itself. */
-  ask(method: string, path: string, key?: string): Promise<{ status: number; json: unknown }>
-  close(): Promise<void>
+  ask: (method: string, path: string, key?: string) => Promise<{ status: number; json: unknown }>
+  close: () => Promise<void>
 }
 
 type Raw = { status: number; headers: IncomingHttpHeaders; body: Buffer }

@@ -152,7 +152,7 @@ export const eventRules = (): BrokenRule[] => [
   ),
   broken('bulk-event/profile-id', 'the profile is a text', () =>
     events([], (data) => {
-      if (data.profileId) data.profileId = String(data.profileId)
+      if (data.profileId) data.profileId = JSON.stringify(data.profileId)
     }),
   ),
   broken('bulk-event/api-key-id', 'the key is left out', () => events([], (data) => void delete data.apiKeyId)),

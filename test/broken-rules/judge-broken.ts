@@ -4,7 +4,7 @@ import type { BrokenRule } from './broken-rule.ts'
 import { type BrokenService, openBrokenService } from './broken-service.ts'
 
 /** One sandbox for all rules of a test file, and the proxy in front of it. */
-export async function openBroken(): Promise<BrokenService & { close(): Promise<void> }> {
+export async function openBroken(): Promise<BrokenService> {
   const sandbox = await openService({ companies: 30, pageSize: 8, calculators: true, allowInsecureWebhooks: true })
   const service = await openBrokenService(sandbox)
   // The hotel is mapped and has values, so that pages show them.
