@@ -16,6 +16,6 @@ export const sharedConfig = defineConfig({
 export default mergeConfig(sharedConfig, {
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, 'test/crash/**', 'test/model/**', 'test/partners/**'],
+    exclude: [...configDefaults.exclude, 'test/crash/**', 'test/model/**', 'test/partners/**', 'test/broken-rules/**'],
   },
 })

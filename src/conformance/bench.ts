@@ -1,4 +1,5 @@
 import type { Contract } from '../exchange/contract.ts'
+import type { TaskRun } from './evidence/task-run.ts'
 import type { AnswerShape } from './names/answer-shapes.ts'
 import type { Wire } from './wire.ts'
 
@@ -46,6 +47,10 @@ export type Bench = {
   /** Further keys: of a certifier profile that owns applications, and of another integration of the same profile. */
   certifierKey: string | null
   siblingKey: string | null
+  /** Every request that was sent and may be told of: not those that were sent while the main webhook was disabled. */
+  told: TaskRun[]
+  /** Statuses that the specification does not name and that no task left while it was waited for. */
+  lastingStrangers: Set<string>
   /** Undoes something when the run is over, however it ends. */
   atEnd: (undo: () => Promise<unknown>) => void
   /** The same promise for the same name. */

@@ -9,7 +9,9 @@ export const holds = (seen: string): Observation => ({ seen, verdict: 'holds' })
 export const differs = (seen: string): Observation => ({ seen, verdict: 'differs' })
 /** `why` says what would have to be the case for an observation. */
 export const notObserved = (why: string): Observation => ({ seen: why, verdict: 'not observed' })
-export const judged = (kept: boolean, seen: string): Observation => (kept ? holds(seen) : differs(seen))
+/** `otherwise` is what was seen where `seen` says only what should have been. */
+export const judged = (kept: boolean, seen: string, otherwise = seen): Observation =>
+  kept ? holds(seen) : differs(otherwise)
 
 /** Several parts of one statement: it differs when one part does, and holds when all do. */
 export function together(...parts: readonly Observation[]): Observation {

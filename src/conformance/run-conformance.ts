@@ -37,6 +37,8 @@ export type ConformanceOptions = {
   /** Milliseconds since 1970. */
   now: () => number
   wait: (ms: number, signal: AbortSignal) => Promise<unknown>
+  /** Only these statements, with the evidence that they need; all of them if it is left out. */
+  only?: readonly EntryId[]
   /** Told before each check. */
   onCheck?: (id: EntryId, nth: number, of: number) => void
 }
@@ -128,6 +130,8 @@ function createBench(
   return {
     ...{ contract, limits, now, writing, administration, certifierKey, siblingKey },
     wire: inner.wire,
+    told: [],
+    lastingStrangers: new Set(),
     wait: (ms) => options.wait(ms, inner.stop),
     atEnd: (undo) => inner.undoing.push(undo),
     once: <T>(name: string, gather: () => Promise<T>) => {
@@ -186,7 +190,9 @@ async function walk(bench: Bench, options: ConformanceOptions, over: AbortSignal
   if (bench.administration) await webhooks(bench).catch(() => undefined)
   const writing = bench.writing ?? (bench.administration ? await choose(bench, options) : null)
   const granted: Bench = { ...bench, writing }
-  const checks = checksInOrder(outlineEntries.map(({ id }) => id))
+  const { only } = options
+  const wanted = outlineEntries.map(({ id }) => id).filter((id) => only === undefined || only.includes(id))
+  const checks = checksInOrder(wanted)
   const observed = new Map<EntryId, Observation>()
   for (const [nth, [id, check]] of checks.entries()) {
     options.onCheck?.(id, nth + 1, checks.length)
@@ -194,7 +200,9 @@ async function walk(bench: Bench, options: ConformanceOptions, over: AbortSignal
     options.signal.throwIfAborted()
   }
   return outline.flatMap(({ heading, entries }) =>
-    entries.map((entry) => ({ ...entry, section: heading, ...(observed.get(entry.id) ?? timeIsUp) })),
+    entries
+      .filter(({ id }) => wanted.includes(id))
+      .map((entry) => ({ ...entry, section: heading, ...(observed.get(entry.id) ?? timeIsUp) })),
   )
 }
 

@@ -35,6 +35,8 @@ export type Wire = {
   /** How often each status came back, over all and by call. */
   readonly statuses: ReadonlyMap<number, number>
   readonly statusesOf: ReadonlyMap<string, ReadonlySet<number>>
+  /** Refusals of the service itself, the first ones of each call and status. */
+  readonly refusals: readonly Answer[]
   /** From now on calls go through though the run was stopped: what it set up is to be taken down. */
   beginCleanUp(): void
   close(): Promise<void>
@@ -63,6 +65,9 @@ const shortestKey = 8
 /** Answers and files are held whole; a page beyond this is looked at by other means than this suite. */
 const maxBytes = 512 * 1024 * 1024
 
+/** Refusals of one call with one status that are kept. */
+const refusalsKept = 20
+
 export function openWire(options: WireOptions): Wire {
   const { apiKey, callMs, now } = options
   const address = serviceAddress(options.baseUrl)
@@ -70,6 +75,12 @@ export function openWire(options: WireOptions): Wire {
   const sent = new Map<string, number>()
   const statuses = new Map<number, number>()
   const statusesOf = new Map<string, Set<number>>()
+  const refusals: Answer[] = []
+  const keepRefusal = (answer: Answer) => {
+    if (answer.status < 400 || !answer.call.includes(' /api/')) return
+    const alike = refusals.filter(({ call, status }) => call === answer.call && status === answer.status)
+    if (alike.length < refusalsKept) refusals.push(answer)
+  }
   let stop = options.signal
   // A service can say a key back in whatever it answers; the table and its JSON form are passed on to others.
   const keys = [apiKey, options.certifierKey, options.siblingKey].filter((key) => key !== null)
@@ -86,6 +97,7 @@ export function openWire(options: WireOptions): Wire {
     sent,
     statuses,
     statusesOf,
+    refusals,
     call: (endpoint, { id, body, key = apiKey, headers } = {}) => {
       const url = endpointUrl(address, { ...endpoint, source: 'stated' }, id)
       const what = `${endpoint.method} ${endpoint.path.replace(uuidInPath, '/{id}').replace(/\?.*$/, '')}`
@@ -109,7 +121,7 @@ export function openWire(options: WireOptions): Wire {
         statuses.set(answer.statusCode, (statuses.get(answer.statusCode) ?? 0) + 1)
         statusesOf.set(what, (statusesOf.get(what) ?? new Set()).add(answer.statusCode))
         const bytes = await collect(answer.body)
-        return {
+        const whole: Answer = {
           call: what,
           status: answer.statusCode,
           headers: plain(answer.headers, conceal),
@@ -117,6 +129,8 @@ export function openWire(options: WireOptions): Wire {
           bytes: bytes.length,
           ms: now() - startedAt,
         }
+        keepRefusal(whole)
+        return whole
       })
     },
     download: (url) => {

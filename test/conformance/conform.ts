@@ -17,12 +17,20 @@ export const contract = loadContract(contractFile)
 export const openNames = readOpenNames(contractFile)
 export const seed = 7
 
-/** A sandbox of its own, on a database of its own, at its usual pace. */
+/** A sandbox of its own, on a database of its own, at its usual pace, with pages so small that searches have several. */
 export async function openService(
   options: Partial<SandboxOptions> = {},
 ): Promise<RunningSandbox & AsyncDisposable & { databaseUrl: string }> {
   const database = await testDatabase({ template: 'empty' })
-  const sandbox = await startSandbox({ databaseUrl: database.url, contract, port: 0, seed, companies: 60, ...options })
+  const sandbox = await startSandbox({
+    databaseUrl: database.url,
+    contract,
+    port: 0,
+    seed,
+    companies: 60,
+    pageSize: 8,
+    ...options,
+  })
   const close = async () => {
     await sandbox.close()
     await database[Symbol.asyncDispose]()

@@ -50,6 +50,20 @@ it('names the failed values in error rows and stores the others', async () => {
   expect(await fieldsOf(2)).toEqual({ [brandPropertyId]: ['Ok'] })
 })
 
+it('names an identifier that nobody has in an error row, also where it comes without a value', async () => {
+  const alone = await upsert(properties('nobody'))
+  expect([alone.status, alone.error?.rowErrors]).toEqual([
+    'Error',
+    [expect.objectContaining({ identifiedByValue: 'nobody', reason: 'company_not_found' })],
+  ])
+  const beside = await upsert(
+    properties('nobody'),
+    properties(partnerId(1)),
+    properties(partnerId(1), [brandPropertyId, 'Y']),
+  )
+  expect([beside.status, beside.error?.rowErrors.length]).toEqual(['PartialSuccess', 1])
+})
+
 it('finds a company by a value that only it has, and fails the rows of a value that several have', async () => {
   await upsert(properties(partnerId(1), [brandPropertyId, 'Solo']))
   await upsert(properties(partnerId(2), [brandPropertyId, 'Twin']), properties(partnerId(3), [brandPropertyId, 'Twin']))

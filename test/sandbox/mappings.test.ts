@@ -99,12 +99,30 @@ it('does not map an id that is blank or holds what cannot be stored', async () =
   expect(companies.map((company) => company.status)).toEqual(Array(5).fill('NotFound'))
 })
 
-it('lets the last mapping of an id win, also within one request', async () => {
+it('lets the last mapping of an id win within one request, and says so of the earlier ones', async () => {
+  const superseded = [companyIdAt(seed, 13), companyIdAt(seed, 30)]
+  await sandbox.pool.query('delete from sandbox.group_company where company_id = any($1)', [superseded])
+  const unknown = Array.from({ length: 510 }, () => 50)
+  const details = mapHotels(30, ...unknown, 31).companies as Record<string, unknown>[]
   const { companies } = await resultOf([
     { ...mappingOf(hotelAt(seed, 13)), id: 'same' },
     { ...mappingOf(hotelAt(seed, 14)), id: 'same' },
+    ...details.map((company) => ({ ...company, id: 'far apart' })),
+    { ...mappingOf(hotelAt(seed, 14)), id: 'same' },
+    { ...mappingOf(hotelAt(seed, 50)), id: 'same' },
   ])
-  expect(companies.map((company) => company.status)).toEqual(['Mapped', 'Mapped'])
+  expect(companies.filter(({ id }) => id === 'same')).toEqual([
+    { id: 'same', status: 'NotFound', reason: expect.stringContaining(companyIdAt(seed, 14)) },
+    { id: 'same', status: 'Mapped', companyId: companyIdAt(seed, 14) },
+    { id: 'same', status: 'Mapped', companyId: companyIdAt(seed, 14) },
+    { id: 'same', status: 'NotFound', reason: expect.stringContaining('No company matches') },
+  ])
+  const mapped = companies.filter(({ id, status }) => id === 'far apart' && status === 'Mapped')
+  expect(mapped.map(({ companyId }) => companyId)).toEqual([companyIdAt(seed, 31)])
+  const reached = await sandbox.pool.query('select 1 from sandbox.group_company where company_id = any($1)', [
+    superseded,
+  ])
+  expect(reached.rowCount).toBe(0)
   const { rows } = await sandbox.pool.query("select company_id from sandbox.identifier where value = 'same'")
   expect(rows).toEqual([{ company_id: companyIdAt(seed, 14) }])
 })

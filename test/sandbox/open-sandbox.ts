@@ -15,6 +15,8 @@ export type Answer<T> = { status: number; body: T }
 
 export type OpenSandbox = {
   readonly url: string
+  /** Where result files are. */
+  readonly filesUrl: string
   readonly pool: pg.Pool
   /** `T` is what the test expects; `key` null sends none. Fails when the answer is not as the service describes it. */
   call<T = ErrorBody>(
@@ -95,6 +97,9 @@ export async function openSandbox(options: Partial<SandboxOptions> = {}): Promis
   const open: OpenSandbox = {
     get url() {
       return sandbox.url
+    },
+    get filesUrl() {
+      return sandbox.filesUrl
     },
     pool,
     call: async <T>(

@@ -238,6 +238,19 @@ describe('reading tasks', () => {
     expect(body.map((task) => task.requestType)).toEqual(['BulkGetCompanyCalculators', null])
     for (const task of body) expect(Object.keys(task)).not.toContain('file')
   })
+
+  it('lists by the time that it shows, although another key of the profile was stored a moment earlier', async () => {
+    sandbox = await openSandbox()
+    const earlier = await sandbox.submit('calculatorsSearch', {})
+    const later = await sandbox.submit('calculatorsSearch', {}, 'sibling-key')
+    await Promise.all([earlier, later].map((id) => sandbox?.finished(id)))
+    await sandbox.pool.query(
+      `update sandbox.task set created_at = (select created_at from sandbox.task where id = $2) + interval '1 ms' where id = $1`,
+      [earlier, later],
+    )
+    const { body } = await sandbox.call<Task[]>('GET', '/api/v2/bulk/tasks')
+    expect(body.map(({ correlationId }) => correlationId)).toEqual([earlier, later])
+  })
 })
 
 describe('refusals', () => {

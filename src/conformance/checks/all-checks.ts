@@ -35,7 +35,7 @@ export const allChecks: Checks<EntryId> = {
   ...versionChecks,
 }
 
-/** Checks that set the sandbox's clock forward by hours and more: after all others, in this order. */
+/** Checks that set the sandbox's clock forward by hours and more, or look back: after all others, in this order. */
 const late: readonly EntryId[] = [
   'delivery/ladder',
   'delivery/after-sixth',
@@ -44,6 +44,8 @@ const late: readonly EntryId[] = [
   'envelope/id',
   'delivery/log',
   'limits/log-retention',
+  // Over every refusal that came by.
+  'errors/fields',
 ]
 
 /** The checks in the order in which they are run. */

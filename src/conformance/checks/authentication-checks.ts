@@ -52,7 +52,7 @@ export const authenticationChecks: Checks<Extract<IdOf<typeof endpointSections>,
     const same = first?.[names.profileId] === second?.[names.profileId]
     return judged(
       first !== undefined && second !== undefined && apart && same,
-      'two keys of one profile: different apiKeyId, one profileId',
+      `two keys of one profile: ${apart ? 'different apiKeyIds' : 'one apiKeyId'}, ${same ? 'one profileId' : 'different profileIds'}`,
     )
   }),
   'authentication/5': async (bench) => {

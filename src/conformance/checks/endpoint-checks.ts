@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Checks } from '../check.ts'
 import { applicationsOf } from '../evidence/applications.ts'
-import { cancelling, wasCancelled } from '../evidence/cancelling.ts'
+import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
 import { deprecated } from '../evidence/deprecated.ts'
 import { listTasks } from '../evidence/listed-tasks.ts'
 import { type OtherSearch, otherPages, otherSearches } from '../evidence/other-pages.ts'
@@ -25,7 +25,7 @@ import {
   writeMapping,
   writeProperties,
 } from '../evidence/written-rest.ts'
-import { faultless, holds, judged, notObserved, together } from '../observation.ts'
+import { differs, faultless, holds, judged, notObserved, together } from '../observation.ts'
 import type { endpointSections } from '../outline/endpoint-sections.ts'
 import type { IdOf } from '../outline/entry.ts'
 import type { Answer } from '../wire.ts'
@@ -115,6 +115,7 @@ export const endpointChecks: Checks<Extract<IdOf<typeof endpointSections>, `endp
     const seen = await cancelling(bench)
     const text = `${seen.answer.call} answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
     if (wasCancelled(bench, seen)) return holds(text)
+    if (wasRefusedWhileWaiting(bench, seen)) return differs(`${text}; it was ${seen.refusedAs} after the refusal`)
     return isTerminal(bench, seen.run.statuses.at(-1)) && seen.answer.status >= 400 && seen.answer.status !== 404
       ? notObserved(`${text}: perhaps it had started`)
       : judged(false, text)

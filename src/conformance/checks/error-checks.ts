@@ -3,7 +3,7 @@ import type { Bench } from '../bench.ts'
 import type { Checks } from '../check.ts'
 import { endOf } from '../evidence/task-run.ts'
 import { webhookRules } from '../evidence/webhook-rules.ts'
-import { trials } from '../evidence/webhook-trials.ts'
+import { silentTrial, trials } from '../evidence/webhook-trials.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, notObserved, together } from '../observation.ts'
@@ -21,13 +21,13 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
   'errors/missing-ids': withHotel(async (bench, hotel) => {
     const { noGroup, noIdentifier } = await refusedUpserts(bench, hotel)
     return judged(
-      noGroup.status === 400 && noIdentifier.status === 400,
+      [noGroup, noIdentifier].every((answer) => answer.status === 400 && isWhole(bench, answer)),
       `${shown(bench, noGroup)}; ${shown(bench, noIdentifier)}`,
     )
   }),
   'errors/foreign-ids': withHotel(async (bench, hotel) => {
     const { foreignGroup, foreignIdentifier } = await refusedUpserts(bench, hotel)
-    const kept = foreignGroup.status === 403 && foreignIdentifier.status === 403
+    const kept = [foreignGroup, foreignIdentifier].every((answer) => answer.status === 403 && isWhole(bench, answer))
     return judged(kept, `${shown(bench, foreignGroup)}; ${shown(bench, foreignIdentifier)}`)
   }),
   'errors/items': withEvidence(writeAnswers, async (bench, { failing }, hotel) => {
@@ -50,7 +50,8 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
     )
   }),
   'errors/webhook-answers': withEvents(async (bench) => {
-    const { failed, redirected, silent } = await trials(bench)
+    const { failed, redirected } = await trials(bench)
+    const silent = await silentTrial(bench)
     const trial = [failed, redirected, silent]
     const codes = trial
       .map((one) => objectsOf(one?.attempts)[0])
@@ -70,11 +71,13 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
     return asked ? refused : together(refused, notObserved('HTTPS and public addresses are not judged'))
   }),
   'errors/fields': async (bench) => {
-    const answers = await refusals(bench)
-    const names = bench.contract.names.error
-    const faults = answers.filter(
-      ({ json }) => textOf(at(json, names.errorCode)) === null || textOf(at(json, names.message)) === null,
-    )
+    await refusals(bench)
+    await withHotel(async (_bench, hotel) => {
+      await refusedUpserts(bench, hotel)
+      return holds('')
+    })(bench)
+    const answers = bench.wire.refusals
+    const faults = answers.filter((answer) => !isWhole(bench, answer))
     return faultless(
       faults.map(({ call, status, json }) => `${call} ${status}: ${kindOf(json)}`),
       `${answers.length} refusals with both`,
@@ -129,6 +132,14 @@ function refusals(bench: Bench): Promise<Answer[]> {
   })
 }
 
-function shown({ contract }: Pick<Bench, 'contract'>, { call, status, json }: Answer): string {
-  return `${call.split('/').at(-1)} ${status} ${textOf(at(json, contract.names.error.errorCode)) ?? 'without a code'}`
+/** Whether an error answer carries what each must: an errorCode and a message. */
+function isWhole({ contract }: Pick<Bench, 'contract'>, { json }: Answer): boolean {
+  const { errorCode, message } = contract.names.error
+  return [errorCode, message].every((name) => (textOf(at(json, name)) ?? '').trim() !== '')
+}
+
+function shown(bench: Pick<Bench, 'contract'>, { call, status, json }: Answer): string {
+  const code = textOf(at(json, bench.contract.names.error.errorCode)) ?? 'without a code'
+  const message = textOf(at(json, bench.contract.names.error.message)) === null ? ' and without a message' : ''
+  return `${call.split('/').at(-1)} ${status} ${code}${message}`
 }

@@ -47,7 +47,14 @@ export const importChecks: Checks<RequestId> = {
       (row) =>
         row[identifiedByValue] === hotel.writing.identifier && answers.dataPointIds.includes(said(row[dataPointId])),
     )
-    return together(found, judged(failed.length === 0, 'answers were taken under the id alone'))
+    return together(
+      found,
+      judged(
+        failed.length === 0,
+        'answers were taken under the id alone',
+        `${failed.length} answers under the id alone failed`,
+      ),
+    )
   }),
   'mapping/open-fields': withHotel(async (bench, hotel) => {
     const { run } = await writeMapping(bench, hotel)

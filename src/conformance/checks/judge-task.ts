@@ -1,6 +1,6 @@
 import type { Bench } from '../bench.ts'
 import { addressesIn, fileAddressIn } from '../evidence/result-addresses.ts'
-import { endOf, type TaskRun } from '../evidence/task-run.ts'
+import { endOf, isTerminal, type TaskRun } from '../evidence/task-run.ts'
 import { differs, holds, judged, type Observation } from '../observation.ts'
 import { isUuid, textOf } from '../wire-json.ts'
 
@@ -31,6 +31,20 @@ export function judgeQueued(run: TaskRun): Observation {
   const { status, ms } = run.submitted
   if (status !== 200) return differs(`${run.label} answered ${status}`)
   return judged(isUuid(run.correlationId), `200 after ${Math.round(ms)} ms with a correlation id`)
+}
+
+/** An answer that took this long, and whose task had ended by then, was perhaps made after the work. */
+const longAnswerMs = 250
+
+/** The work must not be done while the client waits: the tasks may not all have ended when a long answer came. */
+export function judgeWaiting(bench: Bench, runs: readonly TaskRun[]): Observation {
+  const ended = runs.filter(({ statuses }) => isTerminal(bench, statuses[0]))
+  const slow = ended.filter(({ submitted }) => submitted.ms >= longAnswerMs)
+  return judged(
+    ended.length < runs.length || slow.length < runs.length,
+    `${ended.length} of them had ended at the first look`,
+    `each answer took ${longAnswerMs} ms or longer, and its task had ended by then`,
+  )
 }
 
 /** What a task says of itself: its kind and request type as the contract spells them. */

@@ -6,7 +6,7 @@ import { listTasks } from '../evidence/listed-tasks.ts'
 import { searches } from '../evidence/searches.ts'
 import { endOf } from '../evidence/task-run.ts'
 import { webhookRules } from '../evidence/webhook-rules.ts'
-import { ladder, logAfterAMonth, trials } from '../evidence/webhook-trials.ts'
+import { fullProfile, ladder, logAfterAMonth, silentTrial } from '../evidence/webhook-trials.ts'
 import { largeMapping, tooManyAnswers } from '../evidence/written-rest.ts'
 import { holds, judged, notObserved } from '../observation.ts'
 import type { IdOf } from '../outline/entry.ts'
@@ -38,7 +38,7 @@ export const limitChecks: Checks<Extract<IdOf<typeof ruleSections>, `limits/${st
     )
   }),
   'limits/webhooks-per-profile': withEvents(async (bench) => {
-    const { count, refused } = await trials(bench)
+    const { count, refused } = await fullProfile(bench)
     return judged(count === 5, `${count} were taken, then ${refused ?? 'no refusal'}`)
   }),
   'limits/webhook-url': withEvents(async (bench) => {
@@ -54,7 +54,7 @@ export const limitChecks: Checks<Extract<IdOf<typeof ruleSections>, `limits/${st
     return judged(noTopics.status === 400, `an empty list answered ${noTopics.status}`)
   }),
   'limits/webhook-deadline': withEvents(async (bench) => {
-    const [attempt] = objectsOf((await trials(bench)).silent?.attempts)
+    const [attempt] = objectsOf((await silentTrial(bench))?.attempts)
     const latency = Number(attempt?.latencyMs)
     return judged(
       attempt?.httpStatus === null && latency >= 9_500 && latency < 15_000,
@@ -62,8 +62,8 @@ export const limitChecks: Checks<Extract<IdOf<typeof ruleSections>, `limits/${st
     )
   }),
   'limits/attempts': withEvents(async (bench) => {
-    const { delivery } = await ladder(bench)
-    return judged(objectsOf(delivery?.attempts).length === 6, `${objectsOf(delivery?.attempts).length} attempts`)
+    const { cameLater, attemptsLater } = await ladder(bench)
+    return judged(cameLater === 6 && attemptsLater === 6, `${cameLater} attempts came, ${attemptsLater} are in the log`)
   }),
   'limits/tolerance': ourSide((bench) => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

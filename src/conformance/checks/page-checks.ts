@@ -51,7 +51,11 @@ export const pageChecks: Checks<PageId> = {
     const { companies } = bench.contract.names.calculatorsPage
     const whole = documents.filter((page) => Array.isArray(at(page, companies)))
     const ids = (await companiesSeen(bench)).map((company) => company[bench.contract.names.calculatorsPage.id])
-    const once = judged(new Set(ids).size === ids.length, `${ids.length} companies, none of them twice`)
+    const once = judged(
+      new Set(ids).size === ids.length,
+      `${ids.length} companies, none of them twice`,
+      `${ids.length - new Set(ids).size} of ${ids.length} companies stand there twice`,
+    )
     return together(
       judged(whole.length === documents.length && whole.length > 0, `${addresses.length} pages, ${whole.length} read`),
       once,
@@ -61,7 +65,14 @@ export const pageChecks: Checks<PageId> = {
     const { id } = bench.contract.names.calculatorsPage
     const ids = (await calculatorsSeen(bench)).map((calculator) => calculator[id])
     const periods = await overCalculators(bench, 'each of one period', (calculator) => periodFault(bench, calculator))
-    return together(periods, judged(new Set(ids).size === ids.length, 'each of one company'))
+    return together(
+      periods,
+      judged(
+        new Set(ids).size === ids.length,
+        'each of one company',
+        `${ids.length - new Set(ids).size} stand under two companies`,
+      ),
+    )
   },
   'page/values': async (bench) =>
     overCalculators(bench, 'values are strings, none of them blank', (calculator) => valuesFault(bench, calculator)),
@@ -83,7 +94,11 @@ export const pageChecks: Checks<PageId> = {
       faults,
       `${named.length} owned ones on each of ${pages.length} pages, ${left} left out in silence`,
     )
-    return together(seen, await absentEverywhere(bench, list, 'absent when none were asked for'))
+    const several =
+      pages.length > 1
+        ? holds('the same on each')
+        : notObserved('that it is the same on every page needs a search with several')
+    return together(seen, several, await absentEverywhere(bench, list, 'absent when none were asked for'))
   },
   'page/calculator-variables': async (bench) => {
     const { documents } = await calculatorPages(bench)
@@ -125,6 +140,7 @@ export const pageChecks: Checks<PageId> = {
     const empty = judged(
       none.length > 0 && none.every((list) => Array.isArray(list) && list.length === 0),
       'empty lists when nothing matches',
+      `where nothing matches: ${[...new Set(none.map((list) => (Array.isArray(list) && list.length === 0 ? 'an empty list' : kindOf(list))))].join(', ') || 'no company'}`,
     )
     return together(
       await overCompanies(bench, 'arrays', (company) =>

@@ -39,10 +39,11 @@ export function periodFault({ contract }: PageBench, calculator: WireObject): st
   return null
 }
 
-/** Variables that a page's calculators use and its list does not name, or names without a text. */
+/** Variables that a page's calculators use and its list does not name, names twice or without a text; or that nothing uses. */
 export function variableFaults({ contract }: PageBench, page: unknown): string[] {
   const names = contract.names.calculatorsPage
   const listed = at(page, names.calculatorVariables)
+  const ids = objectsOf(listed).map((variable) => textOf(variable[names.id]))
   const known = new Map(objectsOf(listed).map((variable) => [textOf(variable[names.id]), variable[names.name]]))
   const used = new Set<string>()
   for (const company of objectsOf(at(page, names.companies))) {
@@ -53,5 +54,11 @@ export function variableFaults({ contract }: PageBench, page: unknown): string[]
     }
   }
   if (used.size === 0) return listed === undefined ? [] : ['the list is there though no calculator carries a value']
-  return [...used].filter((id) => typeof known.get(id) !== 'string').map((id) => `${id} is used and not listed`)
+  return [
+    ...[...used].filter((id) => typeof known.get(id) !== 'string').map((id) => `${id} is used and not listed`),
+    ...ids
+      .filter((id) => id === null || !used.has(id))
+      .map((id) => `${id ?? 'one without an id'} is listed and not used`),
+    ...ids.filter((id, index) => ids.indexOf(id) !== index).map((id) => `${id} is listed twice`),
+  ]
 }

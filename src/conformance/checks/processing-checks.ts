@@ -22,7 +22,10 @@ export const processingChecks: Checks<Extract<IdOf<typeof serviceSections>, `pro
     const ordered = created.every((time, index) => index === 0 || time >= (created[index - 1] ?? ''))
     const overtaken = snapshots.flatMap((statuses) => overtaking(bench, statuses))
     const seen = `${snapshots.length} looks at ${created.length} tasks: none begun before an earlier one`
-    return together(faultless(overtaken, seen), judged(ordered, 'created in the order sent'))
+    return together(
+      faultless(overtaken, seen),
+      judged(ordered, 'created in the order sent', `created in another order than sent: ${created.join(', ')}`),
+    )
   },
   'processing-rules/2': async (bench) => {
     const { runs, snapshots } = await searches(bench)
@@ -42,7 +45,11 @@ export const processingChecks: Checks<Extract<IdOf<typeof serviceSections>, `pro
     const answers = await writeAnswers(bench, hotel)
     if (typeof answers === 'string') return holds(`our side: nothing depends on the mapping (${answers})`)
     const waited = run.endedAt !== null && answers.mixed.startedAt >= run.endedAt
-    return judged(waited, 'our side: answers sent after the mapping was terminal')
+    return judged(
+      waited,
+      'our side: answers sent after the mapping was terminal',
+      'our side: the mapping did not end before answers were sent',
+    )
   }),
   'processing-rules/4': async (bench) => {
     const small = judgeQueued((await searches(bench)).runs.standards)

@@ -1,5 +1,6 @@
 import type { Checks } from '../check.ts'
 import { applicationsOf } from '../evidence/applications.ts'
+import { listTasks } from '../evidence/listed-tasks.ts'
 import { otherPages } from '../evidence/other-pages.ts'
 import { customProperties, frameworks, frameworkTrees, groups, unitTypes } from '../evidence/reference.ts'
 import { calculatorPages, pagesOf, searches, searchNames } from '../evidence/searches.ts'
@@ -13,7 +14,8 @@ import type { IdOf } from '../outline/entry.ts'
 import type { serviceSections } from '../outline/service-sections.ts'
 import { at, isObject, objectsOf } from '../wire-json.ts'
 import { failedRows } from './failed-rows.ts'
-import { holdsAll, judgeImport, judgeQueued, judgeSearch } from './judge-task.ts'
+import { holdsAll, judgeImport, judgeQueued, judgeSearch, judgeWaiting } from './judge-task.ts'
+import { everyChange } from './told-runs.ts'
 import { withEvents } from './with-events.ts'
 import { withEvidence, withHotel } from './with-hotel.ts'
 
@@ -22,18 +24,23 @@ const partly = ['success', 'partialSuccess'] as const
 /** Specification, introduction and What the service does. */
 export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `processing-rules/${string}`>> = {
   'introduction/paths': async (bench) => {
-    const { status } = await unitTypes(bench)
-    const { path } = bench.contract.endpoints.unitTypes
-    return judged(status === 200 && /^\/api\/v\d+\//.test(path), `${path} below the base address answered ${status}`)
+    const answers = [await unitTypes(bench), await listTasks(bench)]
+    const { unitTypes: first, tasks } = bench.contract.endpoints
+    const below = [first, tasks].every(({ path }) => /^\/api\/v\d+\//.test(path))
+    return judged(
+      below && answers.every(({ status }) => status === 200),
+      `below the base address: ${answers.map(({ call, status }) => `${call} answered ${status}`).join(', ')}`,
+    )
   },
   'service/queued': async (bench) => {
     const { runs } = await searches(bench)
     const all = searchNames.map((name) => runs[name])
     const slowest = Math.max(...all.map(({ submitted }) => submitted.ms))
-    return holdsAll(
+    const queued = holdsAll(
       all.map(judgeQueued),
       `${all.length} searches queued, the slowest answer after ${Math.round(slowest)} ms`,
     )
+    return together(queued, judgeWaiting(bench, all))
   },
   'service/immediate': async (bench) => {
     const answers = [
@@ -67,7 +74,11 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
     const read = await Promise.all(
       [runs.companies, runs.standards].map(async (run) => (await pagesOf(bench, run)).documents.every(isObject)),
     )
-    return judged(read.every(Boolean), 'result files named by finished tasks are JSON documents')
+    return judged(
+      read.every(Boolean),
+      'result files named by finished tasks are JSON documents',
+      'a result file is no JSON object',
+    )
   },
   'service/result-search': async (bench) => judgeSearch(bench, (await searches(bench)).runs.calculators),
   'service/result-file': withHotel(async (bench, hotel) => {
@@ -86,14 +97,19 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
   }),
   'service/push': withEvents(async (bench) => {
     const events = await eventsOfTasks(bench)
-    return judged(events.length > 0, `${events.length} events of status changes delivered`)
+    const came = judged(events.length > 0, `${events.length} events of status changes delivered`)
+    return together(came, await everyChange(bench))
   }),
   'service/areas': async (bench) => {
     const { runs } = await searches(bench)
     const lookup = await unitTypes(bench)
     const applications = await bench.wire.call(bench.contract.otherEndpoints.applications)
     const found = judged(applications.status === 200, `applications answered ${applications.status}`)
-    return together(judgeSearch(bench, runs.companies), judged(lookup.status === 200, 'lookups answer'), found)
+    return together(
+      judgeSearch(bench, runs.companies),
+      judged(lookup.status === 200, 'lookups answer', `unit types answered ${lookup.status}`),
+      found,
+    )
   },
   'service/area-mapping': withHotel(async (bench, hotel) => {
     const { run } = await writeMapping(bench, hotel)

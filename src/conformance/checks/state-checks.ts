@@ -2,13 +2,13 @@ import type { Bench } from '../bench.ts'
 import type { Check, Checks } from '../check.ts'
 import { readLog } from '../evidence/administration.ts'
 import { applicationsOf, changeApplication } from '../evidence/applications.ts'
-import { cancelling, wasCancelled } from '../evidence/cancelling.ts'
+import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
 import { listTasks } from '../evidence/listed-tasks.ts'
 import { searches, searchNames } from '../evidence/searches.ts'
-import { isTerminal, type TaskRun } from '../evidence/task-run.ts'
+import { endOf, isTerminal, type TaskRun } from '../evidence/task-run.ts'
 import { eventsOf, eventsOfTasks, requeued } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
-import { anyOf, holds, judged, notObserved, type Observation, together } from '../observation.ts'
+import { anyOf, differs, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import type { IdOf } from '../outline/entry.ts'
 import type { stateSections } from '../outline/state-sections.ts'
 import { at, objectsOf, said, textOf } from '../wire-json.ts'
@@ -45,6 +45,7 @@ export const stateChecks: Checks<IdOf<typeof stateSections>> = {
     const seen = await cancelling(bench)
     const status = `cancel answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
     const later = judged(seen.again.status >= 400, `cancelling what had ended answered ${seen.again.status}`)
+    if (wasRefusedWhileWaiting(bench, seen)) return differs(`${status}; it was ${seen.refusedAs} after the refusal`)
     if (!wasCancelled(bench, seen)) {
       return seen.answer.status >= 400
         ? notObserved(`${status}: perhaps it had started`)
@@ -135,6 +136,8 @@ function terminal(key: StatusKey, gather: (bench: Bench) => Promise<TaskRun[] | 
     const runs = await gather(bench)
     if (!Array.isArray(runs)) return anyOf(await fromList(bench, status), runs)
     const [reached] = runs.filter((run) => run.statuses.at(-1) === status)
+    const strange = runs.filter((run) => run.strangeSince !== null).map(endOf)
+    if (reached === undefined && strange.length > 0) return differs(`no task ended ${status}: ${strange.join('; ')}`)
     if (reached?.correlationId == null) return await fromList(bench, status)
     return stays(bench, reached.correlationId, status)
   }

@@ -1,6 +1,7 @@
 import type { Checks } from '../check.ts'
 import { addressesIn, fileAddressIn } from '../evidence/result-addresses.ts'
 import { searches, searchNames } from '../evidence/searches.ts'
+import { isKnownStatus } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, notObserved, together } from '../observation.ts'
@@ -28,7 +29,14 @@ export const taskChecks: Checks<Extract<IdOf<typeof resourceSections>, `task/${s
     const calculators = namesOf(bench, runs.calculators).type
     const companies = namesOf(bench, runs.companies).type
     const kept = calculators === calculatorsSearch.requestType && companies === companiesSearch.requestType
-    return judged(kept, `request types ${calculators ?? 'none'} and ${companies ?? 'none'}, with a status each`)
+    const types = judged(kept, `request types ${calculators ?? 'none'} and ${companies ?? 'none'}, with a status each`)
+    const statuses = new Set(searchNames.flatMap((name) => runs[name].statuses))
+    const strange = [...statuses].filter((status) => !isKnownStatus(bench, status))
+    const known = faultless(
+      strange.map((status) => `${status} is no status of the specification`),
+      'statuses of the specification',
+    )
+    return together(types, known)
   },
   'task/kind': async (bench) => {
     const { kind } = namesOf(bench, (await searches(bench)).runs.calculators)

@@ -24,7 +24,11 @@ export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versionin
       headers: { 'api-version': '2', 'x-api-version': '99' },
     })
     const same = JSON.stringify(bare.json) === JSON.stringify(headed.json)
-    return judged(same && headed.status === 200, `version headers change nothing (${headed.status})`)
+    return judged(
+      same && headed.status === 200,
+      `version headers change nothing (${headed.status})`,
+      `with version headers: ${headed.status}, ${same ? 'the same' : 'another'} answer`,
+    )
   },
   'versioning/per-endpoint': async (bench) => {
     const { runs } = await searches(bench)

@@ -29,8 +29,8 @@ export async function readLog(bench: Bench, after: number): Promise<WireObject[]
 }
 
 /** Looks again at short intervals until something is there; null when it does not come in the time for tasks. */
-export async function eventually<T>(bench: Bench, look: () => Promise<T | null>): Promise<T | null> {
-  const until = bench.now() + Math.min(bench.limits.taskMs, 60_000)
+export async function eventually<T>(bench: Bench, look: () => Promise<T | null>, mostMs = 60_000): Promise<T | null> {
+  const until = bench.now() + Math.min(bench.limits.taskMs, mostMs)
   for (;;) {
     const found = await look()
     if (found !== null || bench.now() >= until) return found

@@ -4,7 +4,7 @@ import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { listTasks } from './listed-tasks.ts'
 import { properties } from './reference.ts'
 import { addressesIn } from './result-addresses.ts'
-import { finish, submit, type TaskRun } from './task-run.ts'
+import { finish, isOpen, submit, type TaskRun } from './task-run.ts'
 
 /** The searches that are sent one right after the other, in this order. */
 export const searchNames = [
@@ -58,8 +58,8 @@ export function searches(bench: Bench): Promise<Searches> {
     const inOrder = searchNames.map((name) => runs[name])
     const snapshots = [await snapshot(bench, inOrder)]
     const until = bench.now() + bench.limits.taskMs
-    while (inOrder.some((run) => run.correlationId !== null && run.task === null) && bench.now() < until) {
-      const unfinished = inOrder.filter((run) => run.task === null)
+    while (inOrder.some((run) => isOpen(bench, run)) && bench.now() < until) {
+      const unfinished = inOrder.filter((run) => isOpen(bench, run))
       await finish({ ...bench, limits: { ...bench.limits, taskMs: 1 } }, unfinished)
       snapshots.push(await snapshot(bench, inOrder))
     }
@@ -94,17 +94,19 @@ export function narrowSearches(
   })
 }
 
-/** Pages of one search that are looked at: two show what all pages share, and a large search has hundreds. */
-const pagesRead = 2
+/** Of the pages of one search, the first two and the last are looked at: a large search has hundreds. */
+function looked(addresses: readonly string[]): string[] {
+  return [...addresses.slice(0, 2), ...addresses.slice(2).slice(-1)]
+}
 
 export type Pages = { addresses: string[]; documents: unknown[] }
 
-/** The first pages of a finished search. */
+/** The first pages of a finished search, and its last. */
 export function pagesOf(bench: Bench, run: TaskRun): Promise<Pages> {
   return bench.once(`pages of ${run.correlationId}`, async () => {
     const addresses = addressesIn(bench, run.task)
     const documents: unknown[] = []
-    for (const address of addresses.slice(0, pagesRead)) documents.push(await bench.wire.download(address))
+    for (const address of looked(addresses)) documents.push(await bench.wire.download(address))
     return { addresses, documents }
   })
 }

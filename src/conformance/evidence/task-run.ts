@@ -16,6 +16,8 @@ export type TaskRun = {
   task: WireObject | null
   startedAt: number
   endedAt: number | null
+  /** Since when the task shows a status that the specification does not name; null: it does not. */
+  strangeSince: number | null
   /** Times of the looks. */
   looks: number[]
 }
@@ -26,7 +28,7 @@ export async function submit(
   label: string,
   endpoint: Endpoint,
   body: unknown,
-  options: { key?: string; look?: boolean } = {},
+  options: { key?: string; look?: boolean; told?: boolean } = {},
 ): Promise<TaskRun> {
   const { contract, wire, now } = bench
   const startedAt = now()
@@ -44,8 +46,10 @@ export async function submit(
     task: null,
     startedAt,
     endedAt: null,
+    strangeSince: null,
     looks: [],
   }
+  if (options.told !== false) bench.told.push(run)
   if (options.look !== false) await look(bench, run, key)
   return run
 }
@@ -53,11 +57,30 @@ export async function submit(
 /** Looks at every unfinished task at an interval, until all are terminal or the time for tasks is over. */
 export async function finish(bench: Bench, runs: readonly TaskRun[], key?: string): Promise<void> {
   const until = bench.now() + bench.limits.taskMs
-  const open = () => runs.filter((run) => run.correlationId !== null && run.task === null)
+  const open = () => runs.filter((run) => isOpen(bench, run))
   while (open().length > 0 && bench.now() < until) {
     await bench.wait(bench.limits.pollMs)
     for (const run of open()) await look(bench, run, key === undefined ? {} : { key })
   }
+}
+
+/** Looks that a status is given which the specification does not name: it may pass, and it may be an end. */
+const looksAtStrangers = 20
+
+/** Whether it is of use to wait for the end of a task. Where one status that nobody knows stayed, no other task waits for it. */
+export function isOpen(bench: Bench, run: TaskRun): boolean {
+  if (run.correlationId === null || run.task !== null) return false
+  const status = run.statuses.at(-1)
+  if (run.strangeSince === null || status === undefined) return true
+  if (bench.lastingStrangers.has(status)) return false
+  if (bench.now() - run.strangeSince < looksAtStrangers * bench.limits.pollMs) return true
+  bench.lastingStrangers.add(status)
+  return false
+}
+
+/** Whether the specification names a status. */
+export function isKnownStatus({ contract }: Pick<Bench, 'contract'>, status: string): boolean {
+  return Object.values(contract.taskStatuses).includes(status)
 }
 
 /** Sends a request and waits for its end. */
@@ -66,7 +89,7 @@ export async function runTask(
   label: string,
   endpoint: Endpoint,
   body: unknown,
-  options: { key?: string } = {},
+  options: { key?: string; told?: boolean } = {},
 ): Promise<TaskRun> {
   const run = await submit(bench, label, endpoint, body, options)
   await finish(bench, [run], options.key)
@@ -91,6 +114,8 @@ async function look(bench: Bench, run: TaskRun, key: { key?: string }): Promise<
   bench.note('task', answer.json)
   const status = textOf(answer.json[contract.names.task.status])
   if (status !== null && run.statuses.at(-1) !== status) run.statuses.push(status)
+  if (status === null || isKnownStatus(bench, status)) run.strangeSince = null
+  else run.strangeSince ??= bench.now()
   if (isTerminal(bench, status)) {
     bench.sawTask(run.label, {
       kind: textOf(answer.json[contract.names.task.taskKind]),
@@ -115,7 +140,8 @@ export function endOf(run: TaskRun): string {
   if (run.task === null) {
     const last =
       run.last?.status === 200 ? (run.statuses.at(-1) ?? 'no status') : `task ${run.last?.status ?? 'unread'}`
-    return `${run.label} did not end (${last})`
+    const strange = run.strangeSince === null ? '' : ', which is no status of the specification'
+    return `${run.label} did not end (${last}${strange})`
   }
   return `${run.label} ended ${run.statuses.at(-1)}`
 }

@@ -9,53 +9,81 @@ import { createWebhook, deliveriesOf, dispatchMs, flush, type OwnWebhook } from 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
-function search(bench: Bench): Promise<TaskRun> {
-  return runTask(bench, 'standardsSearch', bench.contract.endpoints.standardsSearch, {})
+function search(bench: Bench, told = true): Promise<TaskRun> {
+  return runTask(bench, 'standardsSearch', bench.contract.endpoints.standardsSearch, {}, { told })
+}
+
+type BadReceivers = { failing: OwnWebhook; redirecting: OwnWebhook; silent: OwnWebhook }
+
+/** Three receivers with bad manners: one answers 500, one redirects, and one never answers. */
+function badReceivers(bench: Bench): Promise<BadReceivers> {
+  return bench.once('bad receivers', async () => {
+    const create = async (path: string) => {
+      const created = await createWebhook(bench, (await setUp(bench)).receiver, path, [
+        bench.contract.webhookTopics.success,
+      ])
+      if (typeof created === 'string') throw new TypeError(created)
+      return created
+    }
+    return {
+      failing: await create('/failing'),
+      redirecting: await create('/redirecting'),
+      silent: await create('/silent'),
+    }
+  })
 }
 
 export type Trials = {
   failing: OwnWebhook
-  /** The first delivery at receivers that answer 500, redirect, or never answer, after one attempt. */
+  silent: OwnWebhook
+  /** The first delivery at receivers that answer 500 or redirect, after one attempt. */
   failed: WireObject | undefined
   redirected: WireObject | undefined
-  silent: WireObject | undefined
   /** The redirecting one's delivery after it was disabled. */
   stopped: WireObject | undefined
   followed: number
-  /** How many webhooks the profile had when one more was refused, and how. */
-  count: number
-  refused: string | null
 }
 
-/** Three receivers with bad manners, and as many webhooks as the profile may have. */
+/** Sends the bad receivers an event, and disables the redirecting one after it. */
 export function trials(bench: Bench): Promise<Trials> {
   return bench.once('webhook trials', async () => {
-    const opened = await setUp(bench)
-    const { receiver } = opened
-    const topics = [bench.contract.webhookTopics.success]
-    const create = async (path: string) => {
-      const created = await createWebhook(bench, receiver, path, topics)
-      if (typeof created === 'string') throw new TypeError(created)
-      return created
-    }
-    const failing = await create('/failing')
-    const redirecting = await create('/redirecting')
-    const silent = await create('/silent')
+    const { receiver } = await setUp(bench)
+    const { failing, redirecting, silent } = await badReceivers(bench)
     await search(bench)
     await advance(bench, dispatchMs)
-    const tried = async (webhook: OwnWebhook) =>
-      (await eventually(bench, async () => {
-        const [first] = await deliveriesOf(bench, webhook)
-        return first && objectsOf(first.attempts).length > 0 ? first : null
-      })) ?? undefined
-    const found = { failed: await tried(failing), redirected: await tried(redirecting), silent: await tried(silent) }
+    const found = { failed: await tried(bench, failing), redirected: await tried(bench, redirecting) }
     await administer(bench, 'PATCH', `webhooks/${redirecting.id}`, { body: { enabled: false } })
-    await administer(bench, 'PATCH', `webhooks/${silent.id}`, { body: { enabled: false } })
     const [stopped] = await deliveriesOf(bench, redirecting)
-    const refused = await fillUp(bench, topics)
-    const count = objectsOf((await administer(bench, 'GET', 'webhooks')).json).length
     const followed = receiver.received.filter(({ path }) => path === '/redirected').length
-    return { failing, ...found, stopped, followed, count, refused }
+    return { failing, silent, ...found, stopped, followed }
+  })
+}
+
+/** The delivery at the receiver that never answers, once it was given up: that takes as long as a receiver may. */
+export function silentTrial(bench: Bench): Promise<WireObject | undefined> {
+  return bench.once('silent trial', async () => {
+    const { silent } = await trials(bench)
+    const given = await tried(bench, silent)
+    await administer(bench, 'PATCH', `webhooks/${silent.id}`, { body: { enabled: false } })
+    return given
+  })
+}
+
+/** The first delivery to a webhook after its first attempt. */
+async function tried(bench: Bench, webhook: OwnWebhook): Promise<WireObject | undefined> {
+  const found = await eventually(bench, async () => {
+    const [first] = (await deliveriesOf(bench, webhook)).slice(-1)
+    return first && objectsOf(first.attempts).length > 0 ? first : null
+  })
+  return found ?? undefined
+}
+
+/** How many webhooks the profile had when one more was refused, and how it was. */
+export function fullProfile(bench: Bench): Promise<{ count: number; refused: string | null }> {
+  return bench.once('full profile', async () => {
+    await badReceivers(bench)
+    const refused = await fillUp(bench, [bench.contract.webhookTopics.success])
+    return { count: objectsOf((await administer(bench, 'GET', 'webhooks')).json).length, refused }
   })
 }
 
@@ -87,8 +115,10 @@ export function testButton(bench: Bench): Promise<TestButton> {
     const { main } = opened
     const read = async () => (await administer(bench, 'GET', `webhooks/${main.id}`)).json
     const before = await read()
+    // Disabling stops what is queued, and those events are looked for elsewhere.
+    await flush(bench, main)
     await administer(bench, 'PATCH', `webhooks/${main.id}`, { body: { enabled: false } })
-    const run = await search(bench)
+    const run = await search(bench, false)
     const eventId = textOf(at((await administer(bench, 'POST', `webhooks/${main.id}/test`)).json, 'eventId'))
     const names = bench.contract.names
     const event = await eventually(bench, async () => {
@@ -105,7 +135,13 @@ export function testButton(bench: Bench): Promise<TestButton> {
   })
 }
 
-export type Rotation = { answer: Answer; secret: string | null; event: SeenEvent | null }
+export type Rotation = {
+  answer: Answer
+  secret: string | null
+  /** The secret before. */
+  former: string | undefined
+  event: SeenEvent | null
+}
 
 /** Gives the main webhook a new secret, and has a test event signed after that. */
 export function rotation(bench: Bench): Promise<Rotation> {
@@ -114,25 +150,34 @@ export function rotation(bench: Bench): Promise<Rotation> {
     const { main } = opened
     const answer = await administer(bench, 'POST', `webhooks/${main.id}/rotate-secret`)
     const secret = textOf(at(answer.json, 'secret'))
+    const former = main.secrets.at(-1)
     if (secret !== null) main.secrets.push(secret)
     const eventId = textOf(at((await administer(bench, 'POST', `webhooks/${main.id}/test`)).json, 'eventId'))
     const event = await eventually(bench, async () => {
       const events = eventsAt(bench, opened, main.path)
       return events.find(({ received }) => received.headers[bench.contract.names.webhookHeaders.id] === eventId) ?? null
     })
-    return { answer, secret, event }
+    return { answer, secret, former, event }
   })
 }
 
 /** Minutes from each failed attempt to the next (specification, Delivery and retries). */
 export const ladderMinutes = [1, 5, 30, 120, 360]
 
+/** How long before an attempt is due it must not come, and how long after that it is looked for: about a dispatch. */
+const earlyMs = 30_000
+
+/** Looks for an attempt, of a dispatch each, before it is given up as never coming. */
+const looksForAttempt = 8
+
 export type Ladder = {
   /** The failing delivery at its end. */
   delivery: WireObject | undefined
-  /** Minutes of the sandbox's clock between its attempts. */
-  gaps: number[]
-  /** Attempts a day later. */
+  /** When its attempts came, and when the log says that they were made, by the sandbox's clock. */
+  arrivals: number[]
+  logged: number[]
+  /** Attempts that came, and those that the log has, a day later. */
+  cameLater: number
   attemptsLater: number
   enabled: unknown
   /** What reached the receiver of it: one event, again and again. */
@@ -146,32 +191,59 @@ export function ladder(bench: Bench): Promise<Ladder> {
   return bench.once('ladder', async () => {
     const { failing } = await trials(bench)
     const opened = await setUp(bench)
-    const earlier = new Set((await deliveriesOf(bench, failing)).map(({ id }) => id))
+    const { id } = bench.contract.names.webhookEvent
+    const earlier = new Set((await deliveriesOf(bench, failing)).map((delivery) => delivery.id))
     await search(bench)
-    const current = async () => (await deliveriesOf(bench, failing)).find(({ id }) => !earlier.has(id))
+    const current = async () => (await deliveriesOf(bench, failing)).find((delivery) => !earlier.has(delivery.id))
     const attemptsOf = (delivery: WireObject | undefined) => objectsOf(delivery?.attempts)
-    for (const [index, minutes] of [0, ...ladderMinutes].entries()) {
-      await advance(bench, minutes * minuteMs + dispatchMs)
-      await eventually(bench, async () => (attemptsOf(await current()).length > index ? true : null))
+    const delivered = (delivery: WireObject | undefined) =>
+      eventsAt(bench, opened, failing.path).filter(({ envelope }) => envelope[id] === delivery?.eventId)
+    const arrivals: number[] = []
+    for (const minutes of [0, ...ladderMinutes]) {
+      if (minutes > 0) await advance(bench, minutes * minuteMs - earlyMs)
+      for (let nth = 0; nth < looksForAttempt; nth += 1) {
+        await advance(bench, dispatchMs)
+        const came = await eventually(
+          bench,
+          async () => {
+            const delivery = await current()
+            const count = Math.max(delivered(delivery).length, attemptsOf(delivery).length)
+            return count > arrivals.length && delivery?.status !== undefined ? delivery : null
+          },
+          arrivalMs,
+        )
+        if (came === null) continue
+        arrivals.push(await clockNow(bench))
+        break
+      }
     }
     const delivery = await current()
-    const times = attemptsOf(delivery).map((attempt) => Date.parse(said(attempt.at)))
     await advance(bench, dayMs)
     await flush(bench, opened.main)
-    const attemptsLater = attemptsOf(await current()).length
+    const later = await current()
+    const attemptsLater = attemptsOf(later).length
+    const cameLater = delivered(later).length
     const { json } = await administer(bench, 'GET', `webhooks/${failing.id}`)
     const resend = await administer(bench, 'POST', `webhooks/${failing.id}/deliveries/${said(delivery?.id)}/resend`)
     await eventually(bench, async () => (attemptsOf(await current()).length > attemptsLater ? true : null))
-    const { id } = bench.contract.names.webhookEvent
     return {
       delivery,
-      gaps: times.slice(1).map((time, index) => (time - (times[index] ?? 0)) / minuteMs),
+      arrivals,
+      logged: attemptsOf(delivery).map((attempt) => Date.parse(said(attempt.at))),
+      cameLater,
       attemptsLater,
       enabled: at(json, 'enabled'),
-      received: eventsAt(bench, opened, failing.path).filter(({ envelope }) => envelope[id] === delivery?.eventId),
+      received: delivered(delivery),
       resent: { status: resend.status, attempts: attemptsOf(await current()).length },
     }
   })
+}
+
+/** In real time, for an attempt whose dispatch has come: long enough for a busy machine. */
+const arrivalMs = 3000
+
+async function clockNow(bench: Bench): Promise<number> {
+  return Date.parse(said(at((await administer(bench, 'GET', 'clock')).json, 'now')))
 }
 
 /** Lines of the delivery log now, two days before they are thirty days old, and a day after. */
@@ -193,7 +265,10 @@ export function logAfterAMonth(bench: Bench): Promise<{ before: WireObject[]; ke
   })
 }
 
-/** Events while the sandbox's clock runs sixty times as fast: when they were recorded, and when first sent. */
+/**
+ * Events while the sandbox's clock runs twenty times as fast: when they were recorded, and when first sent. Faster, the
+ * events of one dispatch would lie far apart on a busy machine.
+ */
 export function cadence(bench: Bench): Promise<{ recorded: number; sent: number }[]> {
   return bench.once('cadence', async () => {
     const { main } = await setUp(bench)
@@ -203,11 +278,11 @@ export function cadence(bench: Bench): Promise<{ recorded: number; sent: number 
     const timeWarp = typeof usual === 'number' ? usual : 1
     const restore = () => administer(bench, 'PUT', 'clock', { body: { timeWarp } })
     bench.atEnd(restore)
-    await administer(bench, 'PUT', 'clock', { body: { timeWarp: 60 } })
+    await administer(bench, 'PUT', 'clock', { body: { timeWarp: 20 } })
     try {
-      for (let nth = 0; nth < 6; nth += 1) {
+      for (let nth = 0; nth < 8; nth += 1) {
         await search(bench)
-        await bench.wait(500)
+        await bench.wait(700)
       }
       await eventually(bench, async () => {
         const log = (await deliveriesOf(bench, main)).filter(({ id }) => !known.has(id))

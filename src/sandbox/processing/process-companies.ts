@@ -37,6 +37,9 @@ export async function processCompanies(
 /** What is to be stored of one entry, by property. */
 function judgeEntry(work: Work, recorder: RowRecorder, entry: CompanyProperties, company: Resolved): Replacement[] {
   const { companyId } = company
+  if (entry.properties.length === 0 && company.failure) {
+    recorder.fail({ companyId, identifier: entry.identifier }, company.failure)
+  }
   const byProperty = new Map<string, Replacement>()
   for (const { propertyId, value } of entry.properties) {
     const row = { companyId, identifier: entry.identifier, propertyId }

@@ -12,18 +12,22 @@ const maxIdentifierLength = 400
 
 /**
  * Stores the partner's id under the identifier for every company that is found, and brings the company into the
- * profile's group. The last mapping of a value wins; a company may have several values.
+ * profile's group. The last mapping of a value wins; a company may have several values. A company that an id of the
+ * same request leads to only for a moment is neither stored nor reported as mapped. Spec gap: what becomes of an id that
+ * stands twice in a request is not shown, docs/spec-gaps.md.
  */
 export async function processMappings(work: Work, request: MappingRequest): Promise<Outcome> {
   const { pool, contract } = work.sandbox
   const names = contract.names.companyMappingsResult
   const file = await createListFile(pool, work.taskId, names.companies)
   const outcome = emptyOutcome()
-  for (const slice of slices(request.companies, 500, work.signal)) {
-    const matches = await matchAll(pool, slice)
-    await storeMappings(work, request.customIdentifierId, slice, matches)
-    for (const [index, match] of matches.entries()) {
-      const id = slice[index]?.id
+  const matches: Match[] = []
+  for (const slice of slices(request.companies, 500, work.signal)) matches.push(...(await matchAll(pool, slice)))
+  const winners = winnersOf(request.companies, matches)
+  const results = request.companies.map(({ id }, index) => ({ id, match: lastWins(id, matches[index], winners) }))
+  for (const slice of slices(results, 500, work.signal)) {
+    await storeMappings(work, request.customIdentifierId, slice)
+    for (const { id, match } of slice) {
       if ('companyId' in match) {
         outcome.accepted += 1
         await file.add({ [names.id]: id, [names.status]: names.mapped, [names.companyId]: match.companyId })
@@ -36,6 +40,22 @@ export async function processMappings(work: Work, request: MappingRequest): Prom
   await file.end()
   if (outcome.failed > 0) outcome.generalErrors.push(`${outcome.failed} companies were not found; see the result file.`)
   return outcome
+}
+
+/** Which company each id of the request leads to in the end: that of its last entry that matches one. */
+function winnersOf(companies: readonly MappingCompany[], matches: readonly Match[]): Map<string, string> {
+  const winners = new Map<string, string>()
+  for (const [index, match] of matches.entries()) {
+    const id = companies[index]?.id
+    if (id !== undefined && 'companyId' in match) winners.set(id, match.companyId)
+  }
+  return winners
+}
+
+function lastWins(id: string, match: Match | undefined, winners: ReadonlyMap<string, string>): Match {
+  if (match === undefined) return { reason: 'The entry was not matched.' }
+  if (!('companyId' in match) || winners.get(id) === match.companyId) return match
+  return { reason: `A later entry of the request maps this id to another company, ${winners.get(id)}.` }
 }
 
 async function matchAll(db: Queryable, wanted: readonly MappingCompany[]): Promise<Match[]> {
@@ -81,14 +101,10 @@ async function findCandidates(db: Queryable, wanted: readonly MappingCompany[]):
 async function storeMappings(
   work: Work,
   propertyId: string,
-  wanted: readonly MappingCompany[],
-  matches: readonly Match[],
+  results: readonly { id: string; match: Match }[],
 ): Promise<void> {
   const companyByValue = new Map<string, string>()
-  for (const [index, match] of matches.entries()) {
-    const value = wanted[index]?.id
-    if (value !== undefined && 'companyId' in match) companyByValue.set(value, match.companyId)
-  }
+  for (const { id, match } of results) if ('companyId' in match) companyByValue.set(id, match.companyId)
   if (companyByValue.size === 0) return
   const group = catalogue.groups.find(({ profileId }) => profileId === work.profileId)
   const companyIds = [...companyByValue.values()]

@@ -139,7 +139,8 @@ create table if not exists sandbox.task (
 );
 create index if not exists task_waiting on sandbox.task (sequence) where status in ('pending', 'scheduled');
 create index if not exists task_ended on sandbox.task (finished_at) where finished_at is not null;
-create index if not exists task_of_profile on sandbox.task (profile_id, sequence desc);
+drop index if exists sandbox.task_of_profile;
+create index if not exists task_newest on sandbox.task (profile_id, created_at desc, sequence desc);
 
 -- The request, kept until it is processed.
 create table if not exists sandbox.task_body (

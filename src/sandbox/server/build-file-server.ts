@@ -7,6 +7,7 @@ import type { Sandbox } from '../sandbox.ts'
 import { answerErrors } from './answer-errors.ts'
 import { compressFiles, offerGzipped } from './file-compression.ts'
 import { logRequests } from './request-log.ts'
+import { answeredWithoutHost, requireHost } from './require-host.ts'
 import { unroutableErrors } from './unroutable-errors.ts'
 
 /** Nobody sends a body here. */
@@ -21,10 +22,12 @@ export function buildFileServer(sandbox: Sandbox): FastifyInstance {
   const server = fastify({
     bodyLimit: maxBodyBytes,
     forceCloseConnections: true,
+    http: answeredWithoutHost,
     exposeHeadRoutes: false,
     ...unroutableErrors(sandbox),
   })
   answerErrors(server, sandbox, maxBodyBytes)
+  requireHost(server)
   logRequests(server, sandbox)
   addFileChaos(server, sandbox)
   compressFiles(server)

@@ -15,6 +15,7 @@ import { referenceOperations } from './reference-operations.ts'
 import { refuseForeignHosts, type Whereabouts } from './refuse-foreign-hosts.ts'
 import { logRequests } from './request-log.ts'
 import { taskOperations } from './task-operations.ts'
+import { answeredWithoutHost, requireHost } from './require-host.ts'
 import { unroutableErrors } from './unroutable-errors.ts'
 
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
@@ -30,12 +31,14 @@ export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyIn
   const server = fastify({
     bodyLimit: maxBodyBytes,
     forceCloseConnections: true,
+    http: answeredWithoutHost,
     exposeHeadRoutes: false,
     ...unroutableErrors(sandbox),
   })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   answerErrors(server, sandbox, maxBodyBytes)
+  requireHost(server)
   refuseForeignHosts(server, options)
   addRequestChaos(server, sandbox)
   logRequests(server, sandbox)

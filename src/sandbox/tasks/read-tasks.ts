@@ -15,11 +15,14 @@ type Row = {
   tokens: string[] | null
 }
 
-/** The newest tasks of the profile, without their results. */
+/**
+ * The newest tasks of the profile, without their results. By the time that they show: requests of two keys are stored
+ * side by side, so the sequence may differ from it by a moment.
+ */
 export async function listTasks(db: Queryable, contract: Contract, profileId: number): Promise<unknown[]> {
   const { rows } = await db.query<Row>(
     `select id, request, status, created_at from sandbox.task
-     where profile_id = $1 order by sequence desc limit ${listedTasks}`,
+     where profile_id = $1 order by created_at desc, sequence desc limit ${listedTasks}`,
     [profileId],
   )
   return rows.map((row) => describe(contract, row))

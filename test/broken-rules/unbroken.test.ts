@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { conform, notHolding } from '../conformance/conform.ts'
+import { everything, openBroken } from './judge-broken.ts'
+
+test('every statement holds through the proxy while it breaks no rule', async () => {
+  const service = await openBroken()
+  try {
+    const { entries } = await conform(service.url, everything)
+    expect(notHolding(entries)).toEqual([])
+  } finally {
+    await service.close()
+  }
+}, 240_000)
