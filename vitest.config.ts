@@ -6,7 +6,7 @@ export const sharedConfig = defineConfig({
     environment: 'node',
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 120_000,
     globalSetup: ['test/helpers/global-setup.ts'],
     setupFiles: ['test/helpers/finish-file.ts'],
