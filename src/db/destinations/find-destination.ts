@@ -55,7 +55,9 @@ export async function bindDestination(
 /** Whether anything was ever sent to the destination in use, so that something would be lost with it. */
 export async function wasEverUsed(db: Database): Promise<boolean> {
   const { rows } = await sql<{ used: boolean }>`
-    select exists (select from acceptance where outcome is not null or held_by is not null)
+    select exists (select from submission join run using (run_id)
+                   where run.destination_id = destination_in_use() and attempted_at is not null)
+      or exists (select from acceptance where outcome is not null)
       or exists (select from mapping) or exists (select from company) as used`.execute(db)
   return rows[0]?.used ?? false
 }
