@@ -17,7 +17,7 @@ export async function withCarriedRows<T>(
     create temp table carried_row on commit drop as
     select submission_id, row_id, sent_hash, outcome, code, reason
     from submission_row where submission_id = ${submissionId}`.execute(trx)
-  await sql`analyze carried_row (submission_id, row_id)`.execute(trx)
+  await sql`analyze carried_row (submission_id, row_id, outcome)`.execute(trx)
   const done = await work()
   await sql`drop table carried_row`.execute(trx)
   return done

@@ -208,18 +208,24 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
 async function nameRows(trx: Transaction<Schema>, rest: Unnamed): Promise<void> {
   const { code, reason } = rest.outcome === 'unknown' ? rest : { code: null, reason: null }
   const asTold = rest.outcome === 'as_told'
+  // Of its own, so that storing it joins two tables by a key: an estimate of the join of more would be a guess.
   await sql`
-    with named as (
-      select row_id, min(code) as code, string_agg(distinct reason, '; ') as reason from matched_error group by row_id
-    )
-    update submission_row
-    set outcome = case when named.row_id is not null then 'rejected'
-                       when ${asTold} then submission_row.outcome else ${asTold ? null : rest.outcome}::text end,
-        code = case when named.row_id is not null then named.code
-                    when ${asTold} then submission_row.code else ${code}::text end,
-        reason = case when named.row_id is not null then named.reason
-                      when ${asTold} then submission_row.reason else ${reason}::text end
+    create temp table verdict on commit drop as
+    select sent.submission_id, sent.row_id, named.row_id is not null as is_named, named.code, named.reason
     from sent_row sent
-    left join named on named.row_id = sent.row_id
-    where submission_row.submission_id = sent.submission_id and submission_row.row_id = sent.row_id`.execute(trx)
+    left join (
+      select row_id, min(code) as code, string_agg(distinct reason, '; ') as reason from matched_error group by row_id
+    ) named using (row_id)`.execute(trx)
+  await sql`analyze verdict (submission_id, row_id)`.execute(trx)
+  await sql`
+    update submission_row
+    set outcome = case when verdict.is_named then 'rejected'
+                       when ${asTold} then submission_row.outcome else ${asTold ? null : rest.outcome}::text end,
+        code = case when verdict.is_named then verdict.code
+                    when ${asTold} then submission_row.code else ${code}::text end,
+        reason = case when verdict.is_named then verdict.reason
+                      when ${asTold} then submission_row.reason else ${reason}::text end
+    from verdict
+    where submission_row.submission_id = verdict.submission_id and submission_row.row_id = verdict.row_id`.execute(trx)
+  await sql`drop table verdict`.execute(trx)
 }
