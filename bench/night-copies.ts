@@ -18,10 +18,15 @@ type Ready = { table: string; columns?: string; from: string }
 const ledger: readonly Ready[] = [
   {
     table: 'source_row',
-    columns:
-      'row_id, stream, partner_id, row_key, content, desired_hash, checked_hash, judged_by, invalid_reason, contradiction',
-    from: `select row_id, stream, partner_id, row_key, content, desired_hash, checked_hash, judged_by, invalid_reason, contradiction
+    columns: 'row_id, stream, partner_id, row_key, content, desired_hash, contradiction',
+    from: `select row_id, stream, partner_id, row_key, content, desired_hash, contradiction
            from source_row order by stream, row_key`,
+  },
+  {
+    table: 'acceptance',
+    columns: 'row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason',
+    from: `select row_id, acceptance.partner_id, wanted_hash, checked_hash, judged_by, invalid_reason
+           from acceptance join source_row using (row_id) order by stream, row_key`,
   },
 ]
 

@@ -216,7 +216,7 @@ async function statementsOf(own: pg.Client): Promise<StatementSpent[]> {
 }
 
 /** Change it with the tables: what holds content and acceptance of the partner's rows. */
-const ledgerTables = ['source_row']
+const ledgerTables = ['source_row', 'acceptance']
 
 async function ledgerOf(own: pg.Client): Promise<{ bytes: number; rows: number }> {
   const { rows } = await own.query<{ bytes: string; rows: string }>(

@@ -50,9 +50,14 @@ export async function openLedgerWorld(pool: pg.Pool): Promise<LedgerWorld> {
     },
     addRest: async (rows) => {
       await pool.query(
-        `insert into source_row (stream, partner_id, row_key, content, desired_hash, checked_hash, accepted_hash)
-         select 'standard_holders', 'R-' || n, 'R-' || n, '{}', hash, hash, hash
-         from generate_series(1, $1::integer) n, sha256(n::text::bytea) hash`,
+        `with rest as (
+           insert into source_row (stream, partner_id, row_key, content, desired_hash)
+           select 'standard_holders', 'R-' || n, 'R-' || n, '{}', substring(sha256(n::text::bytea) for 16)
+           from generate_series(1, $1::integer) n
+           returning row_id, partner_id, desired_hash
+         )
+         insert into acceptance (row_id, partner_id, wanted_hash, checked_hash, accepted_hash)
+         select row_id, partner_id, desired_hash, desired_hash, desired_hash from rest`,
         [rows],
       )
     },

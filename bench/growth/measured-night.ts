@@ -98,7 +98,8 @@ class Night {
     this.deps = {
       config: settings.parse({}),
       contract: loadContract(fileURLToPath(new URL('../../config/contract.yaml', import.meta.url))),
-      required: { customIdentifierId: 'custom', groupId: 'group' },
+      required: { customIdentifierId: 'custom', groupId: 'group', apiKey: 'key', baseUrl: 'http://127.0.0.1' },
+      exchange: { skew: () => null },
       db: this.db,
       now: () => new Date(),
     } as Deps

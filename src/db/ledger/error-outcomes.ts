@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { withCarriedRows } from './carried-rows.ts'
 
 /**
  * What is said of rows that no error names: accepted as far as can be inferred, unknown with a reason, or what a result
@@ -59,10 +60,10 @@ export async function outcomesFromErrors(
   questions: Questions = [],
 ): Promise<number> {
   await stageErrors(trx, errors)
-  await readSentRows(trx, submissionId, questions)
+  await withCarriedRows(trx, submissionId, () => readSentRows(trx, questions))
   await matchErrors(trx)
   const unmatched = await keepUnmatched(trx, submissionId)
-  await nameRows(trx, submissionId, unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors)
+  await nameRows(trx, unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors)
   await sql`drop table named_error, sent_row, matched_error`.execute(trx)
   return unmatched
 }
@@ -102,22 +103,22 @@ async function stageErrors(trx: Transaction<Schema>, errors: readonly NamedError
 }
 
 /** The rows of the request with everything that an error can name them by, ids in small letters. */
-async function readSentRows(trx: Transaction<Schema>, submissionId: number, questions: Questions): Promise<void> {
+async function readSentRows(trx: Transaction<Schema>, questions: Questions): Promise<void> {
+  await sql`
+    create temp table point on commit drop as
+    select distinct on (data_point_id) lower(data_point_id) as data_point_id, lower(question_id) as question_id
+    from jsonb_to_recordset(${JSON.stringify(questions)}::jsonb) as _(data_point_id text, question_id text)
+    order by data_point_id`.execute(trx)
+  await sql`analyze point`.execute(trx)
   await sql`
     create temp table sent_row on commit drop as
-    with point as (
-      select distinct on (data_point_id) lower(data_point_id) as data_point_id, lower(question_id) as question_id
-      from jsonb_to_recordset(${JSON.stringify(questions)}::jsonb) as _(data_point_id text, question_id text)
-      order by data_point_id
-    ),
-    sent as (
-      select row_id, partner_id, content,
+    with sent as (
+      select submission_id, row_id, partner_id, content,
              coalesce(content ->> 'period_type', case when content ? 'year' then
                case when content ->> 'month' is null then 'Yearly' else 'Monthly' end end) as period_type
-      from submission_row join source_row using (row_id)
-      where submission_id = ${submissionId}
+      from carried_row join source_row using (row_id)
     )
-    select row_id, sent.partner_id, mapping.company_id::text as company_id,
+    select sent.submission_id, row_id, sent.partner_id, mapping.company_id::text as company_id,
            lower(coalesce(content ->> 'data_point_id', content ->> 'property_id', content ->> 'standard_id')) as thing,
            coalesce(lower(content ->> 'question_id'), point.question_id) as question,
            content ->> 'question_id' is not null as omission,
@@ -129,6 +130,7 @@ async function readSentRows(trx: Transaction<Schema>, submissionId: number, ques
   await sql`create index on sent_row (partner_id, thing)`.execute(trx)
   await sql`create index on sent_row (company_id, thing)`.execute(trx)
   await sql`analyze sent_row`.execute(trx)
+  await sql`drop table point`.execute(trx)
 }
 
 async function matchErrors(trx: Transaction<Schema>): Promise<void> {
@@ -203,23 +205,27 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
   return rows[0]?.unmatched ?? 0
 }
 
-async function nameRows(trx: Transaction<Schema>, submissionId: number, rest: Unnamed): Promise<void> {
+async function nameRows(trx: Transaction<Schema>, rest: Unnamed): Promise<void> {
   const { code, reason } = rest.outcome === 'unknown' ? rest : { code: null, reason: null }
   const asTold = rest.outcome === 'as_told'
+  // Of its own, so that storing it joins two tables by a key: an estimate of the join of more would be a guess.
   await sql`
-    with named as (
+    create temp table verdict on commit drop as
+    select sent.submission_id, sent.row_id, named.row_id is not null as is_named, named.code, named.reason
+    from sent_row sent
+    left join (
       select row_id, min(code) as code, string_agg(distinct reason, '; ') as reason from matched_error group by row_id
-    )
+    ) named using (row_id)`.execute(trx)
+  await sql`analyze verdict (submission_id, row_id)`.execute(trx)
+  await sql`
     update submission_row
-    set outcome = case when named.row_id is not null then 'rejected'
+    set outcome = case when verdict.is_named then 'rejected'
                        when ${asTold} then submission_row.outcome else ${asTold ? null : rest.outcome}::text end,
-        code = case when named.row_id is not null then named.code
+        code = case when verdict.is_named then verdict.code
                     when ${asTold} then submission_row.code else ${code}::text end,
-        reason = case when named.row_id is not null then named.reason
+        reason = case when verdict.is_named then verdict.reason
                       when ${asTold} then submission_row.reason else ${reason}::text end
-    from submission_row sent
-    left join named on named.row_id = sent.row_id
-    where submission_row.submission_id = ${submissionId}
-      and sent.submission_id = ${submissionId}
-      and sent.row_id = submission_row.row_id`.execute(trx)
+    from verdict
+    where submission_row.submission_id = verdict.submission_id and submission_row.row_id = verdict.row_id`.execute(trx)
+  await sql`drop table verdict`.execute(trx)
 }

@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { withCarriedRows } from './carried-rows.ts'
 import { unmatchedShown } from './error-outcomes.ts'
 
 export type FileOptions = {
@@ -25,11 +26,14 @@ export async function outcomesFromResultFile(
   submissionId: number,
   { mapping }: FileOptions,
 ): Promise<number> {
+  return await withCarriedRows(trx, submissionId, () => outcomesOfCarried(trx, submissionId, mapping))
+}
+
+async function outcomesOfCarried(trx: Transaction<Schema>, submissionId: number, mapping: boolean): Promise<number> {
   await sql`
     create temp table sent_property on commit drop as
     select partner_id, mapping.company_id::text as company_id, count(*) over (partition by mapping.company_id) as sharers
-    from (select distinct partner_id from submission_row join source_row using (row_id)
-          where submission_id = ${submissionId}) sent
+    from (select distinct partner_id from carried_row join source_row using (row_id)) sent
     left join mapping using (partner_id)`.execute(trx)
   await sql`create index on sent_property (partner_id)`.execute(trx)
   await sql`create index on sent_property (company_id)`.execute(trx)
@@ -54,14 +58,16 @@ export async function outcomesFromResultFile(
         select from source_row known where known.partner_id = staged.partner_id)))`.execute(trx)
   await sql`create index on element (partner_id)`.execute(trx)
   await sql`analyze element`.execute(trx)
-  await nameRows(trx, submissionId, mapping)
+  await nameRows(trx, mapping)
   const unmatched = await keepUnmatched(trx, submissionId)
   await sql`drop table sent_property, element`.execute(trx)
   return unmatched
 }
 
-async function nameRows(trx: Transaction<Schema>, submissionId: number, mapping: boolean): Promise<void> {
+/** What the file says of each property that it names: the table `named`. */
+async function judgeProperties(trx: Transaction<Schema>, mapping: boolean): Promise<void> {
   await sql`
+    create temp table named on commit drop as
     with verdict as (
       select partner_id,
              case when bool_or(not accepted) then false
@@ -73,32 +79,37 @@ async function nameRows(trx: Transaction<Schema>, submissionId: number, mapping:
       from element
       where partner_id is not null
       group by partner_id
-    ),
-    named as (
-      select partner_id, verdict.accepted, verdict.companies,
-             verdict.any_accepted::int + verdict.any_rejected::int + verdict.any_undecided::int > 1 as contradicted,
-             min(code) filter (where element.accepted is not distinct from verdict.accepted) as code,
-             string_agg(distinct reason, '; ') filter (where element.accepted is not distinct from verdict.accepted) as reason,
-             coalesce(jsonb_agg(field_errors) filter (where field_errors is not null), '[]') as field_errors
-      from verdict join element using (partner_id)
-      group by partner_id, verdict.accepted, verdict.companies, contradicted
-    ),
-    told as (
-      select sent.row_id, named.partner_id, named.accepted, named.contradicted, named.companies, named.code,
-             case when named.field_errors = '[]' then named.reason
-                  else coalesce(own.words, 'refused with its property: ' || named.reason) end as reason
-      from submission_row sent
-      join source_row row using (row_id)
-      left join named on named.partner_id = row.partner_id
-      left join lateral (
-        select string_agg(distinct concat_ws(': ', error ->> 'field', error ->> 'reason'), '; ') as words
-        from jsonb_array_elements(named.field_errors) list, jsonb_array_elements(list) error
-        where error ->> 'field' is null or exists (
-          select from jsonb_object_keys(coalesce(row.content -> 'inputs', '{}')) field
-          where lower(field) = lower(error ->> 'field'))
-      ) own on true
-      where sent.submission_id = ${submissionId}
     )
+    select partner_id, verdict.accepted, verdict.companies,
+           verdict.any_accepted::int + verdict.any_rejected::int + verdict.any_undecided::int > 1 as contradicted,
+           min(code) filter (where element.accepted is not distinct from verdict.accepted) as code,
+           string_agg(distinct reason, '; ') filter (where element.accepted is not distinct from verdict.accepted) as reason,
+           coalesce(jsonb_agg(field_errors) filter (where field_errors is not null), '[]') as field_errors
+    from verdict join element using (partner_id)
+    group by partner_id, verdict.accepted, verdict.companies, contradicted`.execute(trx)
+  await sql`analyze named (partner_id)`.execute(trx)
+}
+
+async function nameRows(trx: Transaction<Schema>, mapping: boolean): Promise<void> {
+  await judgeProperties(trx, mapping)
+  // Of its own, so that storing it joins two tables by a key: an estimate of the join of more would be a guess.
+  await sql`
+    create temp table told on commit drop as
+    select sent.submission_id, sent.row_id, named.partner_id, named.accepted, named.contradicted, named.companies, named.code,
+           case when named.field_errors = '[]' then named.reason
+                else coalesce(own.words, 'refused with its property: ' || named.reason) end as reason
+    from carried_row sent
+    join source_row row using (row_id)
+    left join named on named.partner_id = row.partner_id
+    left join lateral (
+      select string_agg(distinct concat_ws(': ', error ->> 'field', error ->> 'reason'), '; ') as words
+      from jsonb_array_elements(named.field_errors) list, jsonb_array_elements(list) error
+      where error ->> 'field' is null or exists (
+        select from jsonb_object_keys(coalesce(row.content -> 'inputs', '{}')) field
+        where lower(field) = lower(error ->> 'field'))
+    ) own on true`.execute(trx)
+  await sql`analyze told (submission_id, row_id)`.execute(trx)
+  await sql`
     update submission_row
     set outcome = case when told.accepted then 'confirmed' when told.accepted = false then 'rejected' else 'unknown' end,
         code = case when told.partner_id is null then 'not_in_result'
@@ -111,7 +122,8 @@ async function nameRows(trx: Transaction<Schema>, submissionId: number, mapping:
                       then concat_ws('; ', told.reason, 'the result file names this property more than once and contradicts itself')
                       else told.reason end
     from told
-    where submission_row.submission_id = ${submissionId} and submission_row.row_id = told.row_id`.execute(trx)
+    where submission_row.submission_id = told.submission_id and submission_row.row_id = told.row_id`.execute(trx)
+  await sql`drop table named, told`.execute(trx)
 }
 
 async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Promise<number> {

@@ -121,8 +121,8 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
     ),
     put_back as (
       insert into candidate (run_id, kind, partner_id)
-      select distinct ${runId}::bigint, ${kind}, partner_id from cut_row
-      where not exists (select from carried where carried.partner_id = cut_row.partner_id)
+      select ${runId}::bigint, ${kind}, partner_id
+      from (select partner_id from cut_row except select partner_id from carried) left_over
       on conflict do nothing
     )
     select submission_id from cut order by submission_id`.execute(trx)

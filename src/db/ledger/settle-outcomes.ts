@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { withCarriedRows } from './carried-rows.ts'
 
 /** One outcome for every row of the submission. */
 export async function sameOutcome(
@@ -26,7 +27,7 @@ export async function sameOutcome(
  *   which may be mended without the rows changing.
  */
 export async function applyOutcomes(trx: Transaction<Schema>, submissionId: number, keepOut: boolean): Promise<void> {
-  await sql`
+  const settle = sql`
     update acceptance took
     set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash
                              when sent.outcome = 'unknown' and sent.sent_hash <> took.accepted_hash then null
@@ -41,16 +42,15 @@ export async function applyOutcomes(trx: Transaction<Schema>, submissionId: numb
         outcome_submission = ${submissionId},
         outcome_at = clock_timestamp(),
         held_by = null
-    from submission_row sent
-    where sent.submission_id = ${submissionId}
-      and took.row_id = sent.row_id
-      and took.held_by = ${submissionId}`.execute(trx)
+    from carried_row sent
+    where took.row_id = sent.row_id and took.held_by = sent.submission_id`
+  await withCarriedRows(trx, submissionId, () => settle.execute(trx))
 }
 
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
 export async function releaseUnsent(trx: Transaction<Schema>, submissionId: number): Promise<void> {
-  await sql`
-    update acceptance set held_by = null from submission_row carried
-    where carried.submission_id = ${submissionId} and acceptance.row_id = carried.row_id
-      and acceptance.held_by = ${submissionId}`.execute(trx)
+  const release = sql`
+    update acceptance set held_by = null from carried_row carried
+    where acceptance.row_id = carried.row_id and acceptance.held_by = carried.submission_id`
+  await withCarriedRows(trx, submissionId, () => release.execute(trx))
 }

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/schema.ts'
 import type { Submission, SubmissionState } from '../tables/submission.ts'
+import { withCarriedRows } from './carried-rows.ts'
 import { lacksRequirement, type Requires } from './requirement.ts'
 
 /** A request of the family that a split request has: the first one and all that came of it. */
@@ -68,17 +69,17 @@ export async function rowsToSplit(
   submissionId: number,
   requires: Requires,
 ): Promise<RowToSplit[]> {
-  const { rows } = await sql<RowToSplit>`
+  const remaining = sql<RowToSplit>`
     select row_id, coalesce(mapping.company_id::text, 'partner ' || row.partner_id) as target
-    from submission_row sent
+    from carried_row sent
     join ledger row using (row_id)
     left join mapping using (partner_id)
-    where sent.submission_id = ${submissionId}
-      and row.desired_hash = sent.sent_hash and row.checked_hash = row.desired_hash
+    where row.desired_hash = sent.sent_hash and row.checked_hash = row.desired_hash
       and row.pending
       and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
       and not ${lacksRequirement(requires)}
-    order by row.partner_id, row.row_id`.execute(trx)
+    order by row.partner_id, row.row_id`
+  const { rows } = await withCarriedRows(trx, submissionId, () => remaining.execute(trx))
   return rows
 }
 
@@ -118,20 +119,25 @@ export type EarlierPart = 'none' | 'writes' | 'overdue'
  */
 export async function earlierPart(db: Database, part: Submission): Promise<EarlierPart> {
   if (part.root_id === null) return 'none'
+  // All are grouped by what they write to, not joined by it: nobody can tell the planner how many of them there are.
   const { rows } = await sql<{ overdue: boolean | null }>`
-    with own as (
-      select distinct coalesce(mapping.company_id::text, 'partner ' || partner_id) as target
-      from submission_row join acceptance using (row_id) left join mapping using (partner_id)
-      where submission_row.submission_id = ${part.submission_id}
-    )
-    select bool_or(earlier.overdue_since is not null) as overdue
-      from submission earlier
-      join submission_row on submission_row.submission_id = earlier.submission_id
+    with part as (
+      select submission_id, submission_id < ${part.submission_id} as earlier, overdue_since is not null as overdue
+      from submission
+      where submission_id = ${part.submission_id}
+        or (root_id = ${part.root_id} and submission_id < ${part.submission_id}
+            and state in ('planned', 'sending', 'accepted', 'uncertain'))
+    ),
+    written as (
+      select bool_or(overdue) filter (where earlier) as overdue
+      from part
+      join submission_row using (submission_id)
       join acceptance using (row_id)
       left join mapping using (partner_id)
-      join own on own.target = coalesce(mapping.company_id::text, 'partner ' || partner_id)
-      where earlier.root_id = ${part.root_id} and earlier.submission_id < ${part.submission_id}
-        and earlier.state in ('planned', 'sending', 'accepted', 'uncertain')`.execute(db)
+      group by coalesce(mapping.company_id::text, 'partner ' || partner_id)
+      having bool_or(earlier) and bool_or(not earlier)
+    )
+    select bool_or(overdue) as overdue from written`.execute(db)
   const overdue = rows[0]?.overdue ?? null
   return overdue === null ? 'none' : overdue ? 'overdue' : 'writes'
 }

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/schema.ts'
+import { withCarriedRows } from './carried-rows.ts'
 
 /** What a mapping request taught that a person should know. */
 export type NewMappings = {
@@ -24,21 +25,13 @@ const named = 20
  * contradict each other.
  */
 export async function storeMappings(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings> {
-  await sql`
-    create temp table confirmed_mapping on commit drop as
-    select distinct on (sent.partner_id) sent.partner_id, staged.company_id::uuid as company_id
-    from submission_row carried
-    join acceptance sent using (row_id)
-    join staged_outcome staged on staged.submission_id = carried.submission_id and staged.partner_id = sent.partner_id
-    where carried.submission_id = ${submissionId} and carried.outcome = 'confirmed'
-      and staged.accepted and staged.company_id is not null
-    order by sent.partner_id`.execute(trx)
-  await sql`analyze confirmed_mapping`.execute(trx)
+  await withCarriedRows(trx, submissionId, () => gatherConfirmed(trx, submissionId))
   await sql`
     create temp table moved_mapping on commit drop as
     select partner_id, mapping.company_id as company_before, confirmed.company_id
     from confirmed_mapping confirmed join mapping using (partner_id)
     where mapping.company_id <> confirmed.company_id`.execute(trx)
+  await sql`analyze moved_mapping`.execute(trx)
   await sql`
     insert into mapping as held (partner_id, company_id, submission_id)
     select partner_id, company_id, ${submissionId} from confirmed_mapping
@@ -51,6 +44,25 @@ export async function storeMappings(trx: Transaction<Schema>, submissionId: numb
   return { moved, shared }
 }
 
+/** What the result file says of the hotels that were confirmed: the table `confirmed_mapping`. */
+async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    create temp table named_company on commit drop as
+    select partner_id, company_id from staged_outcome
+    where submission_id = ${submissionId} and accepted and company_id is not null`.execute(trx)
+  await sql`analyze named_company`.execute(trx)
+  await sql`
+    create temp table confirmed_mapping on commit drop as
+    select distinct on (sent.partner_id) sent.partner_id, named.company_id::uuid as company_id
+    from carried_row carried
+    join acceptance sent using (row_id)
+    join named_company named using (partner_id)
+    where carried.outcome = 'confirmed'
+    order by sent.partner_id`.execute(trx)
+  await sql`analyze confirmed_mapping`.execute(trx)
+  await sql`drop table named_company`.execute(trx)
+}
+
 /** The stream whose rows are the mappings themselves. */
 const mappingStream = 'properties'
 
@@ -61,8 +73,8 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
            moved.partner_id, moved.company_before, moved.company_id, took.accepted_hash, took.accepted_at,
            took.outcome_submission, took.held_by
     from moved_mapping moved
-    join acceptance took using (partner_id)
-    join source_row row using (row_id)
+    join source_row row using (partner_id)
+    join acceptance took using (row_id)
     where row.stream <> ${mappingStream}
       and (took.accepted_hash is not null or took.refused_hash is not null or took.held_by is not null)`.execute(trx)
   await sql`analyze moved_row`.execute(trx)

@@ -26,13 +26,14 @@ export async function findContradictions(
   if (candidates === 0) return 0
   await sql`
     create temp table pair (one bigint not null, other bigint not null, kind text not null) on commit drop`.execute(trx)
+  await gatherAnswers(trx)
   await pairAnsweredAndDeclined(trx)
   await pairFrameworks(trx)
   await pairPartnerIds(trx)
   await noteAlike(trx)
   const found = await storeContradictions(trx)
   if (which === 'all') await settleCompared(trx, basis, since)
-  await sql`drop table pair, newcomer`.execute(trx)
+  await sql`drop table pair, newcomer, answer`.execute(trx)
   return found
 }
 
@@ -94,8 +95,45 @@ const said = (row: Fragment) => sql`
   concat_ws(' ', coalesce(trim_scale(numeric_reading(${row}.content ->> 'value'))::text, ${row}.content ->> 'value'),
             lower(${row}.content ->> 'unit_id'))`
 
+/**
+ * Rows that the ledger has of some hotels in some streams, which the table `sought` names: the table `rows`. Its pairs are
+ * joined by the whole of an index, so that a planner who knows nothing of the ledger goes by hotel, or over all rows once.
+ * From then on all joins are between tables that it knows.
+ */
+async function gather(trx: Transaction<Schema>, rows: string, sought: Fragment, columns: Fragment): Promise<void> {
+  await sql`create temp table sought on commit drop as ${sought}`.execute(trx)
+  await sql`analyze sought`.execute(trx)
+  await sql`
+    create temp table ${sql.id(rows)} on commit drop as
+    select row.row_id, row.partner_id, row.stream, ${columns}
+    from sought join source_row row using (partner_id, stream)
+    where row.gone_at is null`.execute(trx)
+  await sql`analyze ${sql.id(rows)}`.execute(trx)
+  await sql`drop table sought`.execute(trx)
+}
+
+/** All that the newcomers' hotels have in a stream, of which answers and omissions are held against it. */
+const ofTheirHotels = (stream: string) => sql`
+  select distinct partner_id, ${stream}::text as stream from newcomer where stream in ('framework_answers', 'omissions')`
+
+/** The answers of the newcomers' hotels: the table `answer`. */
+async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
+  await gather(
+    trx,
+    'answer',
+    ofTheirHotels('framework_answers'),
+    sql`lower(row.content ->> 'data_point_id') as data_point, ${period(sql`row`)} as period`,
+  )
+}
+
 /** An answer and an omission of the same question, hotel and period. Which data points a question has, frameworks say. */
 async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> {
+  await gather(
+    trx,
+    'omission',
+    ofTheirHotels('omissions'),
+    sql`lower(row.content ->> 'question_id') as question, ${period(sql`row`)} as period`,
+  )
   await sql`
     create temp table asked on commit drop as
     select distinct lower(point ->> 'id') as data_point, lower(point ->> 'questionId') as question
@@ -103,37 +141,51 @@ async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> 
     where kind = 'framework' and point ->> 'questionId' is not null`.execute(trx)
   await sql`analyze asked`.execute(trx)
   await sql`
+    create temp table declined on commit drop as
+    select row_id, partner_id, data_point, period from omission join asked using (question)`.execute(trx)
+  await sql`analyze declined`.execute(trx)
+  await sql`
+    create temp table meeting on commit drop as
+    select answer.row_id as one, declined.row_id as other
+    from answer join declined using (partner_id, data_point, period)`.execute(trx)
+  await sql`analyze meeting`.execute(trx)
+  await sql`
     insert into pair
-    select newcomer.row_id, declined.row_id, 'answered_and_declined'
-    from newcomer
-    join asked on asked.data_point = newcomer.target
-    join source_row declined on declined.stream = 'omissions' and declined.partner_id = newcomer.partner_id
-      and lower(declined.content ->> 'question_id') = asked.question and ${period(sql`declined`)} = newcomer.period
-    where newcomer.stream = 'framework_answers' and declined.gone_at is null
+    select one, other, 'answered_and_declined' from meeting where one in (select row_id from newcomer)
     union
-    select answer.row_id, newcomer.row_id, 'answered_and_declined'
-    from newcomer
-    join asked on asked.question = newcomer.target
-    join source_row answer on answer.stream = 'framework_answers' and answer.partner_id = newcomer.partner_id
-      and lower(answer.content ->> 'data_point_id') = asked.data_point and ${period(sql`answer`)} = newcomer.period
-    where newcomer.stream = 'omissions' and answer.gone_at is null`.execute(trx)
-  await sql`drop table asked`.execute(trx)
+    select one, other, 'answered_and_declined' from meeting where other in (select row_id from newcomer)`.execute(trx)
+  await sql`drop table omission, asked, declined, meeting`.execute(trx)
 }
 
 /** The same data point, hotel and period under two frameworks, with different values: one would overwrite the other. */
 async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
   await sql`
-    insert into pair
-    select distinct least(mine.row_id, other.row_id), greatest(mine.row_id, other.row_id), 'two_frameworks'
+    create temp table meeting on commit drop as
+    select newcomer.row_id as one, answer.row_id as other
     from newcomer
-    join source_row other on other.stream = 'framework_answers' and other.partner_id = newcomer.partner_id
-      and lower(other.content ->> 'data_point_id') = newcomer.target and ${period(sql`other`)} = newcomer.period
-      and other.row_id <> newcomer.row_id
-    join source_row mine on mine.row_id = newcomer.row_id
-    where newcomer.stream = 'framework_answers' and other.gone_at is null
-      and coalesce(lower(mine.content ->> 'framework_id'), '') <> coalesce(lower(other.content ->> 'framework_id'), '')
-      and ${said(sql`mine`)} <> ${said(sql`other`)}`.execute(trx)
+    join answer on answer.partner_id = newcomer.partner_id and answer.data_point = newcomer.target
+      and answer.period = newcomer.period and answer.row_id <> newcomer.row_id
+    where newcomer.stream = 'framework_answers'`.execute(trx)
+  await sql`analyze meeting`.execute(trx)
+  await sql`
+    insert into pair
+    select distinct least(one, other), greatest(one, other), 'two_frameworks'
+    from meeting
+    join source_row mine on mine.row_id = one
+    join source_row theirs on theirs.row_id = other
+    where coalesce(lower(mine.content ->> 'framework_id'), '') <> coalesce(lower(theirs.content ->> 'framework_id'), '')
+      and ${said(sql`mine`)} <> ${said(sql`theirs`)}`.execute(trx)
+  await sql`drop table meeting`.execute(trx)
 }
+
+/** What a row writes to, so that another hotel of the same company may write the same. Null: it is not compared. */
+const thing = (row: Fragment) => sql`
+  case ${row}.stream
+    when 'framework_answers' then to_jsonb(${target(row)} || e'\n' || ${period(row)})
+    when 'custom_property_values' then to_jsonb(lower(${row}.content ->> 'property_id'))
+    when 'standard_holders' then to_jsonb(lower(${row}.content ->> 'standard_id'))
+    when 'calculator_settings' then to_jsonb(''::text)
+    when 'calculator_inputs' then ${row}.content - 'inputs' end`
 
 /** Two partner ids that are confirmed for one company, whose rows write the same thing with different values. */
 async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
@@ -144,28 +196,35 @@ async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
     join mapping one on one.partner_id = own.partner_id
     join mapping two on two.company_id = one.company_id and two.partner_id <> one.partner_id`.execute(trx)
   await sql`analyze namesake`.execute(trx)
+  const sought = sql`
+    select distinct namesake.other_id as partner_id, newcomer.stream from namesake join newcomer using (partner_id)`
+  await gather(trx, 'rival', sought, sql`${thing(sql`row`)} as thing`)
+  await sql`
+    create temp table twin on commit drop as
+    select newcomer.row_id, row.stream, namesake.other_id, ${thing(sql`row`)} as thing
+    from namesake
+    join newcomer using (partner_id)
+    join source_row row on row.row_id = newcomer.row_id`.execute(trx)
+  await sql`analyze twin`.execute(trx)
   await sql`
     insert into pair
     select distinct least(mine.row_id, other.row_id), greatest(mine.row_id, other.row_id), 'two_partner_ids'
-    from namesake
-    join newcomer using (partner_id)
-    join source_row mine on mine.row_id = newcomer.row_id
-    join source_row other on other.partner_id = namesake.other_id and other.stream = mine.stream
-    where other.gone_at is null and case mine.stream
-      when 'framework_answers' then ${target(sql`other`)} = newcomer.target and ${period(sql`other`)} = newcomer.period
-        and ${said(sql`mine`)} <> ${said(sql`other`)}
-      when 'custom_property_values' then lower(mine.content ->> 'property_id') = lower(other.content ->> 'property_id')
-        and mine.content ->> 'value' <> other.content ->> 'value'
-      when 'standard_holders' then lower(mine.content ->> 'standard_id') = lower(other.content ->> 'standard_id')
-        and mine.content - 'standard_id' <> other.content - 'standard_id'
+    from twin
+    join rival on rival.partner_id = twin.other_id and rival.stream = twin.stream and rival.thing = twin.thing
+    join source_row mine on mine.row_id = twin.row_id
+    join source_row other on other.row_id = rival.row_id
+    where case mine.stream
+      when 'framework_answers' then ${said(sql`mine`)} <> ${said(sql`other`)}
+      when 'custom_property_values' then mine.content ->> 'value' <> other.content ->> 'value'
+      when 'standard_holders' then mine.content - 'standard_id' <> other.content - 'standard_id'
       when 'calculator_settings' then exists (
         select from jsonb_each_text(mine.content) as own(name, value)
         where own.value <> other.content ->> own.name)
-      when 'calculator_inputs' then mine.content - 'inputs' = other.content - 'inputs' and exists (
+      when 'calculator_inputs' then exists (
         select from jsonb_each_text(mine.content -> 'inputs') as own(name, value)
         where own.value <> other.content -> 'inputs' ->> own.name)
       else false end`.execute(trx)
-  await sql`drop table namesake`.execute(trx)
+  await sql`drop table namesake, rival, twin`.execute(trx)
 }
 
 /** Partner ids of properties that are new here and differ from another's by case or surrounding white space alone: a warning. */

@@ -34,10 +34,11 @@ export function judgedOtherwise(basis: number): RawBuilder<boolean> {
  */
 export async function* unjudgedRows(db: Database, basis: number, limit: number): AsyncGenerator<UnjudgedRow[]> {
   for (let after = 0; ; ) {
-    const rows = await batch(db, sql`${neverJudged} and row_id > ${after}`, sql`row_id`, limit)
-    if (rows.length === 0) break
-    yield rows
-    after = rows.at(-1)?.row_id ?? after
+    const never = sql`checked_hash is distinct from wanted_hash and row_id > ${after}`
+    const { rows, end } = await batch(db, never, sql`row_id`, limit)
+    if (end === undefined) break
+    if (rows.length > 0) yield rows
+    after = end.row_id
   }
   // Each is one range of the index, in its order.
   const alone = notCompared(basis)
@@ -49,16 +50,11 @@ export async function* unjudgedRows(db: Database, basis: number, limit: number):
   for (const range of ranges) {
     let last = { judged_by: lowestBasis, row_id: 0 }
     for (;;) {
-      const rows = await batch(
-        db,
-        sql`pending and gone_at is null and judged
-            and ${range} and (judged_by, row_id) > (${last.judged_by}, ${last.row_id})`,
-        sql`judged_by, row_id`,
-        limit,
-      )
-      const end = rows.at(-1)
+      const otherwise = sql`
+        checked_hash = wanted_hash and ${range} and (judged_by, row_id) > (${last.judged_by}, ${last.row_id})`
+      const { rows, end } = await batch(db, otherwise, sql`judged_by, row_id`, limit)
       if (end === undefined) break
-      yield rows
+      if (rows.length > 0) yield rows
       last = end
     }
   }
@@ -71,22 +67,33 @@ export async function anyUnjudged(db: Database): Promise<boolean> {
   return rows[0]?.any ?? false
 }
 
+type Batch = { rows: UnjudgedRow[]; end: { judged_by: number; row_id: number } | undefined }
+
+/**
+ * The next pending rows, and where they end: rows that are gone count in the batch and are left out of it. The batch is
+ * cut from one index, in its order, before the contents are joined to it: else each would join all that is left.
+ */
 async function batch(
   db: Database,
   where: RawBuilder<unknown>,
   order: RawBuilder<unknown>,
   limit: number,
-): Promise<(UnjudgedRow & { judged_by: number })[]> {
-  const { rows } = await sql<UnjudgedRow & { judged_by: number }>`
+): Promise<Batch> {
+  const { rows } = await sql<UnjudgedRow & { judged_by: number; is_gone: boolean }>`
+    with batch as materialized (
+      select row_id, judged_by from acceptance
+      where accepted_hash is distinct from wanted_hash and ${where}
+      order by ${order}
+      limit ${limit}
+    )
     select row_id, stream, partner_id, content, judged_by, encode(desired_hash, 'hex') as hash,
+           gone_at is not null as is_gone,
            (select detail from row_finding
-            where row_finding.row_id = ledger.row_id and kind in (${contradictionKinds})
+            where row_finding.row_id = batch.row_id and kind in (${contradictionKinds})
             order by kind limit 1) as contradiction
-    from ledger
-    where ${where}
-    order by ${order}
-    limit ${limit}`.execute(db)
-  return rows
+    from batch join source_row using (row_id)
+    order by ${order}`.execute(db)
+  return { rows: rows.filter(({ is_gone }) => !is_gone), end: rows.at(-1) }
 }
 
 /** Below what any row says. */

@@ -58,23 +58,35 @@ export async function streamReports(db: Database, runId: number, requires: Requi
       where submission.run_id = ${runId} and (submission.state <> 'abandoned' or submission_row.outcome is not null)
       order by row_id, submission_id desc
     ),
+    -- What was sent and what is pending is laid together, not joined: how many rows were sent, nobody can tell the planner.
+    told as (
+      select row_id, bool_or(was_sent) as was_sent, min(outcome) as outcome,
+             (array_agg(sent_hash) filter (where was_sent))[1] as sent_hash
+      from (
+        select row_id, true as was_sent, outcome, sent_hash from last_sent
+        union all
+        select row_id, false, null, null from ledger where pending and gone_at is null
+      ) named
+      group by row_id
+    ),
     -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.
-    covered as (
-      select last_sent.row_id, last_sent.outcome, row.stream
-      from last_sent
-      join ledger row using (row_id)
+    judged as (
+      select row.row_id, row.stream, row.partner_id, row.pending, row.desired_hash, row.refused_hash, row.invalid_reason,
+             row.guard_run, told.outcome as sent_outcome,
+             was_sent and (not row.pending or told.sent_hash is not distinct from row.desired_hash) as covered
+      from told join ledger row using (row_id)
       where row.gone_at is null
-        and (not row.pending or last_sent.sent_hash is not distinct from row.desired_hash)
     ),
     sent as (
       select stream,
              count(*) as sent,
-             count(*) filter (where outcome = 'confirmed') as confirmed,
-             count(*) filter (where outcome = 'inferred') as inferred,
-             count(*) filter (where outcome = 'rejected') as rejected,
-             count(*) filter (where outcome = 'unknown') as unknown,
-             count(*) filter (where outcome is null) as awaited
-      from covered
+             count(*) filter (where sent_outcome = 'confirmed') as confirmed,
+             count(*) filter (where sent_outcome = 'inferred') as inferred,
+             count(*) filter (where sent_outcome = 'rejected') as rejected,
+             count(*) filter (where sent_outcome = 'unknown') as unknown,
+             count(*) filter (where sent_outcome is null) as awaited
+      from judged
+      where covered
       group by stream
     ),
     -- Properties of which a task that no run waits for carries rows, and others that are the same company.
@@ -92,9 +104,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
     waiting as (
       select row.*, ${lacksRequirement(requires)} as lacks,
              guard_run is not null or (select held from run where run_id = ${runId}) as guarded
-      from ledger row
-      where pending and gone_at is null
-        and not exists (select from covered where covered.row_id = row.row_id)
+      from judged row
+      where pending and not covered
     ),
     -- A row with a mark of its own is held by the guard; of one without, what it waits for comes first.
     unsent as (
