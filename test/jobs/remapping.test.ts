@@ -95,7 +95,7 @@ test('of two hotels that turn out to be one company, none overwrites what the ot
     `select distinct partner_id from ledger where invalid_reason like '%confirmed for the same company%'`,
   )
   expect(invalid).toEqual([{ partner_id: idOf(3) }])
-  expect(report.remarks.join('\n')).toContain(`${idOf(3)}`)
+  expect([...report.remarks, ...report.notices].join('\n')).toContain(`${idOf(3)}`)
 }, 240_000)
 
 test('on a first night, hotels that are one company are compared before any of their rows is sent', async () => {

@@ -73,7 +73,7 @@ export async function* comparedCompanies(
 /** The members that documents of a search have, most common first: what a person compares with the contract. */
 export async function membersShown(trx: Transaction<Schema>, search: string, list: string): Promise<string[]> {
   const { rows } = await sql<{ member: string }>`
-    select member from (select document from document where search = ${search} and list = ${list} limit 100) some,
+    select member from (select document from document where search = ${search} and list = ${list} limit 100) sample,
       jsonb_object_keys(case jsonb_typeof(document) when 'object' then document else '{}' end) member
     group by member order by count(*) desc, member limit 20`.execute(trx)
   return rows.map(({ member }) => member)
