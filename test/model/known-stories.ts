@@ -16,6 +16,8 @@ const answers: StreamName[] = ['framework_answers', 'omissions']
 /** Where the number of employees of the two hotels stands among the cells of these streams; its last value is refused. */
 const employees = [1, 8] as const
 const refusedValue = 2
+/** The details of a hotel, as the service knows none. */
+const unmatchedValue = 2
 
 /** The next night brings a change of each hotel, one of which the service refuses, and the service has this trouble. */
 const changedNight = (trouble: Record<string, number>): Story =>
@@ -91,6 +93,15 @@ const clockSet = (before: number, after: number): Story =>
 /** Played before any random one: the shortest stories in which each of the worst mistakes would show. */
 export const knownStories: Story[] = [
   story(answers, {}, work(1), { do: 'trouble', profiles: { 'lost-answer': 1 } }, work(1), calm, work(3)),
+  story(
+    answers,
+    {},
+    work(60),
+    { do: 'put', cell: 0, value: unmatchedValue },
+    { do: 'trouble', profiles: { 'pages-missing': 1 } },
+    ...night,
+  ),
+  moved(1),
   changedNight({ 'errors-without-rows': 1 }),
   changedNight({ 'partial-without-rows': 1, 'small-first': 1 }),
   ...[9, 10, 11, 12].map(deathAt),
@@ -104,5 +115,4 @@ export const knownStories: Story[] = [
   clockSet(60, -60),
   clockSet(-60, 60),
   changedNight({ 'refused-rows:400': 0.3, 'refused-rows:422': 0.3 }),
-  changedNight({ 'pages-missing': 1 }),
 ]
