@@ -1,4 +1,6 @@
+import { recordAction } from '../../src/db/actions/record-action.ts'
 import { approvePlans } from '../../src/db/guard/guard-plan.ts'
+import { markForResend } from '../../src/db/ledger/resend-rows.ts'
 import type { Job } from '../../src/jobs/job.ts'
 import { lookAtRun, stopRun } from '../../src/jobs/look-at-run.ts'
 import { nightlySync } from '../../src/jobs/nightly-sync.ts'
@@ -6,6 +8,7 @@ import { triggerRun } from '../../src/jobs/trigger-run.ts'
 import { abandonSubmission } from '../../src/pipeline/actions/abandon-submission.ts'
 import { adoptTask } from '../../src/pipeline/actions/adopt-task.ts'
 import { cancelTask } from '../../src/pipeline/actions/cancel-task.ts'
+import { rereadStream } from '../../src/pipeline/actions/reread-stream.ts'
 import { retryRejected } from '../../src/pipeline/actions/retry-rejected.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { lookAtPage } from '../../src/pipeline/pull/look-at-page.ts'
@@ -13,6 +16,7 @@ import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
 import { StopRun } from '../../src/pipeline/stop-run.ts'
 import { type Fate, startLife } from './life.ts'
 import { type Look, openLooks, returnLook, takeLook } from './looks.ts'
+import type { Which } from './steps.ts'
 import type { ModelWorld, Night } from './world.ts'
 
 /** After so many failures the queue hands a look out no more and the run fails, as the engine's does. */
@@ -47,6 +51,8 @@ export type Daemon = {
   abandon(submissionId: number): Promise<void>
   cancel(submissionId: number): Promise<void>
   adopt(submissionId: number, correlationId: string): Promise<void>
+  /** The verb that follows a restore: all rows are sent again, or all of the partner's are read again. */
+  repair(restored: ReadonlySet<Which>): Promise<void>
 }
 
 /** The real job; a night that brings nothing back is much shorter, and none of the invariants is about what it brings. */
@@ -191,6 +197,20 @@ export function openDaemon(world: ModelWorld, night: Night): Daemon {
     },
     adopt: async (id, correlationId) => {
       await live((deps) => adoptTask(deps, id, correlationId, actor).catch(refused))
+    },
+    repair: async (restored) => {
+      await live(async (deps) => {
+        if (restored.has('partner')) {
+          for (const stream of night.streams) {
+            await rereadStream(deps.db, { stream, since: null, now: deps.now(), actor })
+          }
+        }
+        if (!restored.has('own') && !restored.has('service')) return
+        await deps.db.transaction().execute(async (trx) => {
+          const action = { verb: 'resend', actor, at: deps.now(), rows: 0, asked: { all: 'true' } } as const
+          await markForResend(trx, await recordAction(trx, action), {})
+        })
+      })
     },
   }
 }

@@ -180,6 +180,23 @@ export async function checkRunEnded(world: ModelWorld, runId: number, before: Pa
   if (run.verdict === 'failed') forbid(`2: run ${runId} says that its own counts do not add up`, run.report.remarks)
 }
 
+const factsOf = ({ stream, partner_id, content }: LedgerRow) => factsOfRow(stream, partner_id, content)
+
+/** A target without its hotel. */
+const atCompany = (target: string) => target.split(' | ').toSpliced(1, 1).join(' | ')
+
+/** By hotel: the others that are the same company at the service. */
+async function hotelsOfOneCompany({ service }: ModelWorld): Promise<Map<string, Set<string>>> {
+  const { rows } = await service.query<{ one: string; other: string }>(
+    `select one.value as one, other.value as other
+     from sandbox.identifier one join sandbox.identifier other using (property_id, company_id)
+     where one.value <> other.value`,
+  )
+  return new Map(
+    [...Map.groupBy(rows, ({ one }) => one)].map(([hotel, pairs]) => [hotel, new Set(pairs.map(({ other }) => other))]),
+  )
+}
+
 type Counts =
   | 'pending'
   | 'invalid'
@@ -235,9 +252,26 @@ export async function checkEnd(
     refused,
     accepted,
   })
+  const rivals = await hotelsOfOneCompany(world)
+  /** Of two hotels that are one company, what one says otherwise than the other is not sent. */
+  const contradicted = (row: LedgerRow) =>
+    row.invalid &&
+    factsOf(row).some((fact) =>
+      living.some(
+        (other) =>
+          rivals.get(row.partner_id)?.has(other.partner_id) === true &&
+          factsOf(other).some(
+            ({ target, value }) =>
+              isDependent(target) && atCompany(target) === atCompany(fact.target) && value !== fact.value,
+          ),
+      ),
+    )
   const asked = living.filter(({ stream, partner_id }) => stream === 'properties' || mapped.has(partner_id))
   const good = (row: LedgerRow) => isGood(row.stream, row.content, row.partner_id)
-  forbid('3: good, and not accepted at the end', asked.filter((row) => good(row) && !row.accepted).map(short))
+  forbid(
+    '3: good, and not accepted at the end',
+    asked.filter((row) => good(row) && !row.accepted && !contradicted(row)).map(short),
+  )
   forbid(
     '3: not good, and neither invalid nor rejected at the end',
     asked.filter((row) => !good(row) && !row.invalid && !row.refused).map(short),

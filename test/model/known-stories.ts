@@ -1,10 +1,10 @@
 import type { StreamName } from '../../src/config/schema.ts'
-import type { Step, Story } from './steps.ts'
+import type { Step, Story, Which } from './steps.ts'
 
 /** Two hotels with a row of each kind of these streams. */
 const story = (streams: StreamName[], trouble: Record<string, number>, ...steps: Step[]): Story => ({
   night: { streams: ['properties', ...streams], pull: false },
-  initial: [0, 0, 0, 0, 0, 0, 0, 0],
+  initial: streams === answers ? [0, 0, 0, 0, 0, null, null, 0, 0, 0, 0, 0, null, null] : [0, 0, 0, 0, 0, 0, 0, 0],
   trouble,
   steps,
 })
@@ -14,8 +14,10 @@ const work = (looks: number): Step => ({ do: 'work', looks })
 
 const answers: StreamName[] = ['framework_answers', 'omissions']
 /** Where the number of employees of the two hotels stands among the cells of these streams; its last value is refused. */
-const employees = [1, 6] as const
+const employees = [1, 8] as const
 const refusedValue = 2
+/** The details of a hotel, as the service knows none. */
+const unmatchedValue = 2
 
 /** The next night brings a change of each hotel, one of which the service refuses, and the service has this trouble. */
 const changedNight = (trouble: Record<string, number>): Story =>
@@ -42,10 +44,75 @@ const deathAt = (at: number): Story =>
     work(3),
   )
 
+const night: Step[] = [{ do: 'trigger' }, work(60)]
+
+/** A hotel is another company from its second night on; `other`: of the service's, so that two of ours are one. */
+const moved = (hotel: number, ...later: Step[]): Story =>
+  story(answers, {}, work(60), { do: 'move', hotel, value: 4 }, ...night, ...later)
+
+/** A change is sent after the backup, and after the restore the partner says what it said before. */
+const restoredAfter = (which: Which): Story =>
+  story(
+    answers,
+    {},
+    work(60),
+    { do: 'dump' },
+    { do: 'put', cell: employees[0], value: 1 },
+    ...night,
+    { do: 'restore', which },
+    { do: 'put', cell: employees[0], value: 0 },
+  )
+
+/** A row is replaced by one that contradicts it, and comes back. */
+const replaced = (by: number, first: number): Story =>
+  story(
+    answers,
+    {},
+    work(60),
+    { do: 'put', cell: by, value: 0 },
+    ...night,
+    { do: 'put', cell: first, value: 0 },
+    ...night,
+  )
+
+/** An answer is lost while our clock is set. */
+const clockSet = (before: number, after: number): Story =>
+  story(
+    answers,
+    {},
+    { do: 'clock', minutes: before },
+    work(1),
+    { do: 'trouble', profiles: { 'lost-answer': 1 } },
+    work(1),
+    { do: 'clock', minutes: after },
+    work(3),
+    calm,
+    work(3),
+  )
+
 /** Played before any random one: the shortest stories in which each of the worst mistakes would show. */
 export const knownStories: Story[] = [
   story(answers, {}, work(1), { do: 'trouble', profiles: { 'lost-answer': 1 } }, work(1), calm, work(3)),
+  story(
+    answers,
+    {},
+    work(60),
+    { do: 'put', cell: 0, value: unmatchedValue },
+    { do: 'trouble', profiles: { 'pages-missing': 1 } },
+    ...night,
+  ),
+  moved(1),
   changedNight({ 'errors-without-rows': 1 }),
   changedNight({ 'partial-without-rows': 1, 'small-first': 1 }),
   ...[9, 10, 11, 12].map(deathAt),
+  moved(0),
+  moved(1, { do: 'move', hotel: 1, value: 0 }, ...night),
+  restoredAfter('own'),
+  restoredAfter('service'),
+  restoredAfter('partner'),
+  replaced(5, 2),
+  replaced(6, 1),
+  clockSet(60, -60),
+  clockSet(-60, 60),
+  changedNight({ 'refused-rows:400': 0.3, 'refused-rows:422': 0.3 }),
 ]

@@ -116,7 +116,8 @@ export function startLife(fate: Fate | null): Life {
       new Proxy(client, {
         get: (target, key) => {
           const value = bound(target, key)
-          if (typeof value !== 'function') return value
+          // What it has learned of the clocks is no call.
+          if (typeof value !== 'function' || key === 'skew') return value
           const sent = (...args: unknown[]): unknown => {
             const answer = Promise.resolve((value as Callable)(...args)).finally(() => underWay.delete(answer))
             underWay.add(answer)

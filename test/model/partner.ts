@@ -4,6 +4,7 @@ import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/framework
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { hotelAt } from '../../src/sandbox/hotels.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { copying } from './copying.ts'
 
 /** The world of the sandbox that the model talks to. */
 export const seed = 7
@@ -18,8 +19,10 @@ export const ourHotels = [1, 2, 3, unknownHotel]
 export type Capture = 'cursor' | 'snapshot'
 export type PartnerValues = Readonly<Record<string, string | null>>
 
-/** One row that may stand in the partner's database, and what it may say. */
-export type Cell = { stream: StreamName; key: PartnerValues; values: readonly PartnerValues[] }
+/** What names a row of the partner. */
+export type RowName = { stream: StreamName; key: PartnerValues }
+/** One row that may stand in the partner's database, and what it may say; `insteadOf`: the row that it takes the place of. */
+export type Cell = RowName & { values: readonly PartnerValues[]; insteadOf?: RowName }
 
 /** The columns of each table: those that name a row, and the others. */
 const columns: Record<StreamName, { key: readonly string[]; rest: readonly string[] }> = {
@@ -49,6 +52,8 @@ const pointOf = (framework: typeof hotelFramework, title: string) => {
 }
 const employees = pointOf(hotelFramework, 'Employees')
 const training = pointOf(hotelFramework, 'Training described')
+const trainingQuestion =
+  questionsOf(hotelFramework).find(({ dataPoints }) => dataPoints.some(({ id }) => id === training))?.id ?? ''
 const shore = pointOf(coastFramework, 'Protection of the shore')
 const shoreOptions =
   dataPointsOf(coastFramework)
@@ -64,7 +69,17 @@ export const tooMany = '999999'
 export const noNumber = 'about forty'
 export const noLevel = 'Tin'
 
-/** Every row that there may be: ten of each hotel. */
+/**
+ * Of which hotel of the service a hotel may turn out to be: two of ours may become one company, and one of ours may
+ * become what another is.
+ */
+const otherHotel: ReadonlyMap<number, number> = new Map([
+  [1, 2],
+  [2, 4],
+  [3, 4],
+])
+
+/** Every row that there may be: twelve of each hotel. */
 const cells: readonly Cell[] = ourHotels.flatMap((number) => {
   const hotel = hotelAt(seed, number)
   const partner_id = hotel.partnerId
@@ -79,11 +94,20 @@ const cells: readonly Cell[] = ourHotels.flatMap((number) => {
     booking_id: hotel.bookingId,
   }
   const year = { period_type: 'Yearly', year: '2025', month: '1' }
-  const answer = (framework_id: string, data_point_id: string, value_type: string, values: string[]): Cell => ({
+  const answer = (framework_id: string | null, data_point_id: string, value_type: string, values: string[]): Cell => ({
     stream: 'framework_answers',
     key: { partner_id, framework_id, ...year, data_point_id },
     values: values.map((value) => ({ value, value_type, unit_id: null })),
   })
+  const other = otherHotel.get(number)
+  const employed = answer(hotelFramework.id, employees, 'number', ['12', '13', tooMany])
+  const trained = answer(hotelFramework.id, training, 'text', ['In spring', 'In "autumn"', 'Łódź 🏨'])
+  const untrained: Cell = {
+    stream: 'omissions',
+    key: { partner_id, ...year, question_id: trainingQuestion },
+    values: [{}],
+  }
+  const unnamed: Cell = answer(null, employees, 'number', ['14', '12'])
   const input = (field_type_id: string): Cell => ({
     stream: 'calculator_inputs',
     key: { partner_id, year: '2025', month: '3', field_type_id },
@@ -98,12 +122,16 @@ const cells: readonly Cell[] = ourHotels.flatMap((number) => {
         { ...right, street: `${hotel.street} b` },
         { ...right, name: 'Nowhere Inn', hotel_code: null, booking_id: null },
         { ...right, longitude: null },
+        ...(other === undefined ? [] : [{ ...right, hotel_code: hotelAt(seed, other).hotelCode }]),
       ],
     },
-    answer(hotelFramework.id, employees, 'number', ['12', '13', tooMany]),
-    answer(hotelFramework.id, training, 'text', ['In spring', 'In "autumn"', 'Łódź 🏨']),
+    { ...employed, insteadOf: unnamed },
+    { ...trained, insteadOf: untrained },
     answer(coastFramework.id, shore, 'list', shoreOptions.slice(0, 2)),
     { stream: 'omissions', key: { partner_id, ...year, question_id: question }, values: [{}] },
+    // A hotel declines what it had answered, or answers what it had declined; and a row moves to another framework.
+    { ...untrained, insteadOf: trained },
+    { ...unnamed, insteadOf: employed },
     ...fields.map(input),
     {
       stream: 'calculator_settings',
@@ -163,9 +191,13 @@ export function isGood(stream: StreamName, content: Readonly<Record<string, unkn
 export type Partner = {
   url: string
   put(cell: Cell, values: PartnerValues): Promise<void>
-  remove(cell: Cell): Promise<void>
+  remove(row: RowName): Promise<void>
   /** Every row of every table. */
   rows(): Promise<{ stream: StreamName; row: PartnerValues }[]>
+  /** Keeps a copy of every table as it is now. */
+  dump(): Promise<void>
+  /** Puts the copy back in the place of the tables. */
+  restore(): Promise<void>
   /** Empty tables. */
   clear(): Promise<void>
   close(): Promise<void>
@@ -180,10 +212,21 @@ export async function openPartner(): Promise<Partner> {
     const { key, rest } = columns[stream]
     const all = [...key, ...rest].map((column) => `${column} text`).join(', ')
     await pool.query(
-      `create table ${stream} (${all}, at timestamptz not null default clock_timestamp(), primary key (${key.join(', ')}))`,
+      `create table ${stream} (${all}, at timestamptz not null default clock_timestamp(),
+         unique nulls not distinct (${key.join(', ')}))`,
     )
   }
-  const put: Partner['put'] = async ({ stream, key }, values) => {
+  const copies = await copying(pool, ['public'], [])
+  const remove: Partner['remove'] = async ({ stream, key }) => {
+    const named = columns[stream].key
+    await pool.query(
+      `delete from ${stream}
+       where ${named.map((column, at) => `${column} is not distinct from $${at + 1}`).join(' and ')}`,
+      named.map((column) => key[column]),
+    )
+  }
+  const put: Partner['put'] = async ({ stream, key, insteadOf }, values) => {
+    if (insteadOf !== undefined) await remove(insteadOf)
     const { key: named, rest } = columns[stream]
     const all = [...named, ...rest]
     const updates = [...rest.map((column) => `${column} = excluded.${column}`), 'at = clock_timestamp()']
@@ -196,13 +239,7 @@ export async function openPartner(): Promise<Partner> {
   return {
     url: database.url,
     put,
-    remove: async ({ stream, key }) => {
-      const named = columns[stream].key
-      await pool.query(
-        `delete from ${stream} where ${named.map((column, at) => `${column} = $${at + 1}`).join(' and ')}`,
-        named.map((column) => key[column]),
-      )
-    },
+    remove,
     rows: async () => {
       const { rows } = await pool.query<{ stream: StreamName; row: PartnerValues }>(
         streams
@@ -210,6 +247,12 @@ export async function openPartner(): Promise<Partner> {
           .join(' union all '),
       )
       return rows
+    },
+    dump: async () => {
+      await pool.query(copies.dump)
+    },
+    restore: async () => {
+      await pool.query(copies.restore)
     },
     clear: async () => {
       await pool.query(streams.map((stream) => `delete from ${stream}`).join('; '))

@@ -15,7 +15,7 @@ import {
 } from './invariants.ts'
 import { type Cell, cellsOf, seed, siblingHotel } from './partner.ts'
 import { openServiceLog, siblingPrefix } from './service-log.ts'
-import type { Step, Story } from './steps.ts'
+import type { Step, Story, Which } from './steps.ts'
 import { apiKey, type ModelWorld, siblingKey } from './world.ts'
 
 const decompress = promisify(gunzip)
@@ -36,6 +36,10 @@ export const counted = [
   'retried',
   'unknown',
   'rejected',
+  'moved',
+  'refusals',
+  'lostFiles',
+  'restores',
 ] as const
 
 /** Takes every step and checks the invariants after each; then ends all trouble, waits for rest, and checks the end. */
@@ -48,7 +52,10 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
   }
   const daemon = openDaemon(world, night)
   const log = openServiceLog(world)
+  let copied = false
+  const restored = new Set<Which>()
   const begun = new Map<number, PartnerFacts>()
+  const excused = new Set<string>()
   const trigger = async () => {
     const before = await partnerFacts(world)
     const triggered = await daemon.trigger()
@@ -56,7 +63,8 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
   }
   const check = async () => {
     const tasks = await log.tasks()
-    const excused = await excusedTasks(world, tasks)
+    // A restored ledger has forgotten what was given up.
+    for (const id of await excusedTasks(world, tasks)) excused.add(id)
     checkOrder(tasks, excused)
     await checkAccepted(world, tasks)
     for (const runId of await endedRuns(world)) {
@@ -64,21 +72,45 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
       if (before !== undefined) await checkRunEnded(world, runId, before)
       begun.delete(runId)
     }
-    return { tasks, excused }
+    return tasks
+  }
+  let profiles = trouble
+  /** Copies are made of the databases, or put in the place of one, while the service's tasks have ended. */
+  const replace = async (step: Step & { do: 'dump' | 'restore' }) => {
+    if (step.do === 'restore' && !copied) return
+    await world.chaos({})
+    if (step.do === 'dump') {
+      await world.dump()
+      copied = true
+    } else {
+      const { which } = step
+      if (which === 'service') await log.remember()
+      await world.restore(which)
+      restored.add(which)
+      // Its runs have the numbers of others.
+      if (which === 'own') begun.clear()
+    }
+    await world.chaos(profiles)
   }
   await world.chaos(trouble)
   await trigger()
   for (const step of steps) {
+    if (step.do === 'trouble') profiles = step.profiles
     if (step.do === 'trigger') await trigger()
+    else if (step.do === 'dump' || step.do === 'restore') await replace(step)
     else await take(world, daemon, cells, step)
     await check()
   }
   daemon.mend()
   await world.chaos({})
   await comeToRest(world, daemon, trigger)
-  const { tasks, excused } = await check()
+  if (restored.size > 0) {
+    await daemon.repair(restored)
+    await comeToRest(world, daemon, trigger)
+  }
+  const tasks = await check()
   await checkEnd(world, tasks, excused)
-  return await count(world, tasks.length, daemon.deaths())
+  return { ...(await count(world, tasks.length, daemon.deaths())), restores: restored.size }
 }
 
 async function put(world: ModelWorld, cell: Cell, value: number): Promise<void> {
@@ -90,7 +122,7 @@ async function take(
   world: ModelWorld,
   daemon: Daemon,
   cells: readonly Cell[],
-  step: Exclude<Step, { do: 'trigger' }>,
+  step: Exclude<Step, { do: 'trigger' | 'dump' | 'restore' }>,
 ): Promise<void> {
   switch (step.do) {
     case 'put': {
@@ -98,6 +130,15 @@ async function take(
       if (cell !== undefined) await put(world, cell, step.value)
       return
     }
+    case 'move': {
+      const details = cells.filter(({ stream }) => stream === 'properties')
+      const cell = chosen(details, step.hotel)
+      if (cell !== undefined) await put(world, cell, step.value)
+      return
+    }
+    case 'clock':
+      world.setClock(step.minutes * 60_000)
+      return
     case 'remove': {
       const cell = chosen(cells, step.cell)
       if (cell !== undefined) await world.partner.remove(cell)
@@ -273,8 +314,8 @@ async function comeToRest(world: ModelWorld, daemon: Daemon, trigger: () => Prom
   )
 }
 
-async function count({ own }: ModelWorld, tasks: number, deaths: number): Promise<Played> {
-  const { rows } = await own.query<Omit<Played, 'tasks' | 'deaths'>>(
+async function count({ own }: ModelWorld, tasks: number, deaths: number): Promise<Omit<Played, 'restores'>> {
+  const { rows } = await own.query<Omit<Played, 'tasks' | 'deaths' | 'restores'>>(
     `select (select count(*) from run) as runs,
             (select count(*) from run where state = 'failed') as "failedRuns",
             (select count(*) from run where held) as "heldRuns",
@@ -285,7 +326,10 @@ async function count({ own }: ModelWorld, tasks: number, deaths: number): Promis
             (select count(*) from action where verb = 'cancel') as cancelled,
             (select count(*) from action where verb = 'retry') as retried,
             (select count(*) from submission_row where outcome = 'unknown') as unknown,
-            (select count(*) from submission_row where outcome = 'rejected') as rejected`,
+            (select count(*) from submission_row where outcome = 'rejected') as rejected,
+            (select count(*) from mapping_change) as moved,
+            (select count(*) from submission where refusal is not null) as refusals,
+            (select count(*) from submission where error_code = 'result_file_lost') as "lostFiles"`,
   )
   const [counts] = rows
   if (counts === undefined) throw new Error('a query without tables answers with a row')

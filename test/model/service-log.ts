@@ -22,36 +22,52 @@ type Known = Omit<SeenTask, 'received' | 'terminal'>
 export const siblingPrefix = 'S-'
 
 /** Reads what the service accepted from us, lost answers included, and keeps what does not change. */
-export function openServiceLog(world: ModelWorld): { tasks(): Promise<SeenTask[]>; forget(): void } {
+export function openServiceLog(world: ModelWorld): {
+  /** Tasks that the service lost with its database come first. */
+  tasks(): Promise<SeenTask[]>
+  /** To be called before the service's database is restored, while no task is unfinished. */
+  remember(): Promise<void>
+} {
   const known = new Map<string, Known>()
-  return {
-    forget: () => known.clear(),
-    tasks: async () => {
-      const { rows } = await world.service.query<{
-        id: string
-        path: string
-        received: number
-        terminal: number | null
-        ended: boolean
-      }>(
-        `select task.id, task.path, min(log.id) filter (where phase = 'received' and log.method = 'POST') as received,
-                min(log.id) filter (where phase = 'terminal') as terminal, finished_at is not null as ended
-         from sandbox.task join sandbox.request_log log on log.correlation_id = task.id
-         where not exists (select from unnest(task.identifiers) as of (name) where name like $1)
-         group by task.id order by task.sequence`,
-        [`${siblingPrefix}%`],
-      )
-      const tasks: SeenTask[] = []
-      for (const { id, path, received, terminal, ended } of rows) {
-        let task = known.get(id) ?? { ...(await readBody(world, id, path)), id, path, taken: [] }
-        if (ended && terminal !== null && !settledBefore.has(task)) {
-          task = { ...task, taken: await readTaken(world, task) }
-          settledBefore.add(task)
-        }
-        known.set(id, task)
-        tasks.push({ ...task, received, terminal: terminal ?? Number.POSITIVE_INFINITY })
+  const before = new Map<string, SeenTask>()
+  const read = async () => {
+    const { rows } = await world.service.query<{
+      id: string
+      path: string
+      received: number
+      terminal: number | null
+      ended: boolean
+    }>(
+      `select task.id, task.path, min(log.id) filter (where phase = 'received' and log.method = 'POST') as received,
+              min(log.id) filter (where phase = 'terminal') as terminal, finished_at is not null as ended
+       from sandbox.task join sandbox.request_log log on log.correlation_id = task.id
+       where not exists (select from unnest(task.identifiers) as of (name) where name like $1)
+       group by task.id order by task.sequence`,
+      [`${siblingPrefix}%`],
+    )
+    const tasks: SeenTask[] = []
+    for (const { id, path, received, terminal, ended } of rows) {
+      let task = known.get(id) ?? { ...(await readBody(world, id, path)), id, path, taken: [] }
+      if (ended && terminal !== null && !settledBefore.has(task)) {
+        task = { ...task, taken: await readTaken(world, task) }
+        settledBefore.add(task)
       }
-      return tasks
+      known.set(id, task)
+      tasks.push({ ...task, received, terminal: terminal ?? Number.POSITIVE_INFINITY })
+    }
+    return tasks
+  }
+  return {
+    remember: async () => {
+      for (const task of await read()) {
+        // Its order was judged while its lines stood in the log; what it took came before everything from now on.
+        before.set(task.id, { ...task, received: Number.POSITIVE_INFINITY, terminal: -1 })
+      }
+    },
+    tasks: async () => {
+      const now = await read()
+      const held = new Set(now.map(({ id }) => id))
+      return [...[...before.values()].filter(({ id }) => !held.has(id)), ...now]
     },
   }
 }

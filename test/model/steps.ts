@@ -11,11 +11,16 @@ export type Story = {
   steps: Step[]
 }
 
+/** Nightferry's own database, the service's, and the partner's. */
+export type Which = 'own' | 'service' | 'partner'
+
 /** One thing that happens. Numbers choose among what there is at that moment, so that every step can always be taken. */
 export type Step =
   /** A row of the partner appears, changes, or is touched without a change. */
   | { do: 'put'; cell: number; value: number }
   | { do: 'remove'; cell: number }
+  /** The details of one of our hotels change, so that the service may match it with another company. */
+  | { do: 'move'; hotel: number; value: number }
   /** The job is triggered: a run begins, or the one under way is taken up again. */
   | { do: 'trigger' }
   /** One look that is due is made; `twice`: it will come again. */
@@ -37,6 +42,12 @@ export type Step =
   | { do: 'cancel'; nth: number }
   /** A person finds out which task a lost answer became. */
   | { do: 'adopt'; nth: number }
+  /** A backup of each of the three databases. */
+  | { do: 'dump' }
+  /** That of one takes the place of the database; where none was made, nothing happens. */
+  | { do: 'restore'; which: Which }
+  /** Our clock is set to so many minutes before or after the service's. */
+  | { do: 'clock'; minutes: number }
 
 /** Trouble of the service that concerns the way out and the end of a night. None of it takes real time. */
 export const troubles = [
@@ -67,6 +78,8 @@ export const troubles = [
   'pages-missing',
   'pages-cut:clean',
   'malformed-pages',
+  'refused-rows:400',
+  'refused-rows:422',
 ] as const
 
 /** Plain objects, which print as what can be pasted. */
@@ -84,9 +97,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: record({
       do: fc.constant('put'),
       cell: at,
-      value: fc.nat({ max: 3 }),
+      value: fc.nat({ max: 4 }),
     }),
   },
+  // The details of a hotel: the service may find another company by them.
+  { weight: 2, arbitrary: record({ do: fc.constant('move'), hotel: at, value: fc.constantFrom(0, 4, 4) }) },
   { weight: 1, arbitrary: record({ do: fc.constant('remove'), cell: at }) },
   { weight: 2, arbitrary: record({ do: fc.constant('trigger') }) },
   { weight: 6, arbitrary: record({ do: fc.constant('look'), nth: at, twice: fc.boolean() }) },
@@ -113,6 +128,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: record({ do: fc.constant('abandon'), nth: at }) },
   { weight: 1, arbitrary: record({ do: fc.constant('cancel'), nth: at }) },
   { weight: 1, arbitrary: record({ do: fc.constant('adopt'), nth: at }) },
+  { weight: 2, arbitrary: record({ do: fc.constant('dump') }) },
+  {
+    weight: 2,
+    arbitrary: record({ do: fc.constant('restore'), which: fc.constantFrom<Which>('own', 'service', 'partner') }),
+  },
+  { weight: 2, arbitrary: record({ do: fc.constant('clock'), minutes: fc.constantFrom(-60, -7, 0, 7, 60) }) },
 ) as fc.Arbitrary<Step>
 
 /** Not every stream in every story, or a story would take too long to play. */

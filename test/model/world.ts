@@ -13,7 +13,9 @@ import { testDatabase } from '../helpers/postgres.ts'
 import { type ModelClock, modelClock } from './clock.ts'
 import type { Life } from './life.ts'
 import { createLookTable, tableLooks } from './looks.ts'
+import { copying } from './copying.ts'
 import { type Capture, knownHotels, openPartner, type Partner, seed, streamSettings } from './partner.ts'
+import type { Which } from './steps.ts'
 
 const contract = loadContract(fileURLToPath(new URL('../../config/contract.yaml', import.meta.url)))
 export const apiKey = 'demo-key'
@@ -43,6 +45,11 @@ export type ModelWorld = {
   reset(): Promise<void>
   /** Ends the connections of a process that died, and begins another. */
   bury(): Promise<void>
+  /** Sets our clock so many milliseconds after the service's. */
+  setClock(aheadMs: number): void
+  /** Keeps a copy of each database in the place of the last. To be called while the service makes no trouble that keeps its tasks. */
+  dump(): Promise<void>
+  restore(which: Which): Promise<void>
   close(): Promise<void>
 }
 
@@ -91,7 +98,8 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
   await createLookTable(own)
   await createWitnesses(own, service)
 
-  const now = () => new Date(clock.now())
+  let aheadMs = 0
+  const now = () => new Date(clock.now() + aheadMs)
   const client = createExchangeClient({
     baseUrl: sandbox.url,
     apiKey,
@@ -102,7 +110,8 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
     headersTimeoutMs: 5_000,
     bodyTimeoutMs: 5_000,
     maxAnswerBytes: 4_000_000,
-    nowMs: () => clock.now(),
+    // Answers bear the date of the real clock: from it the client learns how far the service's is from ours.
+    nowMs: () => Date.now() + aheadMs,
     wait: async () => {},
   })
   opened.defer(() => client.close())
@@ -127,7 +136,8 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
   const pass = async (ms: number) => {
     // A task takes up to three moves: it must not find all of the time gone at its first.
     for (let left = ms; left > 0; ) {
-      const step = Math.min(left, left > 4_000 ? 4_000 : 500)
+      const idle = left > 60_000 && (await unfinishedTasks(service)) === 0
+      const step = idle ? left : Math.min(left, left > 4_000 ? 4_000 : 500)
       clock.advance(step)
       await rest()
       left -= step
@@ -136,11 +146,17 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
   // The destination in use is made by a migration, not by a run.
   const made = ['kysely_migration', 'kysely_migration_lock', 'destination']
   const emptyOwn = await emptying(own, [schemaName, 'model', 'witness'], made)
-  const emptyService = await emptying(
-    service,
-    ['sandbox', 'witness'],
-    ['world', 'company', 'group_company', 'application', 'application_answer'],
-  )
+  const unchanging = ['world', 'company', 'group_company', 'application', 'application_answer']
+  const emptyService = await emptying(service, ['sandbox', 'witness'], unchanging)
+  const ownCopies = await copying(own, [schemaName, 'model'], ['kysely_migration', 'kysely_migration_lock'])
+  const serviceCopies = await copying(service, ['sandbox'], ['world', 'company', 'application', 'application_answer'])
+  /** A copy is made, and put back, while nothing moves: a restore takes longer than any task. */
+  const rested = async () => {
+    for (let round = 0; (await unfinishedTasks(service)) > 0; round += 1) {
+      if (round > 200) throw new Error('the service does not finish its tasks')
+      await pass(12_000)
+    }
+  }
   const everything = opened.move()
   return {
     partner,
@@ -157,7 +173,8 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
         pool,
         db: createDatabase(pool),
         exchange: life.exchange(client),
-        looks: tableLooks(now),
+        // A delay is a delay, whatever the clock is set to.
+        looks: tableLooks(() => new Date(clock.now())),
         logger: pino({ level: 'silent' }),
         now,
       }
@@ -165,16 +182,30 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
     pass,
     chaos,
     reset: async () => {
+      aheadMs = 0
       await chaos({})
-      for (let round = 0; (await unfinishedTasks(service)) > 0; round += 1) {
-        if (round > 200) throw new Error('the service does not finish its tasks')
-        await pass(12_000)
-      }
+      await rested()
       await own.query(emptyOwn)
       await service.query(emptyService)
       await partner.clear()
     },
     bury,
+    setClock: (ms) => {
+      aheadMs = ms
+    },
+    dump: async () => {
+      await rested()
+      await partner.dump()
+      await own.query(ownCopies.dump)
+      await service.query(serviceCopies.dump)
+    },
+    restore: async (which) => {
+      await rested()
+      if (which === 'partner') return await partner.restore()
+      if (which === 'service') return void (await service.query(serviceCopies.restore))
+      await bury()
+      await own.query(ownCopies.restore)
+    },
     close: () => everything.disposeAsync(),
   }
 }
@@ -196,6 +227,8 @@ function configOf(capture: Capture, { streams }: Night): Config {
       retries: [
         { stream: 'properties', code: 'not_matched', afterMs: 0, times: null },
         { code: 'task_error_alone', afterMs: 0, times: null },
+        { code: 'request_invalid', afterMs: 0, times: null },
+        { code: 'request_unprocessable', afterMs: 0, times: null },
       ],
     },
     streams: streamSettings(capture, streams),

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { mapHotels } from './bodies.ts'
+import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
+import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
+import { mapHotels, partnerId } from './bodies.ts'
 import { exchange, json, type Received, wire } from './chaos-wire.ts'
 import { type LogLine, readLog, shows, struckLines, struckNames, switchTo } from './chaos-world.ts'
 import type { ErrorBody, Task } from './documents.ts'
 import { manualClock } from './manual-clock.ts'
-import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+import { contract, type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
 let sandbox: OpenSandbox
 let before: number
@@ -290,6 +292,46 @@ it('does not keep a sandbox from closing: what waits, stalls or trickles is brok
   }
   await ending.close()
   for (const one of asked) expect((await one.end()).isWhole).toBe(false)
+})
+
+describe('an import that holds a refused row', () => {
+  const several = (...numbers: number[]) => ({ method: 'POST', body: mapHotels(...numbers) })
+  const refusal = (status: number, errorCode: string) => [status, { errorCode, message: expect.any(String) }]
+  const answerTo = async (...numbers: number[]) => {
+    const answer = await wire(submission(), several(...numbers))
+    return [answer.status, json<ErrorBody>(answer)]
+  }
+
+  shows('refused-rows', 'is refused as a whole, the same in every request, and taken without it', async () => {
+    const share = 0.2
+    await switchTo(sandbox, { 'refused-rows': share })
+    const isRefused = (number: number) =>
+      createChaos(seed, new Map([['refused-rows', share]])).fate('refused-rows', rowOccasion(partnerId(number)))
+    const numbers = Array.from({ length: 30 }, (_, at) => at + 1)
+    const [refused = 0] = numbers.filter(isRefused)
+    const sound = numbers.filter((number) => !isRefused(number))
+    const known = (await tasks()).length
+    const alone = await answerTo(refused)
+    expect([400, 422]).toContain(alone[0])
+    expect(await answerTo(...sound, refused)).toEqual(alone)
+    expect(await tasks()).toHaveLength(known)
+    expect((await wire(submission(), several(...sound))).status).toBe(200)
+    expect(await tasks()).toHaveLength(known + 1)
+    const names = (await struckLines(sandbox, before)).map(({ chaos, httpStatus }) => [chaos, httpStatus])
+    expect(names).toEqual([1, 2].map(() => [[`refused-rows:${String(alone[0])}`], alone[0]]))
+  })
+
+  shows('refused-rows:400', 'is refused with 400', async () => {
+    await switchTo(sandbox, { 'refused-rows:400': 1 })
+    expect(await answerTo(1)).toEqual(refusal(400, 'request_invalid'))
+    await strikes('refused-rows:400', { httpStatus: 400 })
+  })
+
+  shows('refused-rows:422', 'is refused with 422', async () => {
+    await switchTo(sandbox, { 'refused-rows:422': 1 })
+    expect(await answerTo(1)).toEqual(refusal(422, 'request_unprocessable'))
+    await strikes('refused-rows:422', { httpStatus: 422 })
+  })
 })
 
 describe('what is never struck', () => {

@@ -212,6 +212,14 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
         changed_at = clock_timestamp(), gone_at = null, guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
+  // While a row is gone another may be written in its place: under another framework, or of another hotel of its company.
+  await sql`
+    update acceptance
+    set accepted_hash = null, outcome = null, outcome_code = 'row_returned',
+        outcome_reason = 'it was gone and is there again; what was accepted of it may have been overwritten meanwhile',
+        outcome_at = clock_timestamp()
+    from compared
+    where acceptance.row_id = compared.row_id and compared.was_gone and accepted_hash is not null`.execute(trx)
   await sql`
     update acceptance
     set wanted_hash = compared.hash, partner_id = compared.partner_id, checked_hash = ${judgedHash},

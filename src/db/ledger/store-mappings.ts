@@ -109,11 +109,17 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
         outcome_at = clock_timestamp(), outcome_submission = ${submissionId}
     from moved_row moved
     where acceptance.row_id = moved.row_id`.execute(trx)
-  // They were not counted among the pending rows when the run had read the partner's.
+  // They were not counted among the pending rows when the run had read the partner's. What the run has carried was: a
+  // request that an earlier run left in flight is this run's since it began.
   await sql`
     update run_stream set pending = run_stream.pending + since.rows
     from submission,
-         (select stream, count(*) as rows from moved_row where not pending and gone_at is null group by stream) since
+         (select stream, count(*) as rows from moved_row
+          where not pending and gone_at is null and not exists (
+            select from submission_row carried join submission past using (submission_id)
+            where carried.row_id = moved_row.row_id
+              and past.run_id = (select run_id from submission where submission_id = ${submissionId}))
+          group by stream) since
     where submission.submission_id = ${submissionId} and run_stream.run_id = submission.run_id
       and run_stream.stream = since.stream and run_stream.pending is not null`.execute(trx)
   const { rows } = await sql<NewMappings['moved'][number]>`

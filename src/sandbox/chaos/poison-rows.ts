@@ -24,7 +24,7 @@ export async function failOverPoison(
 }
 
 /** The rows of an import, as they are judged; a search has none. */
-function rowsOf(request: ReadRequest): string[] {
+export function rowsOf(request: ReadRequest): string[] {
   switch (request.kind) {
     case 'companyMappings':
       return request.body.companies.map(({ id }) => rowOccasion(id))

@@ -20,6 +20,7 @@ const latency = { shortest: 100, longest: 2000 }
  * 3. whatever is to be answered then, a refusal too, is changed by all that change documents (change-answer.ts);
  * 4. and sent as the first of these has it: lost-answer, late-server-errors, garbage-answer, html-answer,
  *    stalled-answer, cut-answer, slow-bytes (answer-chaos.ts).
+ * An import that none of these refuses may still be refused over its rows, once it was read (refuse-rows.ts).
  * What happens in 2 to 4 is decided here, so that the line of a queued request can tell it.
  */
 export function addRequestChaos(server: FastifyInstance, sandbox: Sandbox): void {

@@ -32,6 +32,19 @@ export const cutAnswer = choiceOf(
   },
 )
 
+export const refusedRows = choiceOf(
+  {
+    name: 'refused-rows',
+    what: 'An import that holds a refused row, of which this is the share, is refused with 400 or 422 as a whole.',
+    share: 0.01,
+  },
+  'refused-rows',
+  {
+    '400': 'An import that holds a refused row, of which this is the share, is refused with 400 as a whole.',
+    '422': 'An import that holds a refused row, of which this is the share, is refused with 422 as a whole.',
+  },
+)
+
 const single = {
   latency: 'A request waits for 0.1 to 2 seconds before it is looked at.',
   resetBefore: 'The connection is reset before the request is looked at.',
@@ -69,4 +82,5 @@ export const requestProfiles: readonly Profile[] = [
   ...profilesOf(rateLimited),
   ...profilesOf(serverErrors),
   ...profilesOf(cutAnswer),
+  ...profilesOf(refusedRows),
 ]

@@ -1,4 +1,5 @@
-import { strikesOn } from '../chaos/struck.ts'
+import { refusalOverRows } from '../chaos/refuse-rows.ts'
+import { noteStrike, strikesOn } from '../chaos/struck.ts'
 import { taskAnswers } from '../description/task-answers.ts'
 import {
   type BodyKind,
@@ -41,6 +42,11 @@ export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operatio
       handle: async ({ apiKey, body: read, bytes, request }) => {
         checkLimits(read)
         checkAccess(apiKey.profileId, read)
+        const refusal = refusalOverRows(sandbox.chaos, read)
+        if (refusal !== null) {
+          noteStrike(request, refusal.name)
+          throw refusal.refused
+        }
         const items = countItems(read, sandbox.knownCompanies)
         if (read.kind === 'companyMappings' && items >= manyMappings) logger.warn({ items }, 'sandbox_many_mappings')
         const correlationId = await accept({

@@ -92,7 +92,7 @@ test('what a restore would change is held by the guard, and read whole again eac
   await backUp()
   await run(`update hotel set name = 'after', at = '2026-02-01Z'`)
   await night({ minRows: 100 })
-  await ferry.ledger.pool.query('update source_row set accepted_hash = desired_hash')
+  await ferry.ledger.pool.query('update acceptance set accepted_hash = wanted_hash')
   await restore()
   const guard = { minRows: 3 }
   for (const _ of [1, 2]) {
@@ -112,7 +112,7 @@ test('what a restore would change is held by the guard, and read whole again eac
 
 test('a full comparison that the guard holds over what is gone comes again, and lets rows go that are there again', async () => {
   await night()
-  await ferry.ledger.pool.query('update source_row set accepted_hash = desired_hash')
+  await ferry.ledger.pool.query('update acceptance set accepted_hash = wanted_hash')
   await run(`create table dump as table hotel; delete from hotel where code < 'H-6'`)
   await ferry.ledger.pool.query(`update stream_reading set whole_at = whole_at - interval '7 days'`)
   const guard = { minRows: 3 }

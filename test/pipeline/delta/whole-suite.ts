@@ -44,7 +44,8 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
   }
   const accept = () =>
     ferry.ledger.pool.query(
-      'update source_row set accepted_hash = desired_hash, accepted_at = now() where gone_at is null',
+      `update acceptance set accepted_hash = wanted_hash, accepted_at = now()
+       from source_row row where row.row_id = acceptance.row_id and gone_at is null`,
     )
   const aWeekLater = () => ferry.ledger.pool.query(`update stream_reading set whole_at = whole_at - interval '7 days'`)
   const streamOf = (runId: number, stream: string) =>
@@ -94,6 +95,23 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
         ['H-9', 'valid'],
       ])
       expect(await streamOf(run, 'omissions')).toMatchObject({ whole: null, hotels_asked: 1, gone: 1, changed: 0 })
+    })
+
+    it('sends an answer again that moves to another framework and back, because the service has the other', async () => {
+      await answer('H-1', 1, 1)
+      await night(questionnaire)
+      await accept()
+      await partner.run(`delete from reading where code = 'H-1'`)
+      await answer('H-1', 2, 2, ids.otherFramework)
+      await night(questionnaire)
+      await accept()
+      await partner.run(`delete from reading where code = 'H-1'`)
+      await answer('H-1', 3, 1)
+      await night(questionnaire)
+      const { rows } = await ferry.ledger.pool.query(
+        `select pending, outcome_code from ledger where stream = 'framework_answers' and gone_at is null`,
+      )
+      expect(rows).toEqual([{ pending: true, outcome_code: 'row_returned' }])
     })
 
     it('lets an answer through that moved to another framework', async () => {
