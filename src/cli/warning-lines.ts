@@ -22,6 +22,15 @@ export function warningLines(to: NodeJS.WritableStream): Writable {
   })
 }
 
+/** Anyone who follows a run is told how it ended, and why, once it has; a look that is not made again ends it. */
+function saidAtTheEnd({ msg, level }: Record<string, unknown>): boolean {
+  const ends = msg === 'run_failed' || msg === 'run_finished' || msg === 'api_key_refused'
+  return ends || (msg === 'look_failed' && typeof level === 'number' && level >= errorLevel)
+}
+
+/** As pino numbers it. */
+const errorLevel = 50
+
 /** Pure. The values come from anywhere, so what could steer a terminal is shown instead. Null: said elsewhere. */
 export function warningLine(line: string): string | null {
   let fields: Record<string, unknown>
@@ -30,8 +39,7 @@ export function warningLine(line: string): string | null {
   } catch {
     return readable(line)
   }
-  // Whoever follows the run is told why it failed, once it has.
-  if (fields.msg === 'run_failed') return null
+  if (saidAtTheEnd(fields)) return null
   const said = Object.entries(fields)
     .filter(([name, value]) => !unsaid.has(name) && value !== null)
     .map(([name, value]) => `${name}: ${wordsOf(value)}`)

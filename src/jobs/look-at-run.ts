@@ -3,6 +3,7 @@ import { failRun } from '../db/runs/end-run.ts'
 import { storableText } from '../db/storable.ts'
 import type { Run } from '../db/tables/run.ts'
 import type { Deps } from '../pipeline/deps.ts'
+import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import { StopRun } from '../pipeline/stop-run.ts'
 import type { Job } from './job.ts'
 import { stoppedOver } from './stopped-over.ts'
@@ -24,6 +25,7 @@ export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<vo
           `Run ${runId} stands at the step ${run.step}, which this version does not know`,
         )
       }
+      await checkDestination(deps)
       if ((await step.run(deps, run)) === 'waiting') return
       const next = job.steps[index + 1]
       if (next === undefined) return

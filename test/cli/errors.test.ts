@@ -39,7 +39,9 @@ function demoWith(from: string, to: string): string {
 
 /** What a person reads on standard error besides how the run gets on. */
 function messagesIn(stderr: string): string[] {
-  return stderr.split('\n').filter((line) => line !== '' && !/^ {2}(reference|extract|preflight)( · .*)?$/.test(line))
+  // How the run gets on is told as it happens, with warnings such as of a call that is made again.
+  const underWay = /^ {2}((reference|extract|preflight)( · .*)?$|warning: )/
+  return stderr.split('\n').filter((line) => line !== '' && !underWay.test(line))
 }
 
 const nothing = { submissions: 0, rows: {}, watermarks: [] }

@@ -4,6 +4,7 @@ import { createDatabase, createPool, type Database } from '../../src/db/database
 import { sharedTables } from '../../src/db/destinations/shared-tables.ts'
 import { makeDestination, switchDestination } from '../../src/db/destinations/switch-destination.ts'
 import { schemaName } from '../../src/db/migrate.ts'
+import { grantReading, revokeReading } from '../../src/db/readers/grant-reading.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let db: Database
@@ -133,4 +134,19 @@ test('a role that may read the views of one destination may read those of every 
     db,
   )
   expect(rows).toEqual([{ here: true, there: true }])
+})
+
+test('nightferry grant and its revoke reach the views of destinations that are not in use', async () => {
+  await sql`create role waiting_reader`.execute(db)
+  const asked = { role: 'waiting_reader', all: false, actor: { user: 'test', host: 'test' }, at: new Date() }
+  const reads = async () => {
+    const { rows } = await sql<{ reads: boolean }>`
+      select has_schema_privilege('waiting_reader', 'nightferry_destination_1', 'usage')
+        and has_table_privilege('waiting_reader', 'nightferry_destination_1.companies', 'select') as reads`.execute(db)
+    return rows[0]?.reads
+  }
+  await grantReading(db, asked)
+  expect(await reads()).toBe(true)
+  await revokeReading(db, asked)
+  expect(await reads()).toBe(false)
 })

@@ -101,5 +101,11 @@ async function catchUp(trx: Transaction<Schema>): Promise<void> {
       and (source_row.desired_hash <> acceptance.wanted_hash or source_row.partner_id <> acceptance.partner_id)`.execute(
     trx,
   )
+  // Contradictions are kept for the destination in use: what contradicted another row there may not any more.
+  await sql`
+    update acceptance set checked_hash = null
+    where invalid_reason is not null and checked_hash is not null and accepted_hash is distinct from wanted_hash`.execute(
+    trx,
+  )
   await sql`analyze acceptance`.execute(trx)
 }

@@ -41,7 +41,8 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
     update input_difference d
     set kind = f.kind, row_id = f.row_id, sent = f.sent, stored = f.stored, cause = f.cause,
         found_by_run = case when d.kind = f.kind then d.found_by_run else ${runId} end,
-        found_at = case when d.kind = f.kind then d.found_at else clock_timestamp() end
+        found_at = case when d.kind = f.kind then d.found_at else clock_timestamp() end,
+        resent_by_run = case when d.kind = f.kind then d.resent_by_run end
     from found_difference f
     where ${sameThing}
       and (d.kind, d.row_id, d.sent, d.stored, d.cause) is distinct from (f.kind, f.row_id, f.sent, f.stored, f.cause)`.execute(

@@ -15,9 +15,9 @@ const repairable = sql`
   from (
     select row_id, kind, changed_there_at from row_difference where resent_by_run is null
     union
-    -- Of a calculator, the row goes out whole: it is absent if any of its inputs is.
-    select row_id, min(kind), null::timestamptz from input_difference
-    where kind <> 'foreign' and resent_by_run is null group by row_id
+    -- Of a calculator, the row goes out whole: it writes over what differs, if any of its inputs does.
+    select row_id, max(kind), null::timestamptz from input_difference
+    where kind <> 'foreign' group by row_id having bool_or(resent_by_run is null)
   ) d
   join ledger row using (row_id)
   where not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null

@@ -96,10 +96,15 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
     on conflict (company_id, row_id) do update
     set content = excluded.content, accepted_at = excluded.accepted_at, submission_id = excluded.submission_id,
         left_at = clock_timestamp()`.execute(trx)
+  // Nor do those that this run sent before: they go out again in it.
   await sql`
     update submission_row set sent_hash = null
-    from moved_row
-    where submission_row.submission_id = moved_row.held_by and submission_row.row_id = moved_row.row_id`.execute(trx)
+    from moved_row, submission
+    where submission_row.row_id = moved_row.row_id and submission.submission_id = submission_row.submission_id
+      and (submission_row.submission_id = moved_row.held_by
+           or submission.run_id = (select run_id from submission mine where mine.submission_id = ${submissionId}))`.execute(
+    trx,
+  )
   await sql`
     update acceptance
     set accepted_hash = null, accepted_at = null, refused_hash = null, checked_hash = null, outcome = null,

@@ -39,7 +39,10 @@ export function comparedKinds(
       search: 'frameworkAnswersSearch',
       list: frameworkAnswersPage.companies,
       companyMember: frameworkAnswersPage.id,
-      leavesOut: (body) => selected(body, contract.names.frameworkAnswersSearch.frameworkIds, 'frameworks'),
+      leavesOut: (body) => {
+        const { frameworkIds, customPropertyIds } = contract.names.frameworkAnswersSearch
+        return selected(body, frameworkIds, 'frameworks') ?? selectsOtherwise(body, [frameworkIds, customPropertyIds])
+      },
       read: (documents) => readAnswers(contract, documents),
       judge: () => ({
         expected: (row) => expectedAnswer(contract, reference, row),
@@ -52,7 +55,10 @@ export function comparedKinds(
       search: 'companiesSearch',
       list: companiesPage.companies,
       companyMember: companiesPage.id,
-      leavesOut: (body) => (propertiesAsked(body).size === 0 ? 'the search asks for no custom property' : null),
+      leavesOut: (body) =>
+        propertiesAsked(body).size === 0
+          ? 'the search asks for no custom property'
+          : selectsOtherwise(body, [contract.names.companiesSearch.customPropertyIds]),
       read: (documents) => readFields(contract, documents),
       judge: (body) => ({ expected: (row) => expectedValue(row, propertiesAsked(body)), incomparable: exactly }),
     },
@@ -62,7 +68,10 @@ export function comparedKinds(
       search: 'standardHoldersSearch',
       list: standardHoldersPage.holders,
       companyMember: standardHoldersPage.companyId,
-      leavesOut: (body) => selected(body, contract.names.standardHoldersSearch.standardIds, 'standards'),
+      leavesOut: (body) => {
+        const { standardIds } = contract.names.standardHoldersSearch
+        return selected(body, standardIds, 'standards') ?? selectsOtherwise(body, [standardIds])
+      },
       read: (documents) => readHolders(contract, documents),
       judge: () => ({ expected: expectedHolder, incomparable: exactly }),
     },
@@ -73,7 +82,9 @@ export function comparedKinds(
       list: companiesPage.companies,
       companyMember: companiesPage.id,
       leavesOut: (body) =>
-        propertiesAsked(body).has(identifier) ? null : 'the search does not ask for the identifier property',
+        propertiesAsked(body).has(identifier)
+          ? selectsOtherwise(body, [contract.names.companiesSearch.customPropertyIds])
+          : 'the search does not ask for the identifier property',
       read: (documents) => {
         const things = readFields(contract, documents)
         return things === null ? null : identifiersOf(things, identifier)
@@ -86,6 +97,12 @@ export function comparedKinds(
 /** What a search selects it shows, and absence from it may be that of what it did not select. */
 function selected(body: Readonly<Record<string, unknown>>, member: string, what: string): string | null {
   return idsIn(body[member]).size > 0 ? `the search selects ${what}, so absence proves nothing` : null
+}
+
+/** A member that the contract does not name may select, and what was not selected is no absence. */
+function selectsOtherwise(body: Readonly<Record<string, unknown>>, known: readonly string[]): string | null {
+  const others = Object.keys(body).filter((member) => !known.includes(member))
+  return others.length === 0 ? null : `the search has ${others.join(', ')}, which may select, so absence proves nothing`
 }
 
 function idsIn(value: unknown): ReadonlySet<string> {

@@ -1,5 +1,6 @@
 import {
   addKey,
+  allDestinations,
   bindDestination,
   destinationInUse,
   isKnownKey,
@@ -40,8 +41,8 @@ export function configuredDestination({ required }: Pick<Deps, 'required'>): Con
 }
 
 /**
- * Makes sure that what this process would send goes where the ledger says that rows were accepted. Asked before each step
- * of a run and each look at a request: two rows are read, and the service is asked only where something has changed.
+ * Makes sure that what this process would send goes where the ledger says that rows were accepted. Asked before each look
+ * and each step of a run: two rows are read, and the service is asked only where something has changed.
  *
  * Another key of the same profile is noted and changes nothing (Authentication 3 and 4).
  *
@@ -72,8 +73,8 @@ export async function destinationChange(
   if (origin !== null && origin !== configured.origin) changed.push('address')
   if (identifier !== null && identifier !== configured.customIdentifierId) changed.push('identifier')
   if (changed.length === 0 && knownKey) return null
-  // Nothing was sent yet, so nothing can be wrong about it.
-  if (!(await wasEverUsed(db))) {
+  // Nothing was sent yet, and there is no other destination that it could be.
+  if (!(await wasEverUsed(db)) && (changed.length === 0 || (await allDestinations(db)).length === 1)) {
     await bind(deps, inUse, configured, 'certain', 'nothing had been sent before')
     return null
   }

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import { addKey, allDestinations, bindDestination, isKnownKey } from '../../db/destinations/find-destination.ts'
 import { makeDestination, switchDestination } from '../../db/destinations/switch-destination.ts'
@@ -89,12 +89,16 @@ async function matchingDestination(deps: DestinationDeps): Promise<Destination |
     if (await isKnownKey(deps.db, known.destination_id, fingerprint)) return known
   }
   for (const known of alike) {
-    if ((await profileOf(deps, known)).profile === 'same') return known
+    const { profile, certainty } = await profileOf(deps, known)
+    // What groups show is not enough to take what was accepted there for accepted.
+    if (profile === 'same' && certainty === 'certain') return known
   }
   return null
 }
 
 async function refuseWhileRunning(trx: Transaction<Schema>): Promise<void> {
+  // No run begins before this transaction has ended: it would be one of the destination that is left.
+  await sql`lock table run in share row exclusive mode`.execute(trx)
   const [running] = await runningRuns(trx)
   if (running === undefined) return
   throw new ActionRefused(

@@ -14,8 +14,8 @@ import { latestFileOperations } from './latest-file-operations.ts'
 import { referenceOperations } from './reference-operations.ts'
 import { refuseForeignHosts, type Whereabouts } from './refuse-foreign-hosts.ts'
 import { logRequests } from './request-log.ts'
-import { taskOperations } from './task-operations.ts'
 import { answeredWithoutHost, requireHost } from './require-host.ts'
+import { taskOperations } from './task-operations.ts'
 import { unroutableErrors } from './unroutable-errors.ts'
 
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
