@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { BrokenService } from './broken-service.ts'
-import { judgeBroken, openBroken } from './judge-broken.ts'
 import { eventRules } from './event-rules.ts'
+import { judgeBroken, openBroken } from './judge-broken.ts'
 
 let service: BrokenService
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { at } from '../../src/conformance/wire-json.ts'
-import { answers, broken, type BrokenRule, events, isMain } from './broken-rule.ts'
+import { answers, type BrokenRule, broken, events, isMain } from './broken-rule.ts'
 import type { Hooks } from './broken-service.ts'
 
 const otherId = '00000000-0000-4000-8000-00000000000b'

@@ -1,5 +1,5 @@
 import { at, isObject, objectsOf } from '../../src/conformance/wire-json.ts'
-import { answers, broken, type BrokenRule, calculators, companies, files, periods } from './broken-rule.ts'
+import { answers, type BrokenRule, broken, calculators, companies, files, periods } from './broken-rule.ts'
 import type { Json } from './broken-service.ts'
 
 const search = 'BulkGetCompanyCalculators'

@@ -3,11 +3,11 @@ import { at, objectsOf } from '../../src/conformance/wire-json.ts'
 import {
   answers,
   answerWith,
-  broken,
   type BrokenRule,
+  broken,
   companies,
-  endless,
   endedTasks,
+  endless,
   ends,
   files,
   tasks,

@@ -1,5 +1,5 @@
 import { at, objectsOf } from '../../src/conformance/wire-json.ts'
-import { answers, answerWith, broken, type BrokenRule, events, isMain } from './broken-rule.ts'
+import { answers, answerWith, type BrokenRule, broken, events, isMain } from './broken-rule.ts'
 import type { Hooks, Json } from './broken-service.ts'
 
 const otherId = '00000000-0000-4000-8000-00000000000c'

@@ -12,7 +12,9 @@ const contents: Record<string, string> = {
   calculator_values: `select calculator_id, company_id, period_year, period_month, direction, variable_id, variable_name,
                              value, value_numeric
                       from calculator_values order by calculator_id, direction, variable_id`,
-  documents: `select search, list, document_id, document, removed_at is null as here
+  // When the service changed something is another moment in every night.
+  documents: `select search, list, document_id, removed_at is null as here,
+                     regexp_replace(document::text, '"changedAt": "[^"]*"', '"changedAt": ""', 'g') as document
               from documents order by search, list, document_id`,
   mapping: 'select partner_id, company_id from mapping order by 1',
   ledger: `select stream, row_key, partner_id, content, desired_hash, accepted_hash, refused_hash, invalid_reason,

@@ -33,9 +33,9 @@ export async function parkedGroups(
   const { rows } = await sql<FoundGroup & { all_hotels: number }>`
     with parked as materialized (
       select row.partner_id, row.stream, row.changed_at, to_jsonb(waits) as waits
-      from source_row row
+      from ledger row
       left join lateral ${waitsFor(requires)} waits on true
-      where row.accepted_hash is distinct from row.desired_hash
+      where row.pending
         and ${rowState(requires)} = 'parked'
         and ${passes(filter, told.parked)}
     )
