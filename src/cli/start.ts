@@ -6,6 +6,7 @@ import { type Cli, exitCodes } from './cli.ts'
 import { releaseEmbedded } from './open-embedded.ts'
 import { createProgram } from './program.ts'
 import { readable } from './readable.ts'
+import { QueryFailed } from './sql-error.ts'
 
 /** Errors of whoever wrote the command line or the configuration. */
 const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])
@@ -73,7 +74,8 @@ function exitCodeOf(signal: 'SIGINT' | 'SIGTERM'): number {
 
 /** One message that says what, where and what to do; a stack only for what should never happen. */
 function report(cli: Cli, caught: unknown): number {
-  const error = withRemedy(caught)
+  // What the server says of a person's own query is about that, and not about how we are set up.
+  const error = caught instanceof QueryFailed ? caught : withRemedy(caught)
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage
   const { code, message, stack } = error as { code?: unknown; message?: string; stack?: string }
   const known = typeof code === 'string'

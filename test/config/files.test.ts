@@ -15,7 +15,8 @@ const text = readFileSync(fileOf('nightferry.yaml'), 'utf8')
 
 function paths(value: unknown, path: string[] = []): string[] {
   const isSection = typeof value === 'object' && value !== null && !Array.isArray(value)
-  if (!isSection || path[0] === 'streams') return [path.join('.')]
+  // What is empty has the keys that a person gives it.
+  if (!isSection || path[0] === 'streams' || Object.keys(value).length === 0) return [path.join('.')]
   return Object.entries(value).flatMap(([key, entry]) => paths(entry, [...path, key]))
 }
 
