@@ -97,10 +97,12 @@ describe('naughty strings', () => {
       '\ud83d',
     ]),
   ]
-  const problemOf = (text: string) =>
+  const textProblemOf = (text: string) =>
     text.includes('\u0000') ? 'nul_character' : text.isWellFormed() ? undefined : 'lone_surrogate'
+  /** The service leaves blank values out, so one that stands on a page is none. */
+  const problemOf = (text: string) => textProblemOf(text) ?? (/^[ \t\r\n]*$/.test(text) ? 'blank' : undefined)
   const idProblemOf = (text: string) =>
-    problemOf(text) ?? (text === '' ? 'missing' : text.length > 200 ? 'id_too_long' : undefined)
+    textProblemOf(text) ?? (text === '' ? 'missing' : text.length > 200 ? 'id_too_long' : undefined)
 
   /** JSON with every character outside of ASCII as an escape, or with none: the two ways to write the same. */
   const ascii = (value: unknown) =>
@@ -153,10 +155,12 @@ describe('naughty strings', () => {
       const stored = problem === undefined ? text : null
       expect(found.get(id)).toEqual({ name: stored, title: stored })
       expect(properties.filter((row) => row.company_id === id)).toEqual(
-        idProblem === undefined ? [{ company_id: id, property_id: text, property_name: name, value: text }] : [],
+        (idProblem ?? problem) === undefined
+          ? [{ company_id: id, property_id: text, property_name: name, value: text }]
+          : [],
       )
       expect(inputs.filter((row) => row.company_id === id && row.direction === 'input')).toEqual(
-        idProblem === undefined
+        (idProblem ?? problem) === undefined
           ? [{ company_id: id, direction: 'input', variable_id: text, variable_name: name, value: text }]
           : [],
       )
@@ -166,6 +170,8 @@ describe('naughty strings', () => {
       if (idProblem !== undefined) {
         leftOut.push(`variable_name ${idProblem}`, `property_name ${idProblem}`)
         leftOut.push(`property ${idProblem}`, `value ${idProblem}`)
+      } else if (problem !== undefined) {
+        leftOut.push(`property ${problem}`, `value ${problem}`)
       }
       if (problem !== undefined) leftOut.push(...['name', 'title', 'output'].map(() => `value ${problem}`))
     }
