@@ -318,7 +318,7 @@ describe('an import that holds a refused row', () => {
     expect((await wire(submission(), several(...sound))).status).toBe(200)
     expect(await tasks()).toHaveLength(known + 1)
     const names = (await struckLines(sandbox, before)).map(({ chaos, httpStatus }) => [chaos, httpStatus])
-    expect(names).toEqual([1, 2].map(() => [[`refused-rows:${String(alone[0])}`], alone[0]]))
+    expect(names).toEqual([1, 2].map(() => [[`refused-rows:${Number(alone[0])}`], alone[0]]))
   })
 
   shows('refused-rows:400', 'is refused with 400', async () => {
