@@ -101,7 +101,7 @@ test.each<[string, Shifts]>([
     ).toBe(true)
     expect(proxy.count('POST', mappings)).toBeGreaterThan(1)
     expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
-    const { rows } = await world.pool.query('select from source_row where accepted_hash is distinct from desired_hash')
+    const { rows } = await world.pool.query('select from ledger where accepted_hash is distinct from desired_hash')
     expect(rows).toEqual([])
 
     const told = await verb(world, proxy, {}, 'status')

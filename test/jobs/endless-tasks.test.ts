@@ -58,7 +58,7 @@ test('a task in a status that nobody knows is waited for only so long, and later
   expect(awaited).toBeGreaterThan(0)
   expect(reportOf(first).searches).toMatchObject([{ task_status: 'Success' }])
   const { rows: held } = await world.pool.query<{ row_id: number }>(
-    'select row_id from source_row where held_by is not null',
+    'select row_id from ledger where held_by is not null',
   )
   expect(held).toHaveLength(awaited)
 
@@ -78,7 +78,7 @@ test('a task in a status that nobody knows is waited for only so long, and later
   frozen.on = false
   const third = await night(world, proxy)
   expect(reportOf(third).remarks.join()).not.toContain(frozen.id)
-  const { rows: left } = await world.pool.query('select from source_row where held_by is not null')
+  const { rows: left } = await world.pool.query('select from ledger where held_by is not null')
   expect(left).toEqual([])
   const { rows: settled } = await world.pool.query('select state from submission where correlation_id = $1', [
     frozen.id,
