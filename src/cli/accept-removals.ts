@@ -31,20 +31,25 @@ export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): 
   if (Object.keys(filter).length === 0 && !options.all && !options.dryRun) {
     throw new UsageError('Say which removals: --reason, --partner-id, --run, or --all; --dry-run shows them')
   }
-  return await withDatabase(cli, options, async ({ db }) => {
-    const meant = await countAcceptable(db, filter)
-    if (options.dryRun) {
-      if (options.json) printJson(cli.stdout, { dry_run: true, filter, meant })
-      else describe(cli, meant, 'Nothing was removed. Without --dry-run this goes.')
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }) => {
+      const meant = await countAcceptable(db, filter)
+      if (options.dryRun) {
+        if (options.json) printJson(cli.stdout, { dry_run: true, filter, meant })
+        else describe(cli, meant, 'Nothing was removed. Without --dry-run this goes.')
+        return exitCodes.well
+      }
+      await refuseWhileRunning(db, 'accept removals')
+      const accepted = await acceptWithheld({ db, now: cli.now }, filter, actingUser(cli))
+      if (options.json) printJson(cli.stdout, { dry_run: false, filter, meant, accepted })
+      else if (total(accepted) === 0) describe(cli, [], '')
+      else describe(cli, meant, `Removed: ${partsWords(accepted)}. nightferry restore brings them back.`)
       return exitCodes.well
-    }
-    await refuseWhileRunning(db, 'accept removals')
-    const accepted = await acceptWithheld({ db, now: cli.now }, filter, actingUser(cli))
-    if (options.json) printJson(cli.stdout, { dry_run: false, filter, meant, accepted })
-    else if (total(accepted) === 0) describe(cli, [], '')
-    else describe(cli, meant, `Removed: ${partsWords(accepted)}. nightferry restore brings them back.`)
-    return exitCodes.well
-  })
+    },
+    'write',
+  )
 }
 
 function describe(cli: Cli, meant: readonly UnrenewedCount[], last: string): void {

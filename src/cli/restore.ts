@@ -29,33 +29,38 @@ export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCo
   if (Object.keys(filter).length === 0 && !options.all) {
     throw new UsageError('Say which removals: --run, --since, --partner-id, or --all')
   }
-  return await withDatabase(cli, options, async ({ db }, config) => {
-    const found = await countRestorable(db, filter)
-    const kept = config.pull.keepRemovedDays
-    if (options.dryRun) {
-      if (options.json) printJson(cli.stdout, { dry_run: true, filter, found })
-      else if (found.values + found.properties === 0) printLine(cli.stdout, nothing(kept))
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }, config) => {
+      const found = await countRestorable(db, filter)
+      const kept = config.pull.keepRemovedDays
+      if (options.dryRun) {
+        if (options.json) printJson(cli.stdout, { dry_run: true, filter, found })
+        else if (found.values + found.properties === 0) printLine(cli.stdout, nothing(kept))
+        else {
+          const what = `${counted(found.values, 'value')} and ${counted(found.properties, 'property value')}`
+          printLine(
+            cli.stdout,
+            `${what} of ${found.companies} ${found.companies === 1 ? 'company' : 'companies'}, removed since ${moment(found.removed_since)} UTC, would be brought back. Nothing was changed.`,
+          )
+        }
+        return exitCodes.well
+      }
+      await refuseWhileRunning(db, 'restore')
+      const restored = await bringBack({ db, now: cli.now }, filter, actingUser(cli))
+      if (options.json) printJson(cli.stdout, { dry_run: false, filter, restored })
+      else if (total(restored) === 0) printLine(cli.stdout, nothing(kept))
       else {
-        const what = `${counted(found.values, 'value')} and ${counted(found.properties, 'property value')}`
         printLine(
           cli.stdout,
-          `${what} of ${found.companies} ${found.companies === 1 ? 'company' : 'companies'}, removed since ${moment(found.removed_since)} UTC, would be brought back. Nothing was changed.`,
+          `Brought back: ${partsWords(restored)}. They stay until a search shows them again; nightferry accept-removals --reason restored lets them go.`,
         )
       }
       return exitCodes.well
-    }
-    await refuseWhileRunning(db, 'restore')
-    const restored = await bringBack({ db, now: cli.now }, filter, actingUser(cli))
-    if (options.json) printJson(cli.stdout, { dry_run: false, filter, restored })
-    else if (total(restored) === 0) printLine(cli.stdout, nothing(kept))
-    else {
-      printLine(
-        cli.stdout,
-        `Brought back: ${partsWords(restored)}. They stay until a search shows them again; nightferry accept-removals --reason restored lets them go.`,
-      )
-    }
-    return exitCodes.well
-  })
+    },
+    'write',
+  )
 }
 
 function nothing(keptDays: number): string {

@@ -1,7 +1,7 @@
 import type { Contract } from '../exchange/contract.ts'
-import type { TaskRun } from './evidence/task-run.ts'
 import type { AnswerShape } from './names/answer-shapes.ts'
-import type { Wire } from './wire.ts'
+import type { Answer, Wire } from './wire.ts'
+import type { WireObject } from './wire-json.ts'
 
 /** The one hotel that may be written to. */
 export type Writing = {
@@ -32,6 +32,25 @@ export type TaskNames = { kind: string | null; requestType: string | null }
 
 /** A body that was sent, and what the service said to it. */
 export type SentBody = { request: string; body: unknown; status: number }
+
+/** A submitted request and what its task has shown. */
+export type TaskRun = {
+  label: string
+  submitted: Answer
+  correlationId: string | null
+  /** Each status when it was first seen, in order; a status that came back stands twice. */
+  statuses: string[]
+  /** The answer to the last look at the task. */
+  last: Answer | null
+  /** The task once terminal; null when it did not get there in time. */
+  task: WireObject | null
+  startedAt: number
+  endedAt: number | null
+  /** Since when the task shows a status that the specification does not name; null: it does not. */
+  strangeSince: number | null
+  /** Times of the looks. */
+  looks: number[]
+}
 
 /** What checks work with. Evidence is gathered once, when the first check asks for it. */
 export type Bench = {

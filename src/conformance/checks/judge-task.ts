@@ -1,6 +1,6 @@
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
 import { addressesIn, fileAddressIn } from '../evidence/result-addresses.ts'
-import { endOf, isTerminal, type TaskRun } from '../evidence/task-run.ts'
+import { endOf, isTerminal } from '../evidence/task-run.ts'
 import { differs, holds, judged, type Observation } from '../observation.ts'
 import { isUuid, textOf } from '../wire-json.ts'
 

@@ -1,6 +1,5 @@
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
 import { findHotel } from '../evidence/hotel.ts'
-import type { TaskRun } from '../evidence/task-run.ts'
 import { eventsOfTasks } from '../evidence/webhook-evidence.ts'
 import { flush, webhooks } from '../evidence/webhook-set-up.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'

@@ -1,7 +1,7 @@
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
 import type { Answer } from '../wire.ts'
 import { at, textOf } from '../wire-json.ts'
-import { finish, submit, type TaskRun } from './task-run.ts'
+import { finish, submit } from './task-run.ts'
 
 export type Cancelling = {
   run: TaskRun

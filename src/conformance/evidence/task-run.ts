@@ -1,26 +1,7 @@
 import type { Endpoint } from '../../exchange/contract.ts'
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
 import { type Answer, NoAnswer } from '../wire.ts'
-import { at, isObject, isUuid, said, textOf, type WireObject } from '../wire-json.ts'
-
-/** A submitted request and what its task has shown. */
-export type TaskRun = {
-  label: string
-  submitted: Answer
-  correlationId: string | null
-  /** Each status when it was first seen, in order; a status that came back stands twice. */
-  statuses: string[]
-  /** The answer to the last look at the task. */
-  last: Answer | null
-  /** The task once terminal; null when it did not get there in time. */
-  task: WireObject | null
-  startedAt: number
-  endedAt: number | null
-  /** Since when the task shows a status that the specification does not name; null: it does not. */
-  strangeSince: number | null
-  /** Times of the looks. */
-  looks: number[]
-}
+import { at, isObject, isUuid, said, textOf } from '../wire-json.ts'
 
 /** Sends a bulk request and looks at its task once, at once: how it begins is gone soon. */
 export async function submit(

@@ -1,10 +1,10 @@
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
 import { at, isObject, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { administer } from './administration.ts'
 import { cancelling } from './cancelling.ts'
 import type { Received } from './receiver.ts'
 import { searches } from './searches.ts'
-import { finish, runTask, submit, type TaskRun } from './task-run.ts'
+import { finish, runTask, submit } from './task-run.ts'
 import { flush, type Webhooks, webhooks } from './webhook-set-up.ts'
 
 /** A delivery to the main webhook and the event in it. */

@@ -1,8 +1,8 @@
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
 import type { Answer } from '../wire.ts'
 import { at, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
 import { administer, advance, eventually } from './administration.ts'
-import { runTask, type TaskRun } from './task-run.ts'
+import { runTask } from './task-run.ts'
 import { eventsAt, type SeenEvent, setUp } from './webhook-evidence.ts'
 import { createWebhook, deliveriesOf, dispatchMs, flush, type OwnWebhook } from './webhook-set-up.ts'
 

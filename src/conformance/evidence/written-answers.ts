@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { monthName } from '../../exchange/month-names.ts'
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
 import { objectsOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel } from './hotel.ts'
 import { type DataPoint, type FrameworkTree, questionTrees } from './reference.ts'
-import { runTask, type TaskRun } from './task-run.ts'
+import { runTask } from './task-run.ts'
 
 /** What was sent of answers and omissions, and what came back. */
 export type WrittenAnswers = {

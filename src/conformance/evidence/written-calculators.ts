@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { monthName } from '../../exchange/month-names.ts'
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
 import { at, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel, nobody } from './hotel.ts'
 import { fileAddressIn } from './result-addresses.ts'
 import { calculatorsSeen } from './searches.ts'
-import { runTask, type TaskRun } from './task-run.ts'
+import { runTask } from './task-run.ts'
 
 export type WrittenCalculators = {
   fieldTypeId: string
