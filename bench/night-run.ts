@@ -73,8 +73,8 @@ export async function runNight(world: NightWorld, night: NightName, profileFolde
   const done: { name: string; at: number; used: Seconds }[] = []
   const said: string[] = []
   for await (const line of createInterface({ input: child.stderr as Readable })) {
-    const event = line.startsWith('{') ? (JSON.parse(line) as { msg: string; step?: string; time: number }) : null
-    if (event?.msg === 'step_done') done.push({ name: event.step ?? '', at: event.time, used: watch.now() })
+    const event = line.startsWith('{') ? (JSON.parse(line) as { msg: string; step?: string; time: string }) : null
+    if (event?.msg === 'step_done') done.push({ name: event.step ?? '', at: Date.parse(event.time), used: watch.now() })
     said.push(line)
   }
   const [code] = await ended
