@@ -10,8 +10,7 @@ import { quietConfig } from './run.ts'
 import { table } from './table.ts'
 import { UsageError } from './usage-error.ts'
 
-export const decisions = ['same', 'other'] as const
-export type Decision = (typeof decisions)[number]
+export type Decision = 'same' | 'other'
 
 export type DestinationOptions = CommonOptions & { name?: string }
 

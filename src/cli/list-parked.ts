@@ -3,7 +3,7 @@ import { parkedGroups } from '../db/ledger/parked-groups.ts'
 import { type Cli, type ExitCode, exitCodes, printLine } from './cli.ts'
 import { type ListOptions, words } from './list-rows.ts'
 import { counted, moment } from './readable.ts'
-import { filterOf } from './row-filter-options.ts'
+import { filterOf } from './row-filter.ts'
 import { table } from './table.ts'
 import { withDatabase } from './with-database.ts'
 

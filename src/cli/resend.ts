@@ -7,14 +7,12 @@ import { requireStream } from './require-stream.ts'
 import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'
 
-export const resendDifferences = ['absent', 'different', 'any'] as const
-
 export type ResendOptions = CommonOptions & {
   partnerId?: string
   stream?: string
   submission?: number
   since?: Date
-  difference?: (typeof resendDifferences)[number]
+  difference?: 'absent' | 'different' | 'any'
   all?: boolean
   dryRun?: boolean
   beyondGuard?: boolean

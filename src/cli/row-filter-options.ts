@@ -1,8 +1,6 @@
 import type { Command } from 'commander'
-import { streamNames } from '../config/schema.ts'
-import type { RowFilter } from '../db/ledger/row-filter.ts'
-import type { Cli, CommonOptions } from './cli.ts'
-import { requireStream } from './require-stream.ts'
+import { streamNames } from '../config/stream-names.ts'
+import type { Cli } from './cli.ts'
 import { sinceMoment } from './since.ts'
 
 /** The options by which a person narrows rows down. */
@@ -17,19 +15,4 @@ export function withFilterOptions(verb: Command, cli: Cli): Command {
     .option('--since <time>', 'only rows that are so since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
       sinceMoment(text, cli.now()),
     )
-}
-
-/**
- * What the options ask for.
- * @throws {UsageError} when there is no such stream.
- */
-export function filterOf(cli: Cli, options: CommonOptions & FilterOptions): RowFilter {
-  const { stream, partnerId, reason, since } = options
-  if (stream !== undefined) requireStream(cli, options, stream)
-  return {
-    ...(stream !== undefined && { stream }),
-    ...(partnerId !== undefined && { partnerId }),
-    ...(reason !== undefined && { reason }),
-    ...(since !== undefined && { since }),
-  }
 }

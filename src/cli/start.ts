@@ -3,7 +3,7 @@ import { CommanderError } from 'commander'
 import { withRemedy } from '../db/database-trouble.ts'
 import { boundHeap } from './bound-heap.ts'
 import { type Cli, exitCodes } from './cli.ts'
-import { releaseEmbedded } from './open-embedded.ts'
+import { releaseEmbedded } from './release-embedded.ts'
 import { createProgram } from './program.ts'
 import { readable } from './readable.ts'
 import { QueryFailed } from './sql-error.ts'
@@ -12,10 +12,13 @@ import { QueryFailed } from './sql-error.ts'
 const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])
 
 /** What only main.ts reads from the process. */
-export type Surroundings = Pick<Cli, 'environment' | 'workingFolder'>
+export type Surroundings = Pick<Cli, 'environment' | 'workingFolder'> & {
+  /** The command line after the program's name. */
+  args: readonly string[]
+}
 
 /** Runs the verb of the command line to its end; the process ends with its exit code. */
-export async function start(surroundings: Surroundings): Promise<void> {
+export async function start({ args, ...surroundings }: Surroundings): Promise<void> {
   boundHeap()
 
   const interrupted = new AbortController()
@@ -51,10 +54,10 @@ export async function start(surroundings: Surroundings): Promise<void> {
 
   try {
     let code: number = exitCodes.well
-    const program = createProgram(cli, ownVersion(), (ended) => {
+    const program = await createProgram(cli, ownVersion(), args, (ended) => {
       code = ended
     })
-    await program.exitOverride().parseAsync()
+    await program.exitOverride().parseAsync(args, { from: 'user' })
     process.exitCode = signalled === null ? code : exitCodeOf(signalled)
   } catch (error) {
     process.exitCode = signalled === null ? report(cli, error) : exitCodeOf(signalled)

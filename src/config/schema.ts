@@ -6,7 +6,8 @@ import { bytes, count, milliseconds, optionalText, section } from './setting-kin
 import { stream, streamName } from './stream-settings.ts'
 
 export { notMatchedCode } from './push-settings.ts'
-export { isOurStream, type StreamConfig, type StreamName, streamNames } from './stream-settings.ts'
+export { isOurStream, type StreamName, streamNames } from './stream-names.ts'
+export type { StreamConfig } from './stream-settings.ts'
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 

@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+/** Where Node keeps what it has compiled: a process of the suite starts in half the time. */
+const compiled = { NODE_COMPILE_CACHE: join(tmpdir(), 'nightferry-compiled') }
+
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
@@ -24,7 +27,11 @@ export async function workingFolder(): Promise<{ path: string } & AsyncDisposabl
 
 /** Starts the program as a person would, with nothing in its environment but what is given. */
 export function start(cwd: string, args: readonly string[], env: Record<string, string> = {}): Running {
-  const child = spawn(process.execPath, [main, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd,
+    env: { ...compiled, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -41,7 +41,8 @@ async function verb(args: readonly string[], environment: Record<string, string>
     signal: new AbortController().signal,
     now: () => new Date(),
   }
-  await createProgram(cli, 'test', () => {}).parseAsync(['node', 'nightferry', ...args])
+  const program = await createProgram(cli, 'test', args, () => {})
+  await program.parseAsync(['node', 'nightferry', ...args])
 }
 
 test('a verb that looks makes nothing in a database that was never migrated, and says which verbs do', async () => {

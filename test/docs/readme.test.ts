@@ -21,11 +21,11 @@ test('the README describes exactly the streams that can be configured', () => {
   expect(described.sort()).toEqual([...streamNames].sort())
 })
 
-test('the README lists exactly the verbs of the program', () => {
+test('the README lists exactly the verbs of the program', async () => {
   const listed = firstCells(section(readme, 'Verbs'))
     .filter((cell) => cell.startsWith('nightferry '))
     .map((cell) => cell.replace('nightferry ', '').replace('run nightly-sync', 'run'))
-  expect(listed.sort()).toEqual(verbsOf(program()).sort())
+  expect(listed.sort()).toEqual(verbsOf(await program()).sort())
 })
 
 test('the README names exactly the short environment variables', () => {
@@ -40,7 +40,7 @@ function verbsOf(command: Command): string[] {
   )
 }
 
-function program(): Command {
+async function program(): Promise<Command> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const cli: Cli = {
     environment: {},
@@ -50,5 +50,5 @@ function program(): Command {
     signal: new AbortController().signal,
     now: () => new Date(0),
   }
-  return createProgram(cli, '0.0.0', () => {})
+  return await createProgram(cli, '0.0.0', [], () => {})
 }
