@@ -3,9 +3,9 @@ import { CommanderError } from 'commander'
 import { withRemedy } from '../db/database-trouble.ts'
 import { boundHeap } from './bound-heap.ts'
 import { type Cli, exitCodes } from './cli.ts'
-import { releaseEmbedded } from './release-embedded.ts'
 import { createProgram } from './program.ts'
 import { readable } from './readable.ts'
+import { releaseEmbedded } from './release-embedded.ts'
 import { QueryFailed } from './sql-error.ts'
 
 /** Errors of whoever wrote the command line or the configuration. */

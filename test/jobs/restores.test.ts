@@ -91,6 +91,7 @@ test('after the service was restored from an older dump, the next run names what
   expect(found.remarks.join('\n')).toContain('nightferry differences')
   expect(await here.call('resend', '--difference', 'any')).toMatchObject({ code: 0 })
   const repaired = await here.night()
+  expect(repaired.remarks.join('\n')).not.toContain('another copy')
   expect(unequal(repaired)).toBe(0)
   expect(await heldBy(world)).toEqual(wanted)
 }, 400_000)
@@ -123,9 +124,14 @@ test("after Nightferry's own database was restored, runs bring the service to wh
   )
   expect(await heldBy(world)).not.toEqual(wanted)
   const found = await here.night()
+  expect(found.verdict).toBe('partial')
+  expect(found.remarks[0]).toMatch(
+    /^Nightferry's database is another copy than the one of run 1: a backup was restored/,
+  )
   expect(unequal(found)).toBeGreaterThan(0)
   expect(await here.call('resend', '--difference', 'any')).toMatchObject({ code: 0 })
   const repaired = await here.night()
+  expect(repaired.remarks.join('\n')).not.toContain('another copy')
   expect(unequal(repaired)).toBe(0)
   expect(await heldBy(world)).toEqual(wanted)
 }, 400_000)

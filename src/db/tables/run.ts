@@ -20,6 +20,8 @@ export type RunTable = {
   held: Generated<boolean>
   /** Where it sends to; the one in use as it began. */
   destination_id: Generated<number>
+  /** Which copy of our database it ended in; null where the server does not tell, and while it runs. */
+  own_database: Generated<string | null>
   started_at: Generated<Date>
   finished_at: Date | null
 }

@@ -11,6 +11,7 @@ import { forgetRemoved } from '../../db/pull/keep-removed.ts'
 import { countUnrenewed } from '../../db/pull/removals/accept-removals.ts'
 import { removeHistory } from '../../db/pull/value-history.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
+import { runOfOtherCopy } from '../../db/runs/own-database.ts'
 import { nameChanges, refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run.ts'
@@ -24,6 +25,7 @@ import { logFinished } from './log-finished.ts'
 import { mappingNotices } from './mapping-words.ts'
 import { noticesOf } from './notices.ts'
 import { overdueSearchRemarks } from './overdue-words.ts'
+import { ownDatabaseRemarks } from './own-database-words.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
 import { rowComparisonRemarks } from './row-comparison-words.ts'
@@ -66,6 +68,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const unrenewed = await countUnrenewed(db)
   const standing = unrenewedRemarks(unrenewed)
   const remarks = [
+    ...ownDatabaseRemarks(await runOfOtherCopy(db, run.run_id)),
     ...news.remarks,
     ...judged.remarks,
     ...overdueSearches,
