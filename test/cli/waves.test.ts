@@ -39,6 +39,7 @@ beforeAll(async () => {
     '--json',
     '--set',
     'push.maxCompaniesPerMapping=2',
+    '--set',
     'push.maxAnswersPerUpsert=20',
   )
   expect(stdout, stderr).not.toBe('')
