@@ -3,12 +3,14 @@ import { vi } from 'vitest'
 import { poolSize } from '../../src/cli/pool-size.ts'
 import { settings } from '../../src/config/schema.ts'
 import { createDatabase, createPool } from '../../src/db/database.ts'
+import { addKey, bindDestination, destinationInUse } from '../../src/db/destinations/find-destination.ts'
 import { schemaName } from '../../src/db/migrate.ts'
 import { finishRun } from '../../src/db/runs/end-run.ts'
 import { startEngine } from '../../src/jobs/engine.ts'
 import type { Job } from '../../src/jobs/job.ts'
 import { triggerRun } from '../../src/jobs/trigger-run.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
+import { configuredDestination } from '../../src/pipeline/destination/check-destination.ts'
 import { planSearch } from '../../src/pipeline/pull/search/plan-search.ts'
 import type { Ferry } from '../pipeline/push/ferry.ts'
 
@@ -57,6 +59,13 @@ export async function startLoading(
   const plain = ferry.deps(new URL(urls[0] ?? '').origin)
   const engine = await startEngine(ferry.ledger.url, config, () => {})
   const deps: Deps = { ...plain, config, pool, db: createDatabase(pool), looks: engine.looks, now: () => new Date() }
+  // Each service of a test is the same one to the ledger.
+  const { fingerprint, ...place } = configuredDestination(plain)
+  await deps.db.transaction().execute(async (trx) => {
+    const { destination_id } = await destinationInUse(trx)
+    await bindDestination(trx, destination_id, place)
+    await addKey(trx, destination_id, fingerprint, 'certain', 'a test says so')
+  })
   const runId = await ferry.ledger.startRun()
   await deps.db.updateTable('run').set({ job: job.name, step: 'pull' }).where('run_id', '=', runId).execute()
   const { submission_id } = await deps.db

@@ -6,11 +6,7 @@ const patience = { timeout: 60_000, interval: 20 }
 
 test.each([
   ['a page whose bytes have stopped coming', new Map([['pages-stalled', 1]]), null],
-  [
-    'a page that waits for a lock of somebody else',
-    new Map<string, number>(),
-    'lock table company in access exclusive mode',
-  ],
+  ['a page that waits for a lock of somebody else', new Map<string, number>(), 'lock table company in exclusive mode'],
 ])(
   'SIGTERM ends a process in mid-page within ten seconds: %s',
   async (_what, chaos, blocking) => {

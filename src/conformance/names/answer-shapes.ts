@@ -5,7 +5,7 @@ const rowErrors = shape(
   'companyId? identifiedByValue? dataPointId? questionId? periodType? year? month? reason message?',
 )
 
-const task = shape('task', 'correlationId status requestType taskKind createdAt pageUrls? file? error?', {
+const task = shape('task', 'correlationId status requestType taskKind createdAt apiKeyId? pageUrls? file? error?', {
   inside: {
     pageUrls: shape('task', 'pageUrl'),
     file: shape('task', 'fileUrl'),
@@ -28,8 +28,8 @@ const calculator = shape('calculatorsPage', 'id typeId title period inputs? outp
 
 const period = shape('frameworkAnswersPage', 'periodType year month? frameworkIds? answers? omissions?', {
   inside: {
-    answers: shape('frameworkAnswersPage', 'dataPointId answer unitId?'),
-    omissions: shape('frameworkAnswersPage', 'questionId'),
+    answers: shape('frameworkAnswersPage', 'dataPointId answer unitId? changedAt?'),
+    omissions: shape('frameworkAnswersPage', 'questionId changedAt?'),
   },
 })
 
@@ -63,16 +63,20 @@ export const answerShapes = {
   companiesPage: shape('companiesPage', 'customProperties? companies', {
     inside: {
       customProperties: named('companiesPage'),
-      companies: shape('companiesPage', 'id name street coordinates countryCode hotelCode? bookingId? fields?', {
-        inside: { coordinates: shape('companiesPage', 'latitude longitude') },
-      }),
+      companies: shape(
+        'companiesPage',
+        'id name street coordinates countryCode hotelCode? bookingId? fields? changedAt?',
+        {
+          inside: { coordinates: shape('companiesPage', 'latitude longitude') },
+        },
+      ),
     },
   }),
   standardsPage: shape('standardsPage', 'standards', {
     inside: { standards: shape('standardsPage', 'id title levels?') },
   }),
   standardHoldersPage: shape('standardHoldersPage', 'holders', {
-    inside: { holders: shape('standardHoldersPage', 'companyId standardId level? startDate? expiryDate?') },
+    inside: { holders: shape('standardHoldersPage', 'companyId standardId level? startDate? expiryDate? changedAt?') },
   }),
   frameworkAnswersPage: shape('frameworkAnswersPage', 'customProperties? companies', {
     inside: {

@@ -14,6 +14,7 @@ export const taskAnswers = oncePer((contract: Contract) => {
     requestType: z.string().min(1).nullable().meta({ description: 'null for company mappings.' }),
     taskKind: z.enum([...new Set(Object.values(contract.taskNames).map(({ kind }) => kind))]),
     createdAt: z.iso.datetime(),
+    apiKeyId: uuid.meta({ description: 'The key that submitted the request.' }),
   }
   const listed = document(names.task, common).meta({ id: 'TaskSummary' })
   const task = document(names.task, {

@@ -110,10 +110,11 @@ async function storeMappings(
   const companyIds = [...companyByValue.values()]
   await inTransaction(work.sandbox.pool, async (client) => {
     await client.query(
-      `insert into sandbox.identifier (property_id, value, company_id)
+      `insert into sandbox.identifier as known (property_id, value, company_id)
        select $1, value, company_id from unnest($2::text[], $3::uuid[]) as mapped (value, company_id)
        order by value collate "C"
-       on conflict (property_id, value) do update set company_id = excluded.company_id`,
+       on conflict (property_id, value) do update set company_id = excluded.company_id, changed_at = clock_timestamp()
+       where known.company_id <> excluded.company_id`,
       [propertyId, [...companyByValue.keys()], companyIds],
     )
     await client.query(

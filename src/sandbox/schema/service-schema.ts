@@ -115,6 +115,7 @@ create table if not exists sandbox.standard_holder (
 alter table sandbox.answer add column if not exists changed_at timestamptz not null default clock_timestamp();
 alter table sandbox.omission add column if not exists changed_at timestamptz not null default clock_timestamp();
 alter table sandbox.standard_holder add column if not exists changed_at timestamptz not null default clock_timestamp();
+alter table sandbox.identifier add column if not exists changed_at timestamptz not null default clock_timestamp();
 alter table sandbox.property_value add column if not exists changed_at timestamptz not null default clock_timestamp();
 
 -- status: the contract's key of the status, not its name on the wire. json, not jsonb: row errors repeat what was sent.

@@ -8,6 +8,7 @@ const listedTasks = 100
 type Row = {
   id: string
   request: string
+  api_key_id: string
   status: TaskStatus
   created_at: Date
   general_errors: string[] | null
@@ -21,7 +22,7 @@ type Row = {
  */
 export async function listTasks(db: Queryable, contract: Contract, profileId: number): Promise<unknown[]> {
   const { rows } = await db.query<Row>(
-    `select id, request, status, created_at from sandbox.task
+    `select id, request, api_key_id, status, created_at from sandbox.task
      where profile_id = $1 order by created_at desc, sequence desc limit ${listedTasks}`,
     [profileId],
   )
@@ -35,7 +36,7 @@ export async function readTask(
   wanted: { id: string; profileId: number; fileUrl: (token: string) => string },
 ): Promise<unknown> {
   const { rows } = await db.query<Row>(
-    `select id, request, status, created_at, general_errors, row_errors,
+    `select id, request, api_key_id, status, created_at, general_errors, row_errors,
        (select array_agg(token order by ordinal) from sandbox.file where task_id = task.id and ordinal >= 0) as tokens
      from sandbox.task where id = $1 and profile_id = $2`,
     [wanted.id, wanted.profileId],
@@ -54,6 +55,7 @@ function describe(contract: Contract, row: Row): Record<string, unknown> {
     [names.requestType]: taskNames.requestType === '' ? null : taskNames.requestType,
     [names.taskKind]: taskNames.kind,
     [names.createdAt]: row.created_at.toISOString(),
+    [names.apiKeyId]: row.api_key_id,
   }
 }
 

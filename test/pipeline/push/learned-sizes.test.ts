@@ -53,7 +53,8 @@ it('come down to what a gateway in front of the service lets through, in one nig
     `update hotelier.sustainability_answer set value = (value::numeric + 1)::text, updated_at = now()
      where value ~ '^[0-9]+$'`,
   )
-  const second = await night(world, settings)
+  gateway.open()
+  const second = await night(world, settings, gateway.url)
   expectAllAccepted(second)
   expect((await sizes(world)).get('framework_answers')).toMatchObject({ verdict: 'succeeded' })
   expect((await sizes(world)).get('framework_answers')?.rows).toBeGreaterThan(learned)

@@ -7,15 +7,18 @@ export type LimitingProxy = AsyncDisposable & {
   url: string
   /** Requests that were refused so far. */
   refused(): number
+  /** Lets everything through from now on. */
+  open(): void
 }
 
 /** Stands between us and the service and refuses bulk requests with a body of more than `maxBytes` with 413, as gateways do. */
 export async function limitingProxy(target: string, maxBytes: number): Promise<LimitingProxy> {
   let refused = 0
+  let limit = maxBytes
   const server = createServer((request, response) => {
     void (async () => {
       const body = await buffer(request)
-      if (request.url?.includes('/bulk/') && body.length > maxBytes) {
+      if (request.url?.includes('/bulk/') && body.length > limit) {
         refused += 1
         response.writeHead(413, { 'content-type': 'text/html' }).end('<h1>413 Request Entity Too Large</h1>')
         return
@@ -35,6 +38,9 @@ export async function limitingProxy(target: string, maxBytes: number): Promise<L
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     refused: () => refused,
+    open: () => {
+      limit = Number.POSITIVE_INFINITY
+    },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()
       server.close()

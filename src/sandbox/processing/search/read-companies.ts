@@ -21,7 +21,10 @@ export async function* readCompanies(snapshot: Queryable, profileId: number): As
     `declare found no scroll cursor for
      select id, name, street, latitude, longitude, country_code as "countryCode", hotel_code as "hotelCode",
             booking_id as "bookingId",
-            (select max(changed_at) from sandbox.property_value value where value.company_id = company.id) as "changedAt"
+            greatest(
+              (select max(changed_at) from sandbox.property_value value where value.company_id = company.id),
+              (select max(changed_at) from sandbox.identifier value where value.company_id = company.id)
+            ) as "changedAt"
      from sandbox.company
      where exists (select from sandbox.group_company where group_id = any($1) and company_id = company.id)
      order by number`,
