@@ -74,6 +74,7 @@ test('every table is shared by all destinations or belongs to one, and nobody fo
     'complete_search',
     'custom_property',
     'document',
+    'held_row',
     'history_start',
     'input_comparison',
     'input_difference',

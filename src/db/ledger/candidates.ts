@@ -81,19 +81,28 @@ export async function considerEnded(
       union
       select twin.partner_id
       from carried join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
+    ),
+    -- Once a property, not once a kind: what is pending of it is read from the beginning each time.
+    waiting as (
+      select distinct concerned.partner_id, row.stream
+      from concerned
+      -- By the property and then by the row, whatever the planner knows of the tables.
+      cross join lateral (
+        select row_id from acceptance
+        where acceptance.partner_id = concerned.partner_id and accepted_hash is distinct from wanted_hash
+          and invalid_reason is null
+        offset 0) took
+      cross join lateral (
+        select stream from source_row
+        where source_row.row_id = took.row_id and gone_at is null and guard_run is null
+        offset 0) row
+      where not exists (select from held_row where held_row.row_id = took.row_id)
     )
     insert into candidate (run_id, kind, partner_id)
-    select ${runId}, planned.kind, concerned.partner_id
-    from concerned
-    cross join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as planned(kind text, streams text[])
-    where exists (
-      select from unnest(planned.streams) as wanted(stream)
-      cross join lateral (
-        select from acceptance took join source_row row using (row_id)
-        where took.partner_id = concerned.partner_id and took.accepted_hash is distinct from took.wanted_hash
-          and row.stream = wanted.stream
-          and took.invalid_reason is null and took.held_by is null and row.gone_at is null and row.guard_run is null
-        limit 1) pending)
-    order by planned.kind, concerned.partner_id
+    select distinct ${runId}::bigint, planned.kind, waiting.partner_id
+    from waiting
+    join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as planned(kind text, streams text[])
+      on waiting.stream = any(planned.streams)
+    order by 2, 3
     on conflict do nothing`.execute(trx)
 }

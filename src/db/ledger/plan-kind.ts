@@ -115,9 +115,7 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       insert into submission_row (submission_id, row_id) select submission_id, row_id from carried
     ),
     held as (
-      update acceptance set held_by = carried.submission_id
-      from carried
-      where acceptance.row_id = carried.row_id
+      insert into held_row (row_id, submission_id, partner_id) select row_id, submission_id, partner_id from carried
     ),
     put_back as (
       insert into candidate (run_id, kind, partner_id)

@@ -16,9 +16,9 @@ export async function recordReleases(
   if (pairs.length === 0) return
   await sql`
     with released as (
-      select cut_row.stream, cut_row.partner_id, row.held_by as submission_id, count(*) as rows
-      from cut_row join acceptance row using (row_id)
-      where row.held_by = any(${submissionIds}::bigint[])
+      select cut_row.stream, cut_row.partner_id, held.submission_id, count(*) as rows
+      from cut_row join held_row held using (row_id)
+      where held.submission_id = any(${submissionIds}::bigint[])
       group by 1, 2, 3
     )
     insert into submission_release (submission_id, released_by, rows)

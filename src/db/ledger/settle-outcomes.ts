@@ -40,17 +40,20 @@ export async function applyOutcomes(trx: Transaction<Schema>, submissionId: numb
         outcome_code = sent.code,
         outcome_reason = sent.reason,
         outcome_submission = ${submissionId},
-        outcome_at = clock_timestamp(),
-        held_by = null
+        outcome_at = clock_timestamp()
     from carried_row sent
-    where took.row_id = sent.row_id and took.held_by = sent.submission_id`
-  await withCarriedRows(trx, submissionId, () => settle.execute(trx))
+    where took.row_id = sent.row_id and sent.held`
+  await withCarriedRows(trx, submissionId, async () => {
+    await settle.execute(trx)
+    await release.execute(trx)
+  })
 }
+
+const release = sql`
+  delete from held_row using carried_row sent
+  where held_row.row_id = sent.row_id and held_row.submission_id = sent.submission_id`
 
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
 export async function releaseUnsent(trx: Transaction<Schema>, submissionId: number): Promise<void> {
-  const release = sql`
-    update acceptance set held_by = null from carried_row carried
-    where acceptance.row_id = carried.row_id and acceptance.held_by = carried.submission_id`
   await withCarriedRows(trx, submissionId, () => release.execute(trx))
 }

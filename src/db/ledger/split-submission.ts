@@ -106,7 +106,9 @@ export async function insertPart(
     .executeTakeFirstOrThrow()
   await sql`
     insert into submission_row (submission_id, row_id) select ${id}, unnest(${rowIds}::bigint[])`.execute(trx)
-  await sql`update acceptance set held_by = ${id} where row_id = any(${rowIds}::bigint[])`.execute(trx)
+  await sql`
+    insert into held_row (row_id, submission_id, partner_id)
+    select row_id, ${id}, partner_id from acceptance where row_id = any(${rowIds}::bigint[])`.execute(trx)
   return id
 }
 

@@ -71,12 +71,13 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
     create temp table moved_row on commit drop as
     select took.row_id, row.stream, row.gone_at, took.accepted_hash is distinct from took.wanted_hash as pending,
            moved.partner_id, moved.company_before, moved.company_id, took.accepted_hash, took.accepted_at,
-           took.outcome_submission, took.held_by
+           took.outcome_submission, held.submission_id as held_by
     from moved_mapping moved
     join source_row row using (partner_id)
     join acceptance took using (row_id)
+    left join held_row held using (row_id)
     where row.stream <> ${mappingStream}
-      and (took.accepted_hash is not null or took.refused_hash is not null or took.held_by is not null)`.execute(trx)
+      and (took.accepted_hash is not null or took.refused_hash is not null or held.row_id is not null)`.execute(trx)
   await sql`analyze moved_row`.execute(trx)
   await sql`
     insert into left_behind as held (company_id, row_id, content, accepted_at, submission_id)
@@ -155,7 +156,8 @@ async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings[
     update acceptance set checked_hash = null
     from sharer
     where acceptance.partner_id = sharer.partner_id and accepted_hash is distinct from wanted_hash
-      and held_by is null and checked_hash is not null`.execute(trx)
+      and checked_hash is not null
+      and not exists (select from held_row where held_row.row_id = acceptance.row_id)`.execute(trx)
   const { rows } = await sql<NewMappings['shared'][number]>`
     select company_id, array_agg(partner_id order by partner_id) as partner_ids
     from sharer group by company_id order by company_id limit ${named}`.execute(trx)

@@ -63,7 +63,15 @@ export async function* unjudgedRows(db: Database, basis: number, limit: number):
 /** Whether any row waits to be judged, as after a mapping that moved, or made two hotels one company. */
 export async function anyUnjudged(db: Database): Promise<boolean> {
   const { rows } = await sql<{ any: boolean }>`
-    select exists (select from ledger where ${neverJudged} and held_by is null) as any`.execute(db)
+    with unjudged as materialized (
+      select row_id from acceptance
+      where accepted_hash is distinct from wanted_hash and checked_hash is distinct from wanted_hash
+    )
+    select exists (
+      select from unjudged join source_row using (row_id)
+      where gone_at is null and not exists (select from held_row where held_row.row_id = unjudged.row_id)) as any`.execute(
+    db,
+  )
   return rows[0]?.any ?? false
 }
 

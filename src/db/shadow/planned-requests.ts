@@ -70,10 +70,12 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
 /** Supposes that the service takes everything that is planned, so that what waits for it can be planned. */
 export async function supposeAccepted(trx: Transaction<Schema>, runId: number): Promise<void> {
   await sql`
-    update acceptance set accepted_hash = wanted_hash, held_by = null
-    from submission
-    where submission.submission_id = held_by and submission.run_id = ${runId} and submission.state = 'planned'`.execute(
-    trx,
-  )
+    with released as (
+      delete from held_row using submission
+      where submission.submission_id = held_row.submission_id and submission.run_id = ${runId} and submission.state = 'planned'
+      returning row_id
+    )
+    update acceptance set accepted_hash = wanted_hash
+    from released where acceptance.row_id = released.row_id`.execute(trx)
   await sql`update submission set state = 'settled' where run_id = ${runId} and state = 'planned'`.execute(trx)
 }

@@ -23,8 +23,6 @@ export type AcceptanceTable = {
   /** By which reference data and rules it was judged: `judging_basis`; 0 for never. */
   judged_by: Generated<number>
   invalid_reason: string | null
-  /** The submission, planned or in flight, that holds the row. */
-  held_by: number | null
   outcome: OutcomeName | null
   outcome_code: string | null
   outcome_reason: string | null
@@ -44,11 +42,16 @@ type ReadOnly<T> = { [K in keyof T]: ColumnType<T[K], never, never> }
 export type LedgerView = ReadOnly<
   Selectable<SourceRowTable> &
     Omit<Selectable<AcceptanceTable>, 'wanted_hash'> & {
+      /** The submission, planned or in flight, that holds the row. */
+      held_by: number | null
       pending: boolean
       judged: boolean | null
       unjudged: boolean
     }
 >
+
+/** That a submission, planned or in flight, holds a row. */
+export type HeldRowTable = { row_id: number; submission_id: number; partner_id: string }
 
 /** Which company of the service a partner id stands for, as its mapping was confirmed. */
 export type MappingTable = {

@@ -1,4 +1,11 @@
-import type { AcceptanceTable, LedgerView, LeftBehindTable, MappingChangeTable, MappingTable } from './acceptance.ts'
+import type {
+  AcceptanceTable,
+  HeldRowTable,
+  LedgerView,
+  LeftBehindTable,
+  MappingChangeTable,
+  MappingTable,
+} from './acceptance.ts'
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculators.ts'
 import type { DestinationKeyTable, DestinationTable } from './destination.ts'
@@ -37,6 +44,7 @@ export type Schema = CalculatorsSchema &
     snapshot_bucket: SnapshotBucketTable
     source_row: SourceRowTable
     acceptance: AcceptanceTable
+    held_row: HeldRowTable
     ledger: LedgerView
     destination: DestinationTable
     destination_key: DestinationKeyTable

@@ -1,4 +1,5 @@
 import { fullEveryMs } from '../../config/stream-settings.ts'
+import { analyzeLedger } from '../../db/ledger/analyze-ledger.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../db/partner/partner-snapshot.ts'
 import type { Run } from '../../db/tables/run.ts'
@@ -37,6 +38,7 @@ export async function extract(deps: Deps, run: Run): Promise<void> {
     }
     const byCursor = checked.filter(({ cursor }) => cursor !== null)
     await rereadContradicted(deps, run, snapshot, byCursor, judge)
+    await analyzeLedger(db)
   } finally {
     await snapshot.close()
   }

@@ -111,11 +111,13 @@ describe('a rejected row', () => {
     await property('a')
     await rejectedInRun()
     const change: Record<string, RawBuilder<unknown>> = {
-      held_by: sql`acceptance set held_by = (select max(submission_id) from submission)`,
-      gone_at: sql`source_row set gone_at = now()`,
-      guard_run: sql`source_row set guard_run = (select max(run_id) from run), guard_change = 'changed'`,
+      held_by: sql`
+        insert into held_row (row_id, partner_id, submission_id)
+        select row_id, partner_id, (select max(submission_id) from submission) from source_row`,
+      gone_at: sql`update source_row set gone_at = now()`,
+      guard_run: sql`update source_row set guard_run = (select max(run_id) from run), guard_change = 'changed'`,
     }
-    await sql`update ${change[column] ?? sql``}`.execute(ledger.db)
+    await (change[column] ?? sql``).execute(ledger.db)
     expect(await releaseByPolicy(ledger.db, [policy()], later(2 * hour))).toBe(0)
   })
 

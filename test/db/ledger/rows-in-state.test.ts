@@ -156,17 +156,22 @@ describe('a retry', () => {
   })
 
   it.each([
-    ['is invalid by now', sql`invalid_reason = 'wrong'`],
-    ['is on its way', sql`held_by = (select max(submission_id) from submission)`],
-    ['has changed since', sql`wanted_hash = '\\x00'`],
-    ['is accepted', sql`accepted_hash = wanted_hash`],
+    ['is invalid by now', sql`update acceptance set invalid_reason = 'wrong'`],
+    [
+      'is on its way',
+      sql`
+        insert into held_row (row_id, partner_id, submission_id)
+        select row_id, partner_id, (select max(submission_id) from submission) from acceptance`,
+    ],
+    ['has changed since', sql`update acceptance set wanted_hash = '\\x00'`],
+    ['is accepted', sql`update acceptance set accepted_hash = wanted_hash`],
   ])('does not touch a row that %s', async (_, change) => {
     await ledger.startRun()
     await sql`insert into submission (run_id, kind, state, row_count) select max(run_id), 'companies', 'planned', 0 from run`.execute(
       ledger.db,
     )
     await sql`
-      update acceptance set ${change}
+      ${change}
       where row_id in (select row_id from source_row where stream = 'properties' and partner_id = 'refused')`.execute(
       ledger.db,
     )
