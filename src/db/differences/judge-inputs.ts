@@ -70,10 +70,15 @@ export async function judgeInputs(trx: Transaction<Schema>, selective: boolean):
   await sql`
     create temporary table foreign_input on commit drop as
     select s.company, s.year, s.month, s.variable_key, string_agg(distinct s.value, ' / ' order by s.value) as stored,
-           s.variable_key in (select variable_key from sent_input where variable_key is not null) as ours
+           s.variable_key = any(array(select distinct variable_key from sent_input where variable_key is not null)) as ours
     from stored_input s
-    where not exists (select from sent_input t where ${sameKey})
-      and not exists (select from summed_year t where ${sameKey})
+    -- One join, not two: what a first one leaves is taken for a row, and the second read whole for each.
+    where not exists (
+      select from (
+        select company, year, month, variable_key from sent_input
+        union all
+        select company, year, month, variable_key from summed_year
+      ) t where ${sameKey})
     group by s.company, s.year, s.month, s.variable_key`.execute(trx)
 }
 

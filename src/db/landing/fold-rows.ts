@@ -1,16 +1,23 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 import { findContradictions } from './contradictions.ts'
 
 /** Of rows with one key the latest, each with the hash of its content. */
-export const latestRows = sql`
+export const latestRows = latestOf(sql`content`)
+
+/** The same for rows of which each is a whole, made of parts: one that is null says nothing of what was never said. */
+export const wholeRows = latestOf(sql`jsonb_strip_nulls(content) as content`)
+
+function latestOf(content: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
   select row_id, partner_id, row_key, content, substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash, judged, reason,
          null::text as contradicts
   from (
-    select distinct on (row_key) row_id, partner_id, row_key, content, judged, reason
+    select distinct on (row_key) row_id, partner_id, row_key, ${content}, judged, reason
     from staged
     order by row_key, ordinal desc
   ) latest`
+}
 
 /** The latest of rows with one key, and what is said of those that contradict each other: the table `landed`. */
 export async function keepLatest(trx: Transaction<Schema>): Promise<void> {

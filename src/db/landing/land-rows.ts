@@ -3,7 +3,7 @@ import { notCompared } from '../preflight/judging-basis.ts'
 import type { GuardExample } from '../tables/guard-plan.ts'
 import type { Schema } from '../tables/schema.ts'
 import { findContradictions } from './contradictions.ts'
-import { foldTogether, keepLatest, latestRows } from './fold-rows.ts'
+import { foldTogether, keepLatest, latestRows, wholeRows } from './fold-rows.ts'
 
 export type LandedCounts = {
   /** Staged rows that share a ledger row with another. */
@@ -46,7 +46,10 @@ export async function landRows(trx: Transaction<Schema>, landing: Landing): Prom
   // Sorts of a first night are large. The memory is given back at the end of the transaction.
   await sql`set local work_mem = ${sql.lit(landingMemory)}`.execute(trx)
   await sql`set local jit = off`.execute(trx)
-  if (foldedKey === undefined && (await isNewStream(trx, stream))) return await landFirstRows(trx, landing)
+  if (await isNewStream(trx, stream)) {
+    if (foldedKey === undefined) return await landFirstRows(trx, landing, latestRows)
+    if (await areWhole(trx)) return await landFirstRows(trx, landing, wholeRows)
+  }
   // Only what joins: the contents are long, and no plan depends on them.
   await sql`analyze staged (row_key)`.execute(trx)
   await (foldedKey === undefined
@@ -73,14 +76,25 @@ export async function isNewStream(trx: Transaction<Schema>, stream: string): Pro
   return rows[0]?.known !== true
 }
 
+/** Whether the parts of every ledger row came one after the other, and were merged on their way. */
+async function areWhole(trx: Transaction<Schema>): Promise<boolean> {
+  const { rows } = await sql<{ whole: boolean }>`
+    select not exists (select from staged group by row_key having count(*) > 1) as whole`.execute(trx)
+  return rows[0]?.whole === true
+}
+
 /** The ledger has no row of the stream, so there is nothing to compare with: every row is written once, in one pass. */
-async function landFirstRows(trx: Transaction<Schema>, landing: Landing): Promise<LandedCounts> {
+async function landFirstRows(
+  trx: Transaction<Schema>,
+  landing: Landing,
+  rows: RawBuilder<unknown>,
+): Promise<LandedCounts> {
   const { runId, stream, guard } = landing
   const counted = await sql<{ staged: number }>`select count(*) as staged from staged`.execute(trx)
   const staged = counted.rows[0]?.staged ?? 0
   const held = await guard({ new: staged, changed: 0, gone: 0 })
   const mark = { run: sql`${held ? runId : null}::bigint`, change: sql`${held ? 'new' : null}::text` }
-  const inserted = await insertRows(trx, landing, latestRows, mark)
+  const inserted = await insertRows(trx, landing, rows, mark)
   if (inserted < staged) {
     await findContradictions(trx)
     // Written anew, not updated: nothing was known of these rows before, so they have no past to keep.

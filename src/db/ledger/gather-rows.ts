@@ -34,7 +34,8 @@ const spareRequests = 8
  */
 export async function gatherRows(trx: Transaction<Schema>, gathering: Gathering): Promise<number> {
   await sql`
-    create temp table cut_row (row_id bigint, stream text, partner_id text, target text, partition text)
+    create temp table cut_row (
+      row_id bigint, stream text, partner_id text, target text, partition text, wanted_hash bytea)
     on commit drop`.execute(trx)
   let rows = 0
   for (let batch = firstBatch; ; ) {
@@ -85,12 +86,12 @@ async function takeCandidates(
         and not ${lacksRequirement(requires)}
     ),
     placed as (
-      select ready.row_id, free.stream, free.partner_id, free.target, ready.partition,
+      select ready.row_id, free.stream, free.partner_id, free.target, ready.partition, ready.wanted_hash,
              rank() over (partition by free.partner_id order by ready.partition) as partition_rank,
              row_number() over (partition by free.partner_id, ready.partition order by ready.row_id) as place
       from free
       cross join lateral (
-        select row.row_id, ${partition} as partition
+        select row.row_id, ${partition} as partition, row.desired_hash as wanted_hash
         from ledger row
         where row.stream = free.stream and row.partner_id = free.partner_id and ${sendable}
         order by partition, row_id
@@ -99,7 +100,7 @@ async function takeCandidates(
     ),
     gathered as (
       insert into cut_row
-      select row_id, stream, partner_id, target, partition from placed
+      select row_id, stream, partner_id, target, partition, wanted_hash from placed
       where partition_rank = 1 and place <= ${maxRowsOfProperty}
       returning 1
     )

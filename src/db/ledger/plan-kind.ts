@@ -68,7 +68,7 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
             and tried.sent_hash is not distinct from row.desired_hash
             -- By the row, not by the run: a row was sent a few times, and a run may have thousands of submissions.
             and (
-              select submission.run_id = ${runId}
+              select submission.run_id = ${runId} and (submission.attempted_at is not null or tried.outcome is not null)
                 -- What was too large for the service is tried again in smaller requests.
                 and not (submission.too_large and (submission.too_large_row is not null or submission.row_count > ${maxRows}))
               from submission where submission.submission_id = tried.submission_id)))`
@@ -80,15 +80,16 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
   await sql`analyze cut_row`.execute(trx)
   const { rows } = await sql<{ submission_id: number }>`
     with single as (
-      select row_id, partner_id, partition
+      select row_id, partner_id, partition, wanted_hash
       from (select *, min(partner_id) over (partition by target) as first_of_target from cut_row) gathered
       where partner_id = first_of_target
     ),
     sized as (
-      select row_id, partner_id, partition, count(*) over (partition by partition, partner_id) as size from single
+      select row_id, partner_id, partition, wanted_hash, count(*) over (partition by partition, partner_id) as size
+      from single
     ),
     numbered as (
-      select row_id, partner_id, partition,
+      select row_id, partner_id, partition, wanted_hash,
              (count(*) over (partition by partition order by partner_id) - size)
                / (${maxRows} - max(size) over () + 1) as ordinal
       from sized
@@ -104,7 +105,7 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       from (select * from fullest order by partition, ordinal) ordered
     ),
     carried as materialized (
-      select row_id, partner_id, submission_id from numbered join cut using (partition, ordinal)
+      select row_id, partner_id, wanted_hash, submission_id from numbered join cut using (partition, ordinal)
     ),
     planned as (
       insert into submission (submission_id, run_id, kind, partition, state, row_count)
@@ -112,7 +113,7 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       select submission_id, ${runId}, ${kind}, partition, 'planned', row_count from cut
     ),
     linked as (
-      insert into submission_row (submission_id, row_id) select submission_id, row_id from carried
+      insert into submission_row (submission_id, row_id, sent_hash) select submission_id, row_id, wanted_hash from carried
     ),
     held as (
       insert into held_row (row_id, submission_id, partner_id) select row_id, submission_id, partner_id from carried

@@ -51,7 +51,8 @@ export type StreamReport = {
 export async function streamReports(db: Database, runId: number, requires: Requires): Promise<StreamReport[]> {
   const { rows } = await sql<StreamReport>`
     with last_sent as (
-      select distinct on (row_id) row_id, submission_row.outcome, submission_row.sent_hash
+      select distinct on (row_id) row_id, submission_row.outcome,
+             case when submission.attempted_at is not null or outcome is not null then submission_row.sent_hash end as sent_hash
       from submission
       join submission_row using (submission_id)
       -- What a person gave up was sent, and has its outcome; what a later run gave up was not.

@@ -124,7 +124,7 @@ export type SubmissionPayloadTable = {
 export type SubmissionRowTable = {
   submission_id: number
   row_id: number
-  /** The content hash that the request carried; set when the payload is written. */
+  /** The content hash that the request carries; set when it is planned, and again when its payload is written. */
   sent_hash: Buffer | null
   outcome: OutcomeName | null
   code: string | null

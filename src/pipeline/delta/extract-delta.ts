@@ -78,7 +78,7 @@ export async function extractDelta(
       await noteReading(trx, { stream: name, capture: 'cursor', server, whole: whole?.reason ?? null, held })
       const watermark = await moveWatermark(trx, run, stream, before, seen)
       // Counted at the partner's end: the report compares it with what landed.
-      const counts = { ...landed, read: seen.rows, null_cursor: seen.nullCursors }
+      const counts = { ...landed, folded: landed.folded + seen.folded, read: seen.rows, null_cursor: seen.nullCursors }
       await trx
         .insertInto('run_stream')
         .values({

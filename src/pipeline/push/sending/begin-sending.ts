@@ -9,7 +9,8 @@ import { writeBody } from './write-body.ts'
 
 /**
  * Stores the exact payload and the intent to send it, before a byte leaves. A second attempt sends the same payload.
- * The hashes of what the payload says of each row are kept beside it: the row may change while it is in flight.
+ * The hashes of what the payload says of each row are kept beside it: the row may change while it is in flight, and may
+ * have changed since it was planned.
  *
  * @returns the body to send, read from what was stored; null when the submission is no longer planned.
  */
@@ -40,7 +41,8 @@ export async function beginSending(deps: Deps, submission: Submission): Promise<
         update submission_row set sent_hash = source_row.desired_hash
         from source_row
         where submission_row.submission_id = ${id}
-          and source_row.row_id = submission_row.row_id`.execute(trx)
+          and source_row.row_id = submission_row.row_id
+          and submission_row.sent_hash is distinct from source_row.desired_hash`.execute(trx)
       await trx.updateTable('submission').set({ payload_bytes: bytes }).where('submission_id', '=', id).execute()
       return { bytes, content }
     })
