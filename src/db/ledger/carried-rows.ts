@@ -15,10 +15,8 @@ export async function withCarriedRows<T>(
 ): Promise<T> {
   await sql`
     create temp table carried_row on commit drop as
-    select submission_id, row_id, sent_hash, outcome, code, reason,
-           held.submission_id is not null as held
-    from submission_row left join held_row held using (row_id, submission_id)
-    where submission_id = ${submissionId}`.execute(trx)
+    select submission_id, row_id, sent_hash, outcome, code, reason
+    from submission_row where submission_id = ${submissionId}`.execute(trx)
   await sql`analyze carried_row (submission_id, row_id, outcome)`.execute(trx)
   const done = await work()
   await sql`drop table carried_row`.execute(trx)

@@ -42,7 +42,9 @@ export async function applyOutcomes(trx: Transaction<Schema>, submissionId: numb
         outcome_submission = ${submissionId},
         outcome_at = clock_timestamp()
     from carried_row sent
-    where took.row_id = sent.row_id and sent.held`
+    where took.row_id = sent.row_id
+      and exists (
+        select from held_row where held_row.row_id = sent.row_id and held_row.submission_id = sent.submission_id)`
   await withCarriedRows(trx, submissionId, async () => {
     await settle.execute(trx)
     await release.execute(trx)
