@@ -30,6 +30,7 @@ describe('the course of a task', () => {
       requestType: null,
       taskKind: 'CompanyMappingRequest',
       createdAt: new Date(clock.now()).toISOString(),
+      apiKeyId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
     })
     clock.advance(1000)
     await reaches(id, 'Scheduled')
