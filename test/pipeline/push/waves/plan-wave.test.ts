@@ -75,14 +75,17 @@ describe('a wave', () => {
     await ferry.ledger.startRun()
     await ferry.ledger.landChecked('properties', [property])
     const { client, release } = await blocker()
-    await client.query('select from acceptance for update')
+    await client.query('lock table held_row in exclusive mode')
     const waves = Promise.all([ferry.wave(deps), ferry.wave(deps)])
-    await vi.waitFor(async () => {
-      const { rows } = await ferry.ledger.pool.query(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      expect(rows).toHaveLength(2)
-    })
+    await vi.waitFor(
+      async () => {
+        const { rows } = await ferry.ledger.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        expect(rows).toHaveLength(2)
+      },
+      { timeout: 30_000 },
+    )
     await release()
     await waves
     const held = await ferry.ledger.db.selectFrom('submission_row').select('row_id').execute()
