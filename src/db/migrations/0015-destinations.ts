@@ -8,7 +8,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await nameDestinations(db)
   await dropWhatReadsTheLedger(db)
   await moveAcceptances(db)
-  await moveHolds(db)
   await narrowContents(db)
   await keepMappings(db)
   await createViews(db)
@@ -70,6 +69,7 @@ async function moveAcceptances(db: Kysely<unknown>): Promise<void> {
       row_id bigint not null,
       judged_by integer not null default 0,
       resent_count integer not null default 0,
+      held_by bigint,
       outcome_submission bigint,
       retry_action bigint,
       outcome_at timestamptz,
@@ -86,22 +86,25 @@ async function moveAcceptances(db: Kysely<unknown>): Promise<void> {
       outcome_reason text
     )`.execute(db)
   await sql`
-    insert into acceptance (row_id, judged_by, resent_count, outcome_submission, retry_action, outcome_at,
+    insert into acceptance (row_id, judged_by, resent_count, held_by, outcome_submission, retry_action, outcome_at,
                             accepted_at, partner_id, wanted_hash, accepted_hash, refused_hash, checked_hash, resent_hash,
                             invalid_reason, outcome, outcome_code, outcome_reason)
-    select row_id, judged_by, resent_count, outcome_submission, retry_action, outcome_at,
+    select row_id, judged_by, resent_count, held_by, outcome_submission, retry_action, outcome_at,
            accepted_at, partner_id, substring(desired_hash for 16), substring(accepted_hash for 16),
            substring(refused_hash for 16), substring(checked_hash for 16), substring(resent_hash for 16),
            invalid_reason, outcome, outcome_code, outcome_reason
     from source_row
     order by row_id`.execute(db)
   await sql`alter table acceptance add primary key (row_id)`.execute(db)
+  // Of all that a row refers to, only whether it is in flight must never dangle.
   await sql`
     alter table acceptance
+      add foreign key (held_by) references submission,
       add check (outcome in ('confirmed', 'inferred', 'rejected', 'unknown'))`.execute(db)
   await sql`
     create index acceptance_pending on acceptance (partner_id)
     where accepted_hash is distinct from wanted_hash`.execute(db)
+  await sql`create index acceptance_held on acceptance (partner_id) where held_by is not null`.execute(db)
   await sql`
     create index acceptance_unjudged on acceptance (row_id)
     where accepted_hash is distinct from wanted_hash and checked_hash is distinct from wanted_hash`.execute(db)
@@ -112,23 +115,6 @@ async function moveAcceptances(db: Kysely<unknown>): Promise<void> {
   await sql`create index acceptance_retry on acceptance (retry_action) where retry_action is not null`.execute(db)
 }
 
-/**
- * Which submission holds a row, apart from what was accepted of it: a line is added when a row is planned and removed when
- * its outcome is known, where an update of `acceptance` would write the row and all its indexes twice more.
- */
-async function moveHolds(db: Kysely<unknown>): Promise<void> {
-  await sql`
-    create table held_row (
-      row_id bigint primary key,
-      submission_id bigint not null,
-      partner_id text not null
-    )`.execute(db)
-  await sql`
-    insert into held_row (row_id, submission_id, partner_id)
-    select row_id, held_by, partner_id from source_row where held_by is not null`.execute(db)
-  await sql`create index held_row_partner on held_row (partner_id)`.execute(db)
-}
-
 async function narrowContents(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table source_row
@@ -137,15 +123,7 @@ async function narrowContents(db: Kysely<unknown>): Promise<void> {
       drop column refused_hash, drop column checked_hash, drop column resent_hash, drop column invalid_reason,
       drop column outcome, drop column outcome_code, drop column outcome_reason,
       alter column desired_hash type bytea using substring(desired_hash for 16)`.execute(db)
-  // A submission and its rows are written in one transaction, to rows of the ledger that are there, and none of the three
-  // is ever deleted while another names it: two look-ups a row less. Half a page stays free, so that an outcome is written
-  // beside the row that it belongs to, without new lines in the indexes.
-  await sql`
-    alter table submission_row
-      drop constraint submission_row_submission_id_fkey,
-      drop constraint submission_row_row_id_fkey,
-      alter column sent_hash type bytea using substring(sent_hash for 16),
-      set (fillfactor = 50)`.execute(db)
+  await sql`alter table submission_row alter column sent_hash type bytea using substring(sent_hash for 16)`.execute(db)
   await sql`alter table row_change alter column hash_before type bytea using substring(hash_before for 16)`.execute(db)
   await sql`
     alter table row_finding
@@ -190,10 +168,10 @@ async function createViews(db: Kysely<unknown>): Promise<void> {
            s.guard_run, s.guard_change, s.first_seen_at, s.changed_at,
            a.accepted_hash is distinct from a.wanted_hash as pending,
            a.checked_hash = a.wanted_hash as judged, a.checked_hash is distinct from a.wanted_hash as unjudged,
-           a.accepted_hash, a.refused_hash, a.checked_hash, a.judged_by, a.invalid_reason, h.submission_id as held_by, a.outcome,
+           a.accepted_hash, a.refused_hash, a.checked_hash, a.judged_by, a.invalid_reason, a.held_by, a.outcome,
            a.outcome_code, a.outcome_reason, a.outcome_submission, a.outcome_at, a.accepted_at, a.retry_action,
            a.resent_hash, a.resent_count
-    from source_row s join acceptance a using (row_id) left join held_row h using (row_id)`.execute(db)
+    from source_row s join acceptance a using (row_id)`.execute(db)
   await sql`
     create view drift as
     select stream, partner_id, row_key, content, accepted_at, outcome, gone_at as gone_since, 'gone' as why,

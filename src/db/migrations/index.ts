@@ -19,6 +19,7 @@ import * as waiting from './0017-waiting.ts'
 import * as reading from './0018-reading.ts'
 import * as comparisons from './0021-comparisons.ts'
 import * as ownDatabase from './0022-own-database.ts'
+import * as heldRows from './0023-held-rows.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -42,4 +43,5 @@ export const migrations: Record<string, Migration> = {
   '0018-reading': reading,
   '0021-comparisons': comparisons,
   '0022-own-database': ownDatabase,
+  '0023-held-rows': heldRows,
 }
