@@ -205,3 +205,48 @@ describe('a database of the version before the ledger was split', () => {
     expect(await pendingKeys()).toEqual(stillPending)
   })
 })
+
+it('moves what holds a row out of the acceptances of every destination, also of one that waits', async () => {
+  const { url } = await testDatabase({ template: 'empty' })
+  const pool = createPool(url, {
+    max: 1,
+    applicationName: 'upgrade test',
+    searchPath: schemaName,
+    onIdleError: () => {},
+  })
+  const waiting = 'nightferry_destination_7'
+  try {
+    await migrateTo(pool, '0022-own-database')
+    await pool.query(`
+      insert into destination (name, schema_name, left_at) values ('old', '${waiting}', now());
+      insert into source_row (stream, partner_id, row_key, content, desired_hash) values
+        ('properties', 'H-1', 'H-1', '{}', '\\x01'), ('properties', 'H-2', 'H-2', '{}', '\\x02');
+      insert into run (job, trigger, scheduled_for, state, step) values ('nightly-sync', 'cli', now(), 'finished', 'done');
+      insert into submission (run_id, kind, state, row_count) values (1, 'company_mappings', 'accepted', 1);
+      insert into acceptance (row_id, partner_id, wanted_hash, held_by)
+        select row_id, partner_id, desired_hash, case partner_id when 'H-1' then 1 end from source_row;
+      create schema ${waiting};
+      create table ${waiting}.acceptance as select * from acceptance;
+      update ${waiting}.acceptance set held_by = case partner_id when 'H-2' then 1 end;
+      do $$ begin execute replace('create view ${waiting}.ledger as ' || pg_get_viewdef('ledger'::regclass),
+                                  'JOIN acceptance', 'JOIN ${waiting}.acceptance'); end $$`)
+  } finally {
+    await pool.end()
+  }
+  await migrateToLatest(url)
+  const migrated = createPool(url, {
+    max: 1,
+    applicationName: 'upgrade test',
+    searchPath: schemaName,
+    onIdleError: () => {},
+  })
+  try {
+    const heldIn = async (schema: string) =>
+      (await migrated.query(`select partner_id, held_by from ${schema}.ledger where held_by is not null`))
+        .rows as unknown
+    expect(await heldIn(schemaName)).toEqual([{ partner_id: 'H-1', held_by: 1 }])
+    expect(await heldIn(waiting)).toEqual([{ partner_id: 'H-2', held_by: 1 }])
+  } finally {
+    await migrated.end()
+  }
+})
