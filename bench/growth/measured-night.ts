@@ -15,7 +15,7 @@ import { outcomesFromResultFile } from '../../src/db/ledger/file-outcomes.ts'
 import { planKind } from '../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../src/db/ledger/resend-policy.ts'
 import { markForRetry, releaseRetries } from '../../src/db/ledger/retry-rows.ts'
-import { applyOutcomes, releaseUnsent, sameOutcome } from '../../src/db/ledger/settle-outcomes.ts'
+import { releaseUnsent, sameOutcome, settleRows } from '../../src/db/ledger/settle-outcomes.ts'
 import { earlierPart, insertPart, rowsToSplit } from '../../src/db/ledger/split-submission.ts'
 import { storeMappings } from '../../src/db/ledger/store-mappings.ts'
 import { findContradictions } from '../../src/db/preflight/find-contradictions.ts'
@@ -120,21 +120,24 @@ class Night {
 
     const mappings = await this.send('company_mappings', rows)
     await this.settle('settlement of mappings', mappings, async (trx) => {
-      await outcomesFromResultFile(trx, mappings, { mapping: true })
-      await storeMappings(trx, mappings)
-      await applyOutcomes(trx, mappings, true)
+      await settleRows(trx, mappings, true, async () => {
+        await outcomesFromResultFile(trx, mappings, { mapping: true })
+        await storeMappings(trx, mappings)
+      })
     })
     if (this.knows === 'midway') await this.world.analyze()
     const answers = await this.send('framework_answers', rows)
     const errors = answersOf(rows, 0).filter((_, index) => index % 100 === 1)
     await this.settle('settlement by errors', answers, async (trx) => {
-      await outcomesFromErrors(trx, answers, errors.map(errorOf), { outcome: 'inferred' })
-      await applyOutcomes(trx, answers, true)
+      await settleRows(trx, answers, true, async () => {
+        await outcomesFromErrors(trx, answers, errors.map(errorOf), { outcome: 'inferred' })
+      })
     })
     const inputs = await this.send('calculators', rows)
     await this.settle('settlement by a result file', inputs, async (trx) => {
-      await outcomesFromResultFile(trx, inputs, { mapping: false })
-      await applyOutcomes(trx, inputs, true)
+      await settleRows(trx, inputs, true, async () => {
+        await outcomesFromResultFile(trx, inputs, { mapping: false })
+      })
     })
     await this.stage('report', () => streamReports(this.db, this.runId, requires))
   }
@@ -146,8 +149,8 @@ class Night {
     await this.stage('preflight, again', () => this.preflight())
     const refused = await this.send('framework_answers', rows)
     await this.settle('settlement of a refusal', refused, async (trx) => {
-      await sameOutcome(trx, refused, 'rejected', 'refused', 'the request as a whole')
-      await applyOutcomes(trx, refused, false)
+      const said = { outcome: 'rejected', code: 'refused', reason: 'the request as a whole' } as const
+      await settleRows(trx, refused, false, () => sameOutcome(trx, said))
     })
     await this.begin()
     const unsent = await this.plan('framework_answers', rows)

@@ -8,6 +8,7 @@ export const sharedTables: readonly string[] = [
   'candidate',
   'destination',
   'destination_key',
+  'ended_property',
   'guard_plan',
   'judging_basis',
   'kind_sweep',

@@ -17,6 +17,18 @@ export async function wasSwept(db: Database, runId: number, kind: string): Promi
   return swept !== undefined
 }
 
+/** Whether anything may be ready of a kind. */
+export async function hasCandidates(trx: Transaction<Schema>, runId: number, kind: string): Promise<boolean> {
+  const candidate = await trx
+    .selectFrom('candidate')
+    .select('partner_id')
+    .where('run_id', '=', runId)
+    .where('kind', '=', kind)
+    .limit(1)
+    .executeTakeFirst()
+  return candidate !== undefined
+}
+
 /** Whether the planner has begun in this run: what the partner has was read by then, and judged. */
 export async function hasBegunPlanning(db: Database, runId: number): Promise<boolean> {
   const swept = await db.selectFrom('kind_sweep').select('run_id').where('run_id', '=', runId).executeTakeFirst()
@@ -37,6 +49,9 @@ export async function sweepKind(
 ): Promise<void> {
   await sql`delete from candidate where kind = ${kind} and run_id <> ${runId}`.execute(trx)
   await sql`
+    delete from ended_property using run
+    where run.run_id = ended_property.run_id and run.state <> 'running'`.execute(trx)
+  await sql`
     insert into candidate (run_id, kind, partner_id)
     select ${runId}, ${kind}, row.partner_id
     from (
@@ -56,7 +71,7 @@ export async function sweepKind(
 }
 
 /**
- * Makes candidates of the properties whose rows a submission carried that has ended since the planner looked last,
+ * Makes candidates of the properties whose rows were released since the planner looked last, because a submission ended,
  * for every kind with something pending of them: rows that waited for what was accepted, rows of the kind that were
  * left for later, and rows of other partner ids of the same company.
  */
@@ -67,20 +82,13 @@ export async function considerEnded(
 ): Promise<void> {
   await sql`
     with ended as (
-      update submission set considered = true
-      where run_id = ${runId} and not considered
-        and state not in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
-      returning submission_id
-    ),
-    carried as (
-      select distinct acceptance.partner_id
-      from ended join submission_row using (submission_id) join acceptance using (row_id)
+      delete from ended_property where run_id = ${runId} returning partner_id
     ),
     concerned as (
-      select partner_id from carried
+      select partner_id from ended
       union
       select twin.partner_id
-      from carried join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
+      from ended join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
     ),
     -- Once a property, not once a kind: what is pending of it is read from the beginning each time.
     waiting as (

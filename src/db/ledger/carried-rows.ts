@@ -2,7 +2,8 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 
 /**
- * Does something with the rows of a submission gathered in the temporary table `carried_row`, which the planner knows.
+ * Does something with the rows of a submission gathered in the temporary table `carried_row`, which the planner knows:
+ * each with the property that it belongs to, and with columns for its outcome.
  *
  * Statistics of `submission_row` are older than the submission: the planner takes its rows for one, and a join that it
  * then nests reads all of them again for each. The rows gathered here are joined by the whole of a key, never beside a
@@ -15,9 +16,11 @@ export async function withCarriedRows<T>(
 ): Promise<T> {
   await sql`
     create temp table carried_row on commit drop as
-    select submission_id, row_id, sent_hash, outcome, code, reason
-    from submission_row where submission_id = ${submissionId}`.execute(trx)
-  await sql`analyze carried_row (submission_id, row_id, outcome)`.execute(trx)
+    select sent.submission_id, sent.row_id, sent.sent_hash, row.partner_id,
+           null::text as outcome, null::text as code, null::text as reason
+    from submission_row sent join source_row row using (row_id)
+    where sent.submission_id = ${submissionId}`.execute(trx)
+  await sql`analyze carried_row (submission_id, row_id, partner_id)`.execute(trx)
   const done = await work()
   await sql`drop table carried_row`.execute(trx)
   return done

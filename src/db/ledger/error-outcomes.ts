@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
-import { withCarriedRows } from './carried-rows.ts'
+import { sameOutcome } from './settle-outcomes.ts'
 
 /**
  * What is said of rows that no error names: accepted as far as can be inferred, unknown with a reason, or what a result
@@ -48,7 +48,7 @@ const batch = 5_000
  * Outcomes from the rows that the task's error names. An error matches every row that it does not tell apart: by the
  * partner's id, or by the company where it has none that is known here; then by data point, question, custom property,
  * standard, field type and period as far as it names them. An error whose two ids belong to different companies matches
- * nothing. Errors that match no row are kept with the submission, each with the reason.
+ * nothing. Errors that match no row are kept with the submission, each with the reason. Inside `settleRows`.
  *
  * @returns how many errors match none of the submission's rows.
  */
@@ -59,11 +59,17 @@ export async function outcomesFromErrors(
   unnamed: Unnamed,
   questions: Questions = [],
 ): Promise<number> {
+  if (errors.length === 0) {
+    if (unnamed.outcome !== 'as_told') await sameOutcome(trx, unnamed)
+    return 0
+  }
   await stageErrors(trx, errors)
-  await withCarriedRows(trx, submissionId, () => readSentRows(trx, questions))
+  await readSentRows(trx, questions)
   await matchErrors(trx)
   const unmatched = await keepUnmatched(trx, submissionId)
-  await nameRows(trx, unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors)
+  const rest = unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors
+  if (rest.outcome !== 'as_told') await sameOutcome(trx, rest)
+  await rejectNamed(trx)
   await sql`drop table named_error, sent_row, matched_error`.execute(trx)
   return unmatched
 }
@@ -102,7 +108,7 @@ async function stageErrors(trx: Transaction<Schema>, errors: readonly NamedError
     where numbered.ordinal = named_error.ordinal`.execute(trx)
 }
 
-/** The rows of the request with everything that an error can name them by, ids in small letters. */
+/** The rows of properties that errors name, with everything that an error can name them by, ids in small letters. */
 async function readSentRows(trx: Transaction<Schema>, questions: Questions): Promise<void> {
   await sql`
     create temp table point on commit drop as
@@ -112,13 +118,20 @@ async function readSentRows(trx: Transaction<Schema>, questions: Questions): Pro
   await sql`analyze point`.execute(trx)
   await sql`
     create temp table sent_row on commit drop as
-    with sent as (
-      select submission_id, row_id, partner_id, content,
+    with concerned as (
+      select partner_id from named_error where partner_id is not null
+      union
+      select partner_id
+      from (select distinct partner_id from carried_row) property join mapping using (partner_id)
+      where company_id::text in (select lower(company_id) from named_error)
+    ),
+    sent as (
+      select row_id, source_row.partner_id, content,
              coalesce(content ->> 'period_type', case when content ? 'year' then
                case when content ->> 'month' is null then 'Yearly' else 'Monthly' end end) as period_type
-      from carried_row join source_row using (row_id)
+      from carried_row join concerned using (partner_id) join source_row using (row_id)
     )
-    select sent.submission_id, row_id, sent.partner_id, mapping.company_id::text as company_id,
+    select row_id, sent.partner_id, mapping.company_id::text as company_id,
            lower(coalesce(content ->> 'data_point_id', content ->> 'property_id', content ->> 'standard_id')) as thing,
            coalesce(lower(content ->> 'question_id'), point.question_id) as question,
            content ->> 'question_id' is not null as omission,
@@ -205,27 +218,12 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
   return rows[0]?.unmatched ?? 0
 }
 
-async function nameRows(trx: Transaction<Schema>, rest: Unnamed): Promise<void> {
-  const { code, reason } = rest.outcome === 'unknown' ? rest : { code: null, reason: null }
-  const asTold = rest.outcome === 'as_told'
-  // Of its own, so that storing it joins two tables by a key: an estimate of the join of more would be a guess.
+async function rejectNamed(trx: Transaction<Schema>): Promise<void> {
   await sql`
-    create temp table verdict on commit drop as
-    select sent.submission_id, sent.row_id, named.row_id is not null as is_named, named.code, named.reason
-    from sent_row sent
-    left join (
+    update carried_row sent
+    set outcome = 'rejected', code = named.code, reason = named.reason
+    from (
       select row_id, min(code) as code, string_agg(distinct reason, '; ') as reason from matched_error group by row_id
-    ) named using (row_id)`.execute(trx)
-  await sql`analyze verdict (submission_id, row_id)`.execute(trx)
-  await sql`
-    update submission_row
-    set outcome = case when verdict.is_named then 'rejected'
-                       when ${asTold} then submission_row.outcome else ${asTold ? null : rest.outcome}::text end,
-        code = case when verdict.is_named then verdict.code
-                    when ${asTold} then submission_row.code else ${code}::text end,
-        reason = case when verdict.is_named then verdict.reason
-                      when ${asTold} then submission_row.reason else ${reason}::text end
-    from verdict
-    where submission_row.submission_id = verdict.submission_id and submission_row.row_id = verdict.row_id`.execute(trx)
-  await sql`drop table verdict`.execute(trx)
+    ) named
+    where named.row_id = sent.row_id`.execute(trx)
 }

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
-import { withCarriedRows } from './carried-rows.ts'
 import { unmatchedShown } from './error-outcomes.ts'
+import { sameOutcome } from './settle-outcomes.ts'
 
 export type FileOptions = {
   /**
@@ -17,7 +17,7 @@ export type FileOptions = {
  * An element is matched by the partner's id; where it has none, or one that nobody here knows, by the company that the
  * mapping of a row's property names. A company that several properties of the request stand for is never accepted that
  * way, because nobody says which of them is meant. Where elements contradict each other the rejection counts, and the
- * reason says so. Elements that match no row are kept with the submission.
+ * reason says so. Elements that match no row are kept with the submission. Inside `settleRows`.
  *
  * @returns how many elements match no row.
  */
@@ -26,14 +26,10 @@ export async function outcomesFromResultFile(
   submissionId: number,
   { mapping }: FileOptions,
 ): Promise<number> {
-  return await withCarriedRows(trx, submissionId, () => outcomesOfCarried(trx, submissionId, mapping))
-}
-
-async function outcomesOfCarried(trx: Transaction<Schema>, submissionId: number, mapping: boolean): Promise<number> {
   await sql`
     create temp table sent_property on commit drop as
     select partner_id, mapping.company_id::text as company_id, count(*) over (partition by mapping.company_id) as sharers
-    from (select distinct partner_id from carried_row join source_row using (row_id)) sent
+    from (select distinct partner_id from carried_row) sent
     left join mapping using (partner_id)`.execute(trx)
   await sql`create index on sent_property (partner_id)`.execute(trx)
   await sql`create index on sent_property (company_id)`.execute(trx)
@@ -92,39 +88,36 @@ async function judgeProperties(trx: Transaction<Schema>, mapping: boolean): Prom
 
 async function nameRows(trx: Transaction<Schema>, mapping: boolean): Promise<void> {
   await judgeProperties(trx, mapping)
-  // Of its own, so that storing it joins two tables by a key: an estimate of the join of more would be a guess.
+  await sameOutcome(trx, {
+    outcome: 'unknown',
+    code: 'not_in_result',
+    reason: 'the result file does not name this property',
+  })
   await sql`
-    create temp table told on commit drop as
-    select sent.submission_id, sent.row_id, named.partner_id, named.accepted, named.contradicted, named.companies, named.code,
-           case when named.field_errors = '[]' then named.reason
-                else coalesce(own.words, 'refused with its property: ' || named.reason) end as reason
-    from carried_row sent
-    join source_row row using (row_id)
-    left join named on named.partner_id = row.partner_id
-    left join lateral (
-      select string_agg(distinct concat_ws(': ', error ->> 'field', error ->> 'reason'), '; ') as words
-      from jsonb_array_elements(named.field_errors) list, jsonb_array_elements(list) error
-      where error ->> 'field' is null or exists (
-        select from jsonb_object_keys(coalesce(row.content -> 'inputs', '{}')) field
-        where lower(field) = lower(error ->> 'field'))
-    ) own on true`.execute(trx)
-  await sql`analyze told (submission_id, row_id)`.execute(trx)
-  await sql`
-    update submission_row
-    set outcome = case when told.accepted then 'confirmed' when told.accepted = false then 'rejected' else 'unknown' end,
-        code = case when told.partner_id is null then 'not_in_result'
-                    when ${mapping} and told.accepted is null and told.companies > 1 then 'result_contradicts'
-                    else told.code end,
-        reason = case when told.partner_id is null then 'the result file does not name this property'
-                      when ${mapping} and told.accepted is null and told.companies > 1
-                      then 'the result file maps this property to ' || told.companies || ' companies'
-                      when told.contradicted
-                      then concat_ws('; ', told.reason, 'the result file names this property more than once and contradicts itself')
-                      else told.reason end
-    from told
-    where submission_row.submission_id = told.submission_id and submission_row.row_id = told.row_id`.execute(trx)
-  await sql`drop table named, told`.execute(trx)
+    update carried_row sent
+    set outcome = case when named.accepted then 'confirmed' when named.accepted = false then 'rejected' else 'unknown' end,
+        code = case when ${mapping} and named.accepted is null and named.companies > 1 then 'result_contradicts'
+                    else named.code end,
+        reason = case when ${mapping} and named.accepted is null and named.companies > 1
+                      then 'the result file maps this property to ' || named.companies || ' companies'
+                      when named.contradicted
+                      then concat_ws('; ', ${ofRow}, 'the result file names this property more than once and contradicts itself')
+                      else ${ofRow} end
+    from named
+    where named.partner_id = sent.partner_id`.execute(trx)
+  await sql`drop table named`.execute(trx)
 }
+
+/** What is said of a row: where elements name fields, those that the row has; the others fail it with its property. */
+const ofRow = sql`
+  case when named.field_errors = '[]' then named.reason
+       else coalesce((
+         select string_agg(distinct concat_ws(': ', error ->> 'field', error ->> 'reason'), '; ')
+         from source_row row, jsonb_array_elements(named.field_errors) list, jsonb_array_elements(list) error
+         where row.row_id = sent.row_id and (error ->> 'field' is null or exists (
+           select from jsonb_object_keys(coalesce(row.content -> 'inputs', '{}')) field
+           where lower(field) = lower(error ->> 'field')))
+       ), 'refused with its property: ' || named.reason) end`
 
 async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Promise<number> {
   const { rows } = await sql<{ unmatched: number }>`

@@ -75,14 +75,13 @@ async function takeCandidates(
       from (select partner_id, unnest(${streams}::text[]) as stream from taken) row
       left join mapping using (partner_id)
       where not exists (
-          select from held_row held join source_row other using (row_id)
-          where held.partner_id = row.partner_id and other.stream = any(${streams}::text[]))
+          select from held_row held
+          where held.partner_id = row.partner_id and held.stream = any(${streams}::text[]))
         and not exists (
           select from mapping twin
           join held_row held on held.partner_id = twin.partner_id
-          join source_row other using (row_id)
           where twin.company_id = mapping.company_id and twin.partner_id <> row.partner_id
-            and other.stream = any(${streams}::text[]))
+            and held.stream = any(${streams}::text[]))
         and not ${lacksRequirement(requires)}
     ),
     placed as (

@@ -5,7 +5,10 @@ import type { SourceRow } from '../tables/source-row.ts'
 /** Rows fetched at a time: enough that round trips do not count, few enough that long texts fit into memory. */
 const fetchRows = 250
 
-type OutgoingRow = Pick<SourceRow, 'stream' | 'partner_id' | 'content'>
+type OutgoingRow = Pick<SourceRow, 'stream' | 'partner_id' | 'content'> & {
+  /** Its content is not what was planned. */
+  changed: boolean
+}
 
 /**
  * The rows that a submission carries, ordered by partner id, in batches through a server-side cursor. The transaction
@@ -14,7 +17,8 @@ type OutgoingRow = Pick<SourceRow, 'stream' | 'partner_id' | 'content'>
 export async function* outgoingRows(trx: Transaction<Schema>, submissionId: number): AsyncGenerator<OutgoingRow[]> {
   await sql`
     declare outgoing_rows no scroll cursor for
-    select source_row.stream, source_row.partner_id, source_row.content
+    select source_row.stream, source_row.partner_id, source_row.content,
+           submission_row.sent_hash is distinct from source_row.desired_hash as changed
     from submission_row join source_row using (row_id)
     where submission_row.submission_id = ${submissionId}
     order by source_row.partner_id, source_row.row_id`.execute(trx)

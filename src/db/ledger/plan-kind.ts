@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
-import { sweepKind } from './candidates.ts'
+import { hasCandidates, sweepKind } from './candidates.ts'
 import { gatherRows } from './gather-rows.ts'
 import { recordReleases } from './record-releases.ts'
 import type { Requires } from './requirement.ts'
@@ -34,7 +34,7 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
   const { runId, kind, streams, partitionBy, maxRows, requires, requests } = options
   const sendable = sendableRow(options)
   if (options.sweep) await sweepKind(trx, runId, { kind, streams }, requires, sendable)
-  if (requests < 1) return []
+  if (requests < 1 || !(await hasCandidates(trx, runId, kind))) return []
   const gathered = await gatherRows(trx, {
     runId,
     kind,
@@ -80,16 +80,16 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
   await sql`analyze cut_row`.execute(trx)
   const { rows } = await sql<{ submission_id: number }>`
     with single as (
-      select row_id, partner_id, partition, wanted_hash
+      select row_id, stream, partner_id, partition, wanted_hash
       from (select *, min(partner_id) over (partition by target) as first_of_target from cut_row) gathered
       where partner_id = first_of_target
     ),
     sized as (
-      select row_id, partner_id, partition, wanted_hash, count(*) over (partition by partition, partner_id) as size
+      select row_id, stream, partner_id, partition, wanted_hash, count(*) over (partition by partition, partner_id) as size
       from single
     ),
     numbered as (
-      select row_id, partner_id, partition, wanted_hash,
+      select row_id, stream, partner_id, partition, wanted_hash,
              (count(*) over (partition by partition order by partner_id) - size)
                / (${maxRows} - max(size) over () + 1) as ordinal
       from sized
@@ -105,7 +105,7 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       from (select * from fullest order by partition, ordinal) ordered
     ),
     carried as materialized (
-      select row_id, partner_id, wanted_hash, submission_id from numbered join cut using (partition, ordinal)
+      select row_id, stream, partner_id, wanted_hash, submission_id from numbered join cut using (partition, ordinal)
     ),
     planned as (
       insert into submission (submission_id, run_id, kind, partition, state, row_count)
@@ -116,7 +116,8 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       insert into submission_row (submission_id, row_id, sent_hash) select submission_id, row_id, wanted_hash from carried
     ),
     held as (
-      insert into held_row (row_id, submission_id, partner_id) select row_id, submission_id, partner_id from carried
+      insert into held_row (row_id, submission_id, partner_id, stream)
+      select row_id, submission_id, partner_id, stream from carried
     ),
     put_back as (
       insert into candidate (run_id, kind, partner_id)

@@ -73,7 +73,7 @@ export async function rowsToSplit(
     select row_id, coalesce(mapping.company_id::text, 'partner ' || row.partner_id) as target
     from carried_row sent
     join ledger row using (row_id)
-    left join mapping using (partner_id)
+    left join mapping on mapping.partner_id = row.partner_id
     where row.desired_hash = sent.sent_hash and row.checked_hash = row.desired_hash
       and row.pending
       and row.invalid_reason is null and row.held_by is null and row.gone_at is null and row.guard_run is null
@@ -107,8 +107,8 @@ export async function insertPart(
   await sql`
     insert into submission_row (submission_id, row_id) select ${id}, unnest(${rowIds}::bigint[])`.execute(trx)
   await sql`
-    insert into held_row (row_id, submission_id, partner_id)
-    select row_id, ${id}, partner_id from acceptance where row_id = any(${rowIds}::bigint[])`.execute(trx)
+    insert into held_row (row_id, submission_id, partner_id, stream)
+    select row_id, ${id}, partner_id, stream from source_row where row_id = any(${rowIds}::bigint[])`.execute(trx)
   return id
 }
 

@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/schema.ts'
-import { withCarriedRows } from './carried-rows.ts'
 
 /** What a mapping request taught that a person should know. */
 export type NewMappings = {
@@ -22,10 +21,10 @@ const named = 20
  * flight right now went to one or the other, and nobody knows which: they count as not sent.
  *
  * Rows that are pending, of hotels that turn out to be one company, are judged again before any of them is sent: they may
- * contradict each other.
+ * contradict each other. Inside `settleRows`.
  */
 export async function storeMappings(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings> {
-  await withCarriedRows(trx, submissionId, () => gatherConfirmed(trx, submissionId))
+  await gatherConfirmed(trx, submissionId)
   await sql`
     create temp table moved_mapping on commit drop as
     select partner_id, mapping.company_id as company_before, confirmed.company_id
@@ -54,10 +53,9 @@ async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): 
   await sql`
     create temp table confirmed_mapping on commit drop as
     select distinct on (sent.partner_id) sent.partner_id, named.company_id::uuid as company_id
-    from carried_row carried
-    join acceptance sent using (row_id)
+    from carried_row sent
     join named_company named using (partner_id)
-    where carried.outcome = 'confirmed'
+    where sent.outcome = 'confirmed'
     order by sent.partner_id`.execute(trx)
   await sql`analyze confirmed_mapping`.execute(trx)
   await sql`drop table named_company`.execute(trx)

@@ -73,7 +73,10 @@ export async function supposeAccepted(trx: Transaction<Schema>, runId: number): 
     with released as (
       delete from held_row using submission
       where submission.submission_id = held_row.submission_id and submission.run_id = ${runId} and submission.state = 'planned'
-      returning row_id
+      returning row_id, held_row.partner_id
+    ),
+    ended as (
+      insert into ended_property (run_id, partner_id) select distinct ${runId}::bigint, partner_id from released
     )
     update acceptance set accepted_hash = wanted_hash
     from released where acceptance.row_id = released.row_id`.execute(trx)

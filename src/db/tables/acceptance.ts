@@ -51,7 +51,7 @@ export type LedgerView = ReadOnly<
 >
 
 /** That a submission, planned or in flight, holds a row. */
-export type HeldRowTable = { row_id: number; submission_id: number; partner_id: string }
+export type HeldRowTable = { row_id: number; submission_id: number; partner_id: string; stream: string }
 
 /** Which company of the service a partner id stands for, as its mapping was confirmed. */
 export type MappingTable = {

@@ -7,6 +7,12 @@ export type CandidateTable = {
   partner_id: string
 }
 
+/** A property whose rows were released since the planner looked last: something of it may be ready. */
+export type EndedPropertyTable = {
+  run_id: number
+  partner_id: string
+}
+
 /** That every row of a kind was looked over in a run, and all that might be ready became a candidate. */
 export type KindSweepTable = {
   run_id: number

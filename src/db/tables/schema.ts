@@ -14,7 +14,13 @@ import type { GuardPlanTable } from './guard-plan.ts'
 import type { HistorySchema } from './history.ts'
 import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { NotRenewedSchema } from './not-renewed.ts'
-import type { BatchSizeTable, CandidateTable, KindSweepTable, SubmissionReleaseTable } from './planning.ts'
+import type {
+  BatchSizeTable,
+  CandidateTable,
+  EndedPropertyTable,
+  KindSweepTable,
+  SubmissionReleaseTable,
+} from './planning.ts'
 import type { JudgingBasisTable, RowFindingTable } from './preflight.ts'
 import type {
   ReferenceChangeTable,
@@ -72,6 +78,7 @@ export type Schema = CalculatorsSchema &
     action: ActionTable
     row_change: RowChangeTable
     candidate: CandidateTable
+    ended_property: EndedPropertyTable
     kind_sweep: KindSweepTable
     batch_size: BatchSizeTable
     submission_release: SubmissionReleaseTable

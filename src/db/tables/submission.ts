@@ -60,8 +60,6 @@ export type SubmissionTable = {
   polled_at: Date | null
   terminal_at: Date | null
   settled_at: Date | null
-  /** Whether the planner has looked, since it ended, at what its end makes ready. */
-  considered: Generated<boolean>
   /** The service refused it with 413: its rows go out again in smaller requests. */
   too_large: Generated<boolean>
   /** The row that is too large even alone, where one is known: then the size of the request says nothing. */

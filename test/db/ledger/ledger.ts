@@ -5,7 +5,7 @@ import { createDatabase, createPool, type Database, withSession } from '../../..
 import { type LandedCounts, landRows } from '../../../src/db/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../../src/db/landing/stage-rows.ts'
 import { type PlanKindOptions, planKind } from '../../../src/db/ledger/plan-kind.ts'
-import { applyOutcomes } from '../../../src/db/ledger/settle-outcomes.ts'
+import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { schemaName } from '../../../src/db/migrate.ts'
 import type { LedgerView } from '../../../src/db/tables/acceptance.ts'
 import type { Schema } from '../../../src/db/tables/schema.ts'
@@ -129,10 +129,12 @@ export async function openLedger(at?: string): Promise<Ledger> {
     settleAll: async (submissionId, outcome, state = 'settled', keepOut = true) => {
       await inTransaction(async (trx) => {
         await sql`
-          update submission_row set outcome = ${outcome}, sent_hash = coalesce(sent_hash, desired_hash)
+          update submission_row set sent_hash = coalesce(sent_hash, desired_hash)
           from source_row
           where submission_id = ${submissionId} and source_row.row_id = submission_row.row_id`.execute(trx)
-        await applyOutcomes(trx, submissionId, keepOut)
+        await settleRows(trx, submissionId, keepOut, async () => {
+          await sql`update carried_row set outcome = ${outcome}`.execute(trx)
+        })
         await sql`update submission set state = ${state} where submission_id = ${submissionId}`.execute(trx)
       })
     },
@@ -145,7 +147,7 @@ export async function openLedger(at?: string): Promise<Ledger> {
         .executeTakeFirstOrThrow(),
     clear: async () => {
       await sql`
-        truncate run, submission, submission_row, held_row, batch_size, candidate, source_row, acceptance, row_change, mapping, mapping_change,
+        truncate run, submission, submission_row, held_row, batch_size, candidate, ended_property, source_row, acceptance, row_change, mapping, mapping_change,
                  left_behind, reference_data, reference_past, judging_basis, row_finding, stream_watermark, stream_reading, snapshot_line,
                  snapshot_bucket cascade`.execute(db)
     },

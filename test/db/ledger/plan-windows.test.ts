@@ -41,7 +41,7 @@ const candidates = async () => {
 async function sameCompany(...partnerIds: string[]) {
   const { submission_id } = await ledger.db
     .insertInto('submission')
-    .values({ run_id: run, kind: 'company_mappings', state: 'settled', row_count: 0, considered: true } as never)
+    .values({ run_id: run, kind: 'company_mappings', state: 'settled', row_count: 0 } as never)
     .returning('submission_id')
     .executeTakeFirstOrThrow()
   const company_id = randomUUID()
@@ -153,7 +153,7 @@ describe('without looking over all rows again', () => {
     await sql`update submission set too_large = true where submission_id = ${first}`.execute(ledger.db)
     await end(first, 'rejected', false)
     expect(await cut({ maxRows: 4 })).toEqual([])
-    await ledger.inTransaction((trx) => sql`update submission set considered = false`.execute(trx))
+    await sql`insert into ended_property select distinct ${run}::bigint, partner_id from source_row`.execute(ledger.db)
     await ledger.inTransaction((trx) => considerEnded(trx, run, kinds))
     expect(await cut({ maxRows: 2 })).toHaveLength(2)
   })

@@ -7,7 +7,7 @@ import {
   type Unnamed,
 } from '../../../src/db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../src/db/ledger/file-outcomes.ts'
-import { applyOutcomes, sameOutcome } from '../../../src/db/ledger/settle-outcomes.ts'
+import { sameOutcome, settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
 import type { LedgerView } from '../../../src/db/tables/acceptance.ts'
 import type { FieldError } from '../../../src/db/tables/submission.ts'
@@ -85,9 +85,10 @@ describe('a result file', () => {
         const row = { submission_id: id, partner_id, accepted, company_id, code, reason, field_errors }
         await trx.insertInto('staged_outcome').values(row).execute()
       }
-      await outcomesFromResultFile(trx, id, { mapping })
-      await storeMappings(trx, id)
-      await applyOutcomes(trx, id, true)
+      await settleRows(trx, id, true, async () => {
+        await outcomesFromResultFile(trx, id, { mapping })
+        await storeMappings(trx, id)
+      })
     })
   }
   const mappings = () =>
@@ -256,6 +257,13 @@ describe('error rows', () => {
     why: null,
   }
   const inferred: Unnamed = { outcome: 'inferred' }
+  /** Every error matches a row. */
+  const settleNamed = (id: number, errors: NamedError[]) =>
+    ledger.inTransaction((trx) =>
+      settleRows(trx, id, true, async () => {
+        expect(await outcomesFromErrors(trx, id, errors, inferred)).toBe(0)
+      }),
+    )
   const answer = (row_key: string, content: object, partner_id = 'H-1') => ({
     partner_id,
     row_key,
@@ -284,17 +292,13 @@ describe('error rows', () => {
     await ledger.landChecked('omissions', [omission])
     const id = await sent('framework_answers', rows)
     await meanwhile()
-    const left = await ledger.inTransaction(async (trx) => {
-      const count = await outcomesFromErrors(
-        trx,
-        id,
-        errors.map((error) => ({ ...blank, ...error })),
-        unnamed,
-        questions,
-      )
-      await applyOutcomes(trx, id, true)
-      return count
-    })
+    const named = errors.map((error) => ({ ...blank, ...error }))
+    let left = 0
+    await ledger.inTransaction((trx) =>
+      settleRows(trx, id, true, async () => {
+        left = await outcomesFromErrors(trx, id, named, unnamed, questions)
+      }),
+    )
     const unmatched = (await unmatchedOf(id)) ?? []
     expect(unmatched).toHaveLength(left)
     const stored = await ledger.db.selectFrom('ledger').selectAll().orderBy('row_id').execute()
@@ -416,10 +420,7 @@ describe('error rows', () => {
       streams: [stream],
       partitionBy: null,
     })
-    await ledger.inTransaction(async (trx) => {
-      expect(await outcomesFromErrors(trx, id, [{ ...blank, partner_id: 'H-1', ...error }], inferred)).toBe(0)
-      await applyOutcomes(trx, id, true)
-    })
+    await settleNamed(id, [{ ...blank, partner_id: 'H-1', ...error }])
     expect((await outcomeOf(stream, otherPoint))[0]).toBe('rejected')
     expect((await outcomeOf(stream, dataPoint))[0]).toBe('inferred')
   })
@@ -441,11 +442,10 @@ describe('error rows', () => {
       { period_type: 'Yearly', year: 2025, month: 1 },
       { field_type_id: 'F2', year: 2025 },
     ]
-    await ledger.inTransaction(async (trx) => {
-      const errors = named.map((error) => ({ ...blank, partner_id: 'H-1', ...error }))
-      expect(await outcomesFromErrors(trx, id, errors, inferred)).toBe(0)
-      await applyOutcomes(trx, id, true)
-    })
+    await settleNamed(
+      id,
+      named.map((error) => ({ ...blank, partner_id: 'H-1', ...error })),
+    )
     const outcomes = await Promise.all(rows.map(({ row_key }) => outcomeOf('calculator_inputs', row_key)))
     expect(outcomes.map(([name]) => name)).toEqual(['rejected', 'inferred', 'rejected'])
   })
@@ -453,21 +453,13 @@ describe('error rows', () => {
   it('beside a result file reject, and leave the others as the file has them', async () => {
     const { stored } = await (async () => {
       const id = await sent('framework_answers', rows)
-      await sameOutcome(ledger.db as never, id, 'unknown', 'told', 'By the file.')
-      await ledger.inTransaction(async (trx) => {
-        await outcomesFromErrors(
-          trx,
-          id,
-          [
-            { ...blank, partner_id: 'H-2' },
-            { ...blank, partner_id: 'H-9' },
-          ],
-          {
-            outcome: 'as_told',
-          },
-        )
-        await applyOutcomes(trx, id, true)
-      })
+      const errors = ['H-2', 'H-9'].map((partner_id) => ({ ...blank, partner_id }))
+      await ledger.inTransaction((trx) =>
+        settleRows(trx, id, true, async () => {
+          await sameOutcome(trx, { outcome: 'unknown', code: 'told', reason: 'By the file.' })
+          await outcomesFromErrors(trx, id, errors, { outcome: 'as_told' })
+        }),
+      )
       return { stored: await ledger.db.selectFrom('ledger').selectAll().execute() }
     })()
     for (const { row_key, outcome_code } of stored) {
@@ -488,10 +480,7 @@ describe('error rows', () => {
       reason: 'x'.repeat(200),
     }))
     const started = performance.now()
-    await ledger.inTransaction(async (trx) => {
-      expect(await outcomesFromErrors(trx, id, errors, inferred)).toBe(0)
-      await applyOutcomes(trx, id, true)
-    })
+    await settleNamed(id, errors)
     const seconds = (performance.now() - started) / 1000
     expect(seconds).toBeLessThan(60)
     const { rows: counted } = await sql<{ count: number }>`
@@ -567,10 +556,11 @@ describe('applying outcomes', () => {
 
   it('does not keep rows out when the request as a whole was refused', async () => {
     const id = await sent('properties', [row], mappingKind)
-    await ledger.inTransaction(async (trx) => {
-      await sameOutcome(trx, id, 'rejected', 'group_forbidden', 'Not yours.')
-      await applyOutcomes(trx, id, false)
-    })
+    await ledger.inTransaction((trx) =>
+      settleRows(trx, id, false, () =>
+        sameOutcome(trx, { outcome: 'rejected', code: 'group_forbidden', reason: 'Not yours.' }),
+      ),
+    )
     expect(await outcomeOf('properties', 'H-1')).toEqual(['rejected', 'group_forbidden', 'Not yours.'])
     expect((await ledger.row('properties', 'H-1')).refused_hash).toBeNull()
     expect(await ledger.plan(run, mappingKind)).toEqual([])

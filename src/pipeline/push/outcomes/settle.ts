@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import { blameRow } from '../../../db/ledger/batch-size.ts'
 import { outcomesFromErrors, type Questions, type Unnamed } from '../../../db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
-import { applyOutcomes, sameOutcome } from '../../../db/ledger/settle-outcomes.ts'
+import { sameOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import { holdFamily, rootOf } from '../../../db/ledger/split-submission.ts'
 import { type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
@@ -98,8 +98,7 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
     if (moved === null) return
     // An attempt before this one may have been taken: then nobody knows what the service holds.
     const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
-    await sameOutcome(trx, submission.submission_id, outcome, code, reason)
-    await applyOutcomes(trx, submission.submission_id, tooLargeAlone)
+    await settleRows(trx, submission.submission_id, tooLargeAlone, () => sameOutcome(trx, { outcome, code, reason }))
     if (tooLargeAlone) await blameRow(trx, submission.submission_id)
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
@@ -140,14 +139,15 @@ export async function settleLost(deps: Deps, submission: Submission, error: Http
     const patch = { error_code: 'task_lost', error_message: storableText(error.message), settled_at: deps.now() }
     const moved = await moveSubmission(trx, submission.submission_id, 'task_unknown', patch)
     if (moved === null) return
-    await sameOutcome(trx, submission.submission_id, 'unknown', 'task_lost', 'the service no longer knows the task')
-    await applyOutcomes(trx, submission.submission_id, false)
+    const said = { outcome: 'unknown', code: 'task_lost', reason: 'the service no longer knows the task' } as const
+    await settleRows(trx, submission.submission_id, false, () => sameOutcome(trx, said))
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id }, 'submission_lost')
 }
 
+/** @param decide what became of each row; of a search, which has none, what it found. */
 async function settleAs(
   deps: Deps,
   submission: Submission,
@@ -157,8 +157,7 @@ async function settleAs(
   await deps.db.transaction().execute(async (trx) => {
     const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
     if (moved === null) return
-    await decide(trx)
-    await applyOutcomes(trx, id, true)
+    await settleRows(trx, id, true, async () => void (await decide(trx)))
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
     await learnSize(deps, trx, submission, verdictOfTask(deps.contract, decodeTask(deps.contract, submission.task)))
@@ -251,7 +250,7 @@ async function settleWithoutFile(deps: Deps, submission: Submission, task: Task,
     return
   }
   await settleAs(deps, submission, async (trx) => {
-    await sameOutcome(trx, submission.submission_id, 'unknown', 'result_file_lost', reason)
+    await sameOutcome(trx, { outcome: 'unknown', code: 'result_file_lost', reason })
     if (task.rowErrors.length > 0) await fromErrors(deps, trx, submission, task, { outcome: 'as_told' })
     await trx.updateTable('submission').set(told).where('submission_id', '=', submission.submission_id).execute()
   })

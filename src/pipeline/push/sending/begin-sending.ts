@@ -1,4 +1,5 @@
-import { sql } from 'kysely'
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { SizedBody } from '../../../exchange/call-service.ts'
 import type { Deps } from '../../deps.ts'
@@ -36,14 +37,22 @@ export async function beginSending(deps: Deps, submission: Submission): Promise<
     .execute(async (trx) => {
       const moved = await moveSubmission(trx, id, 'send_begun', attempt)
       if (moved === null) return null
-      const bytes = await storePayload(trx, id, writeBody(deps, trx, submission))
-      await sql`
-        update submission_row set sent_hash = source_row.desired_hash
-        from source_row
-        where submission_row.submission_id = ${id}
-          and source_row.row_id = submission_row.row_id
-          and submission_row.sent_hash is distinct from source_row.desired_hash`.execute(trx)
+      let changed = false
+      const body = writeBody(deps, trx, submission, () => {
+        changed = true
+      })
+      const bytes = await storePayload(trx, id, body)
+      if (changed) await keepSentHashes(trx, id)
       await trx.updateTable('submission').set({ payload_bytes: bytes }).where('submission_id', '=', id).execute()
       return { bytes, content }
     })
+}
+
+async function keepSentHashes(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    update submission_row set sent_hash = source_row.desired_hash
+    from source_row
+    where submission_row.submission_id = ${submissionId}
+      and source_row.row_id = submission_row.row_id
+      and submission_row.sent_hash is distinct from source_row.desired_hash`.execute(trx)
 }

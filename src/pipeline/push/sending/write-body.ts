@@ -8,11 +8,15 @@ import { streamBody } from '../bodies/stream-body.ts'
 import { kindOf, searchKind } from '../kinds.ts'
 import { loadReferenceIndex } from '../preflight/reference-index.ts'
 
-/** What a submission says, as it would be sent now, in pieces of any length. Its rows are read on the way. */
+/**
+ * What a submission says, as it would be sent now, in pieces of any length. Its rows are read on the way.
+ * @param onChanged is called when rows have passed that are not what was planned.
+ */
 export async function* writeBody(
   { contract, config, required }: Deps,
   trx: Transaction<Schema>,
   submission: Submission,
+  onChanged: () => void = () => {},
 ): AsyncGenerator<string> {
   if (submission.kind === searchKind) {
     const names = contract.names.calculatorsSearch
@@ -29,6 +33,16 @@ export async function* writeBody(
     groupId: required.groupId,
     partition: submission.partition,
   }
-  const rows = outgoingRows(trx, submission.submission_id) as AsyncIterable<OutgoingRow[]>
-  yield* streamBody(kindOf(contract, submission.kind).writeBody, rows, context)
+  yield* streamBody(kindOf(contract, submission.kind).writeBody, rowsOf(trx, submission, onChanged), context)
+}
+
+async function* rowsOf(
+  trx: Transaction<Schema>,
+  { submission_id }: Submission,
+  onChanged: () => void,
+): AsyncGenerator<OutgoingRow[]> {
+  for await (const rows of outgoingRows(trx, submission_id)) {
+    if (rows.some(({ changed }) => changed)) onChanged()
+    yield rows as OutgoingRow[]
+  }
 }

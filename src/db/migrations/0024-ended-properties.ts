@@ -1,0 +1,40 @@
+import { type Kysely, sql } from 'kysely'
+
+/**
+ * What the planner asks of every property, whether something of it is in flight, is answered by `held_row` alone; and the
+ * properties of submissions that have ended are kept for it when their rows are released, so that it need not look at
+ * each row again for whose it was.
+ */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  const { rows } = await sql<{ name: string }>`
+    select current_schema() as name
+    union all
+    select schema_name from destination where schema_name is not null`.execute(db)
+  for (const { name } of rows) await nameStreams(db, name)
+  await sql`create table ended_property (run_id bigint not null, partner_id text not null)`.execute(db)
+  await sql`
+    insert into ended_property (run_id, partner_id)
+    select distinct submission.run_id, source_row.partner_id
+    from submission
+    join run using (run_id)
+    join submission_row using (submission_id)
+    join source_row using (row_id)
+    where run.state = 'running' and not submission.considered
+      and submission.state not in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(db)
+  await sql`create index ended_property_run on ended_property (run_id)`.execute(db)
+  await sql`drop index submission_unconsidered`.execute(db)
+  await sql`alter table submission drop column considered`.execute(db)
+  await sql`comment on table ended_property is
+    'Properties whose rows were released since the planner looked last: something of them may be ready now'`.execute(db)
+}
+
+async function nameStreams(db: Kysely<unknown>, schema: string): Promise<void> {
+  const held = sql.id(schema, 'held_row')
+  await sql`alter table ${held} add column stream text`.execute(db)
+  await sql`update ${held} held set stream = source_row.stream from source_row where source_row.row_id = held.row_id`.execute(
+    db,
+  )
+  await sql`alter table ${held} alter column stream set not null`.execute(db)
+  await sql`drop index ${sql.id(schema, 'held_row_partner')}`.execute(db)
+  await sql`create index held_row_partner on ${held} (partner_id, stream)`.execute(db)
+}
