@@ -98,7 +98,7 @@ export const settings = z.strictObject({
         32 * 1024 * 1024,
       ),
       pollIntervalMs: milliseconds(
-        'Time between polls of a task. The specification forbids tight loops and names no limit.',
+        'Time between polls of a task; the first three come sooner, after an eighth, a quarter and a half of it. The specification forbids tight loops and names no limit.',
         15_000,
         100,
       ),

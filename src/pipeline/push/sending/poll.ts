@@ -10,13 +10,14 @@ import { moveSubmission } from '../move-submission.ts'
 import { endUnreadable } from '../outcomes/end-unreadable.ts'
 import { settleLost } from '../outcomes/settle.ts'
 import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
+import { pollDelayMs } from './poll-delay.ts'
 import { unauthorized } from './send.ts'
 
 /** How often in a row the service must deny a task before it counts as lost: a replica may lag behind its own answer. */
 const denialsBeforeLost = 3
 
 /**
- * Asks for the task once. In flight: come back after the poll interval. Terminal: store the task as it came.
+ * Asks for the task once. In flight: come back later, at most after the poll interval. Terminal: store the task as it came.
  * A poll that fails changes no outcome. Specification: What the service does, Task statuses.
  *
  * @returns true when the task is terminal and stored.
@@ -47,7 +48,8 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
     }
     await trx.updateTable('submission').set(polled).where('submission_id', '=', submission.submission_id).execute()
     if (overdue) await becomeOverdue(deps, trx, submission)
-    await deps.looks.atSubmissions(trx, [submission.submission_id], deps.config.exchange.pollIntervalMs)
+    const inMs = pollDelayMs(deps.config.exchange.pollIntervalMs, polled.polls)
+    await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
   })
   if (task.apiKeyId !== null && submission.key_fingerprint !== null && submission.polls === 0) {
     await storeApiKeyId(deps.db, submission.key_fingerprint, storableText(task.apiKeyId))

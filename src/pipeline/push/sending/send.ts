@@ -11,6 +11,7 @@ import { moveSubmission } from '../move-submission.ts'
 import { settleRefused } from '../outcomes/settle.ts'
 import { learnSize } from '../waves/learn-size.ts'
 import { beginSending } from './begin-sending.ts'
+import { pollDelayMs } from './poll-delay.ts'
 
 /**
  * Sends a planned submission: the intent is committed before the POST, the correlation id right after it.
@@ -48,7 +49,8 @@ async function storeCorrelationId(deps: Deps, submission: Submission, correlatio
         const patch = { ...callSucceeded, correlation_id: correlationId, accepted_at: deps.now() }
         const moved = await moveSubmission(trx, submission.submission_id, 'accepted', patch)
         if (moved !== null) {
-          await deps.looks.atSubmissions(trx, [submission.submission_id], deps.config.exchange.pollIntervalMs)
+          const inMs = pollDelayMs(deps.config.exchange.pollIntervalMs, 0)
+          await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
         }
       })
       return
