@@ -15,7 +15,7 @@ import { outcomesFromResultFile } from '../../src/db/ledger/file-outcomes.ts'
 import { planKind } from '../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../src/db/ledger/resend-policy.ts'
 import { markForRetry, releaseRetries } from '../../src/db/ledger/retry-rows.ts'
-import { releaseUnsent, sameOutcome, settleRows } from '../../src/db/ledger/settle-outcomes.ts'
+import { releaseUnsent, settleRows } from '../../src/db/ledger/settle-outcomes.ts'
 import { earlierPart, insertPart, rowsToSplit } from '../../src/db/ledger/split-submission.ts'
 import { storeMappings } from '../../src/db/ledger/store-mappings.ts'
 import { findContradictions } from '../../src/db/preflight/find-contradictions.ts'
@@ -121,8 +121,9 @@ class Night {
     const mappings = await this.send('company_mappings', rows)
     await this.settle('settlement of mappings', mappings, async (trx) => {
       await settleRows(trx, mappings, true, async () => {
-        await outcomesFromResultFile(trx, mappings, { mapping: true })
+        const { rest } = await outcomesFromResultFile(trx, mappings, { mapping: true })
         await storeMappings(trx, mappings)
+        return rest
       })
     })
     if (this.knows === 'midway') await this.world.analyze()
@@ -130,13 +131,13 @@ class Night {
     const errors = answersOf(rows, 0).filter((_, index) => index % 100 === 1)
     await this.settle('settlement by errors', answers, async (trx) => {
       await settleRows(trx, answers, true, async () => {
-        await outcomesFromErrors(trx, answers, errors.map(errorOf), { outcome: 'inferred' })
+        return (await outcomesFromErrors(trx, answers, errors.map(errorOf), { outcome: 'inferred' })).rest
       })
     })
     const inputs = await this.send('calculators', rows)
     await this.settle('settlement by a result file', inputs, async (trx) => {
       await settleRows(trx, inputs, true, async () => {
-        await outcomesFromResultFile(trx, inputs, { mapping: false })
+        return (await outcomesFromResultFile(trx, inputs, { mapping: false })).rest
       })
     })
     await this.stage('report', () => streamReports(this.db, this.runId, requires))
@@ -150,7 +151,7 @@ class Night {
     const refused = await this.send('framework_answers', rows)
     await this.settle('settlement of a refusal', refused, async (trx) => {
       const said = { outcome: 'rejected', code: 'refused', reason: 'the request as a whole' } as const
-      await settleRows(trx, refused, false, () => sameOutcome(trx, said))
+      await settleRows(trx, refused, false, async () => said)
     })
     await this.begin()
     const unsent = await this.plan('framework_answers', rows)

@@ -8,7 +8,7 @@ export const sharedTables: readonly string[] = [
   'candidate',
   'destination',
   'destination_key',
-  'ended_property',
+  'ended_submission',
   'guard_plan',
   'judging_basis',
   'kind_sweep',

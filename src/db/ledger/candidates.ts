@@ -49,8 +49,8 @@ export async function sweepKind(
 ): Promise<void> {
   await sql`delete from candidate where kind = ${kind} and run_id <> ${runId}`.execute(trx)
   await sql`
-    delete from ended_property using run
-    where run.run_id = ended_property.run_id and run.state <> 'running'`.execute(trx)
+    delete from ended_submission using run
+    where run.run_id = ended_submission.run_id and run.state <> 'running'`.execute(trx)
   await sql`
     insert into candidate (run_id, kind, partner_id)
     select ${runId}, ${kind}, row.partner_id
@@ -82,13 +82,14 @@ export async function considerEnded(
 ): Promise<void> {
   await sql`
     with ended as (
-      delete from ended_property where run_id = ${runId} returning partner_id
+      delete from ended_submission where run_id = ${runId} returning partner_ids
     ),
+    released as (select distinct unnest(partner_ids) as partner_id from ended),
     concerned as (
-      select partner_id from ended
+      select partner_id from released
       union
       select twin.partner_id
-      from ended join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
+      from released join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
     ),
     -- Once a property, not once a kind: what is pending of it is read from the beginning each time.
     waiting as (
@@ -99,12 +100,13 @@ export async function considerEnded(
         select row_id from acceptance
         where acceptance.partner_id = concerned.partner_id and accepted_hash is distinct from wanted_hash
           and invalid_reason is null
+        except
+        select row_id from held_row where held_row.partner_id = concerned.partner_id
         offset 0) took
       cross join lateral (
         select stream from source_row
         where source_row.row_id = took.row_id and gone_at is null and guard_run is null
         offset 0) row
-      where not exists (select from held_row where held_row.row_id = took.row_id)
     )
     insert into candidate (run_id, kind, partner_id)
     select distinct ${runId}::bigint, planned.kind, waiting.partner_id

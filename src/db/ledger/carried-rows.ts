@@ -3,7 +3,7 @@ import type { Schema } from '../tables/schema.ts'
 
 /**
  * Does something with the rows of a submission gathered in the temporary table `carried_row`, which the planner knows:
- * each with the property that it belongs to, and with columns for its outcome.
+ * each with the property that it belongs to.
  *
  * Statistics of `submission_row` are older than the submission: the planner takes its rows for one, and a join that it
  * then nests reads all of them again for each. The rows gathered here are joined by the whole of a key, never beside a
@@ -16,8 +16,7 @@ export async function withCarriedRows<T>(
 ): Promise<T> {
   await sql`
     create temp table carried_row on commit drop as
-    select sent.submission_id, sent.row_id, sent.sent_hash, row.partner_id,
-           null::text as outcome, null::text as code, null::text as reason
+    select sent.submission_id, sent.row_id, sent.sent_hash, row.partner_id
     from submission_row sent join source_row row using (row_id)
     where sent.submission_id = ${submissionId}`.execute(trx)
   await sql`analyze carried_row (submission_id, row_id, partner_id)`.execute(trx)

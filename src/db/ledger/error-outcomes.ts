@@ -1,15 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
-import { sameOutcome } from './settle-outcomes.ts'
-
-/**
- * What is said of rows that no error names: accepted as far as can be inferred, unknown with a reason, or what a result
- * file has said of them already.
- */
-export type Unnamed =
-  | { outcome: 'inferred' }
-  | { outcome: 'unknown'; code: string; reason: string }
-  | { outcome: 'as_told' }
+import type { RowOutcome } from './settle-outcomes.ts'
 
 /** An error row of a task, in the terms of the ledger. What it does not name is null. */
 export type NamedError = {
@@ -35,7 +26,7 @@ export type NamedError = {
 export type Questions = readonly { data_point_id: string; question_id: string }[]
 
 /** An error that matches no row may mean any of them, so none of those that are left can be taken for accepted. */
-const unmatchedErrors: Unnamed = {
+const unmatchedErrors: RowOutcome = {
   outcome: 'unknown',
   code: 'unmatched_errors',
   reason: 'the task names errors that match no row of the request, so this row may be meant',
@@ -50,28 +41,25 @@ const batch = 5_000
  * standard, field type and period as far as it names them. An error whose two ids belong to different companies matches
  * nothing. Errors that match no row are kept with the submission, each with the reason. Inside `settleRows`.
  *
- * @returns how many errors match none of the submission's rows.
+ * @param unnamed what is said of rows that no error names: accepted as far as can be inferred, or unknown with a reason.
+ *   What a result file has said of them already stays.
+ * @returns how many errors match none of the submission's rows, and what that leaves to be said of unnamed ones.
  */
 export async function outcomesFromErrors(
   trx: Transaction<Schema>,
   submissionId: number,
   errors: readonly NamedError[],
-  unnamed: Unnamed,
+  unnamed: RowOutcome,
   questions: Questions = [],
-): Promise<number> {
-  if (errors.length === 0) {
-    if (unnamed.outcome !== 'as_told') await sameOutcome(trx, unnamed)
-    return 0
-  }
+): Promise<{ unmatched: number; rest: RowOutcome }> {
+  if (errors.length === 0) return { unmatched: 0, rest: unnamed }
   await stageErrors(trx, errors)
   await readSentRows(trx, questions)
   await matchErrors(trx)
   const unmatched = await keepUnmatched(trx, submissionId)
-  const rest = unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors
-  if (rest.outcome !== 'as_told') await sameOutcome(trx, rest)
   await rejectNamed(trx)
   await sql`drop table named_error, sent_row, matched_error`.execute(trx)
-  return unmatched
+  return { unmatched, rest: unmatched === 0 || unnamed.outcome !== 'inferred' ? unnamed : unmatchedErrors }
 }
 
 async function stageErrors(trx: Transaction<Schema>, errors: readonly NamedError[]): Promise<void> {
@@ -219,11 +207,10 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
 }
 
 async function rejectNamed(trx: Transaction<Schema>): Promise<void> {
+  await sql`delete from verdict using matched_error named where named.row_id = verdict.row_id`.execute(trx)
   await sql`
-    update carried_row sent
-    set outcome = 'rejected', code = named.code, reason = named.reason
-    from (
-      select row_id, min(code) as code, string_agg(distinct reason, '; ') as reason from matched_error group by row_id
-    ) named
-    where named.row_id = sent.row_id`.execute(trx)
+    insert into verdict (row_id, outcome, code, reason)
+    select row_id, 'rejected', min(code), string_agg(distinct reason, '; ') from matched_error group by row_id`.execute(
+    trx,
+  )
 }

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 import { unmatchedShown } from './error-outcomes.ts'
-import { sameOutcome } from './settle-outcomes.ts'
+import type { RowOutcome } from './settle-outcomes.ts'
 
 export type FileOptions = {
   /**
@@ -19,13 +19,13 @@ export type FileOptions = {
  * way, because nobody says which of them is meant. Where elements contradict each other the rejection counts, and the
  * reason says so. Elements that match no row are kept with the submission. Inside `settleRows`.
  *
- * @returns how many elements match no row.
+ * @returns how many elements match no row, and what is said of rows that none names.
  */
 export async function outcomesFromResultFile(
   trx: Transaction<Schema>,
   submissionId: number,
   { mapping }: FileOptions,
-): Promise<number> {
+): Promise<{ unmatched: number; rest: RowOutcome }> {
   await sql`
     create temp table sent_property on commit drop as
     select partner_id, mapping.company_id::text as company_id, count(*) over (partition by mapping.company_id) as sharers
@@ -57,7 +57,13 @@ export async function outcomesFromResultFile(
   await nameRows(trx, mapping)
   const unmatched = await keepUnmatched(trx, submissionId)
   await sql`drop table sent_property, element`.execute(trx)
-  return unmatched
+  return { unmatched, rest: notInResult }
+}
+
+const notInResult: RowOutcome = {
+  outcome: 'unknown',
+  code: 'not_in_result',
+  reason: 'the result file does not name this property',
 }
 
 /** What the file says of each property that it names: the table `named`. */
@@ -88,23 +94,19 @@ async function judgeProperties(trx: Transaction<Schema>, mapping: boolean): Prom
 
 async function nameRows(trx: Transaction<Schema>, mapping: boolean): Promise<void> {
   await judgeProperties(trx, mapping)
-  await sameOutcome(trx, {
-    outcome: 'unknown',
-    code: 'not_in_result',
-    reason: 'the result file does not name this property',
-  })
   await sql`
-    update carried_row sent
-    set outcome = case when named.accepted then 'confirmed' when named.accepted = false then 'rejected' else 'unknown' end,
-        code = case when ${mapping} and named.accepted is null and named.companies > 1 then 'result_contradicts'
-                    else named.code end,
-        reason = case when ${mapping} and named.accepted is null and named.companies > 1
-                      then 'the result file maps this property to ' || named.companies || ' companies'
-                      when named.contradicted
-                      then concat_ws('; ', ${ofRow}, 'the result file names this property more than once and contradicts itself')
-                      else ${ofRow} end
-    from named
-    where named.partner_id = sent.partner_id`.execute(trx)
+    insert into verdict (row_id, outcome, code, reason)
+    select row_id,
+           case when named.accepted then 'confirmed' when named.accepted = false then 'rejected' else 'unknown' end,
+           case when ${mapping} and named.accepted is null and named.companies > 1 then 'result_contradicts'
+                else named.code end,
+           case when ${mapping} and named.accepted is null and named.companies > 1
+                then 'the result file maps this property to ' || named.companies || ' companies'
+                when named.contradicted
+                then concat_ws('; ', ${ofRow}, 'the result file names this property more than once and contradicts itself')
+                else ${ofRow} end
+    from carried_row sent join named using (partner_id)`.execute(trx)
+  await sql`analyze verdict (row_id, outcome)`.execute(trx)
   await sql`drop table named`.execute(trx)
 }
 

@@ -37,6 +37,9 @@ export async function gatherRows(trx: Transaction<Schema>, gathering: Gathering)
     create temp table cut_row (
       row_id bigint, stream text, partner_id text, target text, partition text, wanted_hash bytea)
     on commit drop`.execute(trx)
+  await sql`
+    create temp table cut_property (submission_id bigint, stream text, partner_id text, rows bigint)
+    on commit drop`.execute(trx)
   let rows = 0
   for (let batch = firstBatch; ; ) {
     const taken = await takeCandidates(trx, gathering, batch)

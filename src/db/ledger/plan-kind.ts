@@ -47,8 +47,8 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
     requests,
   })
   const ids = gathered === 0 ? [] : await cut(trx, options)
-  if (ids.length > 0) await recordReleases(trx, runId, ids, requires)
-  await sql`drop table cut_row`.execute(trx)
+  if (ids.length > 0) await recordReleases(trx, runId, requires)
+  await sql`drop table cut_row, cut_property`.execute(trx)
   return ids
 }
 
@@ -118,6 +118,10 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
     held as (
       insert into held_row (row_id, submission_id, partner_id, stream)
       select row_id, submission_id, partner_id, stream from carried
+    ),
+    gained as (
+      insert into cut_property (submission_id, stream, partner_id, rows)
+      select submission_id, stream, partner_id, count(*) from carried group by submission_id, stream, partner_id
     ),
     put_back as (
       insert into candidate (run_id, kind, partner_id)

@@ -3,27 +3,16 @@ import type { Schema } from '../tables/schema.ts'
 import type { Requires } from './requirement.ts'
 
 /**
- * Notes by which submissions of this run the rows of new ones were released: what a row requires was accepted by it. A
- * row that required several counts for the one that was accepted last, so that no row counts twice.
+ * Notes by which submissions of this run the rows of new ones, which `cut_property` counts, were released: what a row
+ * requires was accepted by it. A row that required several counts for the one that was accepted last, so that no row counts twice.
  */
-export async function recordReleases(
-  trx: Transaction<Schema>,
-  runId: number,
-  submissionIds: readonly number[],
-  requires: Requires,
-): Promise<void> {
+export async function recordReleases(trx: Transaction<Schema>, runId: number, requires: Requires): Promise<void> {
   const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
   if (pairs.length === 0) return
   await sql`
-    with released as (
-      select cut_row.stream, cut_row.partner_id, held.submission_id, count(*) as rows
-      from cut_row join held_row held using (row_id)
-      where held.submission_id = any(${submissionIds}::bigint[])
-      group by 1, 2, 3
-    )
     insert into submission_release (submission_id, released_by, rows)
     select released.submission_id, last.submission_id, sum(released.rows)
-    from released
+    from cut_property released
     cross join lateral (
       select releasing.submission_id
       from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)

@@ -15,22 +15,31 @@ export type RowOutcome =
  * was accepted before must be sent again all the same.
  * @param keepOut whether rejected content waits until it changes; false where the request as a whole was refused,
  *   which may be mended without the rows changing.
- * @param decide gives every row in the temporary table `carried_row` its outcome.
+ * @param decide writes the outcomes of rows in `carried_row` into the temporary table `verdict`, and returns that of all
+ *   others.
  */
 export async function settleRows(
   trx: Transaction<Schema>,
   submissionId: number,
   keepOut: boolean,
-  decide: () => Promise<void>,
+  decide: () => Promise<RowOutcome>,
 ): Promise<void> {
   await withCarriedRows(trx, submissionId, async () => {
-    await decide()
+    await sql`
+      create temp table verdict (row_id bigint, outcome text, code text, reason text) on commit drop`.execute(trx)
+    const rest = await decide()
+    const { code, reason } = 'code' in rest ? rest : { code: null, reason: null }
     // What was sent is read again under the lock of its row: a mapping that was settled meanwhile may have denied it.
     await sql`
       with settled as (
         update submission_row kept
         set outcome = sent.outcome, code = sent.code, reason = sent.reason
-        from carried_row sent
+        from (
+          select submission_id, row_id, coalesce(verdict.outcome, ${rest.outcome}) as outcome,
+                 case when verdict.row_id is null then ${code} else verdict.code end as code,
+                 case when verdict.row_id is null then ${reason} else verdict.reason end as reason
+          from carried_row left join verdict using (row_id)
+        ) sent
         where kept.submission_id = sent.submission_id and kept.row_id = sent.row_id
         returning kept.row_id, kept.sent_hash, kept.outcome, kept.code, kept.reason
       ),
@@ -51,13 +60,8 @@ export async function settleRows(
       from (select * from settled order by row_id) sent
       join released using (row_id)
       where took.row_id = sent.row_id`.execute(trx)
+    await sql`drop table verdict`.execute(trx)
   })
-}
-
-/** One outcome for every row that is carried. */
-export async function sameOutcome(trx: Transaction<Schema>, said: RowOutcome): Promise<void> {
-  const { code, reason } = 'code' in said ? said : { code: null, reason: null }
-  await sql`update carried_row set outcome = ${said.outcome}, code = ${code}, reason = ${reason}`.execute(trx)
 }
 
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
@@ -75,8 +79,8 @@ const released = (submissionId: number) => sql`
     returning held_row.row_id, held_row.partner_id
   ),
   ended as (
-    insert into ended_property (run_id, partner_id)
-    select submission.run_id, property.partner_id
-    from submission, (select distinct partner_id from released) property
-    where submission.submission_id = ${submissionId}
+    insert into ended_submission (run_id, partner_ids)
+    select submission.run_id, (select array_agg(distinct partner_id) from released)
+    from submission
+    where submission.submission_id = ${submissionId} and exists (select from released)
   )`

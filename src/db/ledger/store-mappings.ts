@@ -54,8 +54,9 @@ async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): 
     create temp table confirmed_mapping on commit drop as
     select distinct on (sent.partner_id) sent.partner_id, named.company_id::uuid as company_id
     from carried_row sent
+    join verdict using (row_id)
     join named_company named using (partner_id)
-    where sent.outcome = 'confirmed'
+    where verdict.outcome = 'confirmed'
     order by sent.partner_id`.execute(trx)
   await sql`analyze confirmed_mapping`.execute(trx)
   await sql`drop table named_company`.execute(trx)

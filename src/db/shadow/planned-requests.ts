@@ -76,7 +76,8 @@ export async function supposeAccepted(trx: Transaction<Schema>, runId: number): 
       returning row_id, held_row.partner_id
     ),
     ended as (
-      insert into ended_property (run_id, partner_id) select distinct ${runId}::bigint, partner_id from released
+      insert into ended_submission (run_id, partner_ids)
+      select ${runId}, array_agg(distinct partner_id) from released having count(*) > 0
     )
     update acceptance set accepted_hash = wanted_hash
     from released where acceptance.row_id = released.row_id`.execute(trx)

@@ -7,10 +7,10 @@ export type CandidateTable = {
   partner_id: string
 }
 
-/** A property whose rows were released since the planner looked last: something of it may be ready. */
-export type EndedPropertyTable = {
+/** Properties whose rows a submission released since the planner looked last: something of them may be ready. */
+export type EndedSubmissionTable = {
   run_id: number
-  partner_id: string
+  partner_ids: string[]
 }
 
 /** That every row of a kind was looked over in a run, and all that might be ready became a candidate. */

@@ -17,7 +17,7 @@ import type { NotRenewedSchema } from './not-renewed.ts'
 import type {
   BatchSizeTable,
   CandidateTable,
-  EndedPropertyTable,
+  EndedSubmissionTable,
   KindSweepTable,
   SubmissionReleaseTable,
 } from './planning.ts'
@@ -78,7 +78,7 @@ export type Schema = CalculatorsSchema &
     action: ActionTable
     row_change: RowChangeTable
     candidate: CandidateTable
-    ended_property: EndedPropertyTable
+    ended_submission: EndedSubmissionTable
     kind_sweep: KindSweepTable
     batch_size: BatchSizeTable
     submission_release: SubmissionReleaseTable

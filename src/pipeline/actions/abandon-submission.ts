@@ -1,5 +1,5 @@
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
-import { releaseUnsent, sameOutcome, settleRows } from '../../db/ledger/settle-outcomes.ts'
+import { releaseUnsent, settleRows } from '../../db/ledger/settle-outcomes.ts'
 import { storableText } from '../../db/storable.ts'
 import type { SubmissionState } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
@@ -41,9 +41,7 @@ export async function abandonSubmission(deps: Deps, submissionId: number, actor:
       const moved = await moveSubmission(trx, submissionId, 'abandoned', patch)
       if (moved === null) throw new Error(`submission ${submissionId} changed its state under its lock`)
       if (sent) {
-        await settleRows(trx, submissionId, false, () =>
-          sameOutcome(trx, { outcome: 'unknown', code: 'abandoned', reason }),
-        )
+        await settleRows(trx, submissionId, false, async () => ({ outcome: 'unknown', code: 'abandoned', reason }))
       } else {
         await releaseUnsent(trx, submissionId)
       }

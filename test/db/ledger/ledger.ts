@@ -133,7 +133,8 @@ export async function openLedger(at?: string): Promise<Ledger> {
           from source_row
           where submission_id = ${submissionId} and source_row.row_id = submission_row.row_id`.execute(trx)
         await settleRows(trx, submissionId, keepOut, async () => {
-          await sql`update carried_row set outcome = ${outcome}`.execute(trx)
+          await sql`insert into verdict (row_id, outcome) select row_id, ${outcome} from carried_row`.execute(trx)
+          return { outcome: 'inferred' }
         })
         await sql`update submission set state = ${state} where submission_id = ${submissionId}`.execute(trx)
       })
@@ -147,7 +148,7 @@ export async function openLedger(at?: string): Promise<Ledger> {
         .executeTakeFirstOrThrow(),
     clear: async () => {
       await sql`
-        truncate run, submission, submission_row, held_row, batch_size, candidate, ended_property, source_row, acceptance, row_change, mapping, mapping_change,
+        truncate run, submission, submission_row, held_row, batch_size, candidate, ended_submission, source_row, acceptance, row_change, mapping, mapping_change,
                  left_behind, reference_data, reference_past, judging_basis, row_finding, stream_watermark, stream_reading, snapshot_line,
                  snapshot_bucket cascade`.execute(db)
     },

@@ -153,7 +153,9 @@ describe('without looking over all rows again', () => {
     await sql`update submission set too_large = true where submission_id = ${first}`.execute(ledger.db)
     await end(first, 'rejected', false)
     expect(await cut({ maxRows: 4 })).toEqual([])
-    await sql`insert into ended_property select distinct ${run}::bigint, partner_id from source_row`.execute(ledger.db)
+    await sql`insert into ended_submission select ${run}, array_agg(distinct partner_id) from source_row`.execute(
+      ledger.db,
+    )
     await ledger.inTransaction((trx) => considerEnded(trx, run, kinds))
     expect(await cut({ maxRows: 2 })).toHaveLength(2)
   })

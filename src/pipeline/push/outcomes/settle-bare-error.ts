@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../../config/requirements.ts'
 import { hasBegunPlanning } from '../../../db/ledger/candidates.ts'
-import { sameOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
+import { settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
   holdFamily,
@@ -71,7 +71,7 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
         : outcomeOf(submission, failure.task, verdict)
     // A refusal is over the row only where the service took others of the same request.
     const keepOut = 'task' in failure || (verdict === 'alone' && parts.some(({ fate }) => fate === 'passed'))
-    await settleRows(trx, id, keepOut, () => sameOutcome(trx, { outcome, code, reason: storableText(reason) }))
+    await settleRows(trx, id, keepOut, async () => ({ outcome, code, reason: storableText(reason) }))
     const halves = verdict === 'split' ? await split(deps, trx, submission, moved.runId) : []
     await deps.looks.atSubmissions(trx, halves)
     await wakeFamily(deps, trx, submission, family)

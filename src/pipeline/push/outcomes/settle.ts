@@ -1,8 +1,8 @@
 import type { Transaction } from 'kysely'
 import { blameRow } from '../../../db/ledger/batch-size.ts'
-import { outcomesFromErrors, type Questions, type Unnamed } from '../../../db/ledger/error-outcomes.ts'
+import { outcomesFromErrors, type Questions } from '../../../db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
-import { sameOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
+import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import { holdFamily, rootOf } from '../../../db/ledger/split-submission.ts'
 import { type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
@@ -41,7 +41,10 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
   }
   const task = decodeTask(deps.contract, submission.task)
   if (searchKinds.includes(submission.kind)) {
-    await settleAs(deps, submission, (trx) => listPages(deps, trx, submission, task))
+    await settleAs(deps, submission, async (trx) => {
+      await listPages(deps, trx, submission, task)
+      return noRows
+    })
     return
   }
   if (isBareError(deps.contract, task) || isUnreadable(deps.contract, submission, task)) {
@@ -60,15 +63,19 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
   if (await staged(deps, submission, task, task.fileUrl)) {
     await settleAs(deps, submission, async (trx) => {
       const mapping = submission.kind === 'company_mappings'
-      await outcomesFromResultFile(trx, submissionId, { mapping })
+      const { rest } = await outcomesFromResultFile(trx, submissionId, { mapping })
       // What an error row says beside the file counts as well: of the two, the rejection.
-      if (task.rowErrors.length > 0) await fromErrors(deps, trx, submission, task, { outcome: 'as_told' })
+      await fromErrors(deps, trx, submission, task, rest)
       if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
       await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
       await trx.updateTable('submission').set(callSucceeded).where('submission_id', '=', submissionId).execute()
+      return rest
     })
   }
 }
+
+/** Of a search, which carries none. */
+const noRows: RowOutcome = { outcome: 'inferred' }
 
 function tellMappings({ logger }: Deps, { run_id, submission_id }: Submission, { moved, shared }: NewMappings): void {
   for (const mapping of moved) logger.warn({ run_id, submission_id, ...mapping }, 'mapping_moved')
@@ -98,7 +105,7 @@ export async function settleRefused(deps: Deps, submission: Submission, error: H
     if (moved === null) return
     // An attempt before this one may have been taken: then nobody knows what the service holds.
     const outcome = submission.repeats > 0 ? 'unknown' : 'rejected'
-    await settleRows(trx, submission.submission_id, tooLargeAlone, () => sameOutcome(trx, { outcome, code, reason }))
+    await settleRows(trx, submission.submission_id, tooLargeAlone, async () => ({ outcome, code, reason }))
     if (tooLargeAlone) await blameRow(trx, submission.submission_id)
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
@@ -140,24 +147,24 @@ export async function settleLost(deps: Deps, submission: Submission, error: Http
     const moved = await moveSubmission(trx, submission.submission_id, 'task_unknown', patch)
     if (moved === null) return
     const said = { outcome: 'unknown', code: 'task_lost', reason: 'the service no longer knows the task' } as const
-    await settleRows(trx, submission.submission_id, false, () => sameOutcome(trx, said))
+    await settleRows(trx, submission.submission_id, false, async () => said)
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
   })
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id }, 'submission_lost')
 }
 
-/** @param decide what became of each row; of a search, which has none, what it found. */
+/** @param decide as `settleRows` has it; of a search, which carries no rows, what else there is to do. */
 async function settleAs(
   deps: Deps,
   submission: Submission,
-  decide: (trx: Transaction<Schema>) => Promise<unknown>,
+  decide: (trx: Transaction<Schema>) => Promise<RowOutcome>,
 ): Promise<void> {
   const id = submission.submission_id
   await deps.db.transaction().execute(async (trx) => {
     const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
     if (moved === null) return
-    await settleRows(trx, id, true, async () => void (await decide(trx)))
+    await settleRows(trx, id, true, () => decide(trx))
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
     await learnSize(deps, trx, submission, verdictOfTask(deps.contract, decodeTask(deps.contract, submission.task)))
@@ -179,12 +186,12 @@ async function fromErrors(
   trx: Transaction<Schema>,
   submission: Submission,
   task: Task,
-  unnamed: Unnamed,
-): Promise<void> {
+  unnamed: RowOutcome,
+): Promise<RowOutcome> {
   const errors = task.rowErrors.map((error) => namedError(deps.contract, error))
   const byQuestion = errors.some((error) => error.question_id !== null)
   const questions = byQuestion ? await questionsOf({ ...deps, db: trx }) : []
-  await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)
+  return (await outcomesFromErrors(trx, submission.submission_id, errors, unnamed, questions)).rest
 }
 
 async function questionsOf({ db }: Pick<Deps, 'db'>): Promise<Questions> {
@@ -250,9 +257,8 @@ async function settleWithoutFile(deps: Deps, submission: Submission, task: Task,
     return
   }
   await settleAs(deps, submission, async (trx) => {
-    await sameOutcome(trx, { outcome: 'unknown', code: 'result_file_lost', reason })
-    if (task.rowErrors.length > 0) await fromErrors(deps, trx, submission, task, { outcome: 'as_told' })
     await trx.updateTable('submission').set(told).where('submission_id', '=', submission.submission_id).execute()
+    return await fromErrors(deps, trx, submission, task, { outcome: 'unknown', code: 'result_file_lost', reason })
   })
 }
 

@@ -1,4 +1,4 @@
-import type { Unnamed } from '../../../db/ledger/error-outcomes.ts'
+import type { RowOutcome } from '../../../db/ledger/settle-outcomes.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { Task } from '../../../exchange/task.ts'
 
@@ -9,7 +9,7 @@ import type { Task } from '../../../exchange/task.ts'
  * success that names none leaves open which rows failed. Error and Cancelled: nobody knows.
  * Specification: Rules of processing 5 and 6.
  */
-export function unnamedRows({ taskStatuses }: Contract, task: Task): Unnamed {
+export function unnamedRows({ taskStatuses }: Contract, task: Task): RowOutcome {
   const said = task.generalErrors.join('; ')
   if (task.status === taskStatuses.success) return { outcome: 'inferred' }
   if (task.status === taskStatuses.partialSuccess) {

@@ -70,7 +70,7 @@ describe('a poll', () => {
       const id = await sent(deps)
       await lookAtSubmission(deps, id)
       expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', task_status: status, polls: 1 })
-      expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(15_000, -3) }])
+      expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(3_750, -3) }])
     },
   )
 

@@ -11,21 +11,24 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     union all
     select schema_name from destination where schema_name is not null`.execute(db)
   for (const { name } of rows) await nameStreams(db, name)
-  await sql`create table ended_property (run_id bigint not null, partner_id text not null)`.execute(db)
+  await sql`create table ended_submission (run_id bigint not null, partner_ids text[] not null)`.execute(db)
   await sql`
-    insert into ended_property (run_id, partner_id)
-    select distinct submission.run_id, source_row.partner_id
+    insert into ended_submission (run_id, partner_ids)
+    select submission.run_id, array_agg(distinct source_row.partner_id)
     from submission
     join run using (run_id)
     join submission_row using (submission_id)
     join source_row using (row_id)
     where run.state = 'running' and not submission.considered
-      and submission.state not in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(db)
-  await sql`create index ended_property_run on ended_property (run_id)`.execute(db)
+      and submission.state not in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
+    group by submission_id`.execute(db)
+  await sql`create index ended_submission_run on ended_submission (run_id)`.execute(db)
   await sql`drop index submission_unconsidered`.execute(db)
   await sql`alter table submission drop column considered`.execute(db)
-  await sql`comment on table ended_property is
-    'Properties whose rows were released since the planner looked last: something of them may be ready now'`.execute(db)
+  await sql`comment on table ended_submission is
+    'Properties whose rows a submission released since the planner looked last: something of them may be ready now'`.execute(
+    db,
+  )
 }
 
 async function nameStreams(db: Kysely<unknown>, schema: string): Promise<void> {
