@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import type { ComparedSearch } from '../../src/db/differences/compared-companies.ts'
 import { schemaName } from '../../src/db/migrate.ts'
 
 /**
@@ -27,8 +28,13 @@ export type LedgerWorld = {
   end(submissionId: number): Promise<void>
   /** The result file of a submission that names every property, and refuses one in a hundred. */
   stageOutcomes(submissionId: number, withCompanies: boolean): Promise<void>
-  /** What the service returned of the accepted inputs, all but a few as they were sent; returns the search's submission. */
+  /**
+   * What the service returned of the accepted inputs, all but a few as they were sent, with the years that it sums of
+   * months; returns the search's submission.
+   */
   storeReturned(runId: number): Promise<number>
+  /** What a search of answers showed: those of each company in one document. */
+  storeShown(search: ComparedSearch): Promise<void>
   /** Makes the planner know the tables as they are. */
   analyze(): Promise<void>
 }
@@ -114,12 +120,36 @@ export async function openLedgerWorld(pool: pg.Pool): Promise<LedgerWorld> {
         from source_row cross join jsonb_each_text(content -> 'inputs')
         join calculator on calculator_id = md5(row_key)::uuid join calculator_variable on variable_id = lower(key)
         where stream = 'calculator_inputs' and calculator_key % 50 <> 2`)
+      await pool.query(`
+        insert into calculator (calculator_id, company_key, type_id, title, period_year)
+        select md5('year' || company_key)::uuid, company_key, md5('type')::uuid, 'Calculator', 2025 from company`)
+      await pool.query(`
+        insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
+        select company_key, year.calculator_key, variable_key, 'i', sum(value::numeric)::text
+        from calculator_value
+        join calculator month using (company_key, calculator_key)
+        join calculator year using (company_key)
+        where month.period_month is not null and year.period_month is null
+        group by company_key, year.calculator_key, variable_key`)
       const { rows } = await pool.query<{ submission_id: number }>(
         `insert into submission (run_id, kind, state, row_count, planned_at)
          values ($1, 'calculators_search', 'settled', 0, clock_timestamp()) returning submission_id`,
         [runId],
       )
       return rows[0]?.submission_id ?? 0
+    },
+    storeShown: async ({ search, list, companyMember }) => {
+      await pool.query(
+        `insert into document (search, list, document_id, content_hash, document)
+         select $1, $2, company_id, sha256(company_id::text::bytea), jsonb_build_object($3::text, company_id, 'answers', answers)
+         from (
+           select company_id::text, jsonb_agg(content) as answers
+           from mapping join source_row using (partner_id)
+           where stream = 'framework_answers'
+           group by company_id
+         ) shown`,
+        [search, list, companyMember],
+      )
     },
     analyze: async () => {
       await pool.query(`analyze ${tables.map(({ name }) => name).join(', ')}`)

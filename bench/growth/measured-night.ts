@@ -3,9 +3,11 @@ import type { Transaction } from 'kysely'
 import type pg from 'pg'
 import { settings } from '../../src/config/schema.ts'
 import { createDatabase, type Database, withSession } from '../../src/db/database.ts'
+import { type ComparedSearch, comparedCompanies } from '../../src/db/differences/compared-companies.ts'
 import { judgeInputs } from '../../src/db/differences/judge-inputs.ts'
 import { stageInputs } from '../../src/db/differences/stage-inputs.ts'
 import { storeDifferences } from '../../src/db/differences/store-differences.ts'
+import { createFindings, stageFindings, storeFindings } from '../../src/db/differences/store-row-differences.ts'
 import { landRows } from '../../src/db/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../src/db/landing/stage-rows.ts'
 import { considerEnded } from '../../src/db/ledger/candidates.ts'
@@ -168,6 +170,30 @@ class Night {
         await storeDifferences(trx, this.runId, submissionId)
       }),
     )
+    const search = { submissionId, search: 'answers', list: 'frameworkAnswers', companyMember: 'companyId' }
+    await this.world.storeShown(search)
+    for (const night of ['first', 'again']) {
+      await this.stage(`comparison of documents, ${night}`, () =>
+        this.inTransaction((trx) => this.compareShown(trx, search)),
+      )
+    }
+  }
+
+  /** One row in fifty differs. */
+  private async compareShown(trx: Transaction<Schema>, search: ComparedSearch): Promise<void> {
+    await createFindings(trx)
+    for await (const companies of comparedCompanies(trx, kinds.framework_answers.streams, search)) {
+      const differing = companies.flatMap(({ company_id, rows }) =>
+        rows
+          .filter(({ row_id }) => row_id % 50 === 1)
+          .map(({ row_id }) => ({
+            ...{ row_id, company_id, kind: 'different' as const, sent: '1', stored: '2' },
+            ...{ cause: null, changed_there_at: null },
+          })),
+      )
+      await stageFindings(trx, differing)
+    }
+    await storeFindings(trx, 'answers', this.runId)
   }
 
   /** What the next night begins with. */

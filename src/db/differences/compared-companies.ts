@@ -41,27 +41,29 @@ export async function* comparedCompanies(
 ): AsyncGenerator<ComparedCompany[]> {
   await sql`
     declare compared no scroll cursor for
-    with shown as (
-      select lower(document ->> ${companyMember}::text) as company_id, jsonb_agg(document order by document_id) as documents
-      from document
-      where search = ${search} and list = ${list} and removed_at is null
-      group by 1
-    ),
-    sent as (
-      select mapping.company_id::text as company_id, jsonb_agg(jsonb_build_object(
+    -- Grouped together, not joined: of what two groupings yield the planner knows nothing, and would nest them.
+    with thing as (
+      select mapping.company_id::text as company_id, row.row_id, jsonb_build_object(
                'row_id', row.row_id, 'stream', row.stream, 'partner_id', row.partner_id, 'content', row.content,
                'accepted_at', row.accepted_at,
                'settled', not row.pending and row.gone_at is null and row.held_by is null
                  -- What was accepted after the search was planned need not be on its pages.
                  and coalesce(row.accepted_at <= searched.planned_at and mapping.mapped_at <= searched.planned_at, false))
-               order by row.row_id) as rows
+               as sent, null as document_id, null::jsonb as document
       from ledger row
       join mapping using (partner_id)
       join submission searched on searched.submission_id = ${submissionId}
       where row.stream = any(${streams}::text[])
-      group by 1
+      union all
+      select lower(document ->> ${companyMember}::text), null, null, document_id, document
+      from document
+      where search = ${search} and list = ${list} and removed_at is null
     )
-    select company_id, rows, documents from sent left join shown using (company_id)`.execute(trx)
+    select company_id, jsonb_agg(sent order by row_id) filter (where sent is not null) as rows,
+           jsonb_agg(document order by document_id) filter (where document is not null) as documents
+    from thing
+    group by company_id
+    having count(sent) > 0`.execute(trx)
   for (;;) {
     const { rows } = await sql<ComparedCompany>`fetch ${sql.lit(fetchCompanies)} from compared`.execute(trx)
     if (rows.length === 0) break

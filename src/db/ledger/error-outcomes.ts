@@ -213,4 +213,5 @@ async function rejectNamed(trx: Transaction<Schema>): Promise<void> {
     select row_id, 'rejected', min(code), string_agg(distinct reason, '; ') from matched_error group by row_id`.execute(
     trx,
   )
+  await sql`analyze verdict (row_id)`.execute(trx)
 }

@@ -35,13 +35,13 @@ export async function settleRows(
         update submission_row kept
         set outcome = sent.outcome, code = sent.code, reason = sent.reason
         from (
-          select submission_id, row_id, coalesce(verdict.outcome, ${rest.outcome}) as outcome,
+          select submission_id, row_id, held, coalesce(verdict.outcome, ${rest.outcome}) as outcome,
                  case when verdict.row_id is null then ${code} else verdict.code end as code,
                  case when verdict.row_id is null then ${reason} else verdict.reason end as reason
           from carried_row left join verdict using (row_id)
         ) sent
         where kept.submission_id = sent.submission_id and kept.row_id = sent.row_id
-        returning kept.row_id, kept.sent_hash, kept.outcome, kept.code, kept.reason
+        returning kept.row_id, kept.sent_hash, kept.outcome, kept.code, kept.reason, sent.held
       ),
       ${released(submissionId)}
       update acceptance took
@@ -57,8 +57,8 @@ export async function settleRows(
           outcome_reason = sent.reason,
           outcome_submission = ${submissionId},
           outcome_at = clock_timestamp()
-      from (select * from settled order by row_id) sent
-      join released using (row_id)
+      -- Joined with one table, by its key: of two of these the planner knows nothing, and would nest them.
+      from (select * from settled where held order by row_id) sent
       where took.row_id = sent.row_id`.execute(trx)
     await sql`drop table verdict`.execute(trx)
   })
@@ -74,9 +74,8 @@ export async function releaseUnsent(trx: Transaction<Schema>, submissionId: numb
 /** The rows that the submission held, and holds no longer; their properties are told to the planner. */
 const released = (submissionId: number) => sql`
   released as (
-    delete from held_row using carried_row sent
-    where held_row.row_id = sent.row_id and held_row.submission_id = sent.submission_id
-    returning held_row.row_id, held_row.partner_id
+    -- By their keys, not by a join: the planner may take the table for as empty as it is between two nights.
+    delete from held_row where row_id = any(array(select row_id from carried_row where held)) returning partner_id
   ),
   ended as (
     insert into ended_submission (run_id, partner_ids)
