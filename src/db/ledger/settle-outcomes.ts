@@ -39,6 +39,8 @@ export async function settleRows(
                  case when verdict.row_id is null then ${code} else verdict.code end as code,
                  case when verdict.row_id is null then ${reason} else verdict.reason end as reason
           from carried_row left join verdict using (row_id)
+          -- Joined with each other first: of both the planner knows how many rows there are.
+          offset 0
         ) sent
         where kept.submission_id = sent.submission_id and kept.row_id = sent.row_id
         returning kept.row_id, kept.sent_hash, kept.outcome, kept.code, kept.reason, sent.held
