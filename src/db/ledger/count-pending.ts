@@ -7,18 +7,22 @@ import type { Database } from '../database.ts'
  */
 export async function countPending(db: Database, runId: number): Promise<void> {
   await sql`
-    with pending as (
+    with pending as materialized (
       select stream, count(*) as rows
       from ledger
       where gone_at is null and pending
       group by stream
     ),
-    settled as (
-      select ledger.stream, count(distinct row_id) as rows
-      from submission
-      join submission_row using (submission_id)
+    settled as materialized (
+      select ledger.stream, count(*) as rows
+      -- By what the run carries, which is little as yet, and not by the ledger.
+      from (
+        select distinct row_id from submission join submission_row using (submission_id)
+        where submission.run_id = ${runId}
+        offset 0
+      ) carried
       join ledger using (row_id)
-      where submission.run_id = ${runId} and gone_at is null and not pending
+      where gone_at is null and not pending
       group by ledger.stream
     )
     update run_stream
