@@ -85,8 +85,14 @@ function printCopies(rounds: readonly Round[]): void {
   })
   const sum = rounds.map(({ copies }) => copies.reduce((total, { seconds }) => total + seconds, 0))
   const own = rounds.map(({ nights }) => nights[0]?.own ?? Number.NaN)
-  const ratios = own.map((seconds, index) => seconds / (sum[index] ?? Number.NaN))
-  lines.push(['all bare copies', spread(sum, 2), '', '', '', `first night without the service: ${spread(ratios, 2)} ×`])
+  const less = rounds.map(({ nights }) => (nights[0]?.seconds ?? Number.NaN) - (nights[0]?.used.service ?? Number.NaN))
+  const timesSum = (of: number[]) =>
+    spread(
+      of.map((seconds, index) => seconds / (sum[index] ?? Number.NaN)),
+      2,
+    )
+  lines.push(['all bare copies', spread(sum, 2), '', '', '', `first night without the service: ${timesSum(own)} ×`])
+  lines.push(['', '', '', '', '', `first night less the service's processor time: ${timesSum(less)} ×`])
   say('')
   print(['', 'wall', 'rows', 'rows/s', 'size', 'beside it'], lines)
   const ledger = rounds[0]?.nights[0]?.ledger
