@@ -1,30 +1,20 @@
 import { sql, type Transaction } from 'kysely'
 import { withSession } from '../../db/database.ts'
-import { landRows } from '../../db/landing/land-rows.ts'
+import { isNewStream, type LandedCounts, landRows, type WouldChange } from '../../db/landing/land-rows.ts'
 import { noteNullCursors } from '../../db/landing/null-cursors.ts'
 import { findMissing, forgetSnapshot } from '../../db/landing/snapshot-lines.ts'
 import { createStage, emptyStage, stageRows } from '../../db/landing/stage-rows.ts'
 import { lockReading, noteReading, type StreamWatermark, watermarkOf } from '../../db/landing/stream-reading.ts'
-import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
-import type { CursorProtection, Run } from '../../db/tables/run.ts'
+import type { PartnerSnapshot } from '../../db/partner/dialect.ts'
+import type { Run } from '../../db/tables/run.ts'
 import type { Schema } from '../../db/tables/schema.ts'
 import type { Deps } from '../deps.ts'
 import { guardStream } from './guard-stream.ts'
 import type { Judge } from './judge-row.ts'
+import { landFirst } from './land-first.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
-import type { StreamShape } from './stream-rows.ts'
+import type { CursorStream } from './stream-shape.ts'
 import { movedBack, type Whole, whyWhole } from './why-whole.ts'
-
-export type CursorStream = {
-  name: string
-  shape: StreamShape
-  query: StreamQuery
-  cursor: string
-  cursorType: string | null
-  protection: CursorProtection | null
-  /** How often all rows are read and compared, in milliseconds; null: never. */
-  fullEveryMs: number | null
-}
 
 /**
  * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner gets
@@ -50,29 +40,37 @@ export async function extractDelta(
         await stageRows(client, stagedLines(rows, { shape, judge: judge.of(name), seen }))
         return seen
       }
-      await createStage(trx)
       let whole = whyWhole(reading, before, { cursor, cursorType, server, fullEveryMs })
-      let seen = await stage(whole === null ? (before?.watermark ?? null) : null)
-      if (whole === null && before !== null && movedBack(before, { cursor: seen.witnessCursor })) {
-        await emptyStage(trx)
-        seen = await stage(null)
-        whole = { reason: 'newest_row', detail: endsAt(before, seen) }
-      }
-      if (whole !== null) await findMissing(trx, name, true)
+      let seen = nothingSeen()
       let held = false
-      const landed = await landRows(trx, {
-        runId: run.run_id,
-        stream: name,
-        foldedKey: shape.foldedKey,
-        judgedBy: judge.basis,
-        completeRows: whole === null ? 'none' : 'all',
-        missing: whole !== null,
-        guard: async (would) => {
-          const empty = async () => seen.rows === 0 && !(await snapshot.hasRows(query))
-          held = await guardStream(deps, trx, run.run_id, name, would, empty)
-          return held
-        },
-      })
+      const guard = async (would: WouldChange) => {
+        const empty = async () => seen.rows === 0 && !(await snapshot.hasRows(query))
+        held = await guardStream(deps, trx, run.run_id, name, would, empty)
+        return held
+      }
+      const land = async (): Promise<LandedCounts> => {
+        await createStage(trx)
+        seen = await stage(whole === null ? (before?.watermark ?? null) : null)
+        if (whole === null && before !== null && movedBack(before, { cursor: seen.witnessCursor })) {
+          await emptyStage(trx)
+          seen = await stage(null)
+          whole = { reason: 'newest_row', detail: endsAt(before, seen) }
+        }
+        if (whole !== null) await findMissing(trx, name, true)
+        return await landRows(trx, {
+          runId: run.run_id,
+          stream: name,
+          foldedKey: shape.foldedKey,
+          judgedBy: judge.basis,
+          completeRows: whole === null ? 'none' : 'all',
+          missing: whole !== null,
+          guard,
+        })
+      }
+      const direct = whole !== null && (await isNewStream(trx, name)) && !(await guard(noChange))
+      const first = direct ? await landFirst({ deps, run, client, trx, snapshot, stream, judge }) : null
+      if (first !== null) seen = first.seen
+      const landed = first?.counts ?? (await land())
       await noteNullCursors(trx, name, seen.nullCursors > 0)
       await forgetSnapshot(trx, name)
       await noteReading(trx, { stream: name, capture: 'cursor', server, whole: whole?.reason ?? null, held })
@@ -104,6 +102,8 @@ export async function extractDelta(
     deps.logger.warn({ run_id: run.run_id, stream: name, rows: counts.null_cursor }, 'rows_without_cursor')
   }
 }
+
+const noChange: WouldChange = { new: 0, changed: 0, gone: 0 }
 
 /** A partner's past that changed is a warning; all other reasons to read everything are ours. */
 function logWhole(deps: Deps, run: Run, stream: string, whole: Whole | null): void {

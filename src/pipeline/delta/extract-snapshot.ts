@@ -166,5 +166,6 @@ function stagedSnapshotLine(
   origin: Pick<StagedRow, 'line' | 'hash'>,
 ): string {
   const row = landingOf(shape, valuesOf(line))
-  return stagedLine({ ...row, ...origin, ordinal: 0, reason: judge(row) })
+  // Of one that folds nobody can say yet whether it is right: its content is a part.
+  return stagedLine({ ...row, ...origin, ordinal: 0, reason: shape.foldedKey === undefined ? judge(row) : undefined })
 }

@@ -4,11 +4,10 @@ import { judgingOf } from '../push/preflight/judging.ts'
 import { loadReferenceIndex } from '../push/preflight/reference-index.ts'
 import { rowWarnings } from '../push/preflight/row-warnings.ts'
 import type { LandingRow } from './stream-rows.ts'
-import { shapeOf } from './stream-shape.ts'
 
 /**
- * What is wrong with a row, or null. Undefined where that is for preflight to say: its content is not whole before it is
- * folded into the ledger's, or there is more to note of it than a verdict.
+ * What is wrong with a row whose content is whole, or null. Undefined where that is for preflight to say, because there is
+ * more to note of it than a verdict.
  */
 export type JudgeRow = (row: LandingRow) => string | null | undefined
 
@@ -28,12 +27,11 @@ export async function loadJudge(deps: Deps): Promise<Judge> {
   const reference = await loadReferenceIndex(db, rules)
   return {
     basis,
-    of: (stream) => {
-      if (shapeOf(contract, stream).foldedKey !== undefined) return () => undefined
-      return ({ partnerId, content }) =>
+    of:
+      (stream) =>
+      ({ partnerId, content }) =>
         rowWarnings(reference, stream, content).length > 0
           ? undefined
-          : checkRow(contract, reference, stream, partnerId, content)
-    },
+          : checkRow(contract, reference, stream, partnerId, content),
   }
 }

@@ -1,3 +1,5 @@
+import { type JsonbValue, jsonbText } from '../../db/landing/jsonb-text.ts'
+import { type DirectRow, RowNeedsCare } from '../../db/landing/land-directly.ts'
 import { stagedLine } from '../../db/landing/stage-rows.ts'
 import type { DeltaRows } from '../../db/partner/dialect.ts'
 import type { JudgeRow } from './judge-row.ts'
@@ -23,26 +25,30 @@ export function nothingSeen(witness: string | null = null): Seen {
   return { rows: 0, folded: 0, nullCursors: 0, newestCursor: null, newestKey: null, witness, witnessCursor: undefined }
 }
 
-export type Staging = {
+export type Walk = {
   shape: StreamShape
-  judge: JudgeRow
   seen: Seen
   /** Rows of other hotels are left out. */
   only?: ReadonlySet<string>
 }
 
+export type Staging = Walk & { judge: JudgeRow }
+
+/** A row of a delta, as far as it is whole, and where it stands among the others. */
+type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean }
+
 /**
- * Rows of a delta as lines for the stage. Notes the newest cursor on the way, which the order of the delta makes the
+ * Rows of a delta. Notes the newest cursor on the way, which the order of the delta makes the
  * last one. Rows with equal cursors share an ordinal. Parts of one ledger row that come one after the other, as those do
- * which were stored together, are merged here: each line less is one less to store, sort and merge.
+ * which were stored together, are merged here: each row less is one less to store, sort and merge.
  */
-export async function* stagedLines(batches: DeltaRows, { shape, judge, seen, only }: Staging): AsyncGenerator<string> {
+async function* walkedRows(batches: DeltaRows, { shape, seen, only }: Walk): AsyncGenerator<WalkedRow[]> {
   const { columns } = shape
   let ordinal = 0
   let before: string | null = null
-  let whole: WholeRow | null = null
+  let begun: WalkedRow | null = null
   for await (const batch of batches) {
-    let lines = ''
+    const walked: WalkedRow[] = []
     for (const values of batch) {
       const row = landingOf(shape, values)
       if (only?.has(row.partnerId) === false) continue
@@ -59,22 +65,49 @@ export async function* stagedLines(batches: DeltaRows, { shape, judge, seen, onl
       before = at
       const withoutCursor = cursor === null
       if (shape.foldedKey === undefined) {
-        lines += stagedLine({ ...row, ordinal, reason: judge(row), withoutCursor })
-      } else if (whole !== null && whole.rowKey === row.rowKey) {
-        Object.assign(whole.content[shape.foldedKey] as object, row.content[shape.foldedKey])
-        whole.withoutCursor ||= withoutCursor
+        walked.push({ ...row, ordinal, withoutCursor })
+      } else if (begun !== null && begun.rowKey === row.rowKey) {
+        Object.assign(begun.content[shape.foldedKey] as object, row.content[shape.foldedKey])
+        begun.withoutCursor ||= withoutCursor
         seen.folded += 1
       } else {
-        if (whole !== null) lines += stagedLine(whole)
+        if (begun !== null) walked.push(begun)
         // A number of its own: of two such rows the later one wins where both say something of one part.
         ordinal += 1
-        whole = { ...row, ordinal, withoutCursor }
+        begun = { ...row, ordinal, withoutCursor }
       }
     }
-    if (lines !== '') yield lines
+    if (walked.length > 0) yield walked
   }
-  if (whole !== null) yield stagedLine(whole)
+  if (begun !== null) yield [begun]
 }
 
-/** A row that the next one may be a part of. */
-type WholeRow = LandingRow & { ordinal: number; withoutCursor: boolean }
+/** Rows of a delta as lines for the stage. Of one that may be a part nobody can say yet whether it is right. */
+export async function* stagedLines(batches: DeltaRows, { judge, ...walk }: Staging): AsyncGenerator<string> {
+  const folds = walk.shape.foldedKey !== undefined
+  for await (const rows of walkedRows(batches, walk)) {
+    let lines = ''
+    for (const row of rows) lines += stagedLine({ ...row, reason: folds ? undefined : judge(row) })
+    yield lines
+  }
+}
+
+/**
+ * The same rows, for a ledger that has none of them yet: each is a whole, and what is null of it was never said.
+ * @throws {RowNeedsCare} at a row without a cursor, which is kept by name.
+ */
+export async function* directRows(batches: DeltaRows, { judge, ...walk }: Staging): AsyncGenerator<DirectRow[]> {
+  const { foldedKey } = walk.shape
+  for await (const rows of walkedRows(batches, walk)) {
+    yield rows.map((row) => {
+      if (row.withoutCursor) throw new RowNeedsCare('without_cursor')
+      if (foldedKey !== undefined) dropNulls(row.content[foldedKey] as Record<string, unknown>)
+      const { partnerId, rowKey, content } = row
+      return { partnerId, rowKey, text: jsonbText(content as Record<string, JsonbValue>), reason: judge(row) }
+    })
+  }
+}
+
+function dropNulls(parts: Record<string, unknown>): void {
+  for (const name of Object.keys(parts)) if (parts[name] === null) delete parts[name]
+}

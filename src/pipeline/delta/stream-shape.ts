@@ -1,4 +1,6 @@
 import { isOurStream, streamNames } from '../../config/schema.ts'
+import type { StreamQuery } from '../../db/partner/dialect.ts'
+import type { CursorProtection } from '../../db/tables/run.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { GenericKind } from '../../exchange/generic-kinds.ts'
 import { keyOf, present, type StreamShape, streamShapes } from './stream-rows.ts'
@@ -26,4 +28,16 @@ function addedShape({ columns, partnerId: idColumn, key }: GenericKind): StreamS
       return { partnerId, rowKey: keyOf(partnerId, ...key.map((column) => row[column])), content: present(rest) }
     },
   }
+}
+
+/** A stream that is read by its cursor. */
+export type CursorStream = {
+  name: string
+  shape: StreamShape
+  query: StreamQuery
+  cursor: string
+  cursorType: string | null
+  protection: CursorProtection | null
+  /** How often all rows are read and compared, in milliseconds; null: never. */
+  fullEveryMs: number | null
 }

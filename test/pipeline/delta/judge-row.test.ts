@@ -68,9 +68,11 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
     expect(await judged()).toEqual(landed)
   })
 
-  it('are judged by preflight where they are folded, for only then their content is whole', async () => {
+  it('are judged by preflight where the ledger folds them, for only then their content is whole', async () => {
     const run = await extractNow(ferry, partner, read(inputs, 'calculator_inputs'))
-    expect((await judged()).map(({ judged }) => judged)).toEqual([false, false])
+    // The first rows of a stream that come by cursor are merged on their way, so nothing is left to fold.
+    const whole = capture === 'cursor'
+    expect((await judged()).map(({ judged }) => judged)).toEqual([whole, whole])
     await runPreflight(run)
     expect((await judged()).map(({ judged, reason }) => [judged, reason])).toEqual([
       [true, expect.stringContaining('13')],
