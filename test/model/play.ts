@@ -169,6 +169,8 @@ async function take(
       return await sendAsSibling(world, step.kind, step.sameKey)
     case 'retry':
       return await daemon.retry()
+    case 'fail':
+      return await daemon.fail()
     case 'approve':
       return await daemon.approve()
     case 'abandon':

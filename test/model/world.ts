@@ -214,6 +214,8 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
 function configOf(capture: Capture, { streams }: Night): Config {
   return settings.parse({
     exchange: { pollIntervalMs: 5_000, giveUpAfterMs: 120_000, headersTimeoutMs: 5_000, bodyTimeoutMs: 5_000 },
+    // All of a story is younger than the usual overlap: rows would be read again whatever the watermark says.
+    partner: { overlapMs: 0 },
     push: {
       maxCompaniesPerMapping: 3,
       maxAnswersPerUpsert: 4,
