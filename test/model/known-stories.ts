@@ -105,13 +105,17 @@ const lostFile = story(
   ...night,
 )
 
-/** The run dies at one of its calls while it reads what changed, and the next run takes its place. */
+/**
+ * The run dies at one of its calls while it reads what changed, and the next run takes its place. The older of the two
+ * changes would be lost, for the row that carried the watermark is read again.
+ */
 const brokenReading = (at: number): Story =>
   story(
     answers,
     {},
     work(60),
     { do: 'put', cell: employees[0], value: 1 },
+    { do: 'put', cell: employees[1], value: 1 },
     { do: 'trigger' },
     { do: 'break', at, when: 'after', how: 'dies', gone: true },
     work(1),

@@ -150,7 +150,10 @@ const changedInFlight: fc.Arbitrary<Step[]> = fc
     work(60),
   ])
 
-/** A run breaks off while it reads what has changed since the one before, and the next takes its place. */
+/**
+ * A run breaks off while it reads what has changed since the one before, and the next takes its place. Several rows change:
+ * the newest one is read again in any case.
+ */
 const brokenReading: fc.Arbitrary<Step[]> = fc
   .record({
     cell: at,
@@ -160,7 +163,7 @@ const brokenReading: fc.Arbitrary<Step[]> = fc
   })
   .map(({ cell, value, call, when }) => [
     work(60),
-    { do: 'put', cell, value },
+    ...[0, 1, 2, 3, 4, 5].map((next): Step => ({ do: 'put', cell: cell + next, value })),
     night,
     { do: 'break', at: call, when, how: 'dies', gone: true },
     work(1),

@@ -20,6 +20,7 @@ import * as reading from './0018-reading.ts'
 import * as comparisons from './0021-comparisons.ts'
 import * as ownDatabase from './0022-own-database.ts'
 import * as heldRows from './0023-held-rows.ts'
+import * as standingDifferences from './0025-standing-differences.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -44,4 +45,5 @@ export const migrations: Record<string, Migration> = {
   '0021-comparisons': comparisons,
   '0022-own-database': ownDatabase,
   '0023-held-rows': heldRows,
+  '0025-standing-differences': standingDifferences,
 }
