@@ -99,6 +99,7 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
     if (step.do === 'trigger') await trigger()
     else if (step.do === 'dump' || step.do === 'restore') await replace(step)
     else await take(world, daemon, cells, step)
+    if (changesPartner(step)) await forgetChanged(world, begun)
     await check()
   }
   daemon.mend()
@@ -111,6 +112,19 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
   const tasks = await check()
   await checkEnd(world, tasks, excused)
   return { ...(await count(world, tasks.length, daemon.deaths())), restores: restored.size }
+}
+
+function changesPartner(step: Step): boolean {
+  return ['put', 'remove', 'move'].includes(step.do) || (step.do === 'restore' && step.which === 'partner')
+}
+
+/** What changes while a run is under way need not be seen by it, also where it is soon as it was before. */
+async function forgetChanged(world: ModelWorld, begun: Map<number, PartnerFacts>): Promise<void> {
+  if (begun.size === 0) return
+  const now = await partnerFacts(world)
+  for (const [runId, before] of begun) {
+    begun.set(runId, new Map([...before].filter(([target, { value }]) => now.get(target)?.value === value)))
+  }
 }
 
 async function put(world: ModelWorld, cell: Cell, value: number): Promise<void> {
