@@ -114,6 +114,9 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
   return { ...(await count(world, tasks.length, daemon.deaths())), restores: restored.size }
 }
 
+/** In the first statement about a stream that is read. */
+const readingBegins = 'insert into stream_reading'
+
 function changesPartner(step: Step): boolean {
   return ['put', 'remove', 'move'].includes(step.do) || (step.do === 'restore' && step.which === 'partner')
 }
@@ -177,7 +180,10 @@ async function take(
     case 'trouble':
       return await world.chaos(step.profiles)
     case 'break':
-      daemon.breakAt({ at: step.at, when: step.when, how: step.how }, step.gone)
+      daemon.breakAt(
+        { at: step.at, when: step.when, how: step.how, ...(step.reading === true && { from: readingBegins }) },
+        step.gone,
+      )
       return
     case 'sibling':
       return await sendAsSibling(world, step.kind, step.sameKey)
