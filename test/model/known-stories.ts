@@ -151,7 +151,7 @@ export const knownStories: Story[] = [
   moved(1),
   lostFile,
   changedInFlight(2),
-  ...[30, 40].map(brokenReading),
+  ...[30, 50].map(brokenReading),
   changedNight({ 'errors-without-rows': 1 }),
   changedNight({ 'partial-without-rows': 1, 'small-first': 1 }),
   ...[9, 10, 11, 12].map(deathAt),

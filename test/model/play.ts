@@ -57,6 +57,7 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
   const begun = new Map<number, PartnerFacts>()
   const excused = new Set<string>()
   const trigger = async () => {
+    await world.partner.ripe()
     const before = await partnerFacts(world)
     const triggered = await daemon.trigger()
     if (triggered !== null && !triggered.resumed) begun.set(triggered.runId, before)

@@ -168,7 +168,7 @@ const brokenReading: fc.Arbitrary<Step[]> = fc
   .record({
     cell: at,
     value: fc.nat({ max: 2 }),
-    call: fc.integer({ min: 1, max: 64 }),
+    call: fc.integer({ min: 1, max: 100 }),
     when: fc.constantFrom('before' as const, 'after' as const),
   })
   .map(({ cell, value, call, when }) => [

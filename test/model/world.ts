@@ -77,6 +77,7 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
     const dead = ours
     ours = processPool()
     await endProcess(own)
+    await partner.bury()
     await dead.end()
   }
   const service = poolOf(serviceDatabase.url, 'sandbox', 'model witness', 3)
