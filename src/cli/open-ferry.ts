@@ -50,7 +50,7 @@ export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person
     const warning = await checkConnections(ferry.deps.db, config)
     if (warning !== null && by === 'daemon') ferry.logger.warn({ warning }, 'connections_short')
     if (warning !== null && by !== 'daemon') printLine(cli.stderr, warning)
-    await engine.work(ferry.deps, [nightlySync], schema.check)
+    await engine.work(ferry.deps, [nightlySync], { beforeRun: schema.check, yields: by === 'daemon' })
     return { ...ferry, lost: AbortSignal.any([ferry.lost, schema.newer]), close }
   } catch (error) {
     await close()

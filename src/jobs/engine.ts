@@ -8,7 +8,7 @@ import type { RunTrigger } from '../db/tables/run.ts'
 import type { Schema } from '../db/tables/schema.ts'
 import { AnswerFormatError } from '../exchange/errors.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { checkDestination } from '../pipeline/destination/check-destination.ts'
+import { checkDestination, destinationChanged } from '../pipeline/destination/check-destination.ts'
 import type { Looks } from '../pipeline/looks.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
 import { lookAtSubmission } from '../pipeline/push/look-at-submission.ts'
@@ -35,9 +35,11 @@ export type Engine = {
   looks: Looks
   /**
    * Begins to work off looks. Without it a process only asks for them.
-   * @param beforeRun called before each look at a run; if it throws, the look is left to another process, or to later.
+   * @param options.beforeRun called before each look at a run; if it throws, the look is left to another process, or to later.
+   * @param options.yields a look at a run of another destination than the configured one is left to other processes, and the
+   *   run ends only when none has taken it for as long as faults are tolerated. Without it the run ends at once.
    */
-  work(deps: Deps, jobs: readonly Job[], beforeRun?: () => Promise<void>): Promise<void>
+  work(deps: Deps, jobs: readonly Job[], options?: { beforeRun?: () => Promise<void>; yields?: boolean }): Promise<void>
   /** Takes no more looks, lets those at hand end within the configured time, breaks off downloads, and closes. */
   stop(): Promise<void>
 }
@@ -121,7 +123,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       ),
   }
 
-  const work: Engine['work'] = async (deps, jobs, beforeRun) => {
+  const work: Engine['work'] = async (deps, jobs, { beforeRun, yields = false } = {}) => {
     const pollSeconds = engine.jobPollMs / 1000
     const handle = async (queue: string, concurrency: number, look: Look): Promise<void> => {
       for (let worker = 0; worker < concurrency; worker++) await startWorker(queue, look)
@@ -141,7 +143,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           if (job === undefined) return
           const { data, retryCount } = job as JobWithMetadata<LookData>
           const leave = alarm.occupy(id ?? '')
-          const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look).finally(leave)
+          const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look, yields).finally(leave)
           if (done) return
           // A look that was passed over comes again. Whoever holds the lock may be dead, if this look has come again
           // already; but it may also have done its work, or have found itself void, and not see what we were sent for.
@@ -190,16 +192,26 @@ async function databaseMoment(trx: Transaction<Schema>, delayMs: number): Promis
 }
 
 /** Runs a look. What stops the run ends it; anything else is tried again by the queue, and ends the run at last. */
-async function guarded(deps: Deps, queue: string, job: JobWithMetadata<LookData>, look: Look): Promise<boolean> {
+async function guarded(
+  deps: Deps,
+  queue: string,
+  job: JobWithMetadata<LookData>,
+  look: Look,
+  yields: boolean,
+): Promise<boolean> {
+  let checking = false
   try {
     await deps.readClock?.()
     // Another process may be configured for another destination, or this one was while the run was interrupted.
+    checking = true
     await checkDestination(deps)
+    checking = false
     return await look(job.data.id, job.data.timer)
   } catch (caught) {
     const error = withRemedy(caught)
     const run = await runBehind(deps, queue, job.data.id)
-    const final = isFinal(error, run?.trigger) || job.retryCount >= job.retryLimit
+    const leave = yields && (checking || (error as { code?: unknown }).code === destinationChanged)
+    const final = (!leave && isFinal(error, run?.trigger)) || job.retryCount >= job.retryLimit
     deps.logger[final ? 'error' : 'warn'](
       { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },
       'look_failed',

@@ -4,6 +4,7 @@ import { createDatabase, createPool, type Database } from '../../src/db/database
 import { sharedTables } from '../../src/db/destinations/shared-tables.ts'
 import { makeDestination, switchDestination } from '../../src/db/destinations/switch-destination.ts'
 import { schemaName } from '../../src/db/migrate.ts'
+import * as standingDifferences from '../../src/db/migrations/0025-standing-differences.ts'
 import { grantReading, revokeReading } from '../../src/db/readers/grant-reading.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
@@ -150,4 +151,15 @@ test('nightferry grant and its revoke reach the views of destinations that are n
   expect(await reads()).toBe(true)
   await revokeReading(db, asked)
   expect(await reads()).toBe(false)
+})
+
+test('the differences that stand are shown of a destination that waits as of the one in use', async () => {
+  await db.transaction().execute(async (inside) => {
+    await standingDifferences.up(inside as never)
+    const { rows } = await sql<{ schemas: number; standing: number }>`
+      select count(*)::integer as schemas, count(*) filter (where definition like '%compared_at%')::integer as standing
+      from pg_views where viewname = 'differences'`.execute(inside)
+    expect(rows[0]?.schemas).toBeGreaterThan(1)
+    expect(rows[0]?.standing).toBe(rows[0]?.schemas)
+  })
 })

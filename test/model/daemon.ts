@@ -43,6 +43,8 @@ export type Daemon = {
   /** Makes so many looks in the order in which they fall due; time passes when none is. */
   work(looks: number): Promise<number>
   breakAt(fate: Fate, gone: boolean): void
+  /** Ends the run under way as an error that is final does. */
+  fail(): Promise<void>
   mend(): void
   /** How often the process died. */
   deaths(): number
@@ -167,6 +169,13 @@ export function openDaemon(world: ModelWorld, night: Night): Daemon {
     breakAt: (next, gone) => {
       fate = next
       workGone = gone
+    },
+    fail: async () => {
+      const { rows } = await own.query<{ run_id: number; step: string }>(
+        "select run_id, step from run where state = 'running'",
+      )
+      const error = Object.assign(new Error('the model ends the run'), { code: 'internal_error' })
+      for (const run of rows) await live((deps) => stopRun(deps, run, error))
     },
     mend: () => {
       fate = null

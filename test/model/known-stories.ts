@@ -15,6 +15,10 @@ const work = (looks: number): Step => ({ do: 'work', looks })
 const answers: StreamName[] = ['framework_answers', 'omissions']
 /** Where the number of employees of the two hotels stands among the cells of these streams; its last value is refused. */
 const employees = [1, 8] as const
+/** Where a text of the first hotel stands. */
+const training = 2
+/** Where the details of the two hotels stand. */
+const hotels = [0, 7] as const
 const refusedValue = 2
 /** The details of a hotel, as the service knows none. */
 const unmatchedValue = 2
@@ -90,6 +94,49 @@ const clockSet = (before: number, after: number): Story =>
     work(3),
   )
 
+/** Of two hotels that change, the service finds one; the result file that says so stays missing. */
+const lostFile = story(
+  answers,
+  {},
+  work(60),
+  { do: 'put', cell: hotels[0], value: unmatchedValue },
+  { do: 'put', cell: hotels[1], value: 1 },
+  { do: 'trouble', profiles: { 'pages-missing': 1 } },
+  ...night,
+)
+
+/**
+ * The run dies at one of its calls while it reads what changed, and the next run takes its place. The older of the two
+ * changes would be lost, for the row that carried the watermark is read again.
+ */
+const brokenReading = (at: number): Story =>
+  story(
+    answers,
+    {},
+    work(60),
+    { do: 'put', cell: employees[0], value: 1 },
+    { do: 'put', cell: employees[1], value: 1 },
+    { do: 'trigger' },
+    { do: 'break', at, when: 'after', how: 'dies', gone: true, reading: true },
+    work(1),
+    { do: 'fail' },
+    ...night,
+  )
+
+/** A row changes while a request that carries it outlives its run, and the next run reads the change before the answer. */
+const changedInFlight = (looks: number): Story =>
+  story(
+    answers,
+    {},
+    work(60),
+    { do: 'put', cell: training, value: 1 },
+    { do: 'trigger' },
+    work(looks),
+    { do: 'fail' },
+    { do: 'put', cell: training, value: 2 },
+    ...night,
+  )
+
 /** Played before any random one: the shortest stories in which each of the worst mistakes would show. */
 export const knownStories: Story[] = [
   story(answers, {}, work(1), { do: 'trouble', profiles: { 'lost-answer': 1 } }, work(1), calm, work(3)),
@@ -102,6 +149,9 @@ export const knownStories: Story[] = [
     ...night,
   ),
   moved(1),
+  lostFile,
+  changedInFlight(2),
+  ...[30, 50].map(brokenReading),
   changedNight({ 'errors-without-rows': 1 }),
   changedNight({ 'partial-without-rows': 1, 'small-first': 1 }),
   ...[9, 10, 11, 12].map(deathAt),

@@ -1,8 +1,11 @@
 import type pg from 'pg'
 import type { ExchangeClient } from '../../src/exchange/client.ts'
 
-/** Where a process breaks off: at its nth call of the database or of the service, before it or when it is done. */
-export type Fate = { at: number; when: 'before' | 'after'; how: 'dies' | 'fails' }
+/**
+ * Where a process breaks off: at its nth call of the database or of the service, before it or when it is done. `from`: calls
+ * count from the first statement with these words.
+ */
+export type Fate = { at: number; when: 'before' | 'after'; how: 'dies' | 'fails'; from?: string }
 
 /** A connection as a killed backend leaves it. */
 export class ConnectionBroken extends Error {
@@ -15,7 +18,7 @@ export type Life = {
   death: Promise<void>
   /** Resolves when no request that it sent is on its way any more: what left before the death still arrives. */
   silence(): Promise<void>
-  /** How many calls it has made. */
+  /** How many calls it has made that count. */
   calls(): number
   pool(pool: pg.Pool): pg.Pool
   exchange(client: ExchangeClient): ExchangeClient
@@ -26,6 +29,7 @@ type Callable = (...args: unknown[]) => unknown
 /** @param fate null: it lives. `kill` ends its connections at the server. */
 export function startLife(fate: Fate | null): Life {
   let calls = 0
+  let counting = fate?.from === undefined
   let dead = false
   const dying = Promise.withResolvers<void>()
   const clients = new Set<pg.PoolClient>()
@@ -42,8 +46,8 @@ export function startLife(fate: Fate | null): Life {
   /** One call: done, failed, or the last thing that the process does. */
   const call = (work: () => unknown, mayFail: boolean): unknown => {
     if (dead) return never()
-    calls += 1
-    if (fate === null || calls !== fate.at) return work()
+    if (counting) calls += 1
+    if (fate === null || !counting || calls !== fate.at) return work()
     if (fate.how === 'fails') {
       if (!mayFail) return work()
       if (fate.when === 'before') return Promise.reject(new ConnectionBroken('terminating connection, before'))
@@ -83,6 +87,7 @@ export function startLife(fate: Fate | null): Life {
           const query = bound(target, 'query') as Callable
           // COPY and cursors are streams: they are handed out at once, so they can only be the call after which it dies.
           if (typeof args[0] === 'object' && args[0] !== null && 'submit' in args[0]) return query(...args)
+          if (!counting && JSON.stringify(args[0]).includes(fate?.from ?? '')) counting = true
           return call(() => query(...args), true)
         }
       },

@@ -192,6 +192,10 @@ export type Partner = {
   url: string
   put(cell: Cell, values: PartnerValues): Promise<void>
   remove(row: RowName): Promise<void>
+  /** Waits until what was put is old enough to move a watermark. */
+  ripe(): Promise<void>
+  /** Ends the readers that a dead process left: their open transactions would keep every later watermark where it is. */
+  bury(): Promise<void>
   /** Every row of every table. */
   rows(): Promise<{ stream: StreamName; row: PartnerValues }[]>
   /** Keeps a copy of every table as it is now. */
@@ -202,6 +206,9 @@ export type Partner = {
   clear(): Promise<void>
   close(): Promise<void>
 }
+
+/** No row of the last tenth of a second moves a watermark (src/db/partner/postgres-bound.ts). Milliseconds. */
+const ripeMs = 120
 
 /** A hotel group's database: a table per stream, with a time of the last change. */
 export async function openPartner(): Promise<Partner> {
@@ -225,6 +232,7 @@ export async function openPartner(): Promise<Partner> {
       named.map((column) => key[column]),
     )
   }
+  let lastPut = 0
   const put: Partner['put'] = async ({ stream, key, insteadOf }, values) => {
     if (insteadOf !== undefined) await remove(insteadOf)
     const { key: named, rest } = columns[stream]
@@ -235,11 +243,22 @@ export async function openPartner(): Promise<Partner> {
        on conflict (${named.join(', ')}) do update set ${updates.join(', ')}`,
       all.map((column) => ({ ...key, ...values })[column] ?? null),
     )
+    lastPut = Date.now()
   }
   return {
     url: database.url,
     put,
     remove,
+    ripe: async () => {
+      const waitMs = lastPut + ripeMs - Date.now()
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
+    },
+    bury: async () => {
+      await pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name = 'nightferry extract'`,
+      )
+    },
     rows: async () => {
       const { rows } = await pool.query<{ stream: StreamName; row: PartnerValues }>(
         streams

@@ -57,6 +57,7 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
   const begun = new Map<number, PartnerFacts>()
   const excused = new Set<string>()
   const trigger = async () => {
+    await world.partner.ripe()
     const before = await partnerFacts(world)
     const triggered = await daemon.trigger()
     if (triggered !== null && !triggered.resumed) begun.set(triggered.runId, before)
@@ -99,6 +100,7 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
     if (step.do === 'trigger') await trigger()
     else if (step.do === 'dump' || step.do === 'restore') await replace(step)
     else await take(world, daemon, cells, step)
+    if (changesPartner(step)) await forgetChanged(world, begun)
     await check()
   }
   daemon.mend()
@@ -111,6 +113,22 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
   const tasks = await check()
   await checkEnd(world, tasks, excused)
   return { ...(await count(world, tasks.length, daemon.deaths())), restores: restored.size }
+}
+
+/** In the first statement about a stream that is read. */
+const readingBegins = 'insert into stream_reading'
+
+function changesPartner(step: Step): boolean {
+  return ['put', 'remove', 'move'].includes(step.do) || (step.do === 'restore' && step.which === 'partner')
+}
+
+/** What changes while a run is under way need not be seen by it, also where it is soon as it was before. */
+async function forgetChanged(world: ModelWorld, begun: Map<number, PartnerFacts>): Promise<void> {
+  if (begun.size === 0) return
+  const now = await partnerFacts(world)
+  for (const [runId, before] of begun) {
+    begun.set(runId, new Map([...before].filter(([target, { value }]) => now.get(target)?.value === value)))
+  }
 }
 
 async function put(world: ModelWorld, cell: Cell, value: number): Promise<void> {
@@ -163,12 +181,17 @@ async function take(
     case 'trouble':
       return await world.chaos(step.profiles)
     case 'break':
-      daemon.breakAt({ at: step.at, when: step.when, how: step.how }, step.gone)
+      daemon.breakAt(
+        { at: step.at, when: step.when, how: step.how, ...(step.reading === true && { from: readingBegins }) },
+        step.gone,
+      )
       return
     case 'sibling':
       return await sendAsSibling(world, step.kind, step.sameKey)
     case 'retry':
       return await daemon.retry()
+    case 'fail':
+      return await daemon.fail()
     case 'approve':
       return await daemon.approve()
     case 'abandon':

@@ -23,6 +23,8 @@ export type Step =
   | { do: 'move'; hotel: number; value: number }
   /** The job is triggered: a run begins, or the one under way is taken up again. */
   | { do: 'trigger' }
+  /** An error that no attempt mends ends the run under way, and leaves its requests with the service. */
+  | { do: 'fail' }
   /** One look that is due is made; `twice`: it will come again. */
   | { do: 'look'; nth: number; twice: boolean }
   /** Two looks are made at the same time; they may be the same one. */
@@ -32,8 +34,11 @@ export type Step =
   | { do: 'pass'; ms: number }
   /** From now on the service makes this trouble, and no other. */
   | { do: 'trouble'; profiles: Record<string, number> }
-  /** The process ends, or its connection breaks, at the nth call from now; `gone`: only a new trigger looks after its work. */
-  | { do: 'break'; at: number; when: 'before' | 'after'; how: 'dies' | 'fails'; gone: boolean }
+  /**
+   * The process ends, or its connection breaks, at the nth call from now, or from when it begins to read a stream; `gone`: only a
+   * new trigger looks after its work.
+   */
+  | { do: 'break'; at: number; when: 'before' | 'after'; how: 'dies' | 'fails'; gone: boolean; reading?: boolean }
   /** Another integration of the profile sends something of its own, with its own key or with ours. */
   | { do: 'sibling'; kind: number; sameKey: boolean }
   | { do: 'retry' }
@@ -91,19 +96,15 @@ const trouble = fc
   .array(fc.tuple(fc.constantFrom(...troubles), fc.constantFrom(0.3, 0.7, 1)), { minLength: 0, maxLength: 3 })
   .map((some) => Object.fromEntries(some))
 
+const putAnywhere = (value: fc.Arbitrary<number>) => record({ do: fc.constant('put' as const), cell: at, value })
+
 const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: record({
-      do: fc.constant('put'),
-      cell: at,
-      value: fc.nat({ max: 4 }),
-    }),
-  },
+  { weight: 5, arbitrary: putAnywhere(fc.nat({ max: 4 })) },
   // The details of a hotel: the service may find another company by them.
   { weight: 2, arbitrary: record({ do: fc.constant('move'), hotel: at, value: fc.constantFrom(0, 4, 4) }) },
   { weight: 1, arbitrary: record({ do: fc.constant('remove'), cell: at }) },
   { weight: 2, arbitrary: record({ do: fc.constant('trigger') }) },
+  { weight: 1, arbitrary: record({ do: fc.constant('fail') }) },
   { weight: 6, arbitrary: record({ do: fc.constant('look'), nth: at, twice: fc.boolean() }) },
   { weight: 2, arbitrary: record({ do: fc.constant('lookAtOnce'), first: at, second: at }) },
   { weight: 8, arbitrary: record({ do: fc.constant('work'), looks: fc.integer({ min: 1, max: 40 }) }) },
@@ -136,6 +137,72 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: record({ do: fc.constant('clock'), minutes: fc.constantFrom(-60, -7, 0, 7, 60) }) },
 ) as fc.Arbitrary<Step>
 
+const night: Step = { do: 'trigger' }
+const work = (looks: number): Step => ({ do: 'work', looks })
+
+const calm: Step = { do: 'trouble', profiles: {} }
+/** Several rows, of which some are likely to be of one stream. */
+const putSome = (cell: number, value: number): Step[] =>
+  [0, 1, 2, 3, 4, 5].map((next) => ({ do: 'put', cell: cell + next, value }))
+
+/** Rows change while requests that carry them outlive their run, and the next run reads the changes before the answers. */
+const changedInFlight: fc.Arbitrary<Step[]> = fc
+  .record({ cell: at, value: fc.nat({ max: 1 }), looks: fc.integer({ min: 2, max: 5 }) })
+  .map(({ cell, value, looks }) => [
+    calm,
+    work(60),
+    ...putSome(cell, value),
+    night,
+    work(looks),
+    { do: 'fail' },
+    ...putSome(cell, value + 1),
+    night,
+    work(60),
+  ])
+
+/**
+ * A run breaks off while it reads what has changed since the one before, and the next takes its place. Several rows change:
+ * the newest one is read again in any case.
+ */
+const brokenReading: fc.Arbitrary<Step[]> = fc
+  .record({
+    cell: at,
+    value: fc.nat({ max: 2 }),
+    call: fc.integer({ min: 1, max: 100 }),
+    when: fc.constantFrom('before' as const, 'after' as const),
+  })
+  .map(({ cell, value, call, when }) => [
+    calm,
+    work(60),
+    ...putSome(cell, value),
+    night,
+    { do: 'break', at: call, when, how: 'dies', gone: true, reading: true },
+    work(1),
+    { do: 'fail' },
+    night,
+    work(60),
+  ])
+
+/** A mapping request of which the service takes one hotel and not another, and whose result file stays missing. */
+const lostFile: fc.Arbitrary<Step[]> = fc
+  .record({ hotel: at, value: fc.constantFrom(0, 1) })
+  .map(({ hotel, value }) => [
+    work(60),
+    { do: 'move', hotel, value: 2 },
+    { do: 'move', hotel: hotel + 1, value },
+    { do: 'trouble', profiles: { 'pages-missing': 1 } },
+    night,
+    work(60),
+  ])
+
+/** What single steps seldom come to by chance. */
+const situations = [changedInFlight, brokenReading, lostFile]
+
+const scenes: fc.Arbitrary<Step[]> = fc.oneof(
+  { weight: 36, arbitrary: step.map((one) => [one]) },
+  ...situations.map((arbitrary) => ({ weight: 1, arbitrary })),
+)
+
 /** Not every stream in every story, or a story would take too long to play. */
 const streamSets: StreamName[][] = [
   ['framework_answers', 'omissions'],
@@ -159,5 +226,5 @@ export const stories: fc.Arbitrary<Story> = record({
   }),
   initial: fc.array(initialValue, { minLength: 6, maxLength: 16, size: 'max' }),
   trouble,
-  steps: fc.array(step, { minLength: 5, maxLength: 25, size: 'max' }),
+  steps: fc.array(scenes, { minLength: 5, maxLength: 25, size: 'max' }).map((some) => some.flat()),
 })

@@ -77,6 +77,7 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
     const dead = ours
     ours = processPool()
     await endProcess(own)
+    await partner.bury()
     await dead.end()
   }
   const service = poolOf(serviceDatabase.url, 'sandbox', 'model witness', 3)
@@ -214,6 +215,8 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
 function configOf(capture: Capture, { streams }: Night): Config {
   return settings.parse({
     exchange: { pollIntervalMs: 5_000, giveUpAfterMs: 120_000, headersTimeoutMs: 5_000, bodyTimeoutMs: 5_000 },
+    // All of a story is younger than the usual overlap: rows would be read again whatever the watermark says.
+    partner: { overlapMs: 0 },
     push: {
       maxCompaniesPerMapping: 3,
       maxAnswersPerUpsert: 4,

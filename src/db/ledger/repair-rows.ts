@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
+import { keyInUse } from '../service-key/key-in-use.ts'
 import type { RepairHeldTable } from '../tables/row-difference.ts'
 import type { Schema } from '../tables/schema.ts'
 
@@ -7,22 +8,37 @@ import type { Schema } from '../tables/schema.ts'
 export type Repairable = { stream: string; kind: 'absent' | 'different'; rows: number; known: number }
 
 /**
+ * By how much the service's clock is ahead of ours at least: the later a change of the service's may have been, the less is
+ * written over.
+ */
+const serviceAhead = sql`coalesce((
+  select used_key.skew_low_ms from ${keyInUse} used_key), 0) * interval '1 millisecond'`
+
+/**
  * Rows found otherwise than they were sent, that were not sent again over it yet. Once per finding: what is still absent
- * after it was sent again is for a person. Of a different one the service's own change must not be younger than ours.
+ * after it was sent again is for a person, and what was accepted since the comparison is for the next one. Of a different
+ * one the service's own change, which bears the time of the service's clock, must not be younger than ours.
  */
 const repairable = sql`
   select d.row_id, d.kind, row.stream
   from (
-    select row_id, kind, changed_there_at from row_difference where resent_by_run is null
+    select row_id, row_difference.kind, changed_there_at, last.compared_at
+    from row_difference
+    left join (
+      select kind, max(compared_at) as compared_at from row_comparison where withheld is null group by kind
+    ) last on last.kind = comparison
+    where resent_by_run is null
     union
     -- Of a calculator, the row goes out whole: it writes over what differs, if any of its inputs does.
-    select row_id, max(kind), null::timestamptz from input_difference
+    select row_id, max(kind), null::timestamptz,
+           (select max(compared_at) from input_comparison where withheld is null)
+    from input_difference
     where kind <> 'foreign' group by row_id having bool_or(resent_by_run is null)
   ) d
   join ledger row using (row_id)
   where not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
-    and row.retry_action is null
-    and (d.kind = 'absent' or d.changed_there_at is null or d.changed_there_at <= row.accepted_at)`
+    and row.retry_action is null and (row.accepted_at > d.compared_at) is not true
+    and (d.kind = 'absent' or d.changed_there_at is null or d.changed_there_at - ${serviceAhead} <= row.accepted_at)`
 
 export async function countRepairable(trx: Transaction<Schema>): Promise<Repairable[]> {
   const { rows } = await sql<Repairable>`

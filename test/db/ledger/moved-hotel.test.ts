@@ -1,0 +1,85 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { countPending } from '../../../src/db/ledger/count-pending.ts'
+import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
+import { streamReports } from '../../../src/db/runs/report-rows.ts'
+import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
+import { imbalances } from '../../../src/pipeline/report/report.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(() => ledger.clear())
+afterAll(() => ledger.close())
+
+const requires = { framework_answers: ['properties'], properties: [] }
+const mappingKind = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
+const company = (number: number) => `00000000-0000-4000-8000-00000000000${number}`
+const answer = (row_key: string, value: string) => ({
+  partner_id: 'H-1',
+  row_key,
+  content: { framework_id: 'f', value },
+})
+
+/** A run that takes over what the one before left in flight, and has read the partner's streams. */
+async function begin(): Promise<number> {
+  const id = await ledger.startRun()
+  await ledger.inTransaction((trx) => adoptUnfinished(trx, id, ['calculators_search']))
+  for (const stream of ['properties', 'framework_answers']) {
+    await sql`
+      insert into run_stream (run_id, stream, read, folded, unchanged, changed, null_cursor)
+      values (${id}, ${stream}, 0, 0, 0, 0, 0)`.execute(ledger.db)
+  }
+  await countPending(ledger.db, id)
+  return id
+}
+
+/** The service says which company the hotel is. */
+async function settleMapping(runId: number, to: string): Promise<void> {
+  const [id = 0] = await ledger.plan(runId, { ...mappingKind, requires })
+  await ledger.markSent(id)
+  await ledger.inTransaction(async (trx) => {
+    await sql`
+      insert into staged_outcome (submission_id, partner_id, accepted, company_id) values (${id}, 'H-1', true, ${to})`.execute(
+      trx,
+    )
+    await sql`update submission_row set outcome = 'confirmed' where submission_id = ${id}`.execute(trx)
+    await storeMappings(trx, id)
+  })
+  await ledger.settleAll(id, 'confirmed')
+}
+
+it('counts a row of a hotel that moves once, also where the run took its request over from one that failed', async () => {
+  const first = await begin()
+  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'a' } }])
+  await settleMapping(first, company(1))
+  await ledger.landChecked('framework_answers', [answer('one', '1'), answer('two', '1')])
+  for (const id of await ledger.plan(first, { requires })) {
+    await ledger.markSent(id)
+    await ledger.settleAll(id, 'confirmed')
+  }
+  await ledger.landChecked('framework_answers', [answer('one', '2')])
+  const [left = 0] = await ledger.plan(first, { requires })
+  expect(await ledger.keysOf(left)).toEqual(['one'])
+  await ledger.markSent(left)
+
+  const next = await begin()
+  await ledger.settleAll(left, 'confirmed')
+  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'b' } }])
+  await sql`update run_stream set pending = 1 where run_id = ${next} and stream = 'properties'`.execute(ledger.db)
+  await settleMapping(next, company(2))
+  await ledger.landChecked('framework_answers', [answer('one', '2'), answer('two', '1')])
+  for (const id of await ledger.plan(next, { requires })) {
+    await ledger.markSent(id)
+    await ledger.settleAll(id, 'confirmed')
+  }
+  const reports = await streamReports(ledger.db, next, requires)
+  expect(imbalances(reports)).toEqual([])
+  expect(reports.find(({ stream }) => stream === 'framework_answers')).toMatchObject({
+    pending: 2,
+    sent: 2,
+    confirmed: 2,
+  })
+})
