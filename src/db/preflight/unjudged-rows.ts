@@ -14,6 +14,8 @@ export type UnjudgedRow = {
   hash: string
   /** What it contradicts another row in; null where it contradicts none. */
   contradiction: string | null
+  /** The partner has it no longer. It is judged once all the same, so that it is not met again every night. */
+  is_gone: boolean
 }
 
 /** Pending rows of the view `ledger` whose content was never judged as it is. In the words of the index `acceptance_unjudged`. */
@@ -37,7 +39,7 @@ export async function* unjudgedRows(db: Database, basis: number, limit: number):
     const never = sql`checked_hash is distinct from wanted_hash and row_id > ${after}`
     const { rows, end } = await batch(db, never, sql`row_id`, limit)
     if (end === undefined) break
-    if (rows.length > 0) yield rows
+    yield rows
     after = end.row_id
   }
   // Each is one range of the index, in its order.
@@ -54,7 +56,7 @@ export async function* unjudgedRows(db: Database, basis: number, limit: number):
         checked_hash = wanted_hash and ${range} and (judged_by, row_id) > (${last.judged_by}, ${last.row_id})`
       const { rows, end } = await batch(db, otherwise, sql`judged_by, row_id`, limit)
       if (end === undefined) break
-      if (rows.length > 0) yield rows
+      yield rows
       last = end
     }
   }
@@ -78,8 +80,8 @@ export async function anyUnjudged(db: Database): Promise<boolean> {
 type Batch = { rows: UnjudgedRow[]; end: { judged_by: number; row_id: number } | undefined }
 
 /**
- * The next pending rows, and where they end: rows that are gone count in the batch and are left out of it. The batch is
- * cut from one index, in its order, before the contents are joined to it: else each would join all that is left.
+ * The next pending rows, and where they end. The batch is cut from one index, in its order, before the contents are joined
+ * to it: else each would join all that is left.
  */
 async function batch(
   db: Database,
@@ -87,7 +89,7 @@ async function batch(
   order: RawBuilder<unknown>,
   limit: number,
 ): Promise<Batch> {
-  const { rows } = await sql<UnjudgedRow & { judged_by: number; is_gone: boolean }>`
+  const { rows } = await sql<UnjudgedRow & { judged_by: number }>`
     with batch as materialized (
       select row_id, judged_by from acceptance
       where accepted_hash is distinct from wanted_hash and ${where}
@@ -101,7 +103,7 @@ async function batch(
             order by kind limit 1) as contradiction
     from batch join source_row using (row_id)
     order by ${order}`.execute(db)
-  return { rows: rows.filter(({ is_gone }) => !is_gone), end: rows.at(-1) }
+  return { rows, end: rows.at(-1) }
 }
 
 /** Below what any row says. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { countPending } from '../../../src/db/ledger/count-pending.ts'
+import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
@@ -45,10 +46,13 @@ async function settleMapping(runId: number, to: string): Promise<void> {
       insert into staged_outcome (submission_id, partner_id, accepted, company_id) values (${id}, 'H-1', true, ${to})`.execute(
       trx,
     )
-    await sql`update submission_row set outcome = 'confirmed' where submission_id = ${id}`.execute(trx)
-    await storeMappings(trx, id)
+    await settleRows(trx, id, true, async () => {
+      await sql`insert into verdict (row_id, outcome) select row_id, 'confirmed' from carried_row`.execute(trx)
+      await storeMappings(trx, id)
+      return { outcome: 'inferred' }
+    })
+    await sql`update submission set state = 'settled' where submission_id = ${id}`.execute(trx)
   })
-  await ledger.settleAll(id, 'confirmed')
 }
 
 it('counts a row of a hotel that moves once, also where the run took its request over from one that failed', async () => {

@@ -54,8 +54,9 @@ export async function judgeRows(
     reference ??= await loadReferenceIndex(db, rules)
     const judgements = rows.map((row) => judgementOf(deps, reference as ReferenceIndex, row))
     await storeJudgements(db, basis, judgements)
-    counts.judged += rows.length
-    counts.invalid += judgements.filter(({ invalid_reason }) => invalid_reason !== null).length
+    const living = new Set(rows.filter(({ is_gone }) => !is_gone).map(({ row_id }) => row_id))
+    counts.judged += living.size
+    counts.invalid += judgements.filter((one) => one.invalid_reason !== null && living.has(one.row_id)).length
   }
   return counts
 }

@@ -107,6 +107,15 @@ describe('preflight judges', () => {
     expect(await judge()).toMatchObject({ judged: 1, invalid: 0 })
   })
 
+  it('a row that is gone once, without a word, and never reads it again', async () => {
+    await ferry.ledger.land('properties', [row('H-1', { name: 'A' }), row('H-2', { name: 'B' })])
+    await sql`update source_row set gone_at = now() where row_key = 'H-2'`.execute(ferry.ledger.db)
+    expect(await judge()).toMatchObject({ judged: 1, invalid: 0 })
+    const unread = await sql`select from ledger where pending and unjudged`.execute(ferry.ledger.db)
+    expect(unread.rows).toEqual([])
+    expect(await judge()).toMatchObject({ judged: 0 })
+  })
+
   it('as many rows of an earlier basis as there are, in batches', async () => {
     const many = Array.from({ length: 4_500 }, (_, index) => row(`${index}`, { name: 'A' }, `H-${index}`))
     await ferry.ledger.land('properties', many)
@@ -182,7 +191,10 @@ describe('an answer and an omission of the same question', () => {
     await judge()
     await sql`update source_row set gone_at = now() where row_key = 'o'`.execute(ferry.ledger.db)
     await judge()
-    await sql`update source_row set gone_at = null where row_key = 'o'`.execute(ferry.ledger.db)
+    // As landing does it: a row that is there again is judged again.
+    await sql`
+      with returned as (update source_row set gone_at = null where row_key = 'o' returning row_id)
+      update acceptance set checked_hash = null where row_id in (select row_id from returned)`.execute(ferry.ledger.db)
     await judge()
     expect(await reasons()).toEqual({ a: expect.any(String), o: expect.any(String) })
   })
