@@ -112,3 +112,19 @@ test('a key of another profile stops the run before anything is sent', async () 
   expect(stopped.stdout + stopped.stderr).toContain('acts as another profile')
   expect(await upserts(world.sandboxPool)).toBe(sent)
 }, 240_000)
+
+test('another identifier property stops the run before anything is sent', async () => {
+  await using world = await startWorld({ hotels: 5 })
+  await using folder = await workingFolder()
+  expect(await caller(world, folder.path)('run', 'nightly-sync')).toMatchObject({ code: 0 })
+  const before = await standing(world)
+  const sent = await upserts(world.sandboxPool)
+  const other = caller(world, folder.path, {
+    NIGHTFERRY_EXCHANGE_CUSTOM_IDENTIFIER_ID: otherIdentifierProperty.id,
+  })
+  const stopped = await other('run', 'nightly-sync')
+  expect(stopped).toMatchObject({ code: 1 })
+  expect(stopped.stdout + stopped.stderr).toMatch(/destination_changed.*exchange\.customIdentifierId was /s)
+  expect(await upserts(world.sandboxPool)).toBe(sent)
+  expect(await standing(world)).toEqual(before)
+}, 240_000)
