@@ -87,6 +87,16 @@ test.each([
   expect(await json('sql', "select to_regclass('public.written') as found")).toEqual([{ found: null }])
 })
 
+test.each([
+  "copy (select 1) to program 'cat'",
+  "select pg_read_file('PG_VERSION')",
+  'select rolname, rolpassword from pg_authid',
+])('sql can read tables and views and nothing else: %s', async (query) => {
+  const { code, stdout, stderr } = await call('sql', query)
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/^nightferry: 42501: permission denied/)
+})
+
 test('sql shows the line of an error, a caret under its place, and what the server proposes', async () => {
   const { code, stderr } = await call('sql', 'select company_id,\n       nme\nfrom companies')
   expect({ code, said: stderr.split('\n') }).toEqual({
@@ -139,4 +149,17 @@ test('the verbs that look print tables for people as well', async () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout, verb).toMatch(/─{20}/)
   }
+})
+
+test('a run that ends partial is a warning in the log', async () => {
+  await using folder = await workingFolder()
+  const { stderr } = await nightferry(folder.path, ['run', 'nightly-sync', '--json', '--config', demoConfig], {
+    ...world.environment(),
+    NIGHTFERRY_LOG_LEVEL: 'warn',
+  })
+  const lines = stderr
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as object)
+  expect(lines).toContainEqual(expect.objectContaining({ level: 40, msg: 'run_finished', verdict: 'partial' }))
 })

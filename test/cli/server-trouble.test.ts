@@ -9,7 +9,7 @@ import { runningPostmaster } from '../../src/db/embedded/postmaster.ts'
 import { ask, clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'
-import { demoConfig } from '../helpers/world.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, start, workingFolder } from './nightferry-process.ts'
 
 const patience = { timeout: 60_000, interval: 20 }
@@ -85,6 +85,53 @@ test('a connection that is cut is told of as a database that cannot be reached; 
   const own = Object.assign(new Error('ours'), { code: 'usage' })
   expect(withRemedy(own)).toBe(own)
 })
+
+test.each([
+  ['53300', 'database_connections_exhausted'],
+  ['53100', 'disk_full'],
+  ['57P03', 'database_not_ready'],
+])(
+  'a run that its server refuses with %s is told of as %s, with what to do',
+  async (state, code) => {
+    await using folder = await workingFolder()
+    const { url } = await testDatabase({ template: 'migrated' })
+    await ask(
+      url,
+      `create function nightferry.refuse() returns trigger language plpgsql as
+     $$ begin raise exception using errcode = '${state}', message = 'the words of the server'; end $$`,
+    )
+    await ask(url, 'create trigger refused before insert on nightferry.run execute function nightferry.refuse()')
+    const ended = await nightferry(folder.path, ['run', 'nightly-sync', '--config', demoConfig], {
+      ...nobody,
+      DATABASE_URL: url,
+    })
+    expect(ended.code, ended.stderr).toBe(1)
+    expect(ended.stderr).toMatch(new RegExp(`^nightferry: ${code}: the words of the server\\. [A-Z]`, 'm'))
+  },
+  60_000,
+)
+
+test('a run whose server goes away is told that it cannot be reached, where it was and what to do', async () => {
+  await using place = await clusterFolder()
+  const cluster = await openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings })
+  await cluster.ensureDatabase('own')
+  const durations = { pendingMs: 0, scheduledMs: 0, jitter: 0, processing: { companyMappings: { baseMs: 600_000 } } }
+  await using world = await startWorld({ hotels: 2, durations })
+  const run = start(place.parent, ['run', 'nightly-sync', '--config', demoConfig], {
+    ...world.environment(),
+    DATABASE_URL: cluster.url('own'),
+  })
+  const waits = `select count(*)::integer as waiting from nightferry.submission where state = 'accepted'`
+  await vi.waitFor(
+    async () => expect(await ask(cluster.url('own'), waits).catch(() => [])).toEqual([{ waiting: 1 }]),
+    patience,
+  )
+  process.kill((await runningPostmaster(place.data))?.pid ?? 0, 'SIGKILL')
+  const { code, stderr } = await run.ended
+  expect(code, stderr).toBe(1)
+  expect(stderr).toMatch(/^nightferry: database_unreachable: .* Check that the server is up/m)
+  await cluster.release()
+}, 180_000)
 
 test('a role without the right to make a schema is told which right it needs', async () => {
   await using folder = await workingFolder()

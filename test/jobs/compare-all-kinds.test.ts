@@ -145,6 +145,31 @@ test('a different value is sent again only where push.repair says so, and never 
   expect(await count()).toEqual({ old: 0, late: 1 })
 }, 400_000)
 
+test('absent rows beyond the guard are named and not sent again by themselves; a verb sends them', async () => {
+  await using here = await place()
+  const { sandboxPool } = here.world
+  await here.night()
+  const count = async () =>
+    (await sandboxPool.query<{ rows: number }>('select count(*)::integer as rows from sandbox.standard_holder')).rows[0]
+      ?.rows
+  const wanted = await count()
+  await sandboxPool.query(
+    'delete from sandbox.standard_holder where ctid in (select ctid from sandbox.standard_holder limit 4)',
+  )
+  const left = await count()
+  const settings = { guard: { minRows: 3, maxChangedShare: 0.2 } }
+  const found = await here.night(settings)
+  const stays = 'rows of standard_holders are absent at the service, more than the guard lets through at once'
+  expect(found.remarks.join('\n')).toContain(`4 ${stays}`)
+  await here.night(settings)
+  expect(await count()).toBe(left)
+  const verb = ['resend', '--stream', 'standard_holders', '--difference', 'absent']
+  expect(await here.call(...verb)).toMatchObject({ code: 2 })
+  expect(await here.call(...verb, '--beyond-guard')).toMatchObject({ code: 0 })
+  await here.night(settings)
+  expect(await count()).toBe(wanted)
+}, 400_000)
+
 test('a kind whose pages are laid out otherwise than the contract assumes is not compared', async () => {
   // The service has the periods of a company under another name than Nightferry's contract.
   const contractFile = temporaryFile(
@@ -198,6 +223,19 @@ test('resend sends accepted rows again, guarded and recorded', async () => {
   expect(there[0]?.rows).toBeGreaterThan(5)
   const { rows: actions } = await pool.query(`select verb, rows::integer, asked from action where verb = 'resend'`)
   expect(actions).toEqual([{ verb: 'resend', rows: wanted[0]?.rows, asked: { partnerId: 'H-0002' } }])
+  const those = async (...args: string[]) => {
+    const { stdout } = await here.call('resend', ...args, '--dry-run', '--json')
+    return (JSON.parse(stdout) as { total: number }).total
+  }
+  const ledger = async (condition: string) =>
+    (await pool.query<{ rows: number }>(`select count(*)::integer as rows from ledger where ${condition}`)).rows[0]
+      ?.rows
+  expect(await those('--stream', 'properties')).toBe(await ledger(`stream = 'properties'`))
+  expect(await those('--submission', '1')).toBe(
+    await ledger('row_id in (select row_id from submission_row where submission_id = 1)'),
+  )
+  expect(await those('--since', '1h')).toBe(await ledger('true'))
+  expect(await those('--since', '2099-01-01')).toBe(0)
   const all = await here.call('resend', '--all')
   expect(all.code).toBe(2)
   expect(all.stderr).toContain('--beyond-guard')

@@ -1,7 +1,13 @@
 import type pg from 'pg'
 import { expect, test } from 'vitest'
-import { otherGroup, otherIdentifierProperty } from '../../src/sandbox/catalogue/accounts.ts'
+import {
+  brandProperty,
+  otherGroup,
+  otherIdentifierProperty,
+  roomsProperty,
+} from '../../src/sandbox/catalogue/accounts.ts'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { alteringProxy } from '../helpers/altering-proxy.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 
 type Call = (...args: readonly string[]) => ReturnType<typeof nightferry>
@@ -111,4 +117,28 @@ test('a key of another profile stops the run before anything is sent', async () 
   expect(stopped).toMatchObject({ code: 1 })
   expect(stopped.stdout + stopped.stderr).toContain('acts as another profile')
   expect(await upserts(world.sandboxPool)).toBe(sent)
+}, 240_000)
+
+test('another identifier property stops the run before anything is sent', async () => {
+  await using world = await startWorld({ hotels: 5 })
+  await using folder = await workingFolder()
+  // A second property of the profile by which it could name its companies.
+  await using proxy = await alteringProxy(world.sandboxUrl, ({ path }, answer) => {
+    if (!path.endsWith('/custom-properties')) return answer
+    const properties = answer.json as { id: string }[]
+    return { ...answer, json: properties.map((one) => ({ ...one, isIdentifier: one.id !== roomsProperty.id })) }
+  })
+  const variables = { EXCHANGE_BASE_URL: proxy.url }
+  expect(await caller(world, folder.path, variables)('run', 'nightly-sync')).toMatchObject({ code: 0 })
+  const before = await standing(world)
+  const sent = await upserts(world.sandboxPool)
+  const other = caller(world, folder.path, {
+    ...variables,
+    NIGHTFERRY_EXCHANGE_CUSTOM_IDENTIFIER_ID: brandProperty.id,
+  })
+  const stopped = await other('run', 'nightly-sync')
+  expect(stopped, stopped.stderr).toMatchObject({ code: 1 })
+  expect(stopped.stdout + stopped.stderr).toMatch(/destination_changed.*exchange\.customIdentifierId was /s)
+  expect(await upserts(world.sandboxPool)).toBe(sent)
+  expect(await standing(world)).toEqual(before)
 }, 240_000)

@@ -205,6 +205,21 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       expect(await streamOf(await night(hotels), 'properties')).toMatchObject({ whole: null })
     })
 
+    it('loses a row that one mistake brought in, one with an empty id, once fullEvery has passed', async () => {
+      await hotel('H-1', 1)
+      await hotel('', 2)
+      await hotel('H-3', 3)
+      await night(hotels)
+      await partner.run(`delete from hotel where code = ''`)
+      await aWeekLater()
+      await night(hotels)
+      expect(await ledger('properties')).toEqual([
+        ['H-1', 'valid'],
+        ['', 'gone'],
+        ['H-3', 'valid'],
+      ])
+    })
+
     it('never compares everything where fullEvery is never', async () => {
       for (const day of [1, 2]) await hotel(`H-${day}`, day)
       const never: Streams = { properties: { ...hotels.properties, fullEvery: 'never' } }

@@ -162,29 +162,32 @@ describe('a POST whose answer was lost', () => {
     expect((await ferry.submission(id)).state).toBe('planned')
   })
 
-  it('stays uncertain, and says why, where the list does not reach back to it; the run stops, and after hours it is sent', async () => {
-    await using server = await service({ [post]: [reset], [list]: [json(later(100, 'x'))] })
-    await using deps = ferry.deps(server.url)
-    const id = await ferry.planned(deps, 'properties', [property])
-    await lookAtSubmission(deps, id)
-    ferry.clock.pass(60_000)
-    await lookAtSubmission(deps, id)
-    expect(await ferry.submission(id)).toMatchObject({
-      state: 'uncertain',
-      error_code: 'task_list_too_short',
-      error_message: expect.stringContaining('nightferry adopt'),
-    })
-    ferry.clock.pass(900_000)
-    await expect(lookAtSubmission(deps, id)).rejects.toMatchObject({ code: 'task_list_too_short' })
-    expect(server.count(post)).toBe(1)
-    // The next run takes it over, as one does that was begun too soon.
-    await ferry.ledger.db.updateTable('submission').set({ failing_since: null }).execute()
-    await lookAtSubmission(deps, id)
-    expect((await ferry.submission(id)).state).toBe('uncertain')
-    ferry.clock.pass(21_600_000)
-    await lookAtSubmission(deps, id)
-    expect((await ferry.submission(id)).state).toBe('planned')
-  })
+  it.each([15, 100])(
+    'stays uncertain, and says why, where a list of %i tasks does not reach back to it; the run stops, and after hours it is sent',
+    async (length) => {
+      await using server = await service({ [post]: [reset], [list]: [json(later(length, 'x'))] })
+      await using deps = ferry.deps(server.url)
+      const id = await ferry.planned(deps, 'properties', [property])
+      await lookAtSubmission(deps, id)
+      ferry.clock.pass(60_000)
+      await lookAtSubmission(deps, id)
+      expect(await ferry.submission(id)).toMatchObject({
+        state: 'uncertain',
+        error_code: 'task_list_too_short',
+        error_message: expect.stringContaining('nightferry adopt'),
+      })
+      ferry.clock.pass(900_000)
+      await expect(lookAtSubmission(deps, id)).rejects.toMatchObject({ code: 'task_list_too_short' })
+      expect(server.count(post)).toBe(1)
+      // The next run takes it over, as one does that was begun too soon.
+      await ferry.ledger.db.updateTable('submission').set({ failing_since: null }).execute()
+      await lookAtSubmission(deps, id)
+      expect((await ferry.submission(id)).state).toBe('uncertain')
+      ferry.clock.pass(21_600_000)
+      await lookAtSubmission(deps, id)
+      expect((await ferry.submission(id)).state).toBe('planned')
+    },
+  )
 
   it('knows by a task of its own from before that the list reaches back, whatever its clock says', async () => {
     await using server = await service({
