@@ -6,6 +6,7 @@ import type { Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, type Call, HttpError, TransportError } from './errors.ts'
 import { type AnswerLimits, parseAnswer, readAnswer } from './read-answer.ts'
 import { readRefusal } from './refusal.ts'
+import { secretForms } from './secret-forms.ts'
 
 /** A body that is streamed, and whose length is known before its first byte leaves. */
 export type SizedBody = {
@@ -51,7 +52,8 @@ const maxErrorBytes = 64 * 1024
  */
 export async function callService(dispatcher: Dispatcher, call: ServiceCall, settings: CallSettings): Promise<unknown> {
   const shown = shownCall(call)
-  const conceal = (text: string) => text.replaceAll(settings.apiKey, '[API key]')
+  const conceal = (text: string) =>
+    secretForms(settings.apiKey).reduce((left, form) => left.replaceAll(form, '[API key]'), text)
   const broken = (error: unknown, arrived: boolean) =>
     new TransportError(shown, conceal(describeFailure(error)), arrived, error)
 
@@ -72,13 +74,8 @@ export async function callService(dispatcher: Dispatcher, call: ServiceCall, set
     const { maxRetryAfterMs } = settings
     // A date to wait until is by the service's clock, like the date of its answer.
     const nowMs = serviceMoment(headers) ?? settings.nowMs()
-    const refusal = readRefusal(settings.contract, { status, headers, body, nowMs, maxRetryAfterMs })
-    const { errorCode, serviceMessage } = refusal
-    throw new HttpError(shown, {
-      ...refusal,
-      errorCode: errorCode === null ? null : conceal(errorCode),
-      serviceMessage: serviceMessage === null ? null : conceal(serviceMessage),
-    })
+    const refused = { status, headers, body, nowMs, maxRetryAfterMs, conceal }
+    throw new HttpError(shown, readRefusal(settings.contract, refused))
   }
   try {
     const bytes = await readAnswer(answer.body, settings)

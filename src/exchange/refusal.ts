@@ -14,6 +14,8 @@ export type RefusedAnswer = {
   body: Buffer
   nowMs: number
   maxRetryAfterMs: number
+  /** Takes the key out of a text: a service may repeat what it was given. */
+  conceal: (text: string) => string
 }
 
 /** Reads what the service says about a request that it did not carry out. Pure; never throws. Specification: Errors. */
@@ -23,10 +25,16 @@ export function readRefusal(contract: Contract, answer: RefusedAnswer): Refusal 
   const asked = retryAfterMs(answer.headers['retry-after'], answer.nowMs, answer.maxRetryAfterMs)
   return {
     status: answer.status,
-    errorCode: textOf(fields?.[names.errorCode])?.slice(0, maxMessageLength) ?? null,
-    serviceMessage: textOf(fields?.[names.message])?.slice(0, maxMessageLength) ?? null,
+    errorCode: said(fields?.[names.errorCode], answer),
+    serviceMessage: said(fields?.[names.message], answer),
     retryAfterMs: asked ?? null,
   }
+}
+
+/** Concealed before it is cut: a cut key would not be found, and most of it would stay. */
+function said(value: unknown, { conceal }: RefusedAnswer): string | null {
+  const text = textOf(value)
+  return text === null ? null : conceal(text).slice(0, maxMessageLength)
 }
 
 function jsonOrNull(body: Buffer): unknown {

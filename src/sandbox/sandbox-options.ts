@@ -1,4 +1,5 @@
 import type { Contract } from '../exchange/contract.ts'
+import type { ApiKey } from './catalogue/accounts.ts'
 import type { SandboxClock } from './clock.ts'
 import type { DurationSettings } from './durations.ts'
 import type { SandboxLogger } from './logger.ts'
@@ -33,6 +34,8 @@ type AddressOptions = {
 }
 
 type BehaviourOptions = {
+  /** API keys that act besides those of the catalogue. */
+  apiKeys?: readonly ApiKey[]
   durations?: DurationSettings
   /** Tasks processed at once. */
   workers?: number

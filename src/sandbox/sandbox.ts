@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Contract } from '../exchange/contract.ts'
+import type { ApiKey } from './catalogue/accounts.ts'
 import type { Chaos } from './chaos/chaos.ts'
 import type { SandboxClock } from './clock.ts'
 import type { FileAddresses } from './files/file-address.ts'
@@ -15,6 +16,8 @@ export type Sandbox = {
   chaos: Chaos
   /** Which receivers webhooks may have, and how what is urgent gets to them. */
   webhooks: WebhookOutlet
+  /** Every API key that may act, by its text. */
+  apiKeys: ReadonlyMap<string, ApiKey>
   seed: number
   /** Companies that the service knows. */
   knownCompanies: number

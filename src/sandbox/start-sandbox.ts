@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
+import { catalogue } from './catalogue.ts'
 import { createChaos } from './chaos/chaos.ts'
 import { createWarpedClock, type SandboxClock } from './clock.ts'
 import { createWork } from './create-work.ts'
@@ -69,6 +70,7 @@ export async function startSandbox(options: SandboxOptions): Promise<RunningSand
     contract: options.contract,
     clock,
     logger,
+    apiKeys: new Map([...catalogue.apiKeys, ...(options.apiKeys ?? [])].map((apiKey) => [apiKey.key, apiKey])),
     seed: options.seed,
     chaos: createChaos(options.seed, options.chaos),
     webhooks: createOutlet({

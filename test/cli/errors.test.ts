@@ -182,7 +182,7 @@ test.each<[string, Attempt, 1 | 2, RegExp[]]>([
   ],
   [
     'settings that are missing',
-    { yaml: 'log: {}', env: { PARTNER_DATABASE_URL: '', EXCHANGE_BASE_URL: '' } },
+    { yaml: 'log: {}', env: { PARTNER_DATABASE_URL: '', EXCHANGE_BASE_URL: '', EXCHANGE_API_KEY: '' } },
     2,
     [
       /^nightferry: config_invalid: /,

@@ -1,4 +1,3 @@
-import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { requireSettings } from '../../src/config/require-settings.ts'
@@ -11,6 +10,7 @@ import { startEngine } from '../../src/jobs/engine.ts'
 import { nightlySync } from '../../src/jobs/nightly-sync.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
+import { inspectedLogger } from '../helpers/leaks.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { demoConfig, packagedContract } from '../helpers/world.ts'
 
@@ -42,7 +42,7 @@ async function daemon(setting: Setting, url: string) {
     db: createDatabase(pool),
     exchange,
     looks: engine.looks,
-    logger: pino({ level: 'silent' }),
+    logger: inspectedLogger(),
     now: () => clock.at,
   }
   onTestFinished(async () => {

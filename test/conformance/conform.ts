@@ -10,6 +10,8 @@ import { loadContract } from '../../src/exchange/contract.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { hotelAt } from '../../src/sandbox/hotels.ts'
 import { type RunningSandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/start-sandbox.ts'
+import { canaries, canaryKeys } from '../helpers/canaries.ts'
+import { inspectedLogger } from '../helpers/leaks.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 const contractFile = join(import.meta.dirname, '../../config/contract.yaml')
@@ -27,6 +29,8 @@ export async function openService(
     contract,
     port: 0,
     seed,
+    apiKeys: canaryKeys,
+    logger: inspectedLogger(),
     companies: 60,
     pageSize: 8,
     ...options,
@@ -52,7 +56,7 @@ export const writing = {
 export function conform(baseUrl: string, options: Partial<ConformanceOptions> = {}): Promise<ConformanceResult> {
   return runConformance({
     baseUrl,
-    apiKey: 'demo-key',
+    apiKey: canaries.apiKey,
     contract,
     openNames,
     writing: null,

@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
 import type { ConformanceResult } from '../../src/conformance/run-conformance.ts'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { canaries } from '../helpers/canaries.ts'
 import { leftBehind, notHolding, openService } from './conform.ts'
 
 test('every statement and every name holds against the sandbox when all of it may be used, also one that runs fast', async () => {
   await using folder = await workingFolder()
   await using service = await openService({ allowInsecureWebhooks: true, calculators: true, timeWarp: 60 })
   const args = ['conformance', '--base-url', service.url, '--administration', '--poll', '20', '--json']
-  const { code, stdout, stderr } = await nightferry(folder.path, args, { EXCHANGE_API_KEY: 'demo-key' })
+  const { code, stdout, stderr } = await nightferry(folder.path, args, { EXCHANGE_API_KEY: canaries.apiKey })
   const { entries, names, counts, nameCounts } = JSON.parse(stdout) as ConformanceResult
   expect(notHolding(entries)).toEqual([])
   expect(notHolding(names)).toEqual([])

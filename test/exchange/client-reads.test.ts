@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { defaultBackOff } from '../../src/exchange/back-off.ts'
 import type { ExchangeClient } from '../../src/exchange/client.ts'
 import { AnswerFormatError, HttpError, TransportError } from '../../src/exchange/errors.ts'
+import { secretsIn } from '../helpers/canaries.ts'
 import { httpServer, sendJson, tcpServer, unusedPort } from './fault-server.ts'
 import { apiKey, rejection, testClient } from './test-client.ts'
 
@@ -302,5 +303,19 @@ describe('reading from the service', () => {
     const malformed = await rejection(client.getGroups())
     expect(`${refused.message} ${JSON.stringify(refused)} ${malformed.message}`).not.toContain(apiKey)
     expect(refused.message).toContain('unknown key [API key]')
+  })
+
+  it.each([
+    ['cuts off', (key: string) => `${'x'.repeat(1990)}${key}`],
+    ['encodes for an address', (key: string) => `no ${encodeURIComponent(key)}`],
+    ['encodes in base64', (key: string) => `no ${Buffer.from(key).toString('base64')}`],
+    ['quotes as JSON', (key: string) => `no ${JSON.stringify({ key })}`],
+  ])('never shows the key in a message that the service echoes and that it %s', async (_, echo) => {
+    await using server = await httpServer((_request, response) =>
+      sendJson(response, { errorCode: 'unknown', message: echo(apiKey) }, 401),
+    )
+    await using client = testClient(server.url)
+    const refused = await rejection(client.getGroups())
+    expect(secretsIn(`${refused.message} ${JSON.stringify(refused)}`)).toEqual([])
   })
 })

@@ -1,11 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { createExchangeClient, type ExchangeClient, type ExchangeClientOptions } from '../../src/exchange/client.ts'
 import { loadContract } from '../../src/exchange/contract.ts'
+import { canaries } from '../helpers/canaries.ts'
+import { inspectedLogger } from '../helpers/leaks.ts'
 
 export const contract = loadContract(fileURLToPath(new URL('../../config/contract.yaml', import.meta.url)))
 
-/** Distinctive enough to be searched for in messages. */
-export const apiKey = 'canary-key-7f3a'
+export const apiKey: string = canaries.apiKey
 
 export type TestClient = ExchangeClient & AsyncDisposable & { waits: number[] }
 
@@ -22,6 +23,7 @@ export function testClient(baseUrl: string, options: Partial<ExchangeClientOptio
     headersTimeoutMs: 300,
     bodyTimeoutMs: 300,
     maxAnswerBytes: 1_000_000,
+    logger: inspectedLogger(),
     random: () => 0.5,
     wait: async (ms) => {
       waits.push(ms)

@@ -1,4 +1,5 @@
-import { afterAll, beforeEach, type RunnerTask } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, type RunnerTask } from 'vitest'
+import { takeLeaks } from './leaks.ts'
 import { finishDatabases } from './postgres.ts'
 
 /** Unknown until a test began; if none does although there are databases, what should prepare them failed. */
@@ -8,9 +9,14 @@ beforeEach(({ task }) => {
   file = task.file
 })
 
+const noSecretLeaked = () => expect(takeLeaks(), 'secrets that were written').toEqual([])
+
+afterEach(noSecretLeaked)
+
 /** Set before any hook of the test file, so it runs after all of them. */
 afterAll(async () => {
   await finishDatabases(file === undefined || hasFailed(file))
+  noSecretLeaked()
 })
 
 function hasFailed(task: RunnerTask): boolean {

@@ -5,6 +5,7 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { openCluster } from '../../src/db/embedded/open-cluster.ts'
 import { migrateToLatest } from '../../src/db/migrate.ts'
+import { canaries } from './canaries.ts'
 import {
   fastSettings,
   makeRunFolder,
@@ -14,8 +15,8 @@ import {
   undroppedDatabases,
 } from './test-cluster.ts'
 
-/** What a test file needs to make databases of its own. */
-export type PostgresForTests = { adminUrl: string; folder: string }
+/** What a test file needs to make databases of its own. The passwords of the addresses are canaries. */
+export type PostgresForTests = { adminUrl: string; partnerUrl: string; folder: string }
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -48,7 +49,11 @@ export default async function startCluster(project: TestProject): Promise<() => 
   await cluster.ensureDatabase(templates.migrated)
   await migrateToLatest(cluster.url(templates.migrated))
   await closeTemplates(cluster.url('postgres'))
-  project.provide('postgres', { adminUrl: cluster.url('postgres'), folder })
+  project.provide('postgres', {
+    adminUrl: await withRole(cluster.url('postgres'), 'nightferry_tests', canaries.databasePassword),
+    partnerUrl: await withRole(cluster.url('postgres'), 'partner_tests', canaries.partnerPassword),
+    folder,
+  })
   return async () => {
     await cluster.release()
     const undropped = await undroppedDatabases(folder)
@@ -59,6 +64,18 @@ export default async function startCluster(project: TestProject): Promise<() => 
     }
     process.off('exit', removeAtExit)
   }
+}
+
+/** Makes a superuser and answers the address with its name and password. */
+async function withRole(adminUrl: string, role: string, password: string): Promise<string> {
+  const client = new pg.Client({ connectionString: adminUrl })
+  await client.connect()
+  try {
+    await client.query(`create role ${role} superuser login password ${client.escapeLiteral(password)}`)
+  } finally {
+    await client.end()
+  }
+  return Object.assign(new URL(adminUrl), { username: role, password: encodeURIComponent(password) }).href
 }
 
 /** A database with a connection cannot be cloned; nobody needs one to a template any more. */

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { expect, inject } from 'vitest'
 import { type Template, templateDatabase } from './global-setup.ts'
+import { keptSecrets } from './kept-secrets.ts'
+import { reportLeak } from './leaks.ts'
 
 export type TestDatabase = { url: string; name: string } & AsyncDisposable
 
@@ -11,15 +13,16 @@ export type TestDatabase = { url: string; name: string } & AsyncDisposable
 const made: string[] = []
 
 /**
- * A database of the caller's own, cloned from a template: `migrated` has our newest schema, `empty` has nothing.
+ * A database of the caller's own, cloned from a template: `migrated` has our newest schema, `empty` has nothing. Its
+ * address has the password of Nightferry's own database, or of a partner's.
  *
  * It is dropped at the end of the test file if that passed, and kept, with its name printed, if it failed. Disposing
  * it early drops nothing, because whether the test failed is not known yet: it closes the connections left open.
  */
 export async function testDatabase(
-  { template }: { template: Template } = { template: 'migrated' },
+  { template, partner = false }: { template: Template; partner?: boolean } = { template: 'migrated' },
 ): Promise<TestDatabase> {
-  const { adminUrl, folder } = inject('postgres')
+  const { adminUrl, partnerUrl, folder } = inject('postgres')
   const name = `test_${randomBytes(6).toString('hex')}`
   await writeFile(join(folder, 'databases', name), expect.getState().testPath ?? '')
   made.push(name)
@@ -27,7 +30,7 @@ export async function testDatabase(
     const source = client.escapeIdentifier(templateDatabase(template))
     await client.query(`create database ${client.escapeIdentifier(name)} template ${source}`)
   })
-  const url = new URL(adminUrl)
+  const url = new URL(partner ? partnerUrl : adminUrl)
   url.pathname = name
   return {
     url: url.href,
@@ -36,7 +39,10 @@ export async function testDatabase(
   }
 }
 
-/** Ends the databases of this test file: dropped when it passed, named on standard error when it failed. */
+/**
+ * Ends the databases of this test file: looked through for secrets and dropped when it passed, named on standard error
+ * when it failed.
+ */
 export async function finishDatabases(failed: boolean): Promise<void> {
   const { adminUrl, folder } = inject('postgres')
   const names = made.splice(0)
@@ -44,6 +50,10 @@ export async function finishDatabases(failed: boolean): Promise<void> {
   if (failed) {
     process.stderr.write(`Kept, because this file failed: ${names.join(', ')}\n`)
     return
+  }
+  for (const name of names) {
+    const { href } = Object.assign(new URL(adminUrl), { pathname: name })
+    for (const table of await keptSecrets(href)) reportLeak(`a row of ${table} in the database ${name}`)
   }
   await asAdmin(adminUrl, async (client) => {
     for (const name of names) {

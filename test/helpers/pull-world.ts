@@ -12,6 +12,8 @@ import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts'
 import { startSandbox } from '../../src/sandbox/start-sandbox.ts'
 import { uuidFrom } from '../../src/sandbox/uuid-from.ts'
 import { workingFolder } from '../cli/nightferry-process.ts'
+import { canaries, canaryKeys } from './canaries.ts'
+import { inspectedLogger } from './leaks.ts'
 import { testDatabase } from './postgres.ts'
 import { demoConfig, packagedContract } from './world.ts'
 
@@ -71,6 +73,8 @@ export async function startPullWorld(options: PullWorldOptions): Promise<PullWor
     contract: loadContract(packagedContract),
     port: 0,
     seed: 7,
+    apiKeys: canaryKeys,
+    logger: inspectedLogger(),
     // Every fiftieth hotel is none of the service's companies.
     companies: Math.ceil((wanted * 50) / 49) + 1,
     pageSize: companiesPerPage,
@@ -95,6 +99,7 @@ export async function startPullWorld(options: PullWorldOptions): Promise<PullWor
     options: ['--config', file],
     environment: {
       EXCHANGE_BASE_URL: sandbox.url,
+      EXCHANGE_API_KEY: canaries.apiKey,
       DATABASE_URL: own.url,
       // Its one stream reads nothing, so any database will do.
       PARTNER_DATABASE_URL: own.url,

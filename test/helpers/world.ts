@@ -9,6 +9,8 @@ import { addedHotelNumber } from '../../src/demo/partner/second-night.ts'
 import { loadContract } from '../../src/exchange/contract.ts'
 import type { DurationSettings } from '../../src/sandbox/durations.ts'
 import { startSandbox } from '../../src/sandbox/start-sandbox.ts'
+import { canaries, canaryKeys } from './canaries.ts'
+import { inspectedLogger } from './leaks.ts'
 import { testDatabase } from './postgres.ts'
 
 export const demoConfig = fileURLToPath(new URL('../../config/demo.yaml', import.meta.url))
@@ -53,7 +55,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const { hotels, seed = 7, pageSize, durations, contractFile = packagedContract } = options
   await using made = new AsyncDisposableStack()
   const open = async (searchPath: string) => {
-    const database = made.use(await testDatabase({ template: 'empty' }))
+    const database = made.use(await testDatabase({ template: 'empty', partner: searchPath === 'public' }))
     const pool = createPool(database.url, {
       max: 3,
       applicationName: 'nightferry tests',
@@ -74,6 +76,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       port,
       filesPort,
       seed,
+      apiKeys: canaryKeys,
+      logger: inspectedLogger(),
       companies: addedHotelNumber(hotels),
       ...(pageSize !== undefined && { pageSize }),
       ...(durations !== undefined && { durations }),
@@ -83,6 +87,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 
   const environment = () => ({
     EXCHANGE_BASE_URL: sandbox.url,
+    EXCHANGE_API_KEY: canaries.apiKey,
     DATABASE_URL: own.url,
     PARTNER_DATABASE_URL: partner.url,
     NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS: '100',

@@ -3,6 +3,8 @@ import pg from 'pg'
 import { vi } from 'vitest'
 import { type BulkRequest, bulkRequests, type Contract, loadContract } from '../../src/exchange/contract.ts'
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/start-sandbox.ts'
+import { canaryKeys } from '../helpers/canaries.ts'
+import { inspectedLogger } from '../helpers/leaks.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import type { ErrorBody, Page, Task } from './documents.ts'
 import { type Descriptions, readDescriptions } from './read-description.ts'
@@ -80,6 +82,8 @@ export async function openSandbox(options: Partial<SandboxOptions> = {}): Promis
       contract,
       port: 0,
       seed,
+      apiKeys: canaryKeys,
+      logger: inspectedLogger(),
       companies: 60,
       durations: {
         ...quick,

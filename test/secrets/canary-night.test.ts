@@ -1,21 +1,17 @@
-import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { canaries, canary } from '../helpers/canaries.ts'
 import { holdsSecret } from '../helpers/find-secret.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
-import { keyChangingProxy } from './key-changing-proxy.ts'
+import { echoingService } from './echoing-service.ts'
 
-/** With everything that an encoding may change, and of nothing that stands anywhere by chance. */
-const canary = (place: string) => `c4n4ry-${place} "k\\ey/+%@?#&4711`
 const secrets = {
-  key: canary('key').replace(' ', '_'),
-  refusedKey: canary('refused').replace(' ', '_'),
-  ownPassword: canary('own'),
-  partnerPassword: canary('partner'),
-  wrongPassword: canary('wrong'),
+  ...canaries,
+  refusedKey: canary('refused'),
+  wrongPassword: canary('wrong', ' '),
 }
 
 let world: World
@@ -30,25 +26,16 @@ let signatures: string[] = []
 beforeAll(async () => {
   world = made.use(await startWorld({ hotels: 3 }))
   const folder = made.use(await workingFolder())
-  const proxy = made.use(await keyChangingProxy(world.sandboxUrl, secrets.key, 'demo-key'))
+  const echo = made.use(await echoingService())
   const admin = new pg.Client({ connectionString: world.databaseUrl })
   await admin.connect()
   made.defer(() => admin.end())
-  const withRole = async (url: string, password: string) => {
-    const role = `canary_${randomBytes(4).toString('hex')}`
-    await admin.query(`create role ${role} superuser login password ${admin.escapeLiteral(password)}`)
-    return withPassword(Object.assign(new URL(url), { username: role }).href, password)
-  }
-  const own = await withRole(world.databaseUrl, secrets.ownPassword)
-  const partner = await withRole(world.partnerUrl, secrets.partnerPassword)
   const keyFile = join(folder.path, 'key')
-  await writeFile(keyFile, `${secrets.key}\n`)
+  await writeFile(keyFile, `${secrets.apiKey}\n`)
   const environment = {
     ...world.environment(),
-    EXCHANGE_BASE_URL: proxy.url,
+    EXCHANGE_API_KEY: '',
     EXCHANGE_API_KEY_FILE: keyFile,
-    DATABASE_URL: own,
-    PARTNER_DATABASE_URL: partner,
     NIGHTFERRY_LOG_LEVEL: 'trace',
   }
   const call = async (args: string[], changed: Record<string, string> = {}) => {
@@ -68,11 +55,12 @@ beforeAll(async () => {
   await ends(0, ['trace', 'H-0001', '--json'])
   await ends(0, ['config', 'print'])
   await ends(1, ['sql', 'select nothing_like_it from companies'])
-  await ends(1, run, { PARTNER_DATABASE_URL: withPassword(partner, secrets.wrongPassword) })
+  await ends(1, run, { PARTNER_DATABASE_URL: withPassword(world.partnerUrl, secrets.wrongPassword) })
   await ends(1, run, { EXCHANGE_API_KEY_FILE: '', EXCHANGE_API_KEY: secrets.refusedKey })
-  await ends(1, ['status'], { DATABASE_URL: withPassword(own, secrets.wrongPassword) })
-  await ends(2, ['status'], { DATABASE_URL: own.replace('://', ':/') })
-  await ends(2, ['status', '--set', `exchange.apiKey=${secrets.key}`])
+  await ends(1, run, { EXCHANGE_BASE_URL: echo.url })
+  await ends(1, ['status'], { DATABASE_URL: withPassword(world.databaseUrl, secrets.wrongPassword) })
+  await ends(2, ['status'], { DATABASE_URL: world.databaseUrl.replace('://', ':/') })
+  await ends(2, ['status', '--set', `exchange.apiKey=${secrets.apiKey}`])
 
   const { rows: tables } = await admin.query<{ name: string }>(
     `select schemaname || '.' || tablename as name from pg_tables
@@ -100,6 +88,7 @@ test('the night wrote log lines at trace level and left rows, or nothing would b
   expect([...said.values()].join('\n')).toMatch(/"msg":"run_finished"/)
   expect(kept.get('nightferry.submission')).toContain('company_mappings')
   expect(signatures.length).toBeGreaterThan(0)
+  expect(kept.get('nightferry.run'), 'the service repeated the key').toContain('[API key]')
 })
 
 test.each(Object.entries(secrets))('no process writes the secret %s, in no encoding', (_, secret) => {

@@ -25,6 +25,7 @@ export function refusalOf(bench: Bench, status: number, body: unknown): HttpErro
     body: Buffer.from(JSON.stringify(body)),
     nowMs: bench.now(),
     maxRetryAfterMs: 1000,
+    conceal: (text: string) => text,
   }
   return new HttpError({ method: 'GET', url: bench.wire.baseUrl }, readRefusal(bench.contract, answer))
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { Sandbox } from '../sandbox.ts'
 import { authenticate } from './authenticate.ts'
 import type { Operation } from './operation.ts'
 import { routePath } from './route-path.ts'
@@ -6,17 +7,17 @@ import { routePath } from './route-path.ts'
 const noBytes = Buffer.alloc(0)
 
 /** Registers operations. The key is checked before the body is read, and the body before anything is done. */
-export function addOperations(server: FastifyInstance, operations: readonly Operation[]): void {
+export function addOperations(server: FastifyInstance, sandbox: Sandbox, operations: readonly Operation[]): void {
   for (const operation of operations) {
     server.route<{ Params: Record<string, string>; Querystring: Record<string, string> }>({
       method: operation.method,
       url: routePath(operation.path),
       onRequest: async (request) => {
-        authenticate(request)
+        authenticate(sandbox, request)
       },
       handler: async (request, reply) =>
         operation.handle({
-          apiKey: authenticate(request),
+          apiKey: authenticate(sandbox, request),
           params: request.params,
           query: request.query,
           bytes: Buffer.isBuffer(request.body) ? request.body : noBytes,

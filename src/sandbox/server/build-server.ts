@@ -51,7 +51,7 @@ export function buildServer(sandbox: Sandbox, options: ServerOptions): FastifyIn
     ...applicationOperations(sandbox),
   ]
   const administration = administrationOperations(sandbox)
-  addOperations(server, [...service, ...administration])
+  addOperations(server, sandbox, [...service, ...administration])
   serveDescription(server, sandbox.contract.otherEndpoints.description, () => describeService(sandbox, service))
   serveDescription(server, administrationDescription, () => describeAdministration(sandbox, administration))
   return server

@@ -26,11 +26,8 @@ export function logRequests(server: FastifyInstance, sandbox: Sandbox): void {
 }
 
 /** Writes a request's line; `httpStatus` null: it got no answer. Losing a line is a warning, not a failed request. */
-export async function logRequest(
-  { pool, clock, logger }: Sandbox,
-  request: FastifyRequest,
-  httpStatus: number | null,
-): Promise<void> {
+export async function logRequest(sandbox: Sandbox, request: FastifyRequest, httpStatus: number | null): Promise<void> {
+  const { pool, clock, logger } = sandbox
   const { correlationId, token } = (request.params ?? {}) as { correlationId?: string; token?: string }
   try {
     await pool.query(
@@ -41,7 +38,7 @@ export async function logRequest(
          'received', $8, $9)`,
       [
         new Date(clock.now()),
-        profileOf(request),
+        profileOf(sandbox, request),
         request.method,
         storable(pathOf(request.url)),
         httpStatus,

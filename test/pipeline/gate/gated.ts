@@ -6,6 +6,8 @@ import type { ExchangeClientOptions } from '../../../src/exchange/client.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/key-fingerprint.ts'
 import { createSharedGate, type SharedGate } from '../../../src/pipeline/gate/shared-gate.ts'
 import { type TestClient, testClient } from '../../exchange/test-client.ts'
+import { canaries } from '../../helpers/canaries.ts'
+import { inspect } from '../../helpers/leaks.ts'
 
 export type Gated = { client: TestClient; gate: SharedGate; events: string[]; statements: () => number }
 
@@ -18,6 +20,8 @@ export type GatedOptions = {
   probeAtOnce?: boolean
   client?: Partial<ExchangeClientOptions>
 }
+
+const infoLevel = 30
 
 /** A pool on a migrated database, of the test's own. */
 function poolOf(url: string) {
@@ -38,14 +42,19 @@ export function databaseOf(url: string): Database {
 
 /** A client as one of several daemons has it: with a pool of its own on the database that all share. */
 export function gated(options: GatedOptions): Gated {
-  const { apiKey = 'demo-key', requestsPerSecond = 1000, probeIntervalMs = 60_000, probeAtOnce = false } = options
+  const { apiKey = canaries.apiKey, requestsPerSecond = 1000, probeIntervalMs = 60_000, probeAtOnce = false } = options
   const pool = poolOf(options.databaseUrl)
   let statements = 0
   pool.on('acquire', () => {
     statements += 1
   })
   const events: string[] = []
-  const logger = pino({ level: 'info' }, { write: (line) => events.push((JSON.parse(line) as { msg: string }).msg) })
+  const write = (line: string) => {
+    inspect('the logger of a gate', line)
+    const { level, msg } = JSON.parse(line) as { level: number; msg: string }
+    if (level >= infoLevel) events.push(msg)
+  }
+  const logger = pino({ level: 'trace' }, { write })
   const gate = createSharedGate({
     db: createDatabase(pool),
     fingerprint: keyFingerprint(apiKey, options.serviceUrl),

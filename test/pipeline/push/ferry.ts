@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { pino } from 'pino'
 import type { Config } from '../../../src/config/schema.ts'
 import { settings } from '../../../src/config/schema.ts'
 import type { Submission } from '../../../src/db/tables/submission.ts'
@@ -8,6 +7,7 @@ import type { Deps } from '../../../src/pipeline/deps.ts'
 import { planWave } from '../../../src/pipeline/push/waves/plan-wave.ts'
 import { type Landing, type Ledger, openLedger } from '../../db/ledger/ledger.ts'
 import { apiKey, contract, type TestClient, testClient } from '../../exchange/test-client.ts'
+import { inspectedLogger } from '../../helpers/leaks.ts'
 import { ids } from './rows.ts'
 
 const config = settings.parse({
@@ -77,7 +77,7 @@ export async function openFerry(): Promise<Ferry> {
         exchange: client,
         client,
         looks: engine.looks,
-        logger: pino({ level: 'silent' }),
+        logger: inspectedLogger(),
         now: () => clock.at,
         [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
       }
