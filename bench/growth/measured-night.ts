@@ -165,8 +165,9 @@ class Night {
     const submissionId = await this.world.storeReturned(this.runId)
     await this.stage('comparison', () =>
       this.inTransaction(async (trx) => {
-        await stageInputs(trx, { submissionId, calculatorTypeIds: [] })
-        await judgeInputs(trx, false)
+        const search = { submissionId, calculatorTypeIds: [] }
+        await stageInputs(trx, search)
+        await judgeInputs(trx, search)
         await storeDifferences(trx, this.runId, submissionId)
       }),
     )

@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
+import { type ProvenSearch, storedInputs } from './stage-inputs.ts'
 
 /**
  * Judges what `stageInputs` has laid out: the tables `judged_input`, of those that do not stand as they were sent, and
@@ -9,24 +10,47 @@ import type { Schema } from '../tables/schema.ts'
  * that is blank stands where no calculator holds any. Where several properties of ours are one company, what stands may
  * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled.
  *
- * @param selective whether the search selected calculator types: absence might then be that of a calculator that was
- *   not asked for, and is not judged.
+ * If the search selected calculator types, absence might be that of a calculator that was not asked for, and is not
+ * judged.
  */
-export async function judgeInputs(trx: Transaction<Schema>, selective: boolean): Promise<void> {
+export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch): Promise<void> {
+  const selective = search.calculatorTypeIds.length > 0
+  await sql`
+    create temporary table doubted_company on commit drop as
+    select company, company_key from compared_company
+    where company in (select company from unequal_input where row_id is not null)`.execute(trx)
+  await sql`analyze doubted_company`.execute(trx)
+  await sql`
+    create temporary table stored_input on commit drop as ${storedInputs(sql`doubted_company`, search)}`.execute(trx)
+  await sql`analyze stored_input`.execute(trx)
   await sql`
     create temporary table disagreement on commit drop as
-    select s.* from sent_input s
-    where s.settled and s.value is not null and not exists (select from stored_input t where ${sameKey} and t.value = s.value)
+    select s.* from unequal_input s where s.row_id is not null and s.value is not null
     union all
-    select s.* from sent_input s
-    where s.settled and s.value is null and exists (select from stored_input t where ${sameKey})`.execute(trx)
+    select s.* from unequal_input s
+    where s.row_id is not null and s.value is null and exists (select from stored_input t where ${sameKey})`.execute(
+    trx,
+  )
+  await sql`
+    create temporary table unsent_input on commit drop as
+    select s.company, s.year, s.month, s.variable_key, s.value
+    from unequal_input s
+    where s.row_id is null and not exists (select from sent_input t where ${sameKey})`.execute(trx)
+  await sql`analyze disagreement, unsent_input`.execute(trx)
   // The service adds months up to years where it was told to: years of which we sent a month.
   await sql`
     create temporary table summed_year on commit drop as
     select distinct company, year, variable_key, 0 as month
     from sent_input
-    where month > 0 and value is not null and variable_key is not null`.execute(trx)
-  await sql`analyze disagreement, summed_year`.execute(trx)
+    where month > 0 and value is not null
+      and (company, year, variable_key) in (
+        select company, year, variable_key from unsent_input where month = 0
+        union all
+        select company, year, variable_key from disagreement where value is null)`.execute(trx)
+  await sql`analyze summed_year`.execute(trx)
+  const { rows } = await sql<{ any: boolean }>`select exists (select from disagreement) as any`.execute(trx)
+  // Joined with what is judged alone.
+  if (rows[0]?.any === true) await sql`analyze sent_input (company, year, month, field_id)`.execute(trx)
   await sql`
     create temporary table judged_input on commit drop as
     with shown as (
@@ -71,14 +95,8 @@ export async function judgeInputs(trx: Transaction<Schema>, selective: boolean):
     create temporary table foreign_input on commit drop as
     select s.company, s.year, s.month, s.variable_key, string_agg(distinct s.value, ' / ' order by s.value) as stored,
            s.variable_key = any(array(select distinct variable_key from sent_input where variable_key is not null)) as ours
-    from stored_input s
-    -- One join, not two: what a first one leaves is taken for a row, and the second read whole for each.
-    where not exists (
-      select from (
-        select company, year, month, variable_key from sent_input
-        union all
-        select company, year, month, variable_key from summed_year
-      ) t where ${sameKey})
+    from unsent_input s
+    where not exists (select from summed_year t where ${sameKey})
     group by s.company, s.year, s.month, s.variable_key`.execute(trx)
 }
 

@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 
 /** A search that proves what is absent, and what it asked for. */
@@ -11,11 +11,11 @@ export type ProvenSearch = {
 /**
  * Lays out, for as long as the transaction lasts, what is to be compared: the table `compared_company` (mapped companies
  * of which no part was left out of a page, and no calculator or value stands that it did not renew), `sent_input` (every input of theirs in the ledger, `settled` where the
- * service has accepted what the row says) and `stored_input` (every input that the search returned of them).
- * Under integer keys, because there are millions.
+ * service has accepted what the row says) and `unequal_input`: settled inputs of which the search returned no equal, and,
+ * without a `row_id`, returned inputs of which the ledger has none. Under integer keys, because there are millions.
  */
 export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch): Promise<void> {
-  const { submissionId, calculatorTypeIds } = search
+  const { submissionId } = search
   await sql`
     create temporary table left_out_company on commit drop as
     select distinct quarantine.company_id
@@ -37,36 +37,55 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
   await sql`analyze compared_company`.execute(trx)
   await sql`
     create temporary table sent_input on commit drop as
-    select c.company, row.row_id, period.year, period.month, lower(part.key) as field_id, v.variable_key,
-           case when btrim(part.value, E' \\t\\r\\n') <> '' then part.value end as value,
-           -- Asked beside the joins: one more of them, and the planner puts the rest in another order.
-           not row.pending and row.gone_at is null
-             and not exists (select from held_row where held_row.row_id = row.row_id)
-             and coalesce(row.accepted_at <= search.planned_at, false) as settled
-    from ledger row
-    -- What was accepted after the search was planned need not be on its pages.
-    join submission search on search.submission_id = ${submissionId}
-    join mapping using (partner_id)
-    join compared_company c using (company_id)
-    cross join lateral (
-      -- What is not accepted need not be a period.
-      select case when row.content ->> 'year' ~ '^[0-9]{1,4}$' then (row.content ->> 'year')::integer end as year,
+    select sent.company, sent.row_id, sent.year, sent.month, v.variable_key,
+           coalesce(v.field_id, lower(part.key)) as field_id,
+           case when btrim(part.value, E' \\t\\r\\n') <> '' then part.value end as value, sent.settled
+    from (
+      select c.company, row.row_id, row.content -> 'inputs' as inputs,
+             -- What is not accepted need not be a period.
+             case when row.content ->> 'year' ~ '^[0-9]{1,4}$' then (row.content ->> 'year')::integer end as year,
              case when row.content ->> 'month' is null then 0
-                  when row.content ->> 'month' ~ '^[0-9]{1,2}$' then (row.content ->> 'month')::integer end as month
-    ) period
-    cross join lateral jsonb_each_text(row.content -> 'inputs') part
+                  when row.content ->> 'month' ~ '^[0-9]{1,2}$' then (row.content ->> 'month')::integer end as month,
+             -- Asked beside the joins: one more of them, and the planner puts the rest in another order.
+             not row.pending and row.gone_at is null
+               and not exists (select from held_row where held_row.row_id = row.row_id)
+               and coalesce(row.accepted_at <= search.planned_at, false) as settled
+      from ledger row
+      -- What was accepted after the search was planned need not be on its pages.
+      join submission search on search.submission_id = ${submissionId}
+      join mapping using (partner_id)
+      join compared_company c using (company_id)
+      where row.stream = 'calculator_inputs'
+      -- Worked out once a row, not once for each of its inputs.
+      offset 0
+    ) sent
+    cross join lateral jsonb_each_text(sent.inputs) part
     left join (
       select distinct on (lower(variable_id)) lower(variable_id) as field_id, variable_key
       from calculator_variable order by lower(variable_id), variable_key
     ) v on v.field_id = lower(part.key)
-    where row.stream = 'calculator_inputs' and period.year is not null and period.month is not null`.execute(trx)
+    where sent.year is not null and sent.month is not null`.execute(trx)
+  // Nearly all are equal. So what is there is not written down a second time, and one join finds the rest of both sides;
+  // a full join is never done row by row, whatever the planner believes of the tables.
   await sql`
-    create temporary table stored_input on commit drop as
+    create temporary table unequal_input on commit drop as
+    select s.row_id, s.field_id, coalesce(s.company, t.company) as company, coalesce(s.year, t.year) as year,
+           coalesce(s.month, t.month) as month, coalesce(s.variable_key, t.variable_key) as variable_key,
+           coalesce(s.value, t.value) as value
+    from sent_input s
+    full join (${storedInputs(sql`compared_company`, search)}) t
+      on t.company = s.company and t.year = s.year and t.month = s.month and t.variable_key = s.variable_key and t.value = s.value
+    where s.row_id is null or (t.company is null and s.settled)`.execute(trx)
+  await sql`analyze unequal_input`.execute(trx)
+}
+
+/** The inputs that the search returned of the companies in a table, which has them as `company` and `company_key`. */
+export function storedInputs(companies: RawBuilder<unknown>, { calculatorTypeIds }: ProvenSearch): RawBuilder<unknown> {
+  return sql`
     select c.company, k.period_year as year, coalesce(k.period_month, 0)::integer as month, v.variable_key, v.value
-    from compared_company c
+    from ${companies} c
     join calculator k using (company_key)
     join calculator_value v using (company_key, calculator_key)
     where v.direction = 'i' and k.removed_at is null
-      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))`.execute(trx)
-  await sql`analyze sent_input, stored_input`.execute(trx)
+      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))`
 }

@@ -23,8 +23,9 @@ export async function compareWithStored(deps: Deps, run: Run): Promise<void> {
       await withholdComparison(trx, run.run_id, search.submission_id, reason)
       return
     }
-    await stageInputs(trx, { submissionId: search.submission_id, calculatorTypeIds })
-    await judgeInputs(trx, calculatorTypeIds.length > 0)
+    const proven = { submissionId: search.submission_id, calculatorTypeIds }
+    await stageInputs(trx, proven)
+    await judgeInputs(trx, proven)
     await storeDifferences(trx, run.run_id, search.submission_id)
   })
   deps.logger.info({ run_id: run.run_id, submission_id: search.submission_id }, 'inputs_compared')
