@@ -125,8 +125,9 @@ async function printTimes(url: string, pool: pg.Pool): Promise<void> {
   report(
     'what was sent compared with what came back',
     await undone(url, async (trx) => {
-      await stageInputs(trx, { submissionId: search.id, calculatorTypeIds: [] })
-      await judgeInputs(trx, false)
+      const proven = { submissionId: search.id, calculatorTypeIds: [] }
+      await stageInputs(trx, proven)
+      await judgeInputs(trx, proven)
       await storeDifferences(trx, search.run, search.id)
       const { rows } = await sql<{ found: number }>`select count(*) as found from input_difference`.execute(trx)
       if (Number(rows[0]?.found) === 0) throw new Error('nothing differed')

@@ -8,7 +8,7 @@ import type { RunTrigger } from '../db/tables/run.ts'
 import type { Schema } from '../db/tables/schema.ts'
 import { AnswerFormatError } from '../exchange/errors.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { checkDestination, destinationChanged } from '../pipeline/destination/check-destination.ts'
+import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import type { Looks } from '../pipeline/looks.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
 import { lookAtSubmission } from '../pipeline/push/look-at-submission.ts'
@@ -210,7 +210,7 @@ async function guarded(
   } catch (caught) {
     const error = withRemedy(caught)
     const run = await runBehind(deps, queue, job.data.id)
-    const leave = yields && (checking || (error as { code?: unknown }).code === destinationChanged)
+    const leave = yields && (checking || (error as { code?: unknown }).code === 'destination_changed')
     const final = (!leave && isFinal(error, run?.trigger)) || job.retryCount >= job.retryLimit
     deps.logger[final ? 'error' : 'warn'](
       { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },

@@ -16,9 +16,6 @@ import { keyFingerprint } from '../gate/key-fingerprint.ts'
 import { StopRun } from '../stop-run.ts'
 import { judgeProfile, type ProfileVerdict } from './judge-profile.ts'
 
-/** Of a run: what this process would send goes elsewhere than the ledger says. */
-export const destinationChanged = 'destination_changed'
-
 /** What the check needs: no queue, so that a plan and a verb can ask as well. */
 export type DestinationDeps = Pick<Deps, 'required' | 'db' | 'exchange' | 'logger'>
 
@@ -54,7 +51,7 @@ export function configuredDestination({ required }: Pick<Deps, 'required'>): Con
 export async function checkDestination(deps: DestinationDeps, service: 'ask' | 'leave' = 'ask'): Promise<void> {
   const change = await destinationChange(deps, service)
   if (change === null) return
-  throw new StopRun(destinationChanged, changeWords(change, await stakeInUse(deps.db)))
+  throw new StopRun('destination_changed', changeWords(change, await stakeInUse(deps.db)))
 }
 
 /**
