@@ -158,9 +158,7 @@ async function takeBack(trx: Transaction<Schema>, why: NeedsCare): Promise<Needs
   return why
 }
 
-/** `unique_violation`, of the key that tells the rows of a stream apart. */
+/** `unique_violation`: row numbers are given once, so it is the key that tells the rows of a stream apart. */
 function isRepeatedKey(error: unknown): boolean {
-  return (
-    error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'source_row_stream_row_key_key'
-  )
+  return error instanceof pg.DatabaseError && error.code === '23505' && error.table === 'source_row'
 }

@@ -21,6 +21,7 @@ const leftEmpty = [
   'complete_search',
   'custom_property',
   'document',
+  'ended_submission',
   'history_start',
   'input_comparison',
   'input_difference',

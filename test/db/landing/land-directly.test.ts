@@ -6,6 +6,7 @@ import { type JsonbValue, jsonbText } from '../../../src/db/landing/jsonb-text.t
 import { type DirectRow, landDirectly, RowNeedsCare } from '../../../src/db/landing/land-directly.ts'
 import { landRows } from '../../../src/db/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../../src/db/landing/stage-rows.ts'
+import { withShadow } from '../../../src/db/shadow/with-shadow.ts'
 import { type Ledger, openLedger } from '../ledger/ledger.ts'
 
 let ledger: Ledger
@@ -146,5 +147,22 @@ test('what goes wrong while rows are read is told as it is', async () => {
     throw new Error('the partner hung up')
   })()
   await expect(landAtOnce('properties', batches)).rejects.toThrow('the partner hung up')
+  expect(await landed('properties')).toEqual([])
+})
+
+test('a plan lands rows in its shadow the same way, and notices a key that comes twice there', async () => {
+  const inShadow = (batch: Row[]) =>
+    withShadow(ledger.pool, ({ pool }) =>
+      withSession(pool, ({ client, db }) =>
+        db.transaction().execute(async (trx) => {
+          async function* rows() {
+            yield batch.map(direct)
+          }
+          return await landDirectly(client, trx, { stream: 'properties', judgedBy: basis }, rows())
+        }),
+      ),
+    )
+  expect(await inShadow([row('H-1', 'a'), row('H-2', 'b')])).toBe(2)
+  expect(await inShadow([row('H-1', 'a'), row('H-1', 'b')])).toBe('repeated_key')
   expect(await landed('properties')).toEqual([])
 })
