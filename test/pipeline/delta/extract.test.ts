@@ -224,6 +224,27 @@ describe('an extraction', () => {
     expect((await ferry.ledger.row('properties', 'H-1')).content).toEqual({ name: 'new' })
   })
 
+  it.each([
+    ['one after the other', ['H-1', 'H-1', 'H-2'], { read: 3, folded: 1, changed: 2 }],
+    ['apart', ['H-1', 'H-2', 'H-1'], { read: 3, folded: 1, changed: 2 }],
+  ])('makes one row of the parts of a calculator that come %s, on the first night', async (_, hotels, counts) => {
+    const field = (at: number) => `'00000000-0000-4000-8000-00000000000${at}'`
+    const parts = hotels.map((id, at) => `('${id}', 2025, 1, ${field(at)}, '${at}', timestamptz '2026-01-0${at + 1}')`)
+    const query = `
+      select * from (values ${parts.join(', ')}) as reading (partner_id, year, month, field_type_id, value, updated_at)`
+    const run = await extractNow(ferry, partner, { calculator_inputs: { query, cursor: 'updated_at' } })
+    expect(await streamOf(run, 'calculator_inputs')).toMatchObject(counts)
+    const rows = await ferry.ledger.db
+      .selectFrom('ledger')
+      .select(['partner_id', 'content'])
+      .orderBy('partner_id')
+      .execute()
+    const valuesOf = (id: string) => hotels.flatMap((hotel, at) => (hotel === id ? [String(at)] : []))
+    expect(rows.map(({ partner_id, content }) => [partner_id, Object.values(content.inputs as object)])).toEqual(
+      ['H-1', 'H-2'].map((id) => [id, valuesOf(id)]),
+    )
+  })
+
   it('keeps any characters of the partner as they are', async () => {
     const names = ['a "quote"', 'line\nbreak', '\\.\\N', '🏨', '\u202e', 'a\tb']
     for (const name of names) await hotel(`id ${name}`, { at: '2026-01-01T00:00:00Z', name })
