@@ -47,10 +47,12 @@ export default async function startCluster(project: TestProject): Promise<() => 
   })
   await cluster.ensureDatabase(templates.empty)
   await cluster.ensureDatabase(templates.migrated)
-  await migrateToLatest(cluster.url(templates.migrated))
+  const adminUrl = await withRole(cluster.url('postgres'), 'nightferry_tests', canaries.databasePassword)
+  // By the role that the tests act as: it is to own the tables.
+  await migrateToLatest(Object.assign(new URL(adminUrl), { pathname: templates.migrated }).href)
   await closeTemplates(cluster.url('postgres'))
   project.provide('postgres', {
-    adminUrl: await withRole(cluster.url('postgres'), 'nightferry_tests', canaries.databasePassword),
+    adminUrl,
     partnerUrl: await withRole(cluster.url('postgres'), 'partner_tests', canaries.partnerPassword),
     folder,
   })
