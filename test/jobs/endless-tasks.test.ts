@@ -11,7 +11,9 @@ const patience = { NIGHTFERRY_EXCHANGE_TASK_PATIENCE_MS: '1500' }
 async function night(world: World, proxy: AlteringProxy, settings: Record<string, string> = patience): Promise<Ended> {
   await using folder = await workingFolder()
   const environment = { ...world.environment(), EXCHANGE_BASE_URL: proxy.url, ...settings }
-  return await nightferry(folder.path, ['run', 'nightly-sync', '--json', '--config', demoConfig], environment)
+  // What a person is told stands there in words only if no log is asked for.
+  const told = { NIGHTFERRY_LOG_LEVEL: 'info', ...environment }
+  return await nightferry(folder.path, ['run', 'nightly-sync', '--json', '--config', demoConfig], told)
 }
 
 const reportOf = ({ stdout }: Ended): RunReport => JSON.parse(stdout) as RunReport
