@@ -89,7 +89,7 @@ async function measureAll(rows: number): Promise<void> {
 
 /** A planned submission of answers whose texts are so many hashes long, 32 characters each. */
 async function plan(pool: pg.Pool, rows: number, texts: number): Promise<number> {
-  await pool.query('truncate run, submission, submission_row, held_row, source_row, acceptance cascade')
+  await pool.query('truncate run, submission, submission_row, held_property, source_row, acceptance cascade')
   const { rows: made } = await pool.query<{ submission_id: number }>(`
     with started as (
       insert into run (job, trigger, scheduled_for, state, step)

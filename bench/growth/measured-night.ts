@@ -254,7 +254,7 @@ class Night {
     const { streams } = kinds[kind]
     const ids = await this.stage(`planning of ${kind}`, () =>
       this.inTransaction(async (trx) => {
-        await considerEnded(trx, this.runId, kindList)
+        await considerEnded(trx, this.runId, kindList, requires)
         const options = { runId: this.runId, kind, streams, requires, partitionBy: null }
         // Twice as many as there are: of one property no more than half a request.
         return await planKind(trx, { ...options, maxRows: 2 * rows, requests: 1, sweep: true })

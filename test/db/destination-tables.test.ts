@@ -75,7 +75,7 @@ test('every table is shared by all destinations or belongs to one, and nobody fo
     'complete_search',
     'custom_property',
     'document',
-    'held_row',
+    'held_property',
     'history_start',
     'input_comparison',
     'input_difference',

@@ -222,7 +222,8 @@ it('moves what holds a row out of the acceptances of every destination, also of 
       insert into source_row (stream, partner_id, row_key, content, desired_hash) values
         ('properties', 'H-1', 'H-1', '{}', '\\x01'), ('properties', 'H-2', 'H-2', '{}', '\\x02');
       insert into run (job, trigger, scheduled_for, state, step) values ('nightly-sync', 'cli', now(), 'finished', 'done');
-      insert into submission (run_id, kind, state, row_count) values (1, 'company_mappings', 'accepted', 1);
+      insert into submission (run_id, kind, state, row_count) values (1, 'company_mappings', 'accepted', 2);
+      insert into submission_row (submission_id, row_id) select 1, row_id from source_row;
       insert into acceptance (row_id, partner_id, wanted_hash, held_by)
         select row_id, partner_id, desired_hash, case partner_id when 'H-1' then 1 end from source_row;
       create schema ${waiting};

@@ -65,7 +65,7 @@ test('hotels that the service fails over are found in the same night, the others
     expect.stringMatching(`^Submission \\d+ was split into \\d+ requests.*; ${words} found`),
   )
   expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
-  const { rows: held } = await world.pool.query('select from held_row')
+  const { rows: held } = await world.pool.query('select from held_property')
   expect(held).toEqual([])
 
   const [first = ''] = poisoned

@@ -137,6 +137,22 @@ const changedInFlight = (looks: number): Story =>
     ...night,
   )
 
+/** Two hotels that say different things become one company, and one of them leaves it again in the last night. */
+const parted: Story = {
+  night: { streams: ['properties', 'custom_property_values', 'standard_holders'], pull: false },
+  initial: [null, 0, 0, 0, 0, 0, 0, 0, 0, null, 0],
+  trouble: {},
+  steps: [
+    work(60),
+    ...[0, 1, 2, 3, 4, 5].map((cell): Step => ({ do: 'put', cell, value: 1 })),
+    ...night,
+    { do: 'move', hotel: 1, value: 4 },
+    { do: 'move', hotel: 2, value: 4 },
+    ...night,
+    { do: 'move', hotel: 2, value: 0 },
+  ],
+}
+
 /** Played before any random one: the shortest stories in which each of the worst mistakes would show. */
 export const knownStories: Story[] = [
   story(answers, {}, work(1), { do: 'trouble', profiles: { 'lost-answer': 1 } }, work(1), calm, work(3)),
@@ -157,6 +173,7 @@ export const knownStories: Story[] = [
   ...[9, 10, 11, 12].map(deathAt),
   moved(0),
   moved(1, { do: 'move', hotel: 1, value: 0 }, ...night),
+  parted,
   restoredAfter('own'),
   restoredAfter('service'),
   restoredAfter('partner'),

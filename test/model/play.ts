@@ -339,7 +339,10 @@ async function comeToRest(world: ModelWorld, daemon: Daemon, trigger: () => Prom
 
 async function count({ own }: ModelWorld, tasks: number, deaths: number): Promise<Omit<Played, 'restores'>> {
   const { rows } = await own.query<Omit<Played, 'tasks' | 'deaths' | 'restores'>>(
-    `select (select count(*) from run) as runs,
+    `with told as (
+       select coalesce(outcome, rest_outcome) as outcome from submission_row join submission using (submission_id)
+     )
+     select (select count(*) from run) as runs,
             (select count(*) from run where state = 'failed') as "failedRuns",
             (select count(*) from run where held) as "heldRuns",
             (select coalesce(sum(repeats), 0)::bigint from submission) as repeats,
@@ -348,8 +351,8 @@ async function count({ own }: ModelWorld, tasks: number, deaths: number): Promis
             (select count(*) from action where verb = 'adopt') as adopted,
             (select count(*) from action where verb = 'cancel') as cancelled,
             (select count(*) from action where verb = 'retry') as retried,
-            (select count(*) from submission_row where outcome = 'unknown') as unknown,
-            (select count(*) from submission_row where outcome = 'rejected') as rejected,
+            (select count(*) from told where outcome = 'unknown') as unknown,
+            (select count(*) from told where outcome = 'rejected') as rejected,
             (select count(*) from mapping_change) as moved,
             (select count(*) from submission where refusal is not null) as refusals,
             (select count(*) from submission where error_code = 'result_file_lost') as "lostFiles"`,

@@ -78,7 +78,8 @@ export type Stake = { accepted: number; in_flight: number; mapped: number; compa
 export async function stakeInUse(db: Database): Promise<Stake> {
   const { rows } = await sql<Stake>`
     select (select count(*) from acceptance where accepted_hash is not null) as accepted,
-           (select count(*) from held_row) as in_flight,
+           (select count(*) from submission_row
+            where submission_id in (select submission_id from held_property)) as in_flight,
            (select count(*) from mapping) as mapped,
            (select count(*) from company where removed_at is null) as companies`.execute(db)
   return rows[0] ?? { accepted: 0, in_flight: 0, mapped: 0, companies: 0 }

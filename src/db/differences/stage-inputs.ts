@@ -46,9 +46,7 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
              case when row.content ->> 'year' ~ '^[0-9]{1,4}$' then (row.content ->> 'year')::integer end as year,
              case when row.content ->> 'month' is null then 0
                   when row.content ->> 'month' ~ '^[0-9]{1,2}$' then (row.content ->> 'month')::integer end as month,
-             -- Asked beside the joins: one more of them, and the planner puts the rest in another order.
-             not row.pending and row.gone_at is null
-               and not exists (select from held_row where held_row.row_id = row.row_id)
+             not row.pending and row.gone_at is null and row.held_by is null
                and coalesce(row.accepted_at <= search.planned_at, false) as settled
       from ledger row
       -- What was accepted after the search was planned need not be on its pages.

@@ -72,47 +72,46 @@ export async function sweepKind(
 
 /**
  * Makes candidates of the properties whose rows were released since the planner looked last, because a submission ended,
- * for every kind with something pending of them: rows that waited for what was accepted, rows of the kind that were
- * left for later, and rows of other partner ids of the same company.
+ * and of other partner ids of the same company: for the kinds whose rows may have waited for what was accepted, and for
+ * the same kind where something was left of a property. No row is read for it.
  */
 export async function considerEnded(
   trx: Transaction<Schema>,
   runId: number,
   kinds: readonly KindStreams[],
+  requires: Requires,
 ): Promise<void> {
   await sql`
     with ended as (
-      delete from ended_submission where run_id = ${runId} returning partner_ids
+      delete from ended_submission where run_id = ${runId} returning kind, partner_ids, unsettled_ids
     ),
-    released as (select distinct unnest(partner_ids) as partner_id from ended),
-    concerned as (
-      select partner_id from released
+    next as (
+      select kind, next from jsonb_to_recordset(${JSON.stringify(kindsAfter(kinds, requires))}::jsonb) as _(kind text, next text)
+    ),
+    released as (
+      select next.next as kind, unnest(partner_ids) as partner_id from ended join next using (kind)
       union
-      select twin.partner_id
-      from released join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
+      select kind, unnest(unsettled_ids) from ended
     ),
-    -- Once a property, not once a kind: what is pending of it is read from the beginning each time.
-    waiting as (
-      select distinct concerned.partner_id, row.stream
-      from concerned
-      -- By the property and then by the row, whatever the planner knows of the tables.
-      cross join lateral (
-        select row_id from acceptance
-        where acceptance.partner_id = concerned.partner_id and accepted_hash is distinct from wanted_hash
-          and invalid_reason is null
-        except
-        select row_id from held_row where held_row.partner_id = concerned.partner_id
-        offset 0) took
-      cross join lateral (
-        select stream from source_row
-        where source_row.row_id = took.row_id and gone_at is null and guard_run is null
-        offset 0) row
+    concerned as (
+      select kind, partner_id from released
+      union
+      select kind, twin.partner_id
+      from released join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
     )
     insert into candidate (run_id, kind, partner_id)
-    select distinct ${runId}::bigint, planned.kind, waiting.partner_id
-    from waiting
-    join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as planned(kind text, streams text[])
-      on waiting.stream = any(planned.streams)
-    order by 2, 3
+    select ${runId}::bigint, kind, partner_id from concerned
+    order by kind, partner_id
     on conflict do nothing`.execute(trx)
+}
+
+/** Which kinds carry rows that require rows of a kind: each pair once. Pure. */
+function kindsAfter(kinds: readonly KindStreams[], requires: Requires): { kind: string; next: string }[] {
+  return kinds.flatMap(({ kind, streams }) =>
+    kinds
+      .filter((after) =>
+        after.streams.some((stream) => requires[stream]?.some((required) => streams.includes(required))),
+      )
+      .map((after) => ({ kind, next: after.kind })),
+  )
 }

@@ -12,14 +12,15 @@ export type FileOptions = {
 }
 
 /**
- * Outcomes from the staged result file: what it names is confirmed or rejected, what it does not name is unknown.
+ * Outcomes from the staged result file: what it names is confirmed or rejected, what it does not name is unknown. Most is
+ * confirmed without a word, so that is what is said of rows without a verdict.
  *
  * An element is matched by the partner's id; where it has none, or one that nobody here knows, by the company that the
  * mapping of a row's property names. A company that several properties of the request stand for is never accepted that
  * way, because nobody says which of them is meant. Where elements contradict each other the rejection counts, and the
  * reason says so. Elements that match no row are kept with the submission. Inside `settleRows`.
  *
- * @returns how many elements match no row, and what is said of rows that none names.
+ * @returns how many elements match no row, and what is said of rows without a verdict.
  */
 export async function outcomesFromResultFile(
   trx: Transaction<Schema>,
@@ -57,14 +58,10 @@ export async function outcomesFromResultFile(
   await nameRows(trx, mapping)
   const unmatched = await keepUnmatched(trx, submissionId)
   await sql`drop table sent_property, element`.execute(trx)
-  return { unmatched, rest: notInResult }
+  return { unmatched, rest: { outcome: 'confirmed' } }
 }
 
-const notInResult: RowOutcome = {
-  outcome: 'unknown',
-  code: 'not_in_result',
-  reason: 'the result file does not name this property',
-}
+const notInResult = { code: 'not_in_result', reason: 'the result file does not name this property' }
 
 /** What the file says of each property that it names: the table `named`. */
 async function judgeProperties(trx: Transaction<Schema>, mapping: boolean): Promise<void> {
@@ -98,14 +95,18 @@ async function nameRows(trx: Transaction<Schema>, mapping: boolean): Promise<voi
     insert into verdict (row_id, outcome, code, reason)
     select row_id,
            case when named.accepted then 'confirmed' when named.accepted = false then 'rejected' else 'unknown' end,
-           case when ${mapping} and named.accepted is null and named.companies > 1 then 'result_contradicts'
+           case when named.partner_id is null then ${notInResult.code}
+                when ${mapping} and named.accepted is null and named.companies > 1 then 'result_contradicts'
                 else named.code end,
-           case when ${mapping} and named.accepted is null and named.companies > 1
+           case when named.partner_id is null then ${notInResult.reason}
+                when ${mapping} and named.accepted is null and named.companies > 1
                 then 'the result file maps this property to ' || named.companies || ' companies'
                 when named.contradicted
                 then concat_ws('; ', ${ofRow}, 'the result file names this property more than once and contradicts itself')
                 else ${ofRow} end
-    from carried_row sent join named using (partner_id)`.execute(trx)
+    from carried_row sent left join named using (partner_id)
+    where named.accepted is not true or named.contradicted or named.code is not null or named.reason is not null
+      or named.field_errors <> '[]'`.execute(trx)
   await sql`analyze verdict (row_id, outcome)`.execute(trx)
   await sql`drop table named`.execute(trx)
 }

@@ -28,14 +28,15 @@ const spareRequests = 8
 /**
  * Takes candidates and gathers their ready rows in the temporary table `cut_row`, until there are enough for the
  * requests that are wanted, or no candidates are left. Of one target, which is a company of the service or a property
- * that has none yet, rows of one partner id and one partition are gathered, and only if nothing of it is in flight.
+ * that has none yet, rows of one partner id and one partition are kept, and only if nothing of it is in flight. What is
+ * not kept of a property, and what is in flight, says that the property is looked at again when its submission ends.
  *
  * @returns how many rows.
  */
 export async function gatherRows(trx: Transaction<Schema>, gathering: Gathering): Promise<number> {
   await sql`
     create temp table cut_row (
-      row_id bigint, stream text, partner_id text, target text, partition text, wanted_hash bytea)
+      row_id bigint, stream text, partner_id text, target text, partition text, wanted_hash bytea, kept boolean)
     on commit drop`.execute(trx)
   await sql`
     create temp table cut_property (submission_id bigint, stream text, partner_id text, rows bigint)
@@ -78,41 +79,52 @@ async function takeCandidates(
       from (select partner_id, unnest(${streams}::text[]) as stream from taken) row
       left join mapping using (partner_id)
       where not exists (
-          select from held_row held
+          select from held_property held
           where held.partner_id = row.partner_id and held.stream = any(${streams}::text[]))
         and not exists (
           select from mapping twin
-          join held_row held on held.partner_id = twin.partner_id
+          join held_property held on held.partner_id = twin.partner_id
           where twin.company_id = mapping.company_id and twin.partner_id <> row.partner_id
             and held.stream = any(${streams}::text[]))
         and not ${lacksRequirement(requires)}
     ),
+    -- Of a property that is in flight, by this partner id or another of its company.
+    put_off as (
+      update held_property held set more = true
+      from (
+        select partner_id from taken
+        union
+        select twin.partner_id
+        from taken join mapping using (partner_id) join mapping twin on twin.company_id = mapping.company_id
+      ) concerned
+      where held.partner_id = concerned.partner_id and held.stream = any(${streams}::text[]) and not held.more
+    ),
     placed as (
       select ready.row_id, free.stream, free.partner_id, free.target, ready.partition, ready.wanted_hash,
-             rank() over (partition by free.partner_id order by ready.partition) as partition_rank,
-             row_number() over (partition by free.partner_id, ready.partition order by ready.row_id) as place
+             rank() over (partition by free.partner_id order by ready.partition) = 1
+               and row_number() over (partition by free.partner_id, ready.partition order by ready.row_id)
+                 <= ${maxRowsOfProperty} as kept
       from free
       cross join lateral (
         select row.row_id, ${partition} as partition, row.desired_hash as wanted_hash
         from ledger row
         where row.stream = free.stream and row.partner_id = free.partner_id and ${sendable}
         order by partition, row_id
-        limit ${maxRowsOfProperty}
+        limit ${maxRowsOfProperty + 1}
       ) ready
     ),
     gathered as (
       insert into cut_row
-      select row_id, stream, partner_id, target, partition, wanted_hash from placed
-      where partition_rank = 1 and place <= ${maxRowsOfProperty}
-      returning 1
+      select row_id, stream, partner_id, target, partition, wanted_hash, kept from placed
+      returning kept
     )
-    select (select count(*) from taken) as properties, (select count(*) from gathered) as rows`.execute(trx)
+    select (select count(*) from taken) as properties, (select count(*) from gathered where kept) as rows`.execute(trx)
   return rows[0] ?? { properties: 0, rows: 0 }
 }
 
 async function filledRequests(trx: Transaction<Schema>, maxRows: number): Promise<number> {
   const { rows } = await sql<{ filled: number }>`
     select coalesce(sum(rows / ${maxRows}::integer), 0)::bigint as filled
-    from (select count(*) as rows from cut_row group by partition) counted`.execute(trx)
+    from (select count(*) as rows from cut_row where kept group by partition) counted`.execute(trx)
   return rows[0]?.filled ?? 0
 }

@@ -52,13 +52,12 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
   return ids
 }
 
-/** Whether a row, which the query must call `row`, could go out as far as the row itself says. */
+/** Whether a row, which the query must call `row`, could go out as far as the row itself says, if nothing of its property is in flight. */
 function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
   const { runId, maxRows } = options
   return sql<boolean>`(row.pending
         and row.checked_hash = row.desired_hash
         and row.invalid_reason is null
-        and row.held_by is null
         and row.gone_at is null
         and row.guard_run is null
         and row.refused_hash is distinct from row.desired_hash
@@ -68,7 +67,8 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
             and tried.sent_hash is not distinct from row.desired_hash
             -- By the row, not by the run: a row was sent a few times, and a run may have thousands of submissions.
             and (
-              select submission.run_id = ${runId} and (submission.attempted_at is not null or tried.outcome is not null)
+              select submission.run_id = ${runId}
+                and (submission.attempted_at is not null or coalesce(tried.outcome, submission.rest_outcome) is not null)
                 -- What was too large for the service is tried again in smaller requests.
                 and not (submission.too_large and (submission.too_large_row is not null or submission.row_count > ${maxRows}))
               from submission where submission.submission_id = tried.submission_id)))`
@@ -79,23 +79,24 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
   const { runId, kind, maxRows, requests } = options
   await sql`analyze cut_row`.execute(trx)
   const { rows } = await sql<{ submission_id: number }>`
-    with single as (
-      select row_id, stream, partner_id, partition, wanted_hash
-      from (select *, min(partner_id) over (partition by target) as first_of_target from cut_row) gathered
+    with property as (
+      select partner_id, target, min(partition) filter (where kept) as partition, count(*) filter (where kept) as size,
+             not bool_and(kept) as more
+      from cut_row group by partner_id, target
+    ),
+    single as (
+      select partner_id, partition, size, more
+      from (select *, min(partner_id) over (partition by target) as first_of_target from property) gathered
       where partner_id = first_of_target
     ),
-    sized as (
-      select row_id, stream, partner_id, partition, wanted_hash, count(*) over (partition by partition, partner_id) as size
+    numbered as (
+      select partner_id, partition, size, more,
+             (sum(size) over (partition by partition order by partner_id) - size)::bigint
+               / (${maxRows} - max(size) over () + 1) as ordinal
       from single
     ),
-    numbered as (
-      select row_id, stream, partner_id, partition, wanted_hash,
-             (count(*) over (partition by partition order by partner_id) - size)
-               / (${maxRows} - max(size) over () + 1) as ordinal
-      from sized
-    ),
     fullest as (
-      select partition, ordinal, count(*) as row_count
+      select partition, ordinal, sum(size)::bigint as row_count
       from numbered group by partition, ordinal
       order by row_count desc, partition, ordinal
       limit ${requests}
@@ -104,8 +105,11 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       select partition, ordinal, row_count, nextval(pg_get_serial_sequence('submission', 'submission_id')) as submission_id
       from (select * from fullest order by partition, ordinal) ordered
     ),
+    carrying as materialized (
+      select partner_id, more, submission_id from numbered join cut using (partition, ordinal)
+    ),
     carried as materialized (
-      select row_id, stream, partner_id, wanted_hash, submission_id from numbered join cut using (partition, ordinal)
+      select row_id, stream, partner_id, wanted_hash, submission_id from cut_row join carrying using (partner_id) where kept
     ),
     planned as (
       insert into submission (submission_id, run_id, kind, partition, state, row_count)
@@ -113,20 +117,22 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       select submission_id, ${runId}, ${kind}, partition, 'planned', row_count from cut
     ),
     linked as (
-      insert into submission_row (submission_id, row_id, sent_hash) select submission_id, row_id, wanted_hash from carried
-    ),
-    held as (
-      insert into held_row (row_id, submission_id, partner_id, stream)
-      select row_id, submission_id, partner_id, stream from carried
+      insert into submission_row (submission_id, row_id, sent_hash)
+      select submission_id, row_id, wanted_hash from carried order by submission_id, row_id
     ),
     gained as (
       insert into cut_property (submission_id, stream, partner_id, rows)
       select submission_id, stream, partner_id, count(*) from carried group by submission_id, stream, partner_id
+      returning submission_id, stream, partner_id
+    ),
+    held as (
+      insert into held_property (partner_id, stream, submission_id, more)
+      select partner_id, stream, submission_id, more from gained join carrying using (partner_id, submission_id)
     ),
     put_back as (
       insert into candidate (run_id, kind, partner_id)
       select ${runId}::bigint, ${kind}, partner_id
-      from (select partner_id from cut_row except select partner_id from carried) left_over
+      from (select partner_id from property except select partner_id from carrying) left_over
       on conflict do nothing
     )
     select submission_id from cut order by submission_id`.execute(trx)

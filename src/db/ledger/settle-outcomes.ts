@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 import { withCarriedRows } from './carried-rows.ts'
 
@@ -8,13 +8,14 @@ export type RowOutcome =
   | { outcome: 'rejected' | 'unknown'; code: string; reason: string }
 
 /**
- * Carries the outcomes of a submission's rows into the ledger and releases the rows, in one pass.
+ * Carries the outcomes of a submission's rows into the ledger and releases the rows, in one pass. What most rows share is
+ * kept with the submission, and only of the others with each.
  *
  * `accepted_hash` becomes what was sent, not what is wanted by now: a row that changed in flight stays pending.
  * When nobody knows whether new content was taken, nothing is accepted any more: a row that has changed back to what
  * was accepted before must be sent again all the same.
  * @param keepOut whether rejected content waits until it changes; false where the request as a whole was refused,
- *   which may be mended without the rows changing.
+ *   which may be fixed without the rows changing.
  * @param decide writes the outcomes of rows in `carried_row` into the temporary table `verdict`, and returns that of all
  *   others.
  */
@@ -24,64 +25,74 @@ export async function settleRows(
   keepOut: boolean,
   decide: () => Promise<RowOutcome>,
 ): Promise<void> {
+  // What was sent is read after it: a mapping that moves hotels denies what is in flight of them (`holdSettlements`).
+  await sql`lock table held_property in row exclusive mode`.execute(trx)
   await withCarriedRows(trx, submissionId, async () => {
     await sql`
       create temp table verdict (row_id bigint, outcome text, code text, reason text) on commit drop`.execute(trx)
     const rest = await decide()
     const { code, reason } = 'code' in rest ? rest : { code: null, reason: null }
-    // What was sent is read again under the lock of its row: a mapping that was settled meanwhile may have denied it.
     await sql`
-      with settled as (
-        update submission_row kept
-        set outcome = sent.outcome, code = sent.code, reason = sent.reason
-        from (
-          select submission_id, row_id, held, coalesce(verdict.outcome, ${rest.outcome}) as outcome,
-                 case when verdict.row_id is null then ${code} else verdict.code end as code,
-                 case when verdict.row_id is null then ${reason} else verdict.reason end as reason
-          from carried_row left join verdict using (row_id)
-          -- Joined with each other first: of both the planner knows how many rows there are.
-          offset 0
-        ) sent
-        where kept.submission_id = sent.submission_id and kept.row_id = sent.row_id
-        returning kept.row_id, kept.sent_hash, kept.outcome, kept.code, kept.reason, sent.held
+      update submission set rest_outcome = ${rest.outcome}, rest_code = ${code}, rest_reason = ${reason}
+      where submission_id = ${submissionId}`.execute(trx)
+    // Joined by the whole of the key: by the submission alone, each verdict could read all of its rows.
+    await sql`
+      update submission_row kept
+      set outcome = said.outcome, code = said.code, reason = said.reason
+      from (select ${submissionId}::bigint as submission_id, verdict.* from verdict offset 0) said
+      where kept.submission_id = said.submission_id and kept.row_id = said.row_id`.execute(trx)
+    await sql`
+      with sent as materialized (
+        select row_id, sent_hash, coalesce(verdict.outcome, ${rest.outcome}) as outcome,
+               case when verdict.row_id is null then ${code} else verdict.code end as code,
+               case when verdict.row_id is null then ${reason} else verdict.reason end as reason
+        from carried_row left join verdict using (row_id)
+        -- What a person gave up, or a later run took over, is not held any more.
+        where exists (select from held_property where submission_id = ${submissionId})
+        order by row_id
       ),
-      ${released(submissionId)}
-      update acceptance took
-      set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash
-                               when sent.outcome = 'unknown' and sent.sent_hash <> took.accepted_hash then null
-                               else took.accepted_hash end,
-          accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp() else took.accepted_at end,
-          refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
-                              when sent.outcome in ('confirmed', 'inferred') then null
-                              else took.refused_hash end,
-          outcome = sent.outcome,
-          outcome_code = sent.code,
-          outcome_reason = sent.reason,
-          outcome_submission = ${submissionId},
-          outcome_at = clock_timestamp()
-      -- Joined with one table, by its key: of two of these the planner knows nothing, and would nest them.
-      from (select * from settled where held order by row_id) sent
-      where took.row_id = sent.row_id`.execute(trx)
+      settled as (
+        update acceptance took
+        set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash
+                                 when sent.outcome = 'unknown' and sent.sent_hash <> took.accepted_hash then null
+                                 else took.accepted_hash end,
+            accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp() else took.accepted_at end,
+            refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
+                                when sent.outcome in ('confirmed', 'inferred') then null
+                                else took.refused_hash end,
+            outcome = sent.outcome,
+            outcome_code = sent.code,
+            outcome_reason = sent.reason,
+            outcome_submission = ${submissionId},
+            outcome_at = clock_timestamp()
+        from sent
+        where took.row_id = sent.row_id
+        returning took.partner_id, took.accepted_hash is distinct from took.wanted_hash as pending
+      ),
+      ${released(submissionId, sql`select partner_id from settled where pending`)}
+      select from released limit 1`.execute(trx)
     await sql`drop table verdict`.execute(trx)
   })
 }
 
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
 export async function releaseUnsent(trx: Transaction<Schema>, submissionId: number): Promise<void> {
-  await withCarriedRows(trx, submissionId, () =>
-    sql`with ${released(submissionId)} select count(*) from released`.execute(trx),
-  )
+  const all = sql`select partner_id from released`
+  await sql`with ${released(submissionId, all)} select from released limit 1`.execute(trx)
 }
 
-/** The rows that the submission held, and holds no longer; their properties are told to the planner. */
-const released = (submissionId: number) => sql`
+/**
+ * The properties that the submission held, and holds no longer; they are told to the planner.
+ * @param pending those of which something is to be sent that the submission carried.
+ */
+const released = (submissionId: number, pending: RawBuilder<unknown>) => sql`
   released as (
-    -- By their keys, not by a join: the planner may take the table for as empty as it is between two nights.
-    delete from held_row where row_id = any(array(select row_id from carried_row where held)) returning partner_id
+    delete from held_property where submission_id = ${submissionId} returning partner_id, more
   ),
   ended as (
-    insert into ended_submission (run_id, partner_ids)
-    select submission.run_id, (select array_agg(distinct partner_id) from released)
+    insert into ended_submission (run_id, kind, partner_ids, unsettled_ids)
+    select run_id, kind, array(select distinct partner_id from released),
+           array(select partner_id from released where more union ${pending})
     from submission
-    where submission.submission_id = ${submissionId} and exists (select from released)
+    where submission_id = ${submissionId} and exists (select from released)
   )`

@@ -107,8 +107,10 @@ export async function insertPart(
   await sql`
     insert into submission_row (submission_id, row_id) select ${id}, unnest(${rowIds}::bigint[])`.execute(trx)
   await sql`
-    insert into held_row (row_id, submission_id, partner_id, stream)
-    select row_id, ${id}, partner_id, stream from source_row where row_id = any(${rowIds}::bigint[])`.execute(trx)
+    insert into held_property (partner_id, stream, submission_id)
+    select distinct partner_id, stream, ${id}::bigint from source_row where row_id = any(${rowIds}::bigint[])`.execute(
+    trx,
+  )
   return id
 }
 

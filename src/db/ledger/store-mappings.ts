@@ -21,7 +21,8 @@ const named = 20
  * flight right now went to one or the other, and nobody knows which: they count as not sent.
  *
  * Rows that are pending, of hotels that turn out to be one company, are judged again before any of them is sent: they may
- * contradict each other. Inside `settleRows`.
+ * contradict each other. So are rows that contradicted each other while a hotel that moves was the same company as another.
+ * Inside `settleRows`.
  */
 export async function storeMappings(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings> {
   await gatherConfirmed(trx, submissionId)
@@ -38,12 +39,27 @@ export async function storeMappings(trx: Transaction<Schema>, submissionId: numb
     set company_id = excluded.company_id, submission_id = excluded.submission_id, mapped_at = clock_timestamp()
     where held.company_id is distinct from excluded.company_id`.execute(trx)
   const moved = await forgetAcceptances(trx, submissionId)
+  await judgePartedAgain(trx)
   const shared = await judgeSharersAgain(trx)
   await sql`drop table confirmed_mapping, moved_mapping`.execute(trx)
   return { moved, shared }
 }
 
-/** What the result file says of the hotels that were confirmed: the table `confirmed_mapping`. */
+/**
+ * Keeps other submissions from being settled until the end of the transaction, if a staged result file moves hotels: what
+ * they carry of these is denied (`storeMappings`), and who has read it before must have settled it before. Ahead of
+ * `settleRows`, which takes a weaker lock.
+ */
+export async function holdSettlements(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const { rows } = await sql<{ moves: boolean }>`
+    select exists (
+      select from staged_outcome said join mapping using (partner_id)
+      where said.submission_id = ${submissionId} and said.accepted and lower(said.company_id) <> mapping.company_id::text
+    ) as moves`.execute(trx)
+  if (rows[0]?.moves) await sql`lock table held_property in share row exclusive mode`.execute(trx)
+}
+
+/** What the result file says of the hotels that were confirmed, which are those without another verdict: the table `confirmed_mapping`. */
 async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
     create temp table named_company on commit drop as
@@ -54,9 +70,9 @@ async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): 
     create temp table confirmed_mapping on commit drop as
     select distinct on (sent.partner_id) sent.partner_id, named.company_id::uuid as company_id
     from carried_row sent
-    join verdict using (row_id)
+    left join verdict using (row_id)
     join named_company named using (partner_id)
-    where verdict.outcome = 'confirmed'
+    where coalesce(verdict.outcome, 'confirmed') = 'confirmed'
     order by sent.partner_id`.execute(trx)
   await sql`analyze confirmed_mapping`.execute(trx)
   await sql`drop table named_company`.execute(trx)
@@ -68,15 +84,12 @@ const mappingStream = 'properties'
 async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings['moved']> {
   await sql`
     create temp table moved_row on commit drop as
-    select took.row_id, row.stream, row.gone_at, took.accepted_hash is distinct from took.wanted_hash as pending,
-           moved.partner_id, moved.company_before, moved.company_id, took.accepted_hash, took.accepted_at,
-           took.outcome_submission, held.submission_id as held_by
+    select row_id, stream, gone_at, pending, moved.partner_id, moved.company_before, moved.company_id, accepted_hash,
+           accepted_at, outcome_submission, held_by
     from moved_mapping moved
-    join source_row row using (partner_id)
-    join acceptance took using (row_id)
-    left join held_row held using (row_id)
-    where row.stream <> ${mappingStream}
-      and (took.accepted_hash is not null or took.refused_hash is not null or held.row_id is not null)`.execute(trx)
+    join ledger row using (partner_id)
+    where stream <> ${mappingStream}
+      and (accepted_hash is not null or refused_hash is not null or held_by is not null)`.execute(trx)
   await sql`analyze moved_row`.execute(trx)
   await sql`
     insert into left_behind as held (company_id, row_id, content, accepted_at, submission_id)
@@ -142,6 +155,23 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
   return rows
 }
 
+/** What was invalid because two hotels were one company need not be so any more, on either side. */
+async function judgePartedAgain(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    with moved as (select row_id from moved_mapping join source_row using (partner_id)),
+    parted as (
+      select row_id, other_row_id from row_finding
+      where kind = 'two_partner_ids'
+        and (row_id in (select row_id from moved) or other_row_id in (select row_id from moved))
+    )
+    update acceptance set checked_hash = null
+    from ledger row
+    where row.row_id in (select row_id from parted union select other_row_id from parted)
+      and acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null and row.held_by is null`.execute(
+    trx,
+  )
+}
+
 async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings['shared']> {
   await sql`
     create temp table sharer on commit drop as
@@ -153,10 +183,10 @@ async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings[
       group by company_id having count(*) > 1)`.execute(trx)
   await sql`
     update acceptance set checked_hash = null
-    from sharer
-    where acceptance.partner_id = sharer.partner_id and accepted_hash is distinct from wanted_hash
-      and checked_hash is not null
-      and not exists (select from held_row where held_row.row_id = acceptance.row_id)`.execute(trx)
+    from sharer join ledger row using (partner_id)
+    where acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null and row.held_by is null`.execute(
+    trx,
+  )
   const { rows } = await sql<NewMappings['shared'][number]>`
     select company_id, array_agg(partner_id order by partner_id) as partner_ids
     from sharer group by company_id order by company_id limit ${named}`.execute(trx)

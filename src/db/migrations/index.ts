@@ -22,6 +22,7 @@ import * as ownDatabase from './0022-own-database.ts'
 import * as heldRows from './0023-held-rows.ts'
 import * as endedSubmissions from './0024-ended-submissions.ts'
 import * as standingDifferences from './0025-standing-differences.ts'
+import * as heldProperties from './0026-held-properties.ts'
 
 /** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
 export const migrations: Record<string, Migration> = {
@@ -48,4 +49,5 @@ export const migrations: Record<string, Migration> = {
   '0023-held-rows': heldRows,
   '0024-ended-submissions': endedSubmissions,
   '0025-standing-differences': standingDifferences,
+  '0026-held-properties': heldProperties,
 }

@@ -70,8 +70,7 @@ export async function anyUnjudged(db: Database): Promise<boolean> {
       where accepted_hash is distinct from wanted_hash and checked_hash is distinct from wanted_hash
     )
     select exists (
-      select from unjudged join source_row using (row_id)
-      where gone_at is null and not exists (select from held_row where held_row.row_id = unjudged.row_id)) as any`.execute(
+      select from unjudged join ledger row using (row_id) where row.gone_at is null and row.held_by is null) as any`.execute(
     db,
   )
   return rows[0]?.any ?? false

@@ -51,12 +51,15 @@ export type StreamReport = {
 export async function streamReports(db: Database, runId: number, requires: Requires): Promise<StreamReport[]> {
   const { rows } = await sql<StreamReport>`
     with last_sent as (
-      select distinct on (row_id) row_id, submission_row.outcome,
-             case when submission.attempted_at is not null or outcome is not null then submission_row.sent_hash end as sent_hash
-      from submission
-      join submission_row using (submission_id)
+      select distinct on (row_id) row_id, outcome,
+             case when attempted_at is not null or outcome is not null then sent_hash end as sent_hash
+      from (
+        select row_id, submission_id, state, attempted_at, sent_hash, coalesce(carried.outcome, rest_outcome) as outcome
+        from submission join submission_row carried using (submission_id)
+        where submission.run_id = ${runId}
+      ) carried
       -- What a person gave up was sent, and has its outcome; what a later run gave up was not.
-      where submission.run_id = ${runId} and (submission.state <> 'abandoned' or submission_row.outcome is not null)
+      where state <> 'abandoned' or outcome is not null
       order by row_id, submission_id desc
     ),
     -- What was sent and what is pending is laid together, not joined: how many rows were sent, nobody can tell the planner.

@@ -59,7 +59,7 @@ export async function adoptUnfinished(
         and (submission.kind = any(${searchKinds}) or (submission.state = 'planned' and submission.uncertain_since is null))
       returning submission_id
     )
-    delete from held_row using given_up where held_row.submission_id = given_up.submission_id`.execute(trx)
+    delete from held_property using given_up where held_property.submission_id = given_up.submission_id`.execute(trx)
   await sql`
     update submission
     set run_id = ${runId}, failures = 0, failing_since = null

@@ -71,15 +71,19 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
 export async function supposeAccepted(trx: Transaction<Schema>, runId: number): Promise<void> {
   await sql`
     with released as (
-      delete from held_row using submission
-      where submission.submission_id = held_row.submission_id and submission.run_id = ${runId} and submission.state = 'planned'
-      returning row_id, held_row.partner_id
+      delete from held_property held using submission
+      where submission.submission_id = held.submission_id and submission.run_id = ${runId} and submission.state = 'planned'
+      returning submission.submission_id, submission.kind, held.partner_id, held.more
     ),
     ended as (
-      insert into ended_submission (run_id, partner_ids)
-      select ${runId}, array_agg(distinct partner_id) from released having count(*) > 0
+      insert into ended_submission (run_id, kind, partner_ids, unsettled_ids)
+      select ${runId}, kind, array_agg(distinct partner_id), coalesce(array_agg(distinct partner_id) filter (where more), '{}')
+      from released group by kind
     )
     update acceptance set accepted_hash = wanted_hash
-    from released where acceptance.row_id = released.row_id`.execute(trx)
+    from submission_row carried
+    where carried.submission_id in (select submission_id from released) and acceptance.row_id = carried.row_id`.execute(
+    trx,
+  )
   await sql`update submission set state = 'settled' where run_id = ${runId} and state = 'planned'`.execute(trx)
 }

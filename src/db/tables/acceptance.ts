@@ -50,8 +50,14 @@ export type LedgerView = ReadOnly<
     }
 >
 
-/** That a submission, planned or in flight, holds a row. */
-export type HeldRowTable = { row_id: number; submission_id: number; partner_id: string; stream: string }
+/** That a submission, planned or in flight, holds rows of a property: all those of the stream that it carries. */
+export type HeldPropertyTable = {
+  partner_id: string
+  stream: string
+  submission_id: number
+  /** Whether something of the property was left for when the submission ends. */
+  more: Generated<boolean>
+}
 
 /** Which company of the service a partner id stands for, as its mapping was confirmed. */
 export type MappingTable = {

@@ -7,10 +7,14 @@ export type CandidateTable = {
   partner_id: string
 }
 
-/** Properties whose rows a submission released since the planner looked last: something of them may be ready. */
+/** Properties whose rows a submission released since the planner looked last. */
 export type EndedSubmissionTable = {
   run_id: number
+  kind: string
+  /** Of which rows of other kinds, which required these, may be ready. */
   partner_ids: string[]
+  /** Of which rows of the same kind may be ready: some were left for later, or are pending again. */
+  unsettled_ids: string[]
 }
 
 /** That every row of a kind was looked over in a run, and all that might be ready became a candidate. */

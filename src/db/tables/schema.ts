@@ -1,6 +1,6 @@
 import type {
   AcceptanceTable,
-  HeldRowTable,
+  HeldPropertyTable,
   LedgerView,
   LeftBehindTable,
   MappingChangeTable,
@@ -50,7 +50,7 @@ export type Schema = CalculatorsSchema &
     snapshot_bucket: SnapshotBucketTable
     source_row: SourceRowTable
     acceptance: AcceptanceTable
-    held_row: HeldRowTable
+    held_property: HeldPropertyTable
     ledger: LedgerView
     destination: DestinationTable
     destination_key: DestinationKeyTable

@@ -41,11 +41,14 @@ export type SubmissionTable = {
   payload_bytes: number | null
   error_code: string | null
   error_message: string | null
-  /** What the service said that matches no row of the request, each with the reason why it does not. */
   /** The first of what the service said that matches no row, with the reason. */
   unmatched: JSONColumnType<object[]> | null
   /** How much there is of it in all. */
   unmatched_count: Generated<number>
+  /** The outcome of the rows that it carried, but for those whose own line says another. */
+  rest_outcome: OutcomeName | null
+  rest_code: string | null
+  rest_reason: string | null
   /** While the answer is lost: what the task list has shown so far. */
   listed: JSONColumnType<ListedTasks> | null
   /** Of a search that is done: what it proved absent, or why it proves nothing. */
@@ -124,6 +127,7 @@ export type SubmissionRowTable = {
   row_id: number
   /** The content hash that the request carries; set when it is planned, and again when its payload is written. */
   sent_hash: Buffer | null
+  /** Null as well where the submission's `rest_outcome` says it. */
   outcome: OutcomeName | null
   code: string | null
   reason: string | null

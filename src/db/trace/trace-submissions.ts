@@ -51,14 +51,17 @@ export async function traceSubmissions(db: Database, partnerId: string): Promise
                (select company_id::text from mapping where partner_id = ${partnerId}))), '[]') as unmatched_here,
            parent_id
     from (
-      select submission_id as carrier, count(*) as rows,
-             count(*) filter (where submission_row.outcome = 'confirmed') as confirmed,
-             count(*) filter (where submission_row.outcome = 'inferred') as inferred,
-             count(*) filter (where submission_row.outcome = 'rejected') as rejected,
-             count(*) filter (where submission_row.outcome = 'unknown') as unknown
-      from source_row join submission_row using (row_id)
-      where partner_id = ${partnerId}
-      group by submission_id
+      select carrier, count(*) as rows,
+             count(*) filter (where outcome = 'confirmed') as confirmed,
+             count(*) filter (where outcome = 'inferred') as inferred,
+             count(*) filter (where outcome = 'rejected') as rejected,
+             count(*) filter (where outcome = 'unknown') as unknown
+      from (
+        select submission_id as carrier, coalesce(sent.outcome, rest_outcome) as outcome
+        from source_row join submission_row sent using (row_id) join submission using (submission_id)
+        where partner_id = ${partnerId}
+      ) told
+      group by carrier
     ) carried
     join submission on submission_id = carrier
     order by submission_id`.execute(db)

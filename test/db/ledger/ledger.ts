@@ -148,7 +148,7 @@ export async function openLedger(at?: string): Promise<Ledger> {
         .executeTakeFirstOrThrow(),
     clear: async () => {
       await sql`
-        truncate run, submission, submission_row, held_row, batch_size, candidate, ended_submission, source_row, acceptance, row_change, mapping, mapping_change,
+        truncate run, submission, submission_row, held_property, batch_size, candidate, ended_submission, source_row, acceptance, row_change, mapping, mapping_change,
                  left_behind, reference_data, reference_past, judging_basis, row_finding, stream_watermark, stream_reading, snapshot_line,
                  snapshot_bucket cascade`.execute(db)
     },

@@ -87,3 +87,36 @@ it('counts a row of a hotel that moves once, also where the run took its request
     confirmed: 2,
   })
 })
+
+it('judges again, on both sides, what was invalid because two hotels were one company', async () => {
+  const run = await begin()
+  await ledger.landChecked('properties', [
+    { partner_id: 'H-1', content: { name: 'a' } },
+    { partner_id: 'H-2', content: { name: 'b' } },
+  ])
+  await settleMapping(run, company(1))
+  await sql`
+    insert into mapping (partner_id, company_id, submission_id)
+    select 'H-2', company_id, submission_id from mapping where partner_id = 'H-1'`.execute(ledger.db)
+  await ledger.landChecked('framework_answers', [
+    answer('one', '1'),
+    { ...answer('two', '2'), partner_id: 'H-2' },
+    { ...answer('three', '3'), partner_id: 'H-2' },
+  ])
+  await sql`
+    insert into row_finding (row_id, kind, other_row_id, row_hash, other_hash, detail)
+    select one.row_id, 'two_partner_ids', two.row_id, one.desired_hash, two.desired_hash, 'they differ'
+    from source_row one, source_row two where one.row_key = 'one' and two.row_key = 'two'`.execute(ledger.db)
+  await sql`
+    update acceptance set invalid_reason = 'they differ'
+    where row_id in (select row_id from source_row where row_key in ('one', 'two'))`.execute(ledger.db)
+  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'c' } }])
+  await settleMapping(run, company(3))
+  const unjudged = await ledger.db
+    .selectFrom('ledger')
+    .select('row_key')
+    .where('unjudged', '=', true)
+    .orderBy('row_key')
+    .execute()
+  expect(unjudged.map(({ row_key }) => row_key)).toEqual(['one', 'two'])
+})

@@ -30,7 +30,7 @@ const mappings = { kind: 'company_mappings', streams: ['properties'], partitionB
 /** Settles a submission, and has the planner see that it ended. */
 async function end(id: number, outcome = 'inferred', keepOut = true) {
   await ledger.settleAll(id, outcome, 'settled', keepOut)
-  await ledger.inTransaction((trx) => considerEnded(trx, run, kinds))
+  await ledger.inTransaction((trx) => considerEnded(trx, run, kinds, { framework_answers: ['properties'] }))
 }
 const cut = (options: Parameters<Ledger['plan']>[1] = {}) => ledger.plan(run, { sweep: false, requests: 2, ...options })
 const candidates = async () => {
@@ -115,7 +115,7 @@ describe('without looking over all rows again', () => {
       await ledger.landChecked('framework_answers', answers('H-1', 5))
       const [first = 0] = await cut({ sweep: true, maxRows: 2 })
       await ledger.settleAll(first, 'unknown', state)
-      await ledger.inTransaction((trx) => considerEnded(trx, run, kinds))
+      await ledger.inTransaction((trx) => considerEnded(trx, run, kinds, { framework_answers: ['properties'] }))
       expect(await candidates()).toEqual(['H-1'])
       expect(await cut({ maxRows: 2 })).toHaveLength(1)
     },
@@ -153,10 +153,9 @@ describe('without looking over all rows again', () => {
     await sql`update submission set too_large = true where submission_id = ${first}`.execute(ledger.db)
     await end(first, 'rejected', false)
     expect(await cut({ maxRows: 4 })).toEqual([])
-    await sql`insert into ended_submission select ${run}, array_agg(distinct partner_id) from source_row`.execute(
-      ledger.db,
-    )
-    await ledger.inTransaction((trx) => considerEnded(trx, run, kinds))
+    await sql`insert into ended_submission (run_id, kind, partner_ids, unsettled_ids)
+      select ${run}, 'framework_answers', '{}', array_agg(distinct partner_id) from source_row`.execute(ledger.db)
+    await ledger.inTransaction((trx) => considerEnded(trx, run, kinds, { framework_answers: ['properties'] }))
     expect(await cut({ maxRows: 2 })).toHaveLength(2)
   })
 })

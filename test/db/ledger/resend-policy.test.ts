@@ -112,8 +112,8 @@ describe('a rejected row', () => {
     await rejectedInRun()
     const change: Record<string, RawBuilder<unknown>> = {
       held_by: sql`
-        insert into held_row (row_id, partner_id, stream, submission_id)
-        select row_id, partner_id, stream, (select max(submission_id) from submission) from source_row`,
+        insert into held_property (partner_id, stream, submission_id)
+        select distinct partner_id, stream, (select max(submission_id) from submission) from source_row`,
       gone_at: sql`update source_row set gone_at = now()`,
       guard_run: sql`update source_row set guard_run = (select max(run_id) from run), guard_change = 'changed'`,
     }

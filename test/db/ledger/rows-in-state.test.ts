@@ -160,8 +160,12 @@ describe('a retry', () => {
     [
       'is on its way',
       sql`
-        insert into held_row (row_id, partner_id, stream, submission_id)
-        select row_id, partner_id, 'properties', (select max(submission_id) from submission) from acceptance`,
+        with carried as (
+          insert into submission_row (row_id, submission_id)
+          select row_id, (select max(submission_id) from submission) from acceptance
+        )
+        insert into held_property (partner_id, stream, submission_id)
+        select partner_id, 'properties', (select max(submission_id) from submission) from acceptance`,
     ],
     ['has changed since', sql`update acceptance set wanted_hash = '\\x00'`],
     ['is accepted', sql`update acceptance set accepted_hash = wanted_hash`],

@@ -575,7 +575,7 @@ describe('applying outcomes', () => {
 
   it('leaves a row alone that is held by another submission by now', async () => {
     const id = await sent('properties', [row], mappingKind)
-    await ledger.db.deleteFrom('held_row').execute()
+    await ledger.db.deleteFrom('held_property').execute()
     const next = await ledger.startRun()
     const [other = 0] = await ledger.plan(next, mappingKind)
     await ledger.settleAll(id, 'confirmed')

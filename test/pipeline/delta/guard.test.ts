@@ -172,7 +172,7 @@ describe('the guard', () => {
       expect(await held(second)).toBe(false)
       expect(await ready(second)).toHaveLength(10)
 
-      await ferry.ledger.pool.query('delete from held_row')
+      await ferry.ledger.pool.query('delete from held_property')
       await rename('again')
       const third = await night(capture)
       expect(await held(third)).toBe(true)

@@ -4,7 +4,7 @@ import { outcomesFromErrors, type Questions } from '../../../db/ledger/error-out
 import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
 import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import { holdFamily, rootOf } from '../../../db/ledger/split-submission.ts'
-import { type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
+import { holdSettlements, type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
 import type { Schema } from '../../../db/tables/schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
@@ -61,16 +61,21 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
     return
   }
   if (await staged(deps, submission, task, task.fileUrl)) {
-    await settleAs(deps, submission, async (trx) => {
-      const mapping = submission.kind === 'company_mappings'
-      const { rest } = await outcomesFromResultFile(trx, submissionId, { mapping })
-      // What an error row says beside the file counts as well: of the two, the rejection.
-      await fromErrors(deps, trx, submission, task, rest)
-      if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
-      await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
-      await trx.updateTable('submission').set(callSucceeded).where('submission_id', '=', submissionId).execute()
-      return rest
-    })
+    const mapping = submission.kind === 'company_mappings'
+    await settleAs(
+      deps,
+      submission,
+      async (trx) => {
+        const { rest } = await outcomesFromResultFile(trx, submissionId, { mapping })
+        // What an error row says beside the file counts as well: of the two, the rejection.
+        await fromErrors(deps, trx, submission, task, rest)
+        if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
+        await trx.deleteFrom('staged_outcome').where('submission_id', '=', submissionId).execute()
+        await trx.updateTable('submission').set(callSucceeded).where('submission_id', '=', submissionId).execute()
+        return rest
+      },
+      mapping,
+    )
   }
 }
 
@@ -154,16 +159,21 @@ export async function settleLost(deps: Deps, submission: Submission, error: Http
   deps.logger.warn({ run_id: submission.run_id, submission_id: submission.submission_id }, 'submission_lost')
 }
 
-/** @param decide as `settleRows` has it; of a search, which carries no rows, what else there is to do. */
+/**
+ * @param decide as `settleRows` has it; of a search, which carries no rows, what else there is to do.
+ * @param moves whether a staged file may move hotels to other companies.
+ */
 async function settleAs(
   deps: Deps,
   submission: Submission,
   decide: (trx: Transaction<Schema>) => Promise<RowOutcome>,
+  moves = false,
 ): Promise<void> {
   const id = submission.submission_id
   await deps.db.transaction().execute(async (trx) => {
     const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
     if (moved === null) return
+    if (moves) await holdSettlements(trx, id)
     await settleRows(trx, id, true, () => decide(trx))
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)

@@ -38,7 +38,9 @@ export async function planWave(deps: Deps, run: Run, options: WaveOptions = {}):
     deps.logger.info({ run_id: run.run_id, ...judged }, 'rows_judged_again')
   }
   await deps.db.transaction().execute(async (trx) => {
-    if (await holdRun(trx, run.run_id)) await considerEnded(trx, run.run_id, plannableKinds(deps))
+    if (await holdRun(trx, run.run_id)) {
+      await considerEnded(trx, run.run_id, plannableKinds(deps), requirementsOf(deps.config))
+    }
   })
   const unswept: KindStreams[] = []
   let planned = 0

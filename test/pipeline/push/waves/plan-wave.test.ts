@@ -75,7 +75,7 @@ describe('a wave', () => {
     await ferry.ledger.startRun()
     await ferry.ledger.landChecked('properties', [property])
     const { client, release } = await blocker()
-    await client.query('lock table held_row in exclusive mode')
+    await client.query('lock table held_property in exclusive mode')
     const waves = Promise.all([ferry.wave(deps), ferry.wave(deps)])
     await vi.waitFor(
       async () => {

@@ -1,0 +1,187 @@
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { loadConfig } from '../src/config/load-config.ts'
+import { createPool } from '../src/db/database.ts'
+import { locationOf } from '../src/db/embedded/data-home.ts'
+import { type Cluster, openCluster } from '../src/db/embedded/open-cluster.ts'
+import { runningPostmaster } from '../src/db/embedded/postmaster.ts'
+import type { ServerSettings } from '../src/db/embedded/server-settings.ts'
+import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
+import { createPartnerDatabase } from '../src/demo/partner/create-partner-database.ts'
+import { addedHotelNumber } from '../src/demo/partner/second-night.ts'
+import { bulkRequests } from '../src/exchange/contract.ts'
+import { buildProgram } from './build-program.ts'
+import type { Members } from './night-processors.ts'
+import { startSandboxProcess } from './sandbox-process.ts'
+
+export type Capture = 'cursor' | 'snapshot'
+
+export type NightWorld = AsyncDisposable & {
+  hotels: number
+  /** Of ours, of the partner, of the service. */
+  own: pg.Client
+  ownUrl: string
+  partner: pg.Client
+  partnerUrl: string
+  sandbox: pg.Client
+  serviceUrl: string
+  configFile: string
+  /** The built program. */
+  script: string
+  capture: Capture
+  /** The partner's queries, by stream. */
+  streams: Readonly<Record<string, string>>
+  folder: string
+  /** Who uses processors besides our own process. */
+  members: Omit<Members, 'ours'>
+}
+
+const seed = 1
+const databases = { partner: 'partner', sandbox: 'sandbox', own: 'nightferry' } as const
+
+/** As the demo runs it, but that the service answers at once. */
+const atOnce = [
+  ...['--pending-ms', '0', '--scheduled-ms', '0', '--jitter', '0'],
+  ...bulkRequests.flatMap((request) => ['--duration', `${request}=0ms`]),
+]
+
+/**
+ * The demo's world with so many hotels: a server for Nightferry, one for the partner and one for the service, which is a
+ * process of its own. All of it is gone when the world is disposed of.
+ */
+export async function openNightWorld(hotels: number, capture: Capture): Promise<NightWorld> {
+  await using opened = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'nightferry-night-'))
+  opened.defer(() => rm(folder, { recursive: true, force: true }))
+  await chmod(folder, 0o755)
+  const configFile = fileURLToPath(new URL('../config/demo.yaml', import.meta.url))
+  const script = await buildProgram(join(folder, 'program'))
+  const config = loadConfig({ file: configFile, environment: {} })
+
+  const partnerServer = await openServer(opened, join(folder, 'partner'))
+  await partnerServer.cluster.ensureDatabase(databases.partner)
+  const partnerUrl = partnerServer.cluster.url(databases.partner)
+  await makePartner(partnerUrl, hotels)
+
+  const sandboxFolder = join(folder, 'sandbox')
+  const sandboxServer = await openServer(opened, join(sandboxFolder, 'postgres'))
+  const options = ['--seed', String(seed), '--companies', String(addedHotelNumber(hotels))]
+  const service = await startSandboxProcess(
+    sandboxFolder,
+    [...options, '--database', databases.sandbox, ...atOnce],
+    script,
+  )
+  opened.defer(() => service.stop())
+
+  const ownServer = await openServer(opened, join(folder, 'own'), {
+    shared_preload_libraries: 'pg_stat_statements,auto_explain',
+    'auto_explain.log_min_duration': process.env.AE_MS ?? '-1',
+    'auto_explain.log_analyze': 'on',
+    'auto_explain.log_buffers': 'on',
+    'auto_explain.log_wal': 'on',
+    'auto_explain.log_triggers': 'on',
+    logging_collector: 'on',
+    log_directory: process.env.AE_DIR ?? '/tmp/pglog',
+    log_filename: 'own.log',
+    log_file_mode: '0644',
+    log_rotation_size: '0',
+    'pg_stat_statements.max': '10000',
+  })
+  await ownServer.cluster.ensureDatabase(databases.own)
+  const ownUrl = ownServer.cluster.url(databases.own)
+  await migrateToLatest(ownUrl)
+  const own = await openClient(opened, ownUrl)
+  await own.query('create extension pg_stat_statements schema public')
+  const rows = join(folder, 'rows')
+  await mkdir(rows)
+
+  const partner = await openClient(opened, partnerUrl)
+  const sandbox = await openClient(opened, sandboxServer.cluster.url(databases.sandbox))
+  const everything = opened.move()
+  return {
+    hotels,
+    own,
+    ownUrl,
+    partner,
+    partnerUrl,
+    sandbox,
+    serviceUrl: service.url,
+    configFile,
+    script,
+    capture,
+    streams: Object.fromEntries(
+      Object.entries(config.streams).flatMap(([name, stream]) => (stream ? [[name, stream.query]] : [])),
+    ),
+    folder: rows,
+    members: {
+      database: { programs: [], servers: [ownServer.pid] },
+      partner: { programs: [], servers: [partnerServer.pid] },
+      service: { programs: [service.pid], servers: [sandboxServer.pid] },
+    },
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  }
+}
+
+/**
+ * One hotel in a hundred changes: its name, the value of one answer and all its readings, as an import at the partner
+ * would touch them.
+ */
+export async function changeOnePercent(partner: pg.Client): Promise<void> {
+  await partner.query('begin')
+  await partner.query(`update hotelier.hotel set name = name || '!', updated_at = now() where hotel_id % 100 = 7`)
+  await partner.query(
+    `update hotelier.meter_reading set value = round(value * 1.01) + 1, updated_at = now() where hotel_id % 100 = 7`,
+  )
+  await partner.query(
+    `update hotelier.sustainability_answer answer
+     set value = (value::numeric + case when value::numeric < 50 then 1 else -1 end)::text, updated_at = now()
+     from (select hotel_id, min(data_point_id::text)::uuid as data_point_id from hotelier.sustainability_answer
+           where hotel_id % 100 = 7 and value ~ '^[0-9]+$' group by hotel_id) chosen
+     where answer.hotel_id = chosen.hotel_id and answer.data_point_id = chosen.data_point_id and answer.value ~ '^[0-9]+$'`,
+  )
+  await partner.query('commit')
+}
+
+type Server = { cluster: Cluster; pid: number }
+
+async function openServer(
+  opened: AsyncDisposableStack,
+  folder: string,
+  settings: ServerSettings = {},
+): Promise<Server> {
+  const cluster = await openCluster({ folder, settings, onNotice: () => {} })
+  opened.defer(async () => {
+    await cluster.release()
+    // Started by root, the cluster can lie elsewhere.
+    const elsewhere = await locationOf(folder).catch(() => undefined)
+    if (elsewhere !== undefined) await rm(elsewhere, { recursive: true, force: true })
+  })
+  const running = await runningPostmaster(join((await locationOf(folder)) ?? folder, 'data'))
+  if (running === undefined) throw new Error(`no server runs in ${folder}`)
+  return { cluster, pid: running.pid }
+}
+
+async function makePartner(url: string, hotels: number): Promise<void> {
+  const pool = createPool(url, {
+    max: 1,
+    applicationName: 'nightferry bench',
+    searchPath: 'public',
+    onIdleError: () => {},
+  })
+  try {
+    await createPartnerDatabase(pool, { hotels, seed, asOf: new Date() })
+  } finally {
+    await pool.end()
+  }
+}
+
+async function openClient(opened: AsyncDisposableStack, url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, options: `-c search_path=${schemaName},public` })
+  client.on('error', () => {})
+  await client.connect()
+  opened.defer(() => client.end())
+  return client
+}
