@@ -77,17 +77,7 @@ export async function openNightWorld(hotels: number, capture: Capture): Promise<
   opened.defer(() => service.stop())
 
   const ownServer = await openServer(opened, join(folder, 'own'), {
-    shared_preload_libraries: 'pg_stat_statements,auto_explain',
-    'auto_explain.log_min_duration': process.env.AE_MS ?? '-1',
-    'auto_explain.log_analyze': 'on',
-    'auto_explain.log_buffers': 'on',
-    'auto_explain.log_wal': 'on',
-    'auto_explain.log_triggers': 'on',
-    logging_collector: 'on',
-    log_directory: process.env.AE_DIR ?? '/tmp/pglog',
-    log_filename: 'own.log',
-    log_file_mode: '0644',
-    log_rotation_size: '0',
+    shared_preload_libraries: 'pg_stat_statements,auto_explain', 'auto_explain.log_min_duration': process.env.AE_MS ?? '-1', 'auto_explain.log_analyze': 'on', 'auto_explain.log_buffers': 'on', 'auto_explain.log_wal':'on', 'auto_explain.log_triggers':'on', 'logging_collector': 'on', 'log_directory': process.env.AE_DIR ?? '/tmp/pglog', 'log_filename': 'own.log', 'log_file_mode': '0644', 'log_rotation_size':'0',
     'pg_stat_statements.max': '10000',
   })
   await ownServer.cluster.ensureDatabase(databases.own)

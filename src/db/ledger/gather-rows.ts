@@ -39,7 +39,7 @@ export async function gatherRows(trx: Transaction<Schema>, gathering: Gathering)
       row_id bigint, stream text, partner_id text, target text, partition text, wanted_hash bytea, kept boolean)
     on commit drop`.execute(trx)
   await sql`
-    create temp table cut_property (submission_id bigint, stream text, partner_id text, rows bigint)
+    create temp table cut_property (submission_id bigint, stream text, partner_id text, more boolean, rows bigint)
     on commit drop`.execute(trx)
   let rows = 0
   for (let batch = firstBatch; ; ) {

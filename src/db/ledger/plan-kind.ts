@@ -109,7 +109,9 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       select partner_id, more, submission_id from numbered join cut using (partition, ordinal)
     ),
     carried as materialized (
-      select row_id, stream, partner_id, wanted_hash, submission_id from cut_row join carrying using (partner_id) where kept
+      select row_id, stream, partner_id, wanted_hash, more, submission_id
+      from cut_row join carrying using (partner_id)
+      where kept
     ),
     planned as (
       insert into submission (submission_id, run_id, kind, partition, state, row_count)
@@ -121,13 +123,14 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       select submission_id, row_id, wanted_hash from carried order by submission_id, row_id
     ),
     gained as (
-      insert into cut_property (submission_id, stream, partner_id, rows)
-      select submission_id, stream, partner_id, count(*) from carried group by submission_id, stream, partner_id
-      returning submission_id, stream, partner_id
+      insert into cut_property (submission_id, stream, partner_id, more, rows)
+      select submission_id, stream, partner_id, more, count(*) from carried
+      group by submission_id, stream, partner_id, more
+      returning submission_id, stream, partner_id, more
     ),
     held as (
       insert into held_property (partner_id, stream, submission_id, more)
-      select partner_id, stream, submission_id, more from gained join carrying using (partner_id, submission_id)
+      select partner_id, stream, submission_id, more from gained
     ),
     put_back as (
       insert into candidate (run_id, kind, partner_id)

@@ -49,7 +49,6 @@ export async function settleRows(
         from carried_row left join verdict using (row_id)
         -- What a person gave up, or a later run took over, is not held any more.
         where exists (select from held_property where submission_id = ${submissionId})
-        order by row_id
       ),
       settled as (
         update acceptance took
@@ -66,7 +65,8 @@ export async function settleRows(
             outcome_submission = ${submissionId},
             outcome_at = clock_timestamp()
         from sent
-        where took.row_id = sent.row_id
+        -- By their keys: joined alone, the planner may read all that lies between them.
+        where took.row_id = sent.row_id and took.row_id = any(array(select row_id from carried_row))
         returning took.partner_id, took.accepted_hash is distinct from took.wanted_hash as pending
       ),
       ${released(submissionId, sql`select partner_id from settled where pending`)}
