@@ -48,7 +48,8 @@ export async function settleRows(
                case when verdict.row_id is null then ${reason} else verdict.reason end as reason
         from carried_row left join verdict using (row_id)
         -- What a person gave up, or a later run took over, is not held any more.
-        where exists (select from held_property where submission_id = ${submissionId})
+        where exists (
+          select from held_property where partner_id = any(${carriedProperties}) and submission_id = ${submissionId})
       ),
       settled as (
         update acceptance took
@@ -69,7 +70,7 @@ export async function settleRows(
         where took.row_id = sent.row_id and took.row_id = any(array(select row_id from carried_row))
         returning took.partner_id, took.accepted_hash is distinct from took.wanted_hash as pending
       ),
-      ${released(submissionId, sql`select partner_id from settled where pending`)}
+      ${released(submissionId, carriedProperties, sql`select partner_id from settled where pending`)}
       select from released limit 1`.execute(trx)
     await sql`drop table verdict`.execute(trx)
   })
@@ -77,17 +78,25 @@ export async function settleRows(
 
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
 export async function releaseUnsent(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const properties = sql`
+    array(select distinct partner_id from submission_row join acceptance using (row_id) where submission_id = ${submissionId})`
   const all = sql`select partner_id from released`
-  await sql`with ${released(submissionId, all)} select from released limit 1`.execute(trx)
+  await sql`with ${released(submissionId, properties, all)} select from released limit 1`.execute(trx)
 }
 
+const carriedProperties = sql`array(select distinct partner_id from carried_row)`
+
 /**
- * The properties that the submission held, and holds no longer; they are told to the planner.
+ * The properties that the submission held, and holds no longer; they are told to the planner. They are found by their own
+ * keys: the planner may take the table for as empty as it is between two nights, and would read all of it for any other.
+ * @param properties those that the submission carries, as an array.
  * @param pending those of which something is to be sent that the submission carried.
  */
-const released = (submissionId: number, pending: RawBuilder<unknown>) => sql`
+const released = (submissionId: number, properties: RawBuilder<unknown>, pending: RawBuilder<unknown>) => sql`
   released as (
-    delete from held_property where submission_id = ${submissionId} returning partner_id, more
+    delete from held_property
+    where partner_id = any(${properties}) and submission_id = ${submissionId}
+    returning partner_id, more
   ),
   ended as (
     insert into ended_submission (run_id, kind, partner_ids, unsettled_ids)

@@ -39,7 +39,6 @@ async function holdProperties(db: Kysely<unknown>, schema: string): Promise<void
   await sql`
     insert into ${properties} (partner_id, stream, submission_id, more)
     select distinct partner_id, stream, submission_id, true from ${rows}`.execute(db)
-  await sql`create index held_property_submission on ${properties} (submission_id)`.execute(db)
   await sql`comment on table ${properties} is
     'Properties that have rows of a stream in flight; more: something of them was left for when the submission ends'`.execute(
     db,
