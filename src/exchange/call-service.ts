@@ -6,7 +6,7 @@ import type { Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, type Call, HttpError, TransportError } from './errors.ts'
 import { type AnswerLimits, parseAnswer, readAnswer } from './read-answer.ts'
 import { readRefusal } from './refusal.ts'
-import { secretForms } from './secret-forms.ts'
+import { concealingKey } from './secret-forms.ts'
 
 /** A body that is streamed, and whose length is known before its first byte leaves. */
 export type SizedBody = {
@@ -52,8 +52,7 @@ const maxErrorBytes = 64 * 1024
  */
 export async function callService(dispatcher: Dispatcher, call: ServiceCall, settings: CallSettings): Promise<unknown> {
   const shown = shownCall(call)
-  const conceal = (text: string) =>
-    secretForms(settings.apiKey).reduce((left, form) => left.replaceAll(form, '[API key]'), text)
+  const conceal = concealingKey(settings.apiKey)
   const broken = (error: unknown, arrived: boolean) =>
     new TransportError(shown, conceal(describeFailure(error)), arrived, error)
 

@@ -24,6 +24,7 @@ import {
 } from './reference-data.ts'
 import { retryRead } from './retry-read.ts'
 import { endpointUrl, serviceAddress } from './service-address.ts'
+import { withoutKey } from './secret-forms.ts'
 import { decodeSubmitted, submissionFailure } from './submit-outcome.ts'
 import { decodeTask, decodeTasks, type Task } from './task.ts'
 
@@ -182,7 +183,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     getFramework: (id) => read('framework', decodeFramework, id),
     getGroups: () => read('groups', decodeGroups),
     getCustomProperties: () => read('customProperties', decodeCustomProperties),
-    getTask: (correlationId) => read('task', taskNamed(correlationId), correlationId),
+    getTask: (correlationId) => read('task', taskNamed(correlationId, options.apiKey), correlationId),
     getTasks: () => read('tasks', decodeTasks),
     cancelTask: async (id) => {
       await once(writes, { ...callOf('cancelTask', id), answerIgnored: true })
@@ -197,10 +198,13 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   }
 }
 
-/** A cache or a gateway that mixes answers up must not settle the wrong submission. */
-function taskNamed(correlationId: string): (contract: Contract, json: unknown) => Task {
+/**
+ * A cache or a gateway that mixes answers up must not settle the wrong submission. A task is kept as it came, but for our
+ * key: a service may repeat it in an error.
+ */
+function taskNamed(correlationId: string, apiKey: string): (contract: Contract, json: unknown) => Task {
   return (contract, json) => {
-    const task = decodeTask(contract, json)
+    const task = decodeTask(contract, withoutKey(json, apiKey))
     if (task.correlationId.toLowerCase() === correlationId.toLowerCase()) return task
     throw new AnswerFormatError(`asked for task ${correlationId}, answered with ${task.correlationId}`)
   }

@@ -25,6 +25,33 @@ export function secretForms(secret: string): string[] {
   return [...new Set(forms)].toSorted((a, b) => b.length - a.length)
 }
 
+/** Replaces the API key in a text, in every form in which it may stand. */
+export function concealingKey(apiKey: string): (text: string) => string {
+  const forms = secretForms(apiKey)
+  return (text) => forms.reduce((left, form) => left.replaceAll(form, '[API key]'), text)
+}
+
+/** A key this short, or a piece of one, may stand in an id or a name by chance: data are not altered for it. */
+const shortestConcealed = 12
+
+/** JSON that the service sent, with the API key replaced wherever a text repeats it; the same value where none does. */
+export function withoutKey(json: unknown, apiKey: string): unknown {
+  const forms = secretForms(apiKey).filter(({ length }) => length >= shortestConcealed)
+  const concealed = (text: string) => forms.reduce((left, form) => left.replaceAll(form, '[API key]'), text)
+  const conceal = (value: unknown): unknown => {
+    if (typeof value === 'string') return concealed(value)
+    if (Array.isArray(value)) return value.map(conceal)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [concealed(name), conceal(member)]))
+  }
+  const repeats = (value: unknown): boolean => {
+    if (typeof value === 'string') return forms.some((form) => value.includes(form))
+    if (Array.isArray(value)) return value.some(repeats)
+    return typeof value === 'object' && value !== null && Object.entries(value).some((entry) => entry.some(repeats))
+  }
+  return repeats(json) ? conceal(json) : json
+}
+
 /** The characters of base64 that the secret alone decides, when it begins so many bytes after a border. */
 function inBase64(secret: string, offset: number): string {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)])

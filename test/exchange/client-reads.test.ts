@@ -305,6 +305,20 @@ describe('reading from the service', () => {
     expect(refused.message).toContain('unknown key [API key]')
   })
 
+  it('keeps nothing of the key that a task repeats in its errors', async () => {
+    const error = {
+      generalErrorMessages: [`no ${apiKey}`],
+      rowErrors: [{ reason: JSON.stringify({ apiKey }), [apiKey]: 1 }],
+    }
+    await using server = await httpServer((_request, response) =>
+      sendJson(response, { correlationId: 'a', status: 'Error', error }),
+    )
+    await using client = testClient(server.url)
+    const task = await client.getTask('a')
+    expect(task).toMatchObject({ generalErrors: ['no [API key]'], rowErrors: [expect.anything()] })
+    expect(secretsIn(JSON.stringify(task))).toEqual([])
+  })
+
   it.each([
     ['cuts off', (key: string) => `${'x'.repeat(1990)}${key}`],
     ['encodes for an address', (key: string) => `no ${encodeURIComponent(key)}`],
