@@ -12,6 +12,7 @@ import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
 import { createServiceClock } from '../pipeline/gate/service-clock.ts'
 import { createSharedGate, type SharedGate } from '../pipeline/gate/shared-gate.ts'
 import { needsGroup } from '../pipeline/push/generic/needs-group.ts'
+import { makeRoomForRows } from './bound-heap.ts'
 import { checkConnections } from './check-connections.ts'
 import { type Cli, printLine } from './cli.ts'
 import { createLogger } from './log.ts'
@@ -40,6 +41,7 @@ const schemaWatchMs = 60_000
 
 /** Everything that a process needs to carry rows: configuration checked, databases open and migrated, engine at work. */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
+  makeRoomForRows()
   const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')
   const schema = watchSchema(ferry.deps.db, schemaWatchMs)
   const close = async () => {
