@@ -16,9 +16,11 @@ export async function buildProgram(folder: string): Promise<string> {
   for (const name of ['node_modules', 'config']) await symlink(join(root, name), join(folder, name))
   await copyFile(join(root, 'package.json'), join(folder, 'package.json'))
   const dist = join(folder, 'dist')
-  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), [
+  const execute = promisify(execFile)
+  await execute(join(root, 'node_modules/.bin/tsc'), [
     ...['-p', join(root, 'tsconfig.build.json')],
     ...['--outDir', dist],
   ])
+  await execute(process.execPath, [join(root, 'build/bundle-packages.ts'), dist])
   return join(dist, 'main.js')
 }

@@ -4,9 +4,12 @@
 const [major = 0] = process.versions.node.split('.').map(Number)
 
 if (major >= 24) {
-  void import('./cli/start.ts').then(({ start }) =>
-    start({ environment: process.env, workingFolder: process.cwd(), args: process.argv.slice(2) }),
-  )
+  void import('./cli/keep-compiled.ts')
+    .then(({ keepCompiled }) => {
+      keepCompiled(process.env)
+      return import('./cli/start.ts')
+    })
+    .then(({ start }) => start({ environment: process.env, workingFolder: process.cwd(), args: process.argv.slice(2) }))
 } else {
   const message = `Nightferry needs Node.js 24 or newer, and this is ${process.versions.node}: install a newer one, or put it first in PATH.`
   process.stderr.write(`nightferry: ${message}\n`)

@@ -7,7 +7,7 @@ import {
   listChanges,
 } from '../db/pull/list-changes.ts'
 import { runExists } from '../db/runs/list-rows.ts'
-import { searchKind } from '../pipeline/push/kinds.ts'
+import { searchKind } from '../pipeline/push/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from './cli.ts'
 import { csv } from './csv.ts'
 import { counted, grouped, moment, shortened } from './readable.ts'

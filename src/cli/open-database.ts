@@ -4,12 +4,9 @@ import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
 import { DatabaseTrouble, withRemedy } from '../db/database-trouble.ts'
-import { keepRunning } from '../db/embedded/keep-running.ts'
 import type { Cluster } from '../db/embedded/open-cluster.ts'
-import { migrateToLatest } from '../db/migrate.ts'
 import { requireSchema, schemaMissing, schemaName } from '../db/schema-standing.ts'
 import { type Cli, printLine } from './cli.ts'
-import { openEmbedded } from './open-embedded.ts'
 import { poolSize } from './pool-size.ts'
 import { readable } from './readable.ts'
 
@@ -59,7 +56,7 @@ export async function openDatabase(
   const wanted = config.database.url
   let cluster: Cluster | null = null
   const embedded = async (): Promise<Cluster> => {
-    cluster ??= await openEmbedded(cli, config)
+    cluster ??= await (await import('./open-embedded.ts')).openEmbedded(cli, config)
     return cluster
   }
   const resolveUrl = async (setting: string): Promise<string> => {
@@ -73,9 +70,10 @@ export async function openDatabase(
       if (wanted === 'embedded' && isMissing((error as Error).cause)) throw schemaMissing()
       throw error
     })
-    if (access === 'migrate')
+    if (access === 'migrate') {
+      const { migrateToLatest } = await import('../db/migrate.ts')
       await migrateToLatest(url, { onWaiting: (sentence) => printLine(cli.stderr, readable(sentence)) })
-    else await checkSchema(url)
+    } else await checkSchema(url)
   } catch (error) {
     await (cluster as Cluster | null)?.release()
     throw error
@@ -87,7 +85,8 @@ export async function openDatabase(
     readOnly: access === 'read',
     onIdleError,
   })
-  const keeper = cluster === null ? null : keepRunning(cluster, onRestart)
+  const keeper =
+    cluster === null ? null : (await import('../db/embedded/keep-running.ts')).keepRunning(cluster, onRestart)
   const connections = new Set<pg.PoolClient>()
   pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   return {

@@ -23,7 +23,7 @@ import type { RunsOptions } from './runs.ts'
 import type { SandboxOptions } from './sandbox.ts'
 import { sinceMoment } from './since.ts'
 import type { SubmissionsOptions } from './submissions.ts'
-import { fitTables, widthOf } from './table.ts'
+import { fitTables, widthOf } from './terminal-width.ts'
 
 /**
  * The command line: one verb per file, loaded when it is called, because all of them together take a second; each ends

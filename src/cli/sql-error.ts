@@ -1,15 +1,6 @@
 import stringWidth from 'string-width'
+import { QueryFailed } from './query-failed.ts'
 import { readable } from './readable.ts'
-
-/** A query that the server did not take. The code is PostgreSQL's (SQLSTATE). */
-export class QueryFailed extends Error {
-  readonly code: string
-
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-  }
-}
 
 type ServerError = { code?: unknown; message?: string; position?: string; detail?: string; hint?: string }
 

@@ -4,9 +4,9 @@ import { withRemedy } from '../db/database-trouble.ts'
 import { boundHeap } from './bound-heap.ts'
 import { type Cli, exitCodes } from './cli.ts'
 import { createProgram } from './program.ts'
+import { QueryFailed } from './query-failed.ts'
 import { readable } from './readable.ts'
 import { releaseEmbedded } from './release-embedded.ts'
-import { QueryFailed } from './sql-error.ts'
 
 /** Errors of whoever wrote the command line or the configuration. */
 const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])

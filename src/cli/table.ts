@@ -1,21 +1,8 @@
 import stringWidth from 'string-width'
-import type { Cli } from './cli.ts'
 import { readable } from './readable.ts'
+import { tableWidth } from './terminal-width.ts'
 
 export type Cell = string | number | null
-
-/** Columns of a terminal, which tables have to fit; a pipe or a file takes lines of any length, and nothing is broken there. */
-export function widthOf({ stdout }: Pick<Cli, 'stdout'>): number {
-  return stdout.isTTY === true ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY
-}
-
-/** Asked for each table, because people change the size of a terminal. */
-let terminalWidth: () => number = () => Number.POSITIVE_INFINITY
-
-/** Says how wide tables may be from now on; the program says it once, so that what renders needs to know no terminal. */
-export function fitTables(width: () => number): void {
-  terminalWidth = width
-}
 
 const gap = 2
 
@@ -24,7 +11,7 @@ const gap = 2
  * `width`, the widest columns of text become narrower and their cells go on in further lines; nothing is cut off. Where
  * even that does not fit, each row becomes a list of its cells.
  */
-export function table(columns: readonly string[], rows: readonly (readonly Cell[])[], width = terminalWidth()): string {
+export function table(columns: readonly string[], rows: readonly (readonly Cell[])[], width = tableWidth()): string {
   const headers = columns.map(readable)
   const texts = rows.map((row) => row.map((cell) => (cell === null ? '–' : readable(String(cell)))))
   const numeric = headers.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] !== 'string'))

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from './database.ts'
-import { migrations } from './migrations/index.ts'
+import { migrationNames } from './migration-names.ts'
+
+const known: ReadonlySet<string> = new Set(migrationNames)
 
 /** The schema that holds every table and view of ours. */
 export const schemaName = 'nightferry'
@@ -34,11 +36,10 @@ export async function requireSchema(db: Database): Promise<void> {
   const applied = await appliedMigrations(db)
   refuseNewer(applied)
   if (applied.length === 0) throw schemaMissing()
-  const known = Object.keys(migrations)
-  if (applied.length === known.length) return
+  if (applied.length === migrationNames.length) return
   throw new SchemaMismatch(
     'schema_older',
-    `Nightferry's database stands at the schema ${applied.at(-1)}, and this version works with ${known.at(-1)}. ${remedy}`,
+    `Nightferry's database stands at the schema ${applied.at(-1)}, and this version works with ${migrationNames.at(-1)}. ${remedy}`,
   )
 }
 
@@ -51,11 +52,11 @@ export async function requireKnownSchema(db: Database): Promise<void> {
 }
 
 function refuseNewer(applied: readonly string[]): void {
-  const newer = applied.filter((name) => !(name in migrations))
+  const newer = applied.filter((name) => !known.has(name))
   if (newer.length === 0) return
   throw new SchemaMismatch(
     'schema_newer',
-    `A newer version of Nightferry has migrated the database to ${newer.at(-1)}, and this version knows only ${Object.keys(migrations).at(-1)}. Use the newer version on it. Everything is kept, and the newer version goes on with what is under way.`,
+    `A newer version of Nightferry has migrated the database to ${newer.at(-1)}, and this version knows only ${migrationNames.at(-1)}. Use the newer version on it. Everything is kept, and the newer version goes on with what is under way.`,
   )
 }
 

@@ -3,7 +3,7 @@ import { adoptUnfinished, insertRun, runningRun } from '../db/runs/start-run.ts'
 import type { Run, RunTrigger } from '../db/tables/run.ts'
 import type { Schema } from '../db/tables/schema.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { searchKinds } from '../pipeline/push/kinds.ts'
+import { searchKinds } from '../pipeline/push/kind-names.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
 import type { Job } from './job.ts'
 

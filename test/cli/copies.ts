@@ -46,6 +46,7 @@ export async function installedPackage(): Promise<Copy & { main: string }> {
     [join(root, 'node_modules/.bin/tsc'), '-p', join(root, 'tsconfig.build.json'), '--outDir', join(staging, 'dist')],
     tools,
   )
+  await execute(process.execPath, [join(root, 'build/bundle-packages.ts'), join(staging, 'dist')], tools)
   for (const part of ['config', 'docs', 'CHANGELOG.md', 'README.md', 'package.json'])
     await cp(join(root, part), join(staging, part), { recursive: true })
   await execute('npm', ['pack', '--ignore-scripts', '--offline'], { ...tools, cwd: staging })

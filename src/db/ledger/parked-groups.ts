@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { parkedReason } from './parked-reason.ts'
+import { isAmongPending } from './pending-rows.ts'
 import type { Requires } from './requirement.ts'
 import { passes, type RowFilter } from './row-filter.ts'
 import { rowState } from './row-state.ts'
@@ -35,7 +36,7 @@ export async function parkedGroups(
       select row.partner_id, row.stream, row.changed_at, to_jsonb(waits) as waits
       from ledger row
       left join lateral ${waitsFor(requires)} waits on true
-      where row.pending
+      where ${isAmongPending}
         and ${rowState(requires)} = 'parked'
         and ${passes(filter, told.parked)}
     )

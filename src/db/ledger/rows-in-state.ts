@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldRun } from '../guard/held-run.ts'
 import { parkedReason } from './parked-reason.ts'
+import { isAmongPending } from './pending-rows.ts'
 import type { Requires } from './requirement.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './resend-policy.ts'
 import { passes, type RowFilter } from './row-filter.ts'
@@ -53,7 +54,7 @@ export async function rowsInState(
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')
     left join lateral ${policyOf(policies)} policy on ${state} = 'rejected' and row.refused_hash = row.desired_hash
     left join lateral ${waitsFor(requires)} waits on ${state} = 'parked'
-    where row.pending
+    where ${isAmongPending}
       and ${rowState(requires)} = ${state}
       and ${passes(filter, told[state])}
     order by at desc, row.row_id

@@ -1,4 +1,5 @@
 import type { Migration } from 'kysely/migration'
+import type { MigrationName } from '../migration-names.ts'
 import * as ledger from './0001-ledger.ts'
 import * as calculators from './0002-calculators.ts'
 import * as extraction from './0003-extraction.ts'
@@ -24,8 +25,8 @@ import * as endedSubmissions from './0024-ended-submissions.ts'
 import * as standingDifferences from './0025-standing-differences.ts'
 import * as heldProperties from './0026-held-properties.ts'
 
-/** Every migration by its file name, in order. A test compares the list with the folder. Forward only. */
-export const migrations: Record<string, Migration> = {
+/** Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder. Forward only. */
+export const migrations: Record<MigrationName, Migration> = {
   '0001-ledger': ledger,
   '0002-calculators': calculators,
   '0003-extraction': extraction,

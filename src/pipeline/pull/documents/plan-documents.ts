@@ -4,7 +4,7 @@ import { holdRun } from '../../../db/runs/hold-run.ts'
 import type { Run } from '../../../db/tables/run.ts'
 import type { Schema } from '../../../db/tables/schema.ts'
 import type { Deps } from '../../deps.ts'
-import { documentKindNames, documentKindOf } from '../../push/kinds.ts'
+import { documentKindNames, documentKindOf } from '../../push/kind-names.ts'
 import { storePayload } from '../../push/sending/payload.ts'
 import { unfinishedStates } from '../../push/submission-state.ts'
 

@@ -4,7 +4,7 @@ import type { Schema } from '../../../db/tables/schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
-import { searchKind } from '../../push/kinds.ts'
+import { searchKind } from '../../push/kind-names.ts'
 
 /**
  * Stores the pages of a finished search, each address once, and asks for each to be loaded.

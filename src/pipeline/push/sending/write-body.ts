@@ -5,7 +5,8 @@ import type { Submission } from '../../../db/tables/submission.ts'
 import type { Deps } from '../../deps.ts'
 import type { OutgoingRow } from '../bodies/body.ts'
 import { streamBody } from '../bodies/stream-body.ts'
-import { kindOf, searchKind } from '../kinds.ts'
+import { searchKind } from '../kind-names.ts'
+import { kindOf } from '../kinds.ts'
 import { loadReferenceIndex } from '../preflight/reference-index.ts'
 
 /**

@@ -8,7 +8,8 @@ import type { HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import type { Kind } from '../kind.ts'
-import { kindOf, searchKinds } from '../kinds.ts'
+import { searchKinds } from '../kind-names.ts'
+import { kindOf } from '../kinds.ts'
 import { nextSize } from './next-size.ts'
 
 /** Rows per request of a kind that are cut now: what was learned, or the first size, and never more than its cap. */

