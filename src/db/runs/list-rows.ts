@@ -55,7 +55,7 @@ export async function statusCounts(db: Database, requires: Requires): Promise<St
       cross join lateral (select ${rowState(requires)} as state offset 0) stated
       where row.row_id = any(
         array(select row_id from acceptance where accepted_hash is distinct from wanted_hash)
-        || array(select row_id from held_row)
+        || array(select row_id from submission_row where submission_id in (select submission_id from held_property))
         || array(select row_id from source_row where guard_run is not null))
       group by stream
     )
