@@ -17,10 +17,10 @@ export function addConformanceOptions(command: Command): Command {
     .option('--year <year>', 'the reporting year that is written to (default: ten years ago)', wholeNumber(1900, 2100))
     .optionsGroup('Sandbox:')
     .option('--administration', 'also use the administration API of the sandbox; write to a hotel of its choice')
-    .option('--certifier-key <key>', 'of a profile that owns applications (default: EXCHANGE_CERTIFIER_KEY)')
-    .option('--sibling-key <key>', 'another one of the same profile (default: EXCHANGE_SIBLING_KEY)')
+    .option('--certifier-key <key>', 'key of a profile that owns applications (default: EXCHANGE_CERTIFIER_KEY)')
+    .option('--sibling-key <key>', 'another key of the same profile (default: EXCHANGE_SIBLING_KEY)')
     .optionsGroup('Time:')
-    .option('--poll <ms>', 'between two looks at unfinished tasks', wholeNumber(10, 600_000), 1000)
+    .option('--poll <ms>', 'time between two looks at unfinished tasks', wholeNumber(10, 600_000), 1000)
     .option('--task-limit <seconds>', 'how long a task may take', wholeNumber(1, 86_400), 600)
     .option('--time-limit <seconds>', 'how long everything may take', wholeNumber(1, 86_400), 1800)
 }

@@ -1,12 +1,17 @@
 import { z } from 'zod'
 import { settings } from './schema.ts'
 
-type JsonSchema = {
+/** The part of JSON Schema that the settings use. */
+export type JsonSchema = {
   type?: string | string[]
   properties?: Record<string, JsonSchema>
+  required?: string[]
   additionalProperties?: JsonSchema | boolean
   items?: JsonSchema
   anyOf?: JsonSchema[]
+  enum?: unknown[]
+  minimum?: number
+  maximum?: number
   description?: string
   default?: unknown
 }
@@ -14,7 +19,7 @@ type JsonSchema = {
 const document = z.toJSONSchema(settings, { io: 'input', target: 'draft-2020-12' }) as JsonSchema
 
 /** The JSON Schema of the configuration file, for editors. */
-export function configJsonSchema(): object {
+export function configJsonSchema(): JsonSchema {
   return document
 }
 

@@ -1,31 +1,13 @@
-import { Writable } from 'node:stream'
-import type { Command } from 'commander'
 import { expect, test } from 'vitest'
-import type { Cli } from '../../src/cli/cli.ts'
-import { createProgram } from '../../src/cli/program.ts'
+import { nameOf, program, verbsOf } from '../../build/reference-pages/verb-reference.ts'
 import { namedVariables } from '../../src/config/environment.ts'
-import { streamNames } from '../../src/config/schema.ts'
-import { streamShapes } from '../../src/pipeline/delta/stream-rows.ts'
+import { configJsonSchema, leafPaths } from '../../src/config/setting-paths.ts'
 import { firstCells, readPage, section } from './pages.ts'
 
 const readme = readPage('README.md')
 
-test.each(streamNames)('the README lists the columns of the stream %s as the program reads them', (stream) => {
-  expect(firstCells(section(readme, `\`${stream}\``))).toEqual(streamShapes[stream].columns)
-})
-
-test('the README describes exactly the streams that can be configured', () => {
-  const described = [...section(readme, 'Streams and their columns').matchAll(/^### `(\w+)`$/gm)].flatMap(
-    (match) => match[1] ?? [],
-  )
-  expect(described.sort()).toEqual([...streamNames].sort())
-})
-
-test('the README lists exactly the verbs of the program', async () => {
-  const listed = firstCells(section(readme, 'Verbs'))
-    .filter((cell) => cell.startsWith('nightferry '))
-    .map((cell) => cell.replace('nightferry ', '').replace('run nightly-sync', 'run'))
-  expect(listed.sort()).toEqual(verbsOf(await program()).sort())
+test('the README has at most 200 lines', () => {
+  expect(readme.text.trimEnd().split('\n').length).toBeLessThanOrEqual(200)
 })
 
 test('the README names exactly the short environment variables', () => {
@@ -33,22 +15,29 @@ test('the README names exactly the short environment variables', () => {
   expect(named.sort()).toEqual(Object.keys(namedVariables).sort())
 })
 
-/** Every verb that does something, a verb of two words as both. */
-function verbsOf(command: Command): string[] {
-  return command.commands.flatMap((verb) =>
-    verb.commands.length === 0 ? [verb.name()] : verb.commands.map((inner) => `${verb.name()} ${inner.name()}`),
-  )
-}
+test('every verb that the README names is a verb of the program', async () => {
+  const verbs = verbsOf(await program()).map(nameOf)
+  const named = verbsNamedIn(readme.text)
+  expect(named.length).toBeGreaterThanOrEqual(5)
+  expect(named.filter((words) => !verbs.some((verb) => `${words} `.startsWith(`${verb} `)))).toEqual([])
+})
 
-async function program(): Promise<Command> {
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const cli: Cli = {
-    environment: {},
-    workingFolder: '/',
-    stdout: nowhere,
-    stderr: nowhere,
-    signal: new AbortController().signal,
-    now: () => new Date(0),
-  }
-  return await createProgram(cli, '0.0.0', [], () => {})
+test('every setting that the README names is a setting', () => {
+  const sections = Object.keys(configJsonSchema().properties ?? {}).join('|')
+  const named = [...readme.text.matchAll(new RegExp(`\`((?:${sections})\\.[\\w.-]+)\``, 'g'))].map(([, path]) => path)
+  expect(named.length).toBeGreaterThanOrEqual(5)
+  expect(named.filter((path) => path !== undefined && !leafPaths().includes(path))).toEqual([])
+})
+
+test('the check of verbs sees them in prose and in blocks of commands', () => {
+  expect(verbsNamedIn('`nightferry config print` and `nightferry`\nnpm run -s nightferry -- sql --config x\n')).toEqual(
+    ['config print', 'sql'],
+  )
+})
+
+/** The words after the program's name, wherever it is called. */
+function verbsNamedIn(text: string): string[] {
+  return [...text.matchAll(/(?:`nightferry|npm run -s nightferry --) ([a-z][a-z -]*[a-z])/g)].flatMap(([, words]) =>
+    words === undefined ? [] : [words.replace(/ -.*/, '')],
+  )
 }

@@ -1,4 +1,5 @@
 import type { StreamName } from '../../config/schema.ts'
+import { streamColumns } from './stream-columns.ts'
 
 /** A ledger row as a stream's partner row describes it. */
 export type LandingRow = { partnerId: string; rowKey: string; content: Record<string, unknown> }
@@ -26,32 +27,12 @@ export type StreamShape = {
 export const streamShapes: Record<StreamName, StreamShape> = {
   properties: {
     idColumn: 'partner_id',
-    columns: [
-      'partner_id',
-      'name',
-      'street',
-      'latitude',
-      'longitude',
-      'country_code',
-      'airport_code',
-      'hotel_code',
-      'booking_id',
-    ],
+    columns: Object.keys(streamColumns.properties.columns),
     toRow: ({ partner_id: _, ...details }, partnerId) => ({ partnerId, rowKey: partnerId, content: present(details) }),
   },
   framework_answers: {
     idColumn: 'partner_id',
-    columns: [
-      'partner_id',
-      'framework_id',
-      'period_type',
-      'year',
-      'month',
-      'data_point_id',
-      'value',
-      'value_type',
-      'unit_id',
-    ],
+    columns: Object.keys(streamColumns.framework_answers.columns),
     toRow: ({ partner_id: _, ...answer }, partnerId) => ({
       partnerId,
       rowKey: keyOf(
@@ -67,7 +48,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
   },
   omissions: {
     idColumn: 'partner_id',
-    columns: ['partner_id', 'period_type', 'year', 'month', 'question_id'],
+    columns: Object.keys(streamColumns.omissions.columns),
     toRow: ({ partner_id: _, ...omission }, partnerId) => ({
       partnerId,
       rowKey: keyOf(partnerId, omission.period_type, omission.year, monthOf(omission), omission.question_id),
@@ -76,7 +57,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
   },
   calculator_inputs: {
     idColumn: 'partner_id',
-    columns: ['partner_id', 'year', 'month', 'field_type_id', 'value'],
+    columns: Object.keys(streamColumns.calculator_inputs.columns),
     foldedKey: 'inputs',
     // An input whose field type is no id is a row of its own: it must not spoil the others of its period.
     toRow: (row, partnerId) => ({
@@ -92,7 +73,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
   },
   calculator_settings: {
     idColumn: 'partner_id',
-    columns: ['partner_id', 'automatic_yearly_calculation', 'automatic_publishing'],
+    columns: Object.keys(streamColumns.calculator_settings.columns),
     toRow: ({ partner_id: _, ...switches }, partnerId) => ({
       partnerId,
       rowKey: partnerId,
@@ -101,7 +82,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
   },
   custom_property_values: {
     idColumn: 'partner_id',
-    columns: ['partner_id', 'property_id', 'value'],
+    columns: Object.keys(streamColumns.custom_property_values.columns),
     toRow: ({ partner_id: _, ...value }, partnerId) => ({
       partnerId,
       rowKey: keyOf(partnerId, value.property_id),
@@ -110,7 +91,7 @@ export const streamShapes: Record<StreamName, StreamShape> = {
   },
   standard_holders: {
     idColumn: 'partner_id',
-    columns: ['partner_id', 'standard_id', 'level', 'start_date', 'expiry_date'],
+    columns: Object.keys(streamColumns.standard_holders.columns),
     toRow: ({ partner_id: _, ...holder }, partnerId) => ({
       partnerId,
       rowKey: keyOf(partnerId, holder.standard_id),

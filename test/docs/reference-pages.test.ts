@@ -1,0 +1,53 @@
+import type { Argument } from 'commander'
+import { expect, test } from 'vitest'
+import { sentence, table } from '../../build/reference-pages/markdown.ts'
+import { referencePages } from '../../build/reference-pages/pages.ts'
+import { nameOf, program, verbsOf } from '../../build/reference-pages/verb-reference.ts'
+import { streamNames } from '../../src/config/schema.ts'
+import { leafPaths } from '../../src/config/setting-paths.ts'
+import { streamShapes } from '../../src/pipeline/delta/stream-rows.ts'
+import { firstCells, readPage, section } from './pages.ts'
+
+test('the pages of streams, verbs and settings are what the program generates', async () => {
+  for (const { path, text } of await referencePages()) {
+    expect(readPage(path).text, `${path} is stale: npm run generate`).toBe(text)
+  }
+})
+
+test.each(streamNames)('docs/streams.md lists the columns of the stream %s as the program reads them', (stream) => {
+  expect(firstCells(section(readPage('docs/streams.md'), `\`${stream}\``))).toEqual(streamShapes[stream].columns)
+})
+
+test('docs/verbs.md has a heading and the own options of every verb', async () => {
+  const page = readPage('docs/verbs.md')
+  const verbs = verbsOf(await program())
+  expect(verbs.length).toBeGreaterThan(20)
+  for (const verb of verbs) {
+    const words = ['nightferry', nameOf(verb), ...verb.registeredArguments.map(spelt)].join(' ')
+    const listed = firstCells(section(page, `\`${words}\``))
+    const own = verb.options.map(({ flags }) => flags).filter((flags) => !/^--(config|set|json)\b/.test(flags))
+    expect(listed, words).toEqual(expect.arrayContaining(own))
+  }
+})
+
+test('docs/settings.md has a heading for every setting, in the order of the schema', () => {
+  const headings = [...readPage('docs/settings.md').text.matchAll(/^### `([^`]+)`$/gm)].map(([, path]) => path)
+  expect(headings.filter((path) => path?.startsWith('streams.') === false)).toEqual(leafPaths())
+})
+
+test('every description that the reference pages show says something', async () => {
+  const verbs = verbsOf(await program())
+  expect(verbs.filter((verb) => verb.description() === '').map(nameOf)).toEqual([])
+  const settings = readPage('docs/settings.md').text
+  expect([...settings.matchAll(/^### .*\n\n\.?\n/gm)].map(([heading]) => heading)).toEqual([])
+})
+
+test('a table has its bars under one another, and a text becomes a sentence that is not HTML', () => {
+  expect(table(['a', 'b'], [['`cc`', 'd']])).toBe('| a    | b |\n| ---- | - |\n| `cc` | d |')
+  expect(table(['a'], [])).toBe('')
+  expect(sentence('the <run> of a|b')).toBe('The \\<run> of a\\|b.')
+})
+
+function spelt(argument: Argument): string {
+  return argument.required ? `<${argument.name()}>` : `[${argument.name()}]`
+}
