@@ -153,6 +153,14 @@ const parted: Story = {
   ],
 }
 
+/** The service is restored in the middle of a night, when it has taken the mapping and before it is sent the answers. */
+const restoredAmid: Story = {
+  night: { streams: ['properties', ...answers], pull: false },
+  initial: [0, null, 0, 0, 0, 0],
+  trouble: {},
+  steps: [{ do: 'dump' }, { do: 'trigger' }, work(7), { do: 'restore', which: 'service' }],
+}
+
 /** Played before any random one: the shortest stories in which each of the worst mistakes would show. */
 export const knownStories: Story[] = [
   story(answers, {}, work(1), { do: 'trouble', profiles: { 'lost-answer': 1 } }, work(1), calm, work(3)),
@@ -177,6 +185,7 @@ export const knownStories: Story[] = [
   restoredAfter('own'),
   restoredAfter('service'),
   restoredAfter('partner'),
+  restoredAmid,
   replaced(5, 2),
   replaced(6, 1),
   clockSet(60, -60),

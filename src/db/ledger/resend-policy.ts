@@ -53,7 +53,8 @@ export async function releaseByPolicy(db: Database, policies: readonly ResendPol
       where row.refused_hash is not null and row.outcome_code = any(${codes}::text[])
         and row.refused_hash = row.desired_hash and row.pending
         and row.held_by is null and row.gone_at is null and row.guard_run is null
-        and policy.policy_after <= ${now}
+        -- The server's own clock dated the outcome: where ours is behind it, ours says nothing.
+        and policy.policy_after <= greatest(${now}, clock_timestamp())
     ),
     released as (
       update acceptance

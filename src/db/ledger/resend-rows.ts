@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/schema.ts'
+import type { Requires } from './requirement.ts'
 
 /** Which accepted rows are to be sent again; what is left out does not matter. */
 export type ResendFilter = {
@@ -71,19 +72,55 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run, as
  * retries are. Of a row that changed since it was marked, its new content goes out anyway.
- * @returns how many.
+ *
+ * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping rejects
+ * whatever is for its hotel.
+ * @returns how many rows were accepted, and are sent again.
  */
-export async function releaseResends(db: Database): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`
-    update acceptance
-    set retry_action = null, accepted_hash = null, outcome = null, outcome_code = 'sent_again',
-        outcome_reason = format('%s by %s, so it is sent again (action %s)',
-                                case action.verb when 'repair' then 'found otherwise than it was sent, and asked for'
-                                                 else 'asked for' end,
-                                action.acted_by, action.action_id),
-        outcome_at = clock_timestamp()
-    from action
-    where action.action_id = acceptance.retry_action and retry_action is not null
-      and accepted_hash is not distinct from wanted_hash`.execute(db)
-  return Number(numAffectedRows)
+export async function releaseResends(db: Database, requires: Requires): Promise<number> {
+  const { rows } = await sql<{ rows: number }>`
+    with again as (
+      update acceptance
+      set retry_action = null, accepted_hash = null, outcome = null, outcome_code = 'sent_again',
+          outcome_reason = format('%s by %s, so it is sent again (action %s)',
+                                  case action.verb when 'repair' then 'found otherwise than it was sent, and asked for'
+                                                   else 'asked for' end,
+                                  action.acted_by, action.action_id),
+          outcome_at = clock_timestamp()
+      from action
+      where action.action_id = acceptance.retry_action and retry_action is not null
+        and accepted_hash is not distinct from wanted_hash
+      returning row_id, acceptance.partner_id
+    ),
+    required as (
+      select distinct again.partner_id, row.stream from again join source_row row using (row_id)
+    ),
+    tried as (
+      update acceptance
+      set refused_hash = null, outcome = null, outcome_code = 'sent_again',
+          outcome_reason = format('what it requires of %s is sent again, so it is tried again', required.stream),
+          outcome_at = clock_timestamp()
+      from required
+      join jsonb_to_recordset(${JSON.stringify(requiredBy(requires))}::jsonb) as follows(required text, stream text)
+        on follows.required = required.stream
+      join source_row row on row.partner_id = required.partner_id and row.stream = follows.stream
+      where acceptance.row_id = row.row_id and refused_hash is not null
+    )
+    select count(*) as rows from again`.execute(db)
+  return rows[0]?.rows ?? 0
+}
+
+/** Each stream with every stream that it requires, also by way of others. Pure. */
+function requiredBy(requires: Requires): { required: string; stream: string }[] {
+  return Object.keys(requires).flatMap((stream) => {
+    const found = new Set<string>()
+    const open = [stream]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      for (const required of requires[next] ?? []) {
+        if (!found.has(required)) open.push(required)
+        found.add(required)
+      }
+    }
+    return [...found].map((required) => ({ required, stream }))
+  })
 }

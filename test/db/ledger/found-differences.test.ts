@@ -71,7 +71,7 @@ async function resend(): Promise<void> {
     const action = { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} } as const
     await markForResend(trx, await recordAction(trx, action), {})
   })
-  await releaseResends(ledger.db)
+  await releaseResends(ledger.db, {})
 }
 
 describe('a difference that a comparison found', () => {

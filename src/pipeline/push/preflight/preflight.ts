@@ -1,3 +1,4 @@
+import { requirementsOf } from '../../../config/requirements.ts'
 import { countPending } from '../../../db/ledger/count-pending.ts'
 import { releaseByPolicy } from '../../../db/ledger/resend-policy.ts'
 import { releaseResends } from '../../../db/ledger/resend-rows.ts'
@@ -23,7 +24,7 @@ const batchRows = 500
  */
 export async function preflight(deps: Deps, run: Run): Promise<void> {
   const { db, logger } = deps
-  const again = await releaseResends(db)
+  const again = await releaseResends(db, requirementsOf(deps.config))
   if (again > 0) logger.info({ run_id: run.run_id, rows: again }, 'resends_released')
   const retried = await releaseRetries(db)
   if (retried > 0) logger.info({ run_id: run.run_id, rows: retried }, 'retries_released')

@@ -1,0 +1,69 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { recordAction } from '../../../src/db/actions/record-action.ts'
+import { markForResend, releaseResends } from '../../../src/db/ledger/resend-rows.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(() => ledger.clear())
+afterAll(() => ledger.close())
+
+const requires = { framework_answers: ['companies'], companies: ['properties'], properties: [], omissions: [] }
+
+/** Of two hotels each has an accepted property, an answer and an omission that the service rejected. */
+async function rejectedDependents(): Promise<void> {
+  for (const partner_id of ['H-1', 'H-2']) {
+    await ledger.landChecked('properties', [{ partner_id, content: {} }])
+    for (const stream of ['framework_answers', 'omissions'] as const) {
+      await ledger.landChecked(stream, [{ partner_id, row_key: `${stream} ${partner_id}`, content: {} }])
+    }
+  }
+  await sql`
+    update acceptance set accepted_hash = wanted_hash
+    where row_id in (select row_id from source_row where stream = 'properties')`.execute(ledger.db)
+  await sql`
+    update acceptance set refused_hash = wanted_hash, outcome = 'rejected', outcome_code = 'NotFound'
+    where accepted_hash is null`.execute(ledger.db)
+}
+
+async function resend(filter: Parameters<typeof markForResend>[2]): Promise<number> {
+  await ledger.inTransaction(async (trx) => {
+    const actor = { user: 'somebody', host: 'here' }
+    await markForResend(
+      trx,
+      await recordAction(trx, { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} }),
+      filter,
+    )
+  })
+  return await releaseResends(ledger.db, requires)
+}
+
+const rejected = async () => {
+  const rows = await ledger.db
+    .selectFrom('ledger')
+    .select('row_key')
+    .where('refused_hash', 'is not', null)
+    .orderBy('row_key')
+    .execute()
+  return rows.map(({ row_key }) => row_key)
+}
+
+it('tries again what was rejected of the rows that require a row which is sent again, also by way of others', async () => {
+  await rejectedDependents()
+  expect(await resend({ partnerId: 'H-1' })).toBe(1)
+  expect(await rejected()).toEqual(['framework_answers H-2', 'omissions H-1', 'omissions H-2'])
+  expect(await ledger.row('framework_answers', 'framework_answers H-1')).toMatchObject({
+    outcome: null,
+    outcome_code: 'sent_again',
+    outcome_reason: 'what it requires of properties is sent again, so it is tried again',
+  })
+})
+
+it('leaves rejected what requires nothing that is sent again', async () => {
+  await rejectedDependents()
+  expect(await releaseResends(ledger.db, requires)).toBe(0)
+  expect(await rejected()).toHaveLength(4)
+})
