@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { cyclesOf, readSources, specifiersOf } from './read-imports.ts'
+import { cyclesOf, type ReadingFile, readSources, specifiersOf, unusedExports } from './read-imports.ts'
 
 const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 
@@ -61,6 +62,34 @@ test('the check sees imports in every form, and cycles of any length', () => {
   const files = [file('a', 'b', 'd'), file('b', 'c'), file('c', 'a'), file('d')]
   expect(cyclesOf(files)).toEqual(['a → b → c → a'])
   expect(cyclesOf([file('a', 'a')])).toEqual(['a → a'])
+})
+
+/** Files of a folder of the project; of the project's own folder only what lies in it. */
+function filesOf(folder: string, recursive: boolean): ReadingFile[] {
+  return readdirSync(folder, { recursive, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => ({ file: join(folder, name), text: readFileSync(join(folder, name), 'utf8') }))
+}
+
+test('no file of src exports what nobody imports', () => {
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const files = filesOf(join(root, 'src'), true)
+  const others = ['test', 'bench', 'build'].flatMap((folder) => filesOf(join(root, folder), true))
+  expect(unusedExports(files, [...files, ...others, ...filesOf(root, false)])).toEqual([])
+})
+
+test('the check sees exports and imports in every form', () => {
+  const file = (name: string, text: string): ReadingFile => ({ file: `/src/${name}.ts`, text })
+  const names = ['one', 'two', 'three', 'four', 'five', 'six']
+  const exporting = file('a', names.map((name) => `export const ${name} = 1`).join('\n'))
+  const whole = file('whole', 'export class Seven {}\nexport type Eight = 1')
+  const readers = [
+    file('b', "import { one, type two as other } from './a.ts'\nimport * as all from './whole.ts'"),
+    file('c', "export const x = (await import('./a.ts')).three\nconst { four: y } = await import('./a.ts')"),
+    file('d', "import('./a.ts').then(({ five }) => five())"),
+  ]
+  expect(unusedExports([exporting, whole], readers)).toEqual(['/src/a.ts: six'])
+  expect(unusedExports([whole], [])).toEqual(['/src/whole.ts: Seven', '/src/whole.ts: Eight'])
 })
 
 test('only main.ts reads the environment, the arguments and the working folder', () => {

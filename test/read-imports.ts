@@ -49,3 +49,63 @@ export function cyclesOf(files: readonly Pick<SourceFile, 'path' | 'imports'>[])
   for (const { path } of files) visit(path, [])
   return cycles
 }
+
+/** A file anywhere in the project, by its whole path. */
+export type ReadingFile = { file: string; text: string }
+
+const named = /^(?:import|export)\s+(?:type\s+)?([^'";]*?)\s*from\s+'(\.[^']+)'/gm
+const exported =
+  /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|class|type|interface|enum)\s+(\w+)/gm
+
+/** What files export and none of the readers imports, as `file: name`. A file that is imported as a whole is not judged. */
+export function unusedExports(files: readonly ReadingFile[], readers: readonly ReadingFile[]): string[] {
+  const used = new Map<string, Set<string>>()
+  for (const { file, text } of readers) {
+    for (const { specifier, names } of [...namesOf(text), ...namesOfDynamic(text)]) {
+      const target = resolve(dirname(file), specifier)
+      used.set(target, new Set([...(used.get(target) ?? []), ...names]))
+    }
+  }
+  return files.flatMap(({ file, text }) => {
+    const names = used.get(file) ?? new Set()
+    if (names.has('*')) return []
+    return [...text.matchAll(exported)].flatMap(([, name = '']) => (names.has(name) ? [] : [`${file}: ${name}`]))
+  })
+}
+
+type Imported = { specifier: string; names: string[] }
+
+function namesOf(text: string): Imported[] {
+  return [...text.matchAll(named)].map(([, what = '', specifier = '']) => {
+    const list = /\{([^}]*)\}/.exec(what)?.[1] ?? ''
+    return { specifier, names: what.includes('*') ? ['*'] : listed(list) }
+  })
+}
+
+/** `(await import('./a.ts')).one`, `const { one } = await import('./a.ts')`, `import('./a.ts').then(({ one }) …`. */
+function namesOfDynamic(text: string): Imported[] {
+  return [...text.matchAll(/\bimport\('(\.[^']+)'\)/g)].map((found) => {
+    const before = text.slice(Math.max(0, found.index - 200), found.index)
+    const after = text.slice(found.index + found[0].length, found.index + found[0].length + 200)
+    const member = /^\)\s*\.(\w+)/.exec(after)?.[1]
+    const list = /^\s*\.then\(\s*\(\{([^}]*)\}/.exec(after)?.[1] ?? /\{([^{}]*)\}\s*=\s*await\s*$/.exec(before)?.[1]
+    return {
+      specifier: found[1] ?? '',
+      names: member !== undefined ? [member] : list !== undefined ? listed(list) : ['*'],
+    }
+  })
+}
+
+function listed(list: string): string[] {
+  return list
+    .split(',')
+    .map(
+      (name) =>
+        name
+          .trim()
+          .replace(/^type\s+/, '')
+          .split(/\s+as\s+|:/)[0]
+          ?.trim() ?? '',
+    )
+    .filter((name) => name !== '')
+}

@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts'
 import { poolSize } from './pool-size.ts'
 
 /** The server does not allow as many connections as this process may come to need. */
-export class ConnectionsShort extends Error {
+class ConnectionsShort extends Error {
   readonly code = 'database_connections_short'
 }
 
@@ -12,7 +12,7 @@ export class ConnectionsShort extends Error {
 const ofQueue = 5
 
 /** Connections to Nightferry's database that a process which carries rows needs at most. */
-export function connectionsNeeded(config: Pick<Config, 'engine' | 'pull'>): number {
+function connectionsNeeded(config: Pick<Config, 'engine' | 'pull'>): number {
   return poolSize(config) + ofQueue
 }
 

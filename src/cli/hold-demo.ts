@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
 /** The demo's databases are in use, so it must not make them new. */
-export class DemoInUse extends Error {
+class DemoInUse extends Error {
   readonly code = 'demo_in_use'
 }
 

@@ -8,7 +8,7 @@ export const mainFile = fileURLToPath(
 )
 
 /** How a person in a folder calls this very program, and names a file of its config folder, on a command line. */
-export type Invocation = { program: string; config: (name: string) => string }
+type Invocation = { program: string; config: (name: string) => string }
 
 /**
  * A clone is called through its npm scripts, which start the Node.js that it brings, an installed package by its name.

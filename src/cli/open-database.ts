@@ -28,11 +28,11 @@ const closingMs = 200
 const embeddedPrefix = 'embedded:'
 
 /** The database server cannot be reached. */
-export class DatabaseUnreachable extends Error {
+class DatabaseUnreachable extends Error {
   readonly code = 'database_unreachable'
 }
 
-export type OpenDatabaseOptions = {
+type OpenDatabaseOptions = {
   /**
    * `migrate`: brought to the newest schema, for who carries rows. `write` and `read`: it must be there already, because a
    * question must not change what others work on; `read` may write nothing at all.

@@ -34,7 +34,7 @@ export type Ferry = {
  * `person`: somebody waits, so a key that was refused is asked about again at once. `follower`: the same, and they read
  * how a run gets on, with its warnings. `daemon`: when it is time.
  */
-export type OpenedBy = 'person' | 'follower' | 'daemon'
+type OpenedBy = 'person' | 'follower' | 'daemon'
 
 /** How often a process that carries rows looks whether a newer version has migrated the database. Milliseconds. */
 const schemaWatchMs = 60_000

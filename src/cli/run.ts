@@ -61,7 +61,7 @@ export async function runToEnd(cli: Cli, { deps, lost }: Ferry, json: boolean): 
   return { code: exitCodeOf(report.verdict), document: report }
 }
 
-export function exitCodeOf(verdict: RunReport['verdict']): ExitCode {
+function exitCodeOf(verdict: RunReport['verdict']): ExitCode {
   if (verdict === 'succeeded') return exitCodes.well
   return verdict === 'partial' ? exitCodes.partial : exitCodes.failed
 }

@@ -32,7 +32,7 @@ function saidAtTheEnd({ msg, level }: Record<string, unknown>): boolean {
 const errorLevel = 50
 
 /** Pure. The values come from anywhere, so what could steer a terminal is shown instead. Null: said elsewhere. */
-export function warningLine(line: string): string | null {
+function warningLine(line: string): string | null {
   let fields: Record<string, unknown>
   try {
     fields = JSON.parse(line) as Record<string, unknown>

@@ -2,7 +2,7 @@ import type { ConfigProblem } from './config-error.ts'
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
-export type Interpolation = {
+type Interpolation = {
   environment: Readonly<Record<string, string | undefined>>
   problems: ConfigProblem[]
   /** Reads a text that held a reference as what the setting at the path is: a number, a list. */

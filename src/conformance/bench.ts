@@ -31,7 +31,7 @@ export type Limits = {
 export type TaskNames = { kind: string | null; requestType: string | null }
 
 /** A body that was sent, and what the service said to it. */
-export type SentBody = { request: string; body: unknown; status: number }
+type SentBody = { request: string; body: unknown; status: number }
 
 /** A submitted request and what its task has shown. */
 export type TaskRun = {

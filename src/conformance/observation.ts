@@ -1,5 +1,5 @@
 /** What becomes of a statement: kept, not kept, or nothing that would tell came by. */
-export const verdicts = ['holds', 'differs', 'not observed'] as const
+const verdicts = ['holds', 'differs', 'not observed'] as const
 export type Verdict = (typeof verdicts)[number]
 
 /** What was seen on the wire, in words for a table, and what follows from it. */

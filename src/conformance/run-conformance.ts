@@ -43,7 +43,7 @@ export type ConformanceOptions = {
   onCheck?: (id: EntryId, nth: number, of: number) => void
 }
 
-export type EntryResult = Observation & { id: EntryId; section: string; form: Form; rule: string }
+type EntryResult = Observation & { id: EntryId; section: string; form: Form; rule: string }
 
 export type ConformanceResult = {
   entries: EntryResult[]
@@ -57,7 +57,7 @@ export type ConformanceResult = {
 }
 
 /** Nothing answers, or refuses the key, or is not the service or the sandbox that it was said to be: nothing was judged. */
-export class NothingToJudge extends Error {
+class NothingToJudge extends Error {
   readonly code:
     | 'conformance_unreachable'
     | 'conformance_key_refused'

@@ -14,7 +14,7 @@ export type Answer = {
   ms: number
 }
 
-export type CallOptions = {
+type CallOptions = {
   id?: string
   body?: unknown
   /** null: without a key. */
@@ -47,7 +47,7 @@ export class NoAnswer extends Error {
   readonly code = 'no_answer'
 }
 
-export type WireOptions = {
+type WireOptions = {
   baseUrl: string
   apiKey: string
   /** Further keys that calls may carry. */

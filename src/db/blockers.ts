@@ -1,7 +1,7 @@
 import type pg from 'pg'
 
 /** A session that holds a lock which another one waits for. */
-export type Blocker = { pid: number; words: string }
+type Blocker = { pid: number; words: string }
 
 /** Whom the sessions of one application wait for in this database, themselves aside. A transaction without a session is not named. */
 export async function blockersOf(pool: pg.Pool, application: string): Promise<Blocker[]> {

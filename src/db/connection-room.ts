@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from './database.ts'
 
 /** How many connections our role may have to the database at most, and how many of them are free now. */
-export type ConnectionRoom = { limit: number; free: number }
+type ConnectionRoom = { limit: number; free: number }
 
 /**
  * What the server, the role and the database allow, each less what is in use or reserved; the least counts. Limits of

@@ -8,7 +8,7 @@ const freshMs = 1_000
  * The clock of Nightferry's own database, by which all delays are reckoned: processes differ, and each may be wrong. Between
  * two readings it goes on by this process's monotonic clock, which nobody sets.
  */
-export type DatabaseClock = {
+type DatabaseClock = {
   now: () => Date
   /** Reads it again unless that was done a moment ago. The database's clock, too, may be set while a process runs. */
   read: () => Promise<void>

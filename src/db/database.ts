@@ -4,7 +4,7 @@ import type { Schema } from './tables/schema.ts'
 
 export type Database = Kysely<Schema>
 
-export type PoolOptions = {
+type PoolOptions = {
   /** Connections held at most. */
   max: number
   /** Shown in pg_stat_activity, so that a person sees whose connection it is. */

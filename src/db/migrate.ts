@@ -11,13 +11,13 @@ import { requireKnownSchema, schemaName } from './schema-standing.ts'
 export { schemaName } from './schema-standing.ts'
 
 /** A migration failed; the database stands at the last one that succeeded. */
-export class MigrationError extends Error {
+class MigrationError extends Error {
   readonly code = 'migration_failed'
 }
 
-export type AppliedMigration = { name: string; applied: boolean }
+type AppliedMigration = { name: string; applied: boolean }
 
-export type MigrateOptions = {
+type MigrateOptions = {
   /** Told, in a sentence for a person, whom the migration waits for. */
   onWaiting?: (sentence: string) => void
   /** How long one statement waits for a lock. Everybody else who wants that table waits behind it. Milliseconds. */

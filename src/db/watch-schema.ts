@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from './database.ts'
 import { requireKnownSchema, SchemaMismatch } from './schema-standing.ts'
 
-export type SchemaWatch = {
+type SchemaWatch = {
   /** Aborts, with the error as its reason, once a newer version has migrated the database. */
   newer: AbortSignal
   /** Looks at once. @throws {SchemaMismatch} when the schema is newer than this version knows. */

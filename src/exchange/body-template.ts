@@ -1,13 +1,13 @@
 /** What a column's text becomes in the body. */
-export const columnTypes = ['text', 'number', 'boolean', 'json'] as const
+const columnTypes = ['text', 'number', 'boolean', 'json'] as const
 export type ColumnType = (typeof columnTypes)[number]
 
 /** The settings that a body may hold: what names our companies to the service. Never a secret. */
-export const templateSettings = ['customIdentifierId', 'groupId'] as const
+const templateSettings = ['customIdentifierId', 'groupId'] as const
 export type TemplateSetting = (typeof templateSettings)[number]
 
 export type ColumnPlaceholder = { is: 'column'; column: string; as: ColumnType; optional: boolean }
-export type SettingPlaceholder = { is: 'setting'; setting: TemplateSetting; optional: boolean }
+type SettingPlaceholder = { is: 'setting'; setting: TemplateSetting; optional: boolean }
 
 /** A JSON value with holes: what is written by hand stands as it is, a placeholder takes a value of the row. */
 export type BodyTemplate =
@@ -22,7 +22,7 @@ export type ObjectTemplate = Extract<BodyTemplate, { is: 'object' }>
 export type TemplateProblem = { path: (string | number)[]; message: string }
 
 /** What `$column` may name in a part of a body, and where problems go. */
-export type TemplateScope = { columns: readonly string[]; problems: TemplateProblem[] }
+type TemplateScope = { columns: readonly string[]; problems: TemplateProblem[] }
 
 type Path = (string | number)[]
 
@@ -32,12 +32,7 @@ type Path = (string | number)[]
  *
  * What is wrong is added to the scope's problems, with its path; the template is of use only if nothing is.
  */
-export function readTemplate(
-  value: unknown,
-  path: Path,
-  scope: TemplateScope,
-  above: readonly unknown[] = [],
-): BodyTemplate {
+function readTemplate(value: unknown, path: Path, scope: TemplateScope, above: readonly unknown[] = []): BodyTemplate {
   const read = (entry: unknown, at: string | number) => readTemplate(entry, [...path, at], scope, [...above, value])
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return { is: 'literal', value }
   if (typeof value === 'number') {

@@ -1,5 +1,5 @@
 /** What the service said when it did not accept the key. */
-export type KeySaid = { errorCode: string | null; serviceMessage: string | null }
+type KeySaid = { errorCode: string | null; serviceMessage: string | null }
 
 /** The breaker of a key is open: the service has answered 401, and no call is made but a probe now and then. */
 export type KeyRefusal = KeySaid & { since: Date }

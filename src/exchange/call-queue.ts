@@ -9,14 +9,14 @@ export class NotStarted extends Error {
   }
 }
 
-export type CallQueue = {
+type CallQueue = {
   /** Runs the work in its turn. @throws {NotStarted} when a signal aborts before. What the work throws passes through. */
   run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>
   /** Calls that wait for their turn. */
   waiting(): number
 }
 
-export type CallQueueOptions = {
+type CallQueueOptions = {
   /** Calls in progress at once. */
   concurrency: number
   /** Calls begun per second; null: somebody else keeps the pace. */

@@ -30,7 +30,7 @@ export type ServiceCall = {
   mayProbe?: boolean
 }
 
-export type CallSettings = AnswerLimits & {
+type CallSettings = AnswerLimits & {
   contract: Contract
   apiKey: string
   maxRetryAfterMs: number
@@ -126,7 +126,7 @@ function sendable(body: RequestBody): string | Uint8Array | Readable {
  * The body could not be read to its end, so the request was broken off. With a code of its own: whatever went wrong
  * here, such as a refused connection to a database, says nothing about the connection to the service.
  */
-export class BodyFailed extends Error {
+class BodyFailed extends Error {
   readonly code = 'BODY_FAILED'
 }
 

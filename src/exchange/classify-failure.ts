@@ -1,7 +1,7 @@
 import { ConnectFailure } from './connector.ts'
 
 /** `not_sent`: no byte of the request left, sending again is safe. `may_have_arrived`: it may be running there now. */
-export type FailureClass = 'not_sent' | 'may_have_arrived'
+type FailureClass = 'not_sent' | 'may_have_arrived'
 
 const notSentCodes = new Set([
   'ECONNREFUSED',

@@ -17,7 +17,7 @@ export class ConnectFailure extends Error {
   }
 }
 
-export type ConnectorOptions = {
+type ConnectorOptions = {
   connectTimeoutMs: number
   /** PEM of certificate authorities to trust beside the well-known ones. */
   ca?: string | undefined

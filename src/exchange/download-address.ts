@@ -1,7 +1,7 @@
 import { type AddressKind, addressKind } from '../network/address-kind.ts'
 import { ipBits } from '../network/ip-address.ts'
 
-export type DownloadRules = {
+type DownloadRules = {
   /** Base address of the service. */
   baseUrl: URL
   /** Host names or addresses that the configuration exempts from the judgement of addresses. */

@@ -12,7 +12,7 @@ export type DownloadLimits = {
   rateWindowMs: number
 }
 
-export type DownloadSource = {
+type DownloadSource = {
   host: string
   body: Readable
   /** Of the wire; null when the answer does not say. */

@@ -11,7 +11,7 @@ export class DownloadRefused extends Error {
   }
 }
 
-export type DownloadFailure = { status?: number; retryAfterMs?: number | null; cause?: unknown }
+type DownloadFailure = { status?: number; retryAfterMs?: number | null; cause?: unknown }
 
 /**
  * A permitted download did not complete: no answer, an answer other than 200, or a body that was cut short.

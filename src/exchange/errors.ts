@@ -19,7 +19,7 @@ export class TransportError extends Error {
   }
 }
 
-export type HttpErrorCode =
+type HttpErrorCode =
   | 'exchange_refused'
   | 'exchange_unauthorized'
   | 'exchange_forbidden'

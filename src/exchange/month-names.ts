@@ -13,7 +13,7 @@ const names = [
   'December',
 ] as const
 
-export type MonthName = (typeof names)[number]
+type MonthName = (typeof names)[number]
 
 /** The name to write for a month from 1 to 12. @throws {RangeError} for any other number. */
 export function monthName(month: number): MonthName {

@@ -4,7 +4,7 @@ import { NotStarted } from './call-queue.ts'
 import { type ServiceCall, shownCall } from './call-service.ts'
 import { HttpError, KeyRefused } from './errors.ts'
 
-export type Passing = {
+type Passing = {
   gate: CallGate | undefined
   waiting: () => number
   signal: AbortSignal

@@ -8,7 +8,7 @@ export type AnswerLimits = {
 }
 
 /** The answer did not end in the time it had. Counts as a broken transport: the rest may still be under way. */
-export class AnswerTimeout extends Error {
+class AnswerTimeout extends Error {
   readonly code = 'ANSWER_TIMEOUT'
 }
 

@@ -4,7 +4,7 @@ import { booleanOf, idOf, listOf, objectOf, textOf, type WireObject } from './wi
 
 export { decodeFramework, type FrameworkDataPoint, type FrameworkIndex } from './framework-index.ts'
 
-export type Unit = { id: string; name: string; abbreviation: string | null }
+type Unit = { id: string; name: string; abbreviation: string | null }
 export type UnitType = { id: string; name: string; units: Unit[] }
 export type Group = { id: string; name: string }
 export type FrameworkSummary = { id: string; title: string }

@@ -7,7 +7,7 @@ import { objectOf, textOf } from './wire-value.ts'
 /** A longer message helps nobody and would be stored with every row that it concerns. */
 const maxMessageLength = 2000
 
-export type RefusedAnswer = {
+type RefusedAnswer = {
   status: number
   headers: Dispatcher.ResponseData['headers']
   /** Empty when there was none or it could not be read: the status alone decides. */

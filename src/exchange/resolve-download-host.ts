@@ -5,7 +5,7 @@ import { type AddressKind, addressKind } from '../network/address-kind.ts'
 import { bareHost, type DownloadTarget, mayConnect } from './download-address.ts'
 import { DownloadRefused } from './download-errors.ts'
 
-export type HostAddress = { address: string; family: number }
+type HostAddress = { address: string; family: number }
 
 /** Resolves a host name to all its addresses. */
 export type HostLookup = (host: string) => Promise<HostAddress[]>

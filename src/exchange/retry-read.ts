@@ -1,7 +1,7 @@
 import { type BackOff, backOffMs } from './back-off.ts'
 import { AnswerFormatError, HttpError, TransportError } from './errors.ts'
 
-export type RetrySettings = {
+type RetrySettings = {
   backOff: BackOff
   random: () => number
   /** Rejects when nothing more is to be tried. */

@@ -1,6 +1,6 @@
 import type { Endpoint } from './contract.ts'
 
-export type ServiceAddress = {
+type ServiceAddress = {
   origin: string
   /** Path in front of every endpoint's path; empty, or without a slash at its end. */
   prefix: string

@@ -6,7 +6,7 @@ import { idOf, objectOf } from './wire-value.ts'
  * What the status of an answer to a POST says about the request. `refused`: the service will not take it. `declined`: it
  * was not taken up, and may be sent again. `ambiguous`: a task of it may be running.
  */
-export type PostVerdict = 'refused' | 'declined' | 'ambiguous'
+type PostVerdict = 'refused' | 'declined' | 'ambiguous'
 
 /**
  * 401 and 429 come before a request is looked at. HTTP defines 421 (a connection to the wrong server) and 425 (too early

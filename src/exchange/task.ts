@@ -4,7 +4,7 @@ import { decodeRowError, type RowError } from './row-error.ts'
 import { idOf, instantOf, listOf, objectOf, textOf, type WireObject } from './wire-value.ts'
 
 /** Whether the service has finished with a task. Terminal does not mean that every item succeeded. */
-export type TaskPhase = 'in_flight' | 'terminal'
+type TaskPhase = 'in_flight' | 'terminal'
 
 /** A task as the service reports it. Specification: Task (bulk request), Task statuses. */
 export type Task = {

@@ -27,7 +27,7 @@ export type Verification =
         | 'signature_mismatch'
     }
 
-export type WebhookVerifier = (delivery: SignedDelivery) => Verification
+type WebhookVerifier = (delivery: SignedDelivery) => Verification
 
 /** A signing secret that no delivery may be trusted by. Never repeats the secret. */
 export class WebhookSecretError extends Error {

@@ -7,7 +7,7 @@ import { searchKinds } from '../pipeline/push/kind-names.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
 import type { Job } from './job.ts'
 
-export type Triggered = { run: Run; resumed: boolean }
+type Triggered = { run: Run; resumed: boolean }
 
 /**
  * Starts a run of a job, or goes on with the one that is under way: interrupted or not, every look it may be

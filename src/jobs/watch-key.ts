@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
-export type WatchedKey = {
+type WatchedKey = {
   /** Until the next probe may go out, while the service does not accept the key; null while it does. */
   refusal: () => Promise<{ probeInMs: number } | null>
   /** A call that the open breaker lets through when it is time, and that closes it when it succeeds. */

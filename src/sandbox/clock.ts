@@ -22,7 +22,7 @@ export type AdjustableClock = SandboxClock & {
 /** Faster, what looks every minute of the sandbox's time would do nothing else; to leap ahead serves better then. */
 export const maxTimeWarp = 10_000
 
-export type WarpedClockOptions = {
+type WarpedClockOptions = {
   /** 1 or more. */
   timeWarp: number
   /** Milliseconds since 1970: the clock begins here, or at real time where that is later. */

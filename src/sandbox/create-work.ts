@@ -5,7 +5,7 @@ import type { Sandbox } from './sandbox.ts'
 import { startDispatcher } from './tasks/dispatcher.ts'
 import { startWebhookDispatcher } from './webhooks/webhook-dispatcher.ts'
 
-export type WorkOptions = {
+type WorkOptions = {
   durations?: DurationSettings | undefined
   /** Tasks processed at once. */
   workers: number
@@ -15,7 +15,7 @@ export type WorkOptions = {
 }
 
 /** What the service does beside answering. */
-export type Work = {
+type Work = {
   /** A request was queued. */
   wake(): void
   /** Whether work is done now. */

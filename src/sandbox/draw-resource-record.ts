@@ -3,8 +3,8 @@ import type { OutputVariable } from './catalogue/calculators.ts'
 import { factorScale, resourceFieldTypes, resourceOutputs } from './catalogue/resource-record.ts'
 
 /** One calculator's variables, as JSON objects of decimal text by variable id. */
-export type DrawnRecord = { inputs: string; outputs: string }
-export type DrawnYear = { months: DrawnRecord[]; year: DrawnRecord }
+type DrawnRecord = { inputs: string; outputs: string }
+type DrawnYear = { months: DrawnRecord[]; year: DrawnRecord }
 
 /** Inputs are drawn in tenths, so that every sum and product below stays a whole number that a double holds exactly. */
 const inputScale = 1

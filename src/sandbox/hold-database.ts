@@ -3,16 +3,16 @@ import pg from 'pg'
 import type { SandboxLogger } from './logger.ts'
 
 /** Another sandbox serves from this database. `code` is stable. */
-export class SandboxAlreadyRunning extends Error {
+class SandboxAlreadyRunning extends Error {
   readonly code = 'sandbox_already_running'
 }
 
 /** The connection that held the database for this sandbox was lost, and the database was not had back. */
-export class SandboxDatabaseLost extends Error {
+class SandboxDatabaseLost extends Error {
   readonly code = 'sandbox_database_lost'
 }
 
-export type HoldWatcher = {
+type HoldWatcher = {
   /** The hold is gone: another sandbox may begin, so nothing may be written. The hold is sought again after this. */
   lost(): Promise<void>
   /** The database is held again. */
@@ -21,7 +21,7 @@ export type HoldWatcher = {
   gone(reason: Error): void
 }
 
-export type DatabaseHold = {
+type DatabaseHold = {
   /** Tells what becomes of the hold, from the start. */
   watch(watcher: HoldWatcher): void
   release(): Promise<void>

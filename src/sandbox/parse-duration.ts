@@ -2,7 +2,7 @@ import { type BulkRequest, bulkRequests } from '../exchange/contract.ts'
 import type { Processing } from './durations.ts'
 
 /** The text names no duration of a bulk request; the message says what one looks like. */
-export class DurationInvalid extends Error {
+class DurationInvalid extends Error {
   readonly code = 'duration_invalid'
 }
 

@@ -1,7 +1,7 @@
 import type { Queryable } from './sandbox.ts'
 
 /** What a start reads of the world that it serves. */
-export type World = {
+type World = {
   /** Signs the addresses of result files. */
   fileSecret: Buffer
   /** Companies that the service knows. */

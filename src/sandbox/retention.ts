@@ -40,7 +40,7 @@ export function startRetention(sandbox: Sandbox, options: { retentionDays: numbe
 }
 
 /** Step by step: first the pieces of old files, so that no single statement has to remove a large one. */
-export async function removeOlder(db: Queryable, before: Date, signal: AbortSignal): Promise<void> {
+async function removeOlder(db: Queryable, before: Date, signal: AbortSignal): Promise<void> {
   await inSteps(db, signal, [
     `delete from sandbox.file_chunk where (token, ordinal) in (
        select c.token, c.ordinal from sandbox.task t join sandbox.file f on f.task_id = t.id

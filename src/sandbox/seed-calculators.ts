@@ -9,7 +9,7 @@ import { inTransaction } from './sandbox.ts'
 /** Hotels whose calculators are stored in one transaction: what an interrupted start has to do again takes a moment. */
 const hotelsAtOnce = 500
 
-export type SeedingOptions = {
+type SeedingOptions = {
   /** Ends the seeding between two transactions; the next start goes on from there. */
   signal?: AbortSignal | undefined
   /** Told after each transaction how many of the hotels have theirs. */

@@ -8,7 +8,7 @@ import { inTransaction } from './sandbox.ts'
 import { nameKey } from './storable.ts'
 
 /** The database holds the world of another seed. `code` is stable. */
-export class SeedMismatch extends Error {
+class SeedMismatch extends Error {
   readonly code = 'sandbox_seed_mismatch'
 }
 

@@ -32,7 +32,7 @@ export type RunningSandbox = {
 }
 
 /** The API or the result files cannot be served where they were wanted. `code` is stable. */
-export class AddressUnusable extends Error {
+class AddressUnusable extends Error {
   readonly code = 'sandbox_address_unusable'
 }
 

@@ -8,7 +8,7 @@ import { renderHeld } from '../render-held.ts'
 import { rowWords } from '../row-words.ts'
 import { table } from '../table.ts'
 
-export type RowDifference = {
+type RowDifference = {
   stream: string
   partner_id: string
   row_key: string

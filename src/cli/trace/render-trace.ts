@@ -107,7 +107,7 @@ function whatBecameOfIt(groups: readonly RowGroup[]): string {
 }
 
 /** A group's state with its certainty, reason and time. */
-export function stateWords(group: RowGroup): string {
+function stateWords(group: RowGroup): string {
   const { state, outcome, submission_id } = group
   const said = [group.code, group.reason].filter((part) => part !== null).join(': ') || 'no reason given'
   const since = `since ${moment(group.since)}`

@@ -21,7 +21,7 @@ export function applicationsOf(
   })
 }
 
-export type ApplicationChanges = {
+type ApplicationChanges = {
   webhook: OwnWebhook
   applicationId: string
   /** Statuses that were set, in order, and where. */

@@ -3,7 +3,7 @@ import type { Answer } from '../wire.ts'
 import { at, textOf } from '../wire-json.ts'
 import { finish, submit } from './task-run.ts'
 
-export type Cancelling = {
+type Cancelling = {
   run: TaskRun
   answer: Answer
   /** How the task stood right after it was not cancelled; null where it was, or where it did not say. */

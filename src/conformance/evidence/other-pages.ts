@@ -26,7 +26,7 @@ export async function recordsOf(bench: Bench, search: OtherSearch): Promise<Wire
   return documents.flatMap((page) => objectsOf((page as WireObject | null)?.[listNameOf(bench, search)]))
 }
 
-export function listNameOf({ contract }: Pick<Bench, 'contract'>, search: OtherSearch): string {
+function listNameOf({ contract }: Pick<Bench, 'contract'>, search: OtherSearch): string {
   const names = contract.names
   switch (search) {
     case 'companies':

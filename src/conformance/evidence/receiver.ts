@@ -20,7 +20,7 @@ export type Receiver = {
 }
 
 /** How a path answers; by default 204. */
-export type Manners = Readonly<Record<string, (response: ServerResponse) => void>>
+type Manners = Readonly<Record<string, (response: ServerResponse) => void>>
 
 const maxBodyBytes = 1024 * 1024
 

@@ -47,7 +47,7 @@ export function frameworkTrees(bench: Bench): Promise<Answer[]> {
   })
 }
 
-export type Property = { id: string; name: string | null; type: string | null; isIdentifier: boolean; owned: boolean }
+type Property = { id: string; name: string | null; type: string | null; isIdentifier: boolean; owned: boolean }
 
 /** The custom properties as far as they can be read; one that does not say whose it is counts as the profile's. */
 export async function properties(bench: Bench): Promise<Property[]> {
@@ -68,7 +68,7 @@ export async function properties(bench: Bench): Promise<Property[]> {
 }
 
 export type DataPoint = { id: string; valueType: string; periodType: string; unitIds: string[]; optionIds: string[] }
-export type Question = { id: string; dataPoints: DataPoint[] }
+type Question = { id: string; dataPoints: DataPoint[] }
 export type FrameworkTree = { id: string; questions: Question[] }
 
 /** Questions and data points of the frameworks that were read, found wherever they stand in the tree. */

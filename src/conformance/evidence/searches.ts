@@ -20,7 +20,7 @@ export const searchNames = [
 ] as const
 export type SearchName = (typeof searchNames)[number]
 
-export type Searches = {
+type Searches = {
   runs: Record<SearchName, TaskRun>
   /** The statuses of these tasks as the list of the newest tasks showed them, each time in the order of submission. */
   snapshots: (string | null)[][]

@@ -20,7 +20,7 @@ function alwaysForbidden(url: string): Record<string, string> {
   return { credentials: `http://user:secret@${host}/hook`, '2049 characters': `${url}/`.padEnd(2049, 'x') }
 }
 
-export type WebhookRules = {
+type WebhookRules = {
   /** What the address rules say of each forbidden address. */
   addresses: Record<string, Answer>
   /** What they say of a public one. */

@@ -33,7 +33,7 @@ function badReceivers(bench: Bench): Promise<BadReceivers> {
   })
 }
 
-export type Trials = {
+type Trials = {
   failing: OwnWebhook
   silent: OwnWebhook
   /** The first delivery at receivers that answer 500 or redirect, after one attempt. */
@@ -98,7 +98,7 @@ async function fillUp(bench: Bench, topics: readonly string[]): Promise<string |
   return null
 }
 
-export type TestButton = {
+type TestButton = {
   event: SeenEvent | null
   eventId: string | null
   /** Events of a search that ran while the webhook was disabled. */
@@ -135,7 +135,7 @@ export function testButton(bench: Bench): Promise<TestButton> {
   })
 }
 
-export type Rotation = {
+type Rotation = {
   answer: Answer
   secret: string | null
   /** The secret before. */
@@ -170,7 +170,7 @@ const earlyMs = 30_000
 /** Looks for an attempt, of a dispatch each, before it is given up as never coming. */
 const looksForAttempt = 8
 
-export type Ladder = {
+type Ladder = {
   /** The failing delivery at its end. */
   delivery: WireObject | undefined
   /** When its attempts came, and when the log says that they were made, by the sandbox's clock. */

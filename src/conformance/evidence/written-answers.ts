@@ -7,7 +7,7 @@ import { type DataPoint, type FrameworkTree, questionTrees } from './reference.t
 import { runTask } from './task-run.ts'
 
 /** What was sent of answers and omissions, and what came back. */
-export type WrittenAnswers = {
+type WrittenAnswers = {
   framework: FrameworkTree
   /** Kinds of value that were sent. */
   valueTypes: string[]

@@ -7,7 +7,7 @@ import { fileAddressIn } from './result-addresses.ts'
 import { calculatorsSeen } from './searches.ts'
 import { runTask } from './task-run.ts'
 
-export type WrittenCalculators = {
+type WrittenCalculators = {
   fieldTypeId: string
   run: TaskRun
   /** The result file; null when the task named none. */

@@ -12,7 +12,7 @@ import { runTask } from './task-run.ts'
 import { omissionBody, tooManyOmissions } from './written-answers.ts'
 import { calculatorsBody } from './written-calculators.ts'
 
-export type WrittenMapping = {
+type WrittenMapping = {
   run: TaskRun
   file: unknown
   /** The hotel's values of the identifier, as the companies search shows them afterwards. */
@@ -138,7 +138,7 @@ export function writeDeprecated(bench: Bench, hotel: Hotel): Promise<DeprecatedU
   })
 }
 
-export type Refusals = Record<'noGroup' | 'noIdentifier' | 'foreignGroup' | 'foreignIdentifier' | 'again', Answer>
+type Refusals = Record<'noGroup' | 'noIdentifier' | 'foreignGroup' | 'foreignIdentifier' | 'again', Answer>
 
 /** Calculator upserts of no company that must be refused: an id that is missing, or belongs to nobody; one of them twice. */
 export function refusedUpserts(bench: Bench, hotel: Hotel): Promise<Refusals> {
@@ -163,7 +163,7 @@ export function refusedUpserts(bench: Bench, hotel: Hotel): Promise<Refusals> {
 }
 
 /** The limit of the specification, and one row more: all rows name a company and a question that exist nowhere. */
-export const maxAnswers = 50_000
+const maxAnswers = 50_000
 
 export function tooManyAnswers(bench: Bench, hotel: Hotel): Promise<Answer> {
   return bench.once('too many answers', async () => {

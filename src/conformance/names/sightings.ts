@@ -12,7 +12,7 @@ export type Place = {
   values: Map<string, Set<string>>
 }
 
-export type Sightings = {
+type Sightings = {
   /** Takes note of a document, or of each of a list. */
   note(shape: Shape, document: unknown): void
   places(): readonly Place[]

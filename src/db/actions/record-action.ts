@@ -6,7 +6,7 @@ import type { Schema } from '../tables/schema.ts'
 /** Who acts: the user of the operating system, and the machine. */
 export type Actor = { user: string; host: string }
 
-export type NewAction = {
+type NewAction = {
   verb: ActionVerb
   actor: Actor
   at: Date

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 
 /** One row as it is held against what came back. */
-export type ComparedRow = {
+type ComparedRow = {
   row_id: number
   stream: string
   partner_id: string
@@ -12,7 +12,7 @@ export type ComparedRow = {
   accepted_at: string | null
 }
 
-export type ComparedCompany = {
+type ComparedCompany = {
   company_id: string
   rows: ComparedRow[]
   /** What the search shows of it; null where it shows nothing. */

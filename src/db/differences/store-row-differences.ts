@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import type { RowComparison } from '../tables/row-difference.ts'
 import type { Schema } from '../tables/schema.ts'
 
-export type FoundDifference = {
+type FoundDifference = {
   row_id: number
   kind: 'absent' | 'different'
   company_id: string

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts'
 import type { Cluster } from './open-cluster.ts'
 
-export type Keeper = {
+type Keeper = {
   /** Aborts, with the error as its reason, when the server has ended and cannot be had back. */
   lost: AbortSignal
   /** Ends the care. A start that is under way is waited for. */

@@ -14,7 +14,7 @@ import type { ServerSettings } from './server-settings.ts'
 import { sharedPlaces } from './shared-place.ts'
 import { startServer } from './start-server.ts'
 
-export type ClusterOptions = {
+type ClusterOptions = {
   /** Holds the data, or the word where they are. Made if need be; all processes that name it share one server. */
   folder: string
   /** Told, in a sentence for a person, where things were placed and what was created on the system. */

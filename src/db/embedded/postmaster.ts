@@ -5,7 +5,7 @@ import { identityOf } from './process-identity.ts'
 import { type Account, runProgram } from './run-program.ts'
 
 /** A server process that runs on a data folder, as its `postmaster.pid` describes it. */
-export type Postmaster = { pid: number; port: number; ready: boolean }
+type Postmaster = { pid: number; port: number; ready: boolean }
 
 /**
  * The server that runs on `data`, if one does. A `postmaster.pid` whose server was killed does not count, nor does one

@@ -10,7 +10,7 @@ export const bareEnvironment = {
   TZ: 'UTC',
 }
 
-export type Finished = { status: number | null; output: string }
+type Finished = { status: number | null; output: string }
 
 /**
  * Runs a program to its end, as `account` or, without one, as ourselves. Both outputs are collected together.

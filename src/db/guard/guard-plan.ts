@@ -55,7 +55,7 @@ export async function approvedEmpty(trx: Transaction<Schema>, stream: string): P
   return newest?.state === 'approved' ? newest.known : null
 }
 
-export type NewPlan = Pick<GuardPlanTable, 'run_id' | 'stream' | 'reason' | 'known' | 'new' | 'changed' | 'gone'>
+type NewPlan = Pick<GuardPlanTable, 'run_id' | 'stream' | 'reason' | 'known' | 'new' | 'changed' | 'gone'>
 
 /** Leaves a plan to approve, and notes that the run is held: it sends nothing, whatever happens to the plan. */
 export async function leavePlan(trx: Transaction<Schema>, plan: NewPlan, examples: GuardExample[]): Promise<void> {

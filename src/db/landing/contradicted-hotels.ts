@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import { contradictionKinds } from '../preflight/contradiction-kinds.ts'
 import type { Schema } from '../tables/schema.ts'
 
-export type ContradictedHotel = { stream: string; partner_id: string }
+type ContradictedHotel = { stream: string; partner_id: string }
 
 /**
  * Hotels, stream by stream, whose rows contradict each other or rows of another hotel, as preflight noted it; and those with

@@ -16,10 +16,10 @@ export type DirectRow = {
   reason: string | null | undefined
 }
 
-export type DirectLanding = { stream: string; judgedBy: number }
+type DirectLanding = { stream: string; judgedBy: number }
 
 /** Why rows have to be staged after all. */
-export type NeedsCare = 'repeated_key' | 'without_cursor' | 'hash_differs'
+type NeedsCare = 'repeated_key' | 'without_cursor' | 'hash_differs'
 
 /** Whoever hands rows over met one that has to be staged. */
 export class RowNeedsCare extends Error {

@@ -19,7 +19,7 @@ export type LandedCounts = {
 /** Ledger rows of which something would be different at the service, or gone at the partner, if all landed freely. */
 export type WouldChange = { new: number; changed: number; gone: number }
 
-export type Landing = {
+type Landing = {
   runId: number
   stream: string
   /** Set where several partner rows make one ledger row: contents are merged under this key. */

@@ -28,7 +28,7 @@ export async function watermarkOf(trx: Transaction<Schema>, stream: string): Pro
   return (await trx.selectFrom('stream_watermark').selectAll().where('stream', '=', stream).executeTakeFirst()) ?? null
 }
 
-export type Reading = {
+type Reading = {
   stream: string
   capture: 'cursor' | 'snapshot'
   server: string | null

@@ -3,7 +3,7 @@ import type { Schema } from '../tables/schema.ts'
 import { unmatchedShown } from './error-outcomes.ts'
 import type { RowOutcome } from './settle-outcomes.ts'
 
-export type FileOptions = {
+type FileOptions = {
   /**
    * Whether the file's elements say which company a property is: then one that is named with two companies is unknown,
    * and an element counts for the company it names only where it names no property at all.

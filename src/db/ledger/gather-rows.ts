@@ -2,7 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 import { lacksRequirement, type Requires } from './requirement.ts'
 
-export type Gathering = {
+type Gathering = {
   runId: number
   kind: string
   streams: readonly string[]

@@ -9,7 +9,7 @@ import { told } from './rows-in-state.ts'
 import { type MaybeWaits, waitingOn, waitsFor } from './waits-for.ts'
 
 /** The rows of one hotel that wait for the same. */
-export type ParkedGroup = {
+type ParkedGroup = {
   partner_id: string
   /** What they wait for and where it stands, in words that a person can act on. */
   reason: string
@@ -20,7 +20,7 @@ export type ParkedGroup = {
   since: Date
 }
 
-export type ParkedGroups = { groups: ParkedGroup[]; total: { rows: number; hotels: number; groups: number } }
+type ParkedGroups = { groups: ParkedGroup[]; total: { rows: number; hotels: number; groups: number } }
 
 type FoundGroup = Omit<ParkedGroup, 'reason'> & { waits: MaybeWaits; all_rows: number; all_groups: number }
 

@@ -15,7 +15,7 @@ export type ResendFilter = {
   difference?: 'absent' | 'different' | 'any'
 }
 
-export type ResendCounts = { stream: string; rows: number; known: number }
+type ResendCounts = { stream: string; rows: number; known: number }
 
 /** Accepted as they stand, there at the partner, in no request, not held by the guard and not asked about already. */
 function resendable({ stream, partnerId, submissionId, since, difference }: ResendFilter): RawBuilder<boolean> {

@@ -4,7 +4,7 @@ import { keyRefusedSince } from '../service-key/key-in-use.ts'
 import { lacksRequirement, type Requires } from './requirement.ts'
 
 /** Where a row stands, in the words of docs/glossary.md. */
-export const rowStates = [
+const rowStates = [
   'gone',
   'accepted',
   'in_flight',

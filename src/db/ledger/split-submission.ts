@@ -58,7 +58,7 @@ export async function taskOf(trx: Transaction<Schema>, submissionId: number): Pr
 }
 
 /** A row of a submission, and what it writes to: the company where the mapping says which, else the property. */
-export type RowToSplit = { row_id: number; target: string }
+type RowToSplit = { row_id: number; target: string }
 
 /**
  * The rows of a submission that its halves can carry, in the order in which they were sent. A row that has changed, or
@@ -115,7 +115,7 @@ export async function insertPart(
 }
 
 /** `overdue`: what an earlier part waits for at the service has not ended for so long that no run waits for it. */
-export type EarlierPart = 'none' | 'writes' | 'overdue'
+type EarlierPart = 'none' | 'writes' | 'overdue'
 
 /**
  * Whether a part has to wait: an earlier part of the same first request writes to a company that this one writes to as

@@ -44,7 +44,7 @@ export function requireColumns(stream: string, wanted: readonly string[], yielde
   )
 }
 
-export function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string }
   return message && message !== '' ? message : (code ?? 'no reason given')
 }

@@ -5,7 +5,7 @@
 const batchBytes = 1024 * 1024
 
 /** What a driver pushes row by row, held back so that no more than some rows are in memory. */
-export type PushedRows<Row> = {
+type PushedRows<Row> = {
   push(row: Row): void
   end(): void
   fail(error: unknown): void

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 
 /** How a connection is protected; without `ca` the authorities that Node.js knows are trusted. */
-export type Tls = { verify: boolean; ca?: string }
+type Tls = { verify: boolean; ca?: string }
 
 /** A URL of a database server, taken apart. Null: the URL does not say. */
 export type ServerAddress = {

@@ -11,7 +11,7 @@ const columns = {
   calculator_value: 'company_key, calculator_key, variable_key, direction, value',
 } as const
 
-export type DirectTable = keyof typeof columns
+type DirectTable = keyof typeof columns
 
 const tables = Object.keys(columns) as DirectTable[]
 

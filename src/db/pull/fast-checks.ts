@@ -58,7 +58,7 @@ export async function keepListing(trx: Transaction<Schema>, listingKey: number):
   )
 }
 
-export type ReferredNames = { variables: readonly number[]; properties: readonly number[] }
+type ReferredNames = { variables: readonly number[]; properties: readonly number[] }
 
 /**
  * Whether the page lists every name that its companies refer to: those that were written straight into the tables by

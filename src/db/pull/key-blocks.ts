@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 
-export type KeyedTable = 'company' | 'calculator'
+type KeyedTable = 'company' | 'calculator'
 
 /** Keys taken ahead at most: a round trip costs as much as some thousands of them. */
 const blockSize: Record<KeyedTable, number> = { company: 1_000, calculator: 8_000 }

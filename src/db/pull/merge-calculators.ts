@@ -57,7 +57,7 @@ export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void
     from lost join staged_company c using (company_ordinal)`.execute(trx)
 }
 
-export type RemoveOptions = {
+type RemoveOptions = {
   submissionId: number
   /** The types that the search selected; empty for all. */
   calculatorTypeIds: readonly string[]

@@ -31,7 +31,7 @@ export type PageCounts = {
 }
 
 /** What a merge counts: the companies that were staged. */
-export type MergedCounts = Omit<PageCounts, 'bytes' | 'unchanged' | 'care'>
+type MergedCounts = Omit<PageCounts, 'bytes' | 'unchanged' | 'care'>
 
 export type MergeOptions = {
   pageId: number

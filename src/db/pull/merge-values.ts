@@ -5,7 +5,7 @@ import { keepRemovedValues } from './keep-removed.ts'
 import { someUnrenewed } from './unrenewed-parts.ts'
 import { recordChanges } from './value-history.ts'
 
-export type ValueCounts = { values: number; added: number; changed: number; removed: number }
+type ValueCounts = { values: number; added: number; changed: number; removed: number }
 
 /**
  * Makes the values of every readable calculator of the page those that the page gives: adds, changes, removes. What it

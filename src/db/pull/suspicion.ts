@@ -1,5 +1,5 @@
 /** How much of what is known of something a page, or a search, has shown. */
-export type Shown = { seen: number; known: number }
+type Shown = { seen: number; known: number }
 
 /**
  * Whether so little of what is known was shown that its absence is suspicious.

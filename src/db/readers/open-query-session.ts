@@ -3,7 +3,7 @@ import { schemaName } from '../migrate.ts'
 import { openQueryLogin, ownPowers } from './query-role.ts'
 import { ReaderError } from './reader-error.ts'
 
-export type QuerySession = {
+type QuerySession = {
   client: pg.Client
   /** What a person should know of the rights that the query has; null: it can read Nightferry's tables and nothing else. */
   notice: string | null

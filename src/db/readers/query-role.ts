@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { ReaderError } from './reader-error.ts'
 
 /** Who may log in for one query: the password is good until `close`, and for a minute at most. */
-export type QueryLogin = { role: string; password: string; close(): Promise<void> }
+type QueryLogin = { role: string; password: string; close(): Promise<void> }
 
 /** What lets a role leave the tables: run programs, reach files of the server, read every table there is. */
 const powers = ['pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files', 'pg_read_all_data']

@@ -1,5 +1,5 @@
 /** Why reading was not granted or revoked, or a query not asked: nothing was changed. */
-export type ReaderErrorCode =
+type ReaderErrorCode =
   /** There is no such role in the server. */
   | 'role_unknown'
   /** The role is the one that owns the views, or may do everything: nothing can be given to it, nor taken away. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 
 /** A row that the service has, or may have, and the partner has no longer. */
-export type DriftRow = {
+type DriftRow = {
   stream: string
   partner_id: string
   row_key: string

@@ -13,7 +13,7 @@ export async function runExists(db: Database, runId: number): Promise<boolean> {
   return (await db.selectFrom('run').select('run_id').where('run_id', '=', runId).executeTakeFirst()) !== undefined
 }
 
-export type StatusCounts = {
+type StatusCounts = {
   stream: string
   rows: number
   accepted: number

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/schema.ts'
 
-export type Timer = { submission_id: number; timer: number }
+type Timer = { submission_id: number; timer: number }
 
 /** Voids the timer that each submission has and numbers a new one: of looks at a later time only the newest counts. */
 export async function nextTimers(trx: Transaction<Schema>, submissionIds: readonly number[]): Promise<Timer[]> {

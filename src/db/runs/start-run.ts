@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import type { Run, RunTrigger } from '../tables/run.ts'
 import type { Schema } from '../tables/schema.ts'
 
-export type StartRun = { job: string; trigger: RunTrigger; scheduledFor: Date; firstStep: string }
+type StartRun = { job: string; trigger: RunTrigger; scheduledFor: Date; firstStep: string }
 
 /**
  * Begins a run, unless one of the job is running or the occurrence was taken: the database decides which of the

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import { keyInUse } from './key-in-use.ts'
 
 /** The service's clock minus the database's, in milliseconds, as measured on a call. */
-export type StoredSkew = { lowMs: number; highMs: number; measuredAt: Date }
+type StoredSkew = { lowMs: number; highMs: number; measuredAt: Date }
 
 /** Keeps what a call told of the service's clock. */
 export async function storeSkew(

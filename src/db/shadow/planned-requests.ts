@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import type { Schema } from '../tables/schema.ts'
 
 /** Why a row would be sent. */
-export type WhySent =
+type WhySent =
   | 'new'
   | 'changed'
   | 'changed since it was rejected'
@@ -13,7 +13,7 @@ export type WhySent =
   | 'sent again by policy'
   | 'sent again, for the answer was lost'
 
-export type PlannedStream = { stream: string; why: WhySent; rows: number }
+type PlannedStream = { stream: string; why: WhySent; rows: number }
 
 export type PlannedRequest = {
   submission_id: number

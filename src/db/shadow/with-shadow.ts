@@ -4,7 +4,7 @@ import { createDatabase, type Database, withSession } from '../database.ts'
 import { schemaName } from '../migrate.ts'
 
 /** Tables of this one connection, under the names of the real ones; nobody else sees them. */
-export type Shadow = { pool: pg.Pool; db: Database }
+type Shadow = { pool: pg.Pool; db: Database }
 
 /**
  * Tables that are left empty: what searches brought, the past, and where the planner stands in a run. The way out reads

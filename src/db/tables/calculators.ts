@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 
 /** A company as the last page that held it gave it. */
-export type CompanyTable = {
+type CompanyTable = {
   company_key: Generated<number>
   company_id: string
   name: string | null
@@ -21,12 +21,12 @@ export type CompanyTable = {
 }
 
 /** Variables and custom properties that a page listed. */
-export type PageListingTable = { listing_key: Generated<number>; variable_keys: number[]; property_keys: number[] }
+type PageListingTable = { listing_key: Generated<number>; variable_keys: number[]; property_keys: number[] }
 
 /** The name is null until the first page that gives it is loaded: pages that load side by side share the keys. */
-export type CustomPropertyTable = { property_key: Generated<number>; property_id: string; name: string | null }
+type CustomPropertyTable = { property_key: Generated<number>; property_id: string; name: string | null }
 
-export type CompanyPropertyTable = {
+type CompanyPropertyTable = {
   company_key: number
   property_key: number
   /** Position among the property's values, from 1. */
@@ -35,9 +35,9 @@ export type CompanyPropertyTable = {
 }
 
 /** The name is null until the first page that gives it is loaded: pages that load side by side share the keys. */
-export type CalculatorVariableTable = { variable_key: Generated<number>; variable_id: string; name: string | null }
+type CalculatorVariableTable = { variable_key: Generated<number>; variable_id: string; name: string | null }
 
-export type CalculatorTable = {
+type CalculatorTable = {
   calculator_key: Generated<number>
   calculator_id: string
   company_key: number
@@ -51,7 +51,7 @@ export type CalculatorTable = {
   first_seen_at: Generated<Date>
 }
 
-export type CalculatorValueTable = {
+type CalculatorValueTable = {
   /** The company of the calculator, whose values lie together. */
   company_key: number
   calculator_key: number
@@ -62,14 +62,14 @@ export type CalculatorValueTable = {
 }
 
 /** What the pages of one search have shown so far: the ground on which absence is judged. */
-export type SearchSeenCompanyTable = {
+type SearchSeenCompanyTable = {
   submission_id: number
   company_key: number
   /** Whether all that stands here of the company has been seen with it. */
   whole: Generated<boolean>
   pages: Generated<number>
 }
-export type SearchSeenCalculatorTable = { submission_id: number; calculator_key: number }
+type SearchSeenCalculatorTable = { submission_id: number; calculator_key: number }
 
 export type QuarantineUnit =
   | 'company'
@@ -81,7 +81,7 @@ export type QuarantineUnit =
   | 'document'
 
 /** What was left out of a page, and why. */
-export type QuarantineTable = {
+type QuarantineTable = {
   page_id: number
   unit: QuarantineUnit
   company_id: string | null
@@ -95,7 +95,7 @@ export type QuarantineTable = {
 }
 
 /** The views that people query. */
-export type CompaniesView = {
+type CompaniesView = {
   company_id: string
   name: string | null
   partner_id: string | null
@@ -107,7 +107,7 @@ export type CompaniesView = {
   not_renewed_reason: string | null
 }
 
-export type CompanyPropertiesView = {
+type CompanyPropertiesView = {
   company_id: string
   property_id: string
   property_name: string
@@ -118,7 +118,7 @@ export type CompanyPropertiesView = {
   not_renewed_reason: string | null
 }
 
-export type CalculatorsView = {
+type CalculatorsView = {
   calculator_id: string
   company_id: string
   type_id: string
@@ -133,7 +133,7 @@ export type CalculatorsView = {
   not_renewed_reason: string | null
 }
 
-export type CalculatorVariablesView = {
+type CalculatorVariablesView = {
   variable_id: string
   name: string
   not_renewed_since: Date | null
@@ -141,7 +141,7 @@ export type CalculatorVariablesView = {
   not_renewed_reason: string | null
 }
 
-export type CalculatorValuesView = {
+type CalculatorValuesView = {
   calculator_id: string
   company_id: string
   period_year: number

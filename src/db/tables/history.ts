@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 
 /** A value that was added, changed or removed by a search that records history. */
-export type CalculatorValueChangeTable = {
+type CalculatorValueChangeTable = {
   /** The company under which it stood; a calculator that moves removes its values here and adds them there. */
   company_key: number
   calculator_key: number
@@ -17,15 +17,15 @@ export type CalculatorValueChangeTable = {
 }
 
 /** Since when every change is recorded without a gap: at most one row. */
-export type HistoryStartTable = { singleton: Generated<boolean>; began_at: Date }
+type HistoryStartTable = { singleton: Generated<boolean>; began_at: Date }
 
 /** A search that proved what is absent, and for which calculator types; none for all. */
-export type CompleteSearchTable = { submission_id: number; calculator_type_ids: string[]; ended_at: Date }
+type CompleteSearchTable = { submission_id: number; calculator_type_ids: string[]; ended_at: Date }
 
 export type NamedKind = 'variable' | 'property'
 
 /** A variable or custom property that a page named otherwise than the pages before. */
-export type NameChangeTable = {
+type NameChangeTable = {
   change_id: Generated<number>
   kind: NamedKind
   id: string
@@ -35,7 +35,7 @@ export type NameChangeTable = {
   changed_at: Generated<Date>
 }
 
-export type ChangeKind = 'added' | 'changed' | 'removed'
+type ChangeKind = 'added' | 'changed' | 'removed'
 
 export type ValueChangesView = {
   change_id: number
@@ -53,7 +53,7 @@ export type ValueChangesView = {
   after: string | null
 }
 
-export type CalculatorValueHistoryView = {
+type CalculatorValueHistoryView = {
   calculator_id: string
   company_id: string
   period_year: number

@@ -12,7 +12,7 @@ export type UnrenewedPart =
   | 'property_name'
 
 /** What stands although the last search that should have renewed it did not. 0 and `-` where a column does not apply. */
-export type UnrenewedPartTable = {
+type UnrenewedPartTable = {
   company_key: Generated<number>
   part: UnrenewedPart
   calculator_key: Generated<number>
@@ -29,7 +29,7 @@ export type UnrenewedPartTable = {
 }
 
 /** A value that was removed and can be brought back. */
-export type RemovedValueTable = {
+type RemovedValueTable = {
   company_key: number
   calculator_key: number
   variable_key: number
@@ -41,7 +41,7 @@ export type RemovedValueTable = {
 }
 
 /** The same, of a custom property. */
-export type RemovedPropertyTable = {
+type RemovedPropertyTable = {
   company_key: number
   property_key: number
   ordinal: number
@@ -51,7 +51,7 @@ export type RemovedPropertyTable = {
   removed_at: Generated<Date>
 }
 
-export type NotRenewedView = {
+type NotRenewedView = {
   part: UnrenewedPart
   company_id: string | null
   calculator_id: string | null
@@ -65,7 +65,7 @@ export type NotRenewedView = {
   run_id: number | null
 }
 
-export type RemovalsView = {
+type RemovalsView = {
   part: 'value' | 'property'
   company_id: string
   calculator_id: string | null

@@ -9,7 +9,7 @@ export type JudgingBasisTable = {
 }
 
 /** What contradicts another row, and is invalid for it. */
-export type ContradictionKind = 'answered_and_declined' | 'two_frameworks' | 'two_partner_ids'
+type ContradictionKind = 'answered_and_declined' | 'two_frameworks' | 'two_partner_ids'
 
 /** What looks wrong and is sent all the same. */
 export type WarningKind = 'partner_ids_alike' | 'coordinates_zero' | 'field_type_unseen'

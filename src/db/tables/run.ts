@@ -1,7 +1,7 @@
 import type { Generated, JSONColumnType, Selectable } from 'kysely'
 
 export type RunTrigger = 'schedule' | 'missed' | 'cli' | 'http'
-export type RunState = 'running' | 'finished' | 'failed' | 'skipped'
+type RunState = 'running' | 'finished' | 'failed' | 'skipped'
 export type Verdict = 'succeeded' | 'partial' | 'failed'
 
 /** One execution of a job. At most one per job is running, and one exists per (job, scheduled_for). */

@@ -83,7 +83,7 @@ export type SubmissionTable = {
 export type StoredRefusal = { status: number; code: string; reason: string; message: string; verdict?: string }
 
 /** What was tombstoned: by the calculator search companies and calculators, by others documents. */
-export type SearchResult = { withheld: boolean; reason: string | null } & (
+type SearchResult = { withheld: boolean; reason: string | null } & (
   | {
       companies: number
       calculators: number

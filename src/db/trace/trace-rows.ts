@@ -10,7 +10,7 @@ import type { OutcomeName } from '../tables/acceptance.ts'
 import type { GuardChange } from '../tables/source-row.ts'
 
 /** What a row said before, and until when. */
-export type PastContent = { until: string; content: Record<string, unknown>; was_accepted: boolean }
+type PastContent = { until: string; content: Record<string, unknown>; was_accepted: boolean }
 
 export type TracedRow = {
   stream: string

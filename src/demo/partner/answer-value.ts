@@ -7,7 +7,7 @@ type Cluster = Framework['topics'][number]['subtopics'][number]['clusters'][numb
 export type Question = Cluster['questions'][number]
 export type DataPoint = Question['dataPoints'][number]
 
-export type AnswerValue = { value: string; unitId: string | null }
+type AnswerValue = { value: string; unitId: string | null }
 
 /** Amounts per room, in the first unit of the data point; over a year unless the data point is about months. */
 const perRoom: Record<string, { least: number; most: number }> = {

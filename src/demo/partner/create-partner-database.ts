@@ -6,7 +6,7 @@ import { hotelTables, sharedTables } from './partner-tables.ts'
 import { partnerConstraints, partnerTables } from './schema.ts'
 import { type World, worldBefore } from './world.ts'
 
-export type PartnerDatabaseOptions = {
+type PartnerDatabaseOptions = {
   /** How many hotels: the sandbox's hotels 1 to this number of the same seed. */
   hotels: number
   seed: number

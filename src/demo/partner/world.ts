@@ -1,7 +1,7 @@
 import { type DrawKeys, draw, drawInteger } from './draw.ts'
 
 /** When a row was last touched, as text that Postgres reads as timestamptz. */
-export type Stamp = (...keys: DrawKeys) => string
+type Stamp = (...keys: DrawKeys) => string
 
 /** What every row of the partner database depends on. */
 export type World = {

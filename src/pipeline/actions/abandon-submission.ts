@@ -8,7 +8,7 @@ import { unfinishedStates } from '../push/submission-state.ts'
 import { ActionRefused } from './action-refused.ts'
 import { holdSubmission } from './hold-submission.ts'
 
-export type Abandoned = {
+type Abandoned = {
   submission_id: number
   kind: string
   /** The state that it was given up in. */

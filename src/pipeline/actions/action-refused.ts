@@ -1,5 +1,5 @@
 /** Why a person's action was not taken: nothing was changed. */
-export type ActionRefusedCode =
+type ActionRefusedCode =
   /** There is no such submission. */
   | 'submission_unknown'
   /** The submission is in no state in which the action means anything. */

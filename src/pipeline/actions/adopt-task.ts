@@ -10,7 +10,7 @@ import { earliestStamp } from '../push/sending/listed-tasks.ts'
 import { ActionRefused } from './action-refused.ts'
 import { holdSubmission } from './hold-submission.ts'
 
-export type Adopted = { submission_id: number; kind: string; correlation_id: string; task_status: string; rows: number }
+type Adopted = { submission_id: number; kind: string; correlation_id: string; task_status: string; rows: number }
 
 /**
  * Takes a person's word for which task an uncertain submission became. From then on it is polled and settled like any
@@ -80,7 +80,7 @@ export async function adoptTask(
  * names wrongly would be read as the outcome of rows that it never carried.
  * @param earliest that the service can have stamped a task of it.
  */
-export function whyNotItsTask(contract: Contract, submission: Submission, task: Task, earliest: Date): string | null {
+function whyNotItsTask(contract: Contract, submission: Submission, task: Task, earliest: Date): string | null {
   const names = requestOf(contract, submission.kind).taskName
   const of = `Submission ${submission.submission_id} is of the kind ${submission.kind}`
   if (task.requestType !== null && task.requestType !== names.requestType) {

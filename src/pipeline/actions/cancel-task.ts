@@ -6,7 +6,7 @@ import type { Deps } from '../deps.ts'
 import { ActionRefused } from './action-refused.ts'
 import { holdSubmission } from './hold-submission.ts'
 
-export type CancelAnswer = {
+type CancelAnswer = {
   submission_id: number
   kind: string
   correlation_id: string

@@ -5,7 +5,7 @@ import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../..
 import { type EarlierCursor, earlierCursor } from './earlier-cursor.ts'
 
 /** What a person wants read again, or would. */
-export type Reread = {
+type Reread = {
   stream: string
   /** A date, a time or a cursor to read from; null: everything. */
   since: string | null

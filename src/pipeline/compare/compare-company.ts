@@ -1,6 +1,6 @@
 import type { Counts, Expected, Finding, SentRow, StoredThings } from './stored.ts'
 
-export type CompanyOnPage = {
+type CompanyOnPage = {
   companyId: string
   rows: readonly SentRow[]
   /** Null: no page holds the company. */

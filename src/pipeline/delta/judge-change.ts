@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { WouldChange } from '../../db/landing/land-rows.ts'
 
-export type Change = {
+type Change = {
   would: WouldChange
   /** The partner yields no row of the stream at all. */
   empty: boolean

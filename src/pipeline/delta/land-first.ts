@@ -10,7 +10,7 @@ import type { Judge } from './judge-row.ts'
 import { directRows, nothingSeen, type Seen } from './staged-lines.ts'
 import type { CursorStream } from './stream-shape.ts'
 
-export type FirstLanding = {
+type FirstLanding = {
   deps: Deps
   run: Run
   client: PoolClient

@@ -11,7 +11,7 @@ import type { Judge } from './judge-row.ts'
 import { nothingSeen, stagedLines } from './staged-lines.ts'
 import { maxPartnerIdLength, type StreamShape } from './stream-rows.ts'
 
-export type CursorStreamToAsk = { name: string; shape: StreamShape; query: StreamQuery; cursor: string | null }
+type CursorStreamToAsk = { name: string; shape: StreamShape; query: StreamQuery; cursor: string | null }
 
 /** Hotels that one query asks for: a statement of some 10 kB. */
 const hotelsAtOnce = 200

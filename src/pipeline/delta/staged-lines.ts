@@ -25,14 +25,14 @@ export function nothingSeen(witness: string | null = null): Seen {
   return { rows: 0, folded: 0, nullCursors: 0, newestCursor: null, newestKey: null, witness, witnessCursor: undefined }
 }
 
-export type Walk = {
+type Walk = {
   shape: StreamShape
   seen: Seen
   /** Rows of other hotels are left out. */
   only?: ReadonlySet<string>
 }
 
-export type Staging = Walk & { judge: JudgeRow }
+type Staging = Walk & { judge: JudgeRow }
 
 /** A row of a delta, as far as it is whole, and where it stands among the others. */
 type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean }

@@ -58,7 +58,7 @@ function agrees(text: string, type: string | null): boolean {
 export const timeText = /^\d{4,}-\d{2}-\d{2}/
 
 /** What was seen of the row that carried the watermark, while rows from there on were read. */
-export type WitnessSeen = {
+type WitnessSeen = {
   /** Its cursor, as far as it may move the watermark; null where it has none now, undefined where it was not there. */
   cursor: string | null | undefined
 }

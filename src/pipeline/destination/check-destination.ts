@@ -20,7 +20,7 @@ import { judgeProfile, type ProfileVerdict } from './judge-profile.ts'
 export type DestinationDeps = Pick<Deps, 'required' | 'db' | 'exchange' | 'logger'>
 
 /** Where the configuration points to. */
-export type ConfiguredDestination = { origin: string; customIdentifierId: string; fingerprint: string }
+type ConfiguredDestination = { origin: string; customIdentifierId: string; fingerprint: string }
 
 /** What differs between the destination in use and the one that is configured. */
 export type DestinationChange = {

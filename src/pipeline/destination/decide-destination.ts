@@ -10,7 +10,7 @@ import { configuredDestination, type DestinationChange, type DestinationDeps, pr
 
 export type Decided = { destination: string; was: string; made: boolean }
 
-export type Decision = { actor: Actor; at: Date; name?: string }
+type Decision = { actor: Actor; at: Date; name?: string }
 
 /**
  * A person's word that the configured destination is the one in use under a new name: what was accepted stays true there.

@@ -1,7 +1,7 @@
 import type { KnownProfile } from '../../db/destinations/find-destination.ts'
 
 /** What a key shows of its profile now: ids in small letters. */
-export type ShownProfile = {
+type ShownProfile = {
   groups: readonly string[]
   owned: readonly string[]
   /** Correlation ids of the newest tasks that it may read. */

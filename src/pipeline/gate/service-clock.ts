@@ -13,7 +13,7 @@ export const tolerableSkewMs = 60_000
 const movedMs = 1_000
 const staleMs = 60_000
 
-export type ServiceClock = {
+type ServiceClock = {
   /** Takes note of what a call told. Never throws, and waits for nothing. */
   note(skew: ClockSkew): void
   /** Ends once what was noted is stored. */

@@ -5,7 +5,7 @@ import { claimProbe, closeBreaker, openBreaker, type RefusedKey, refusedKey } fr
 import { pauseCalls, reserveCalls } from '../../db/service-key/reserve-calls.ts'
 import type { Admission, AdmitOptions, CallGate } from '../../exchange/call-gate.ts'
 
-export type SharedGateOptions = {
+type SharedGateOptions = {
   db: Database
   /** Of the API key: keyFingerprint. */
   fingerprint: string

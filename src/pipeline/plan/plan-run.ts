@@ -30,7 +30,7 @@ import type { HeldStream } from '../report/report.ts'
 import { type PlannedReference, planReference } from './plan-reference.ts'
 import { type PlannedBody, plannedBodies } from './planned-bodies.ts'
 
-export type PlanOptions = {
+type PlanOptions = {
   /** The job whose run is planned. */
   job: string
   /** Judge by the reference data of the last run, without asking the service. */

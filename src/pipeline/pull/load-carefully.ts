@@ -14,7 +14,7 @@ import type { PageElement } from './reading/read-page.ts'
 import type { SplitCompany } from './reading/split-page.ts'
 import { createPageStager } from './stage-page.ts'
 
-export type CarefulLoad = {
+type CarefulLoad = {
   trx: Transaction<Schema>
   /** The connection of the transaction. */
   client: pg.ClientBase

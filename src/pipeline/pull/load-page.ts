@@ -38,7 +38,7 @@ export type LoadOptions = {
 }
 
 /** The page to load is not among the pages of any search: it was never listed, or its run was cleaned away. */
-export class PageNotListedError extends Error {
+class PageNotListedError extends Error {
   readonly code = 'page_not_listed'
 }
 

@@ -9,7 +9,7 @@ import { createVariableReferences } from './variable-references.ts'
 type PageNameKind = Exclude<PageElementKind, 'company'>
 
 /** Lays what is decoded of one page into staging. */
-export type PageStager = {
+type PageStager = {
   /** Decodes an entry of a list of names and stages it. */
   name(kind: PageNameKind, element: Pick<PageElement, 'value' | 'ordinal'>): void
   /** Stages a decoded company; `contentHash` is that of the bytes it was read from, null where there is none. */

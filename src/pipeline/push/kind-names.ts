@@ -20,7 +20,7 @@ export const documentKinds = {
   standard_holders_search: 'standardHoldersSearch',
   framework_answers_search: 'frameworkAnswersSearch',
 } as const satisfies Record<string, BulkRequest>
-export type DocumentKind = keyof typeof documentKinds
+type DocumentKind = keyof typeof documentKinds
 
 export const documentKindNames = Object.keys(documentKinds) as DocumentKind[]
 

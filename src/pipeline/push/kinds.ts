@@ -11,7 +11,7 @@ import { documentKinds, isDocumentKind, type KindName, kindNames, searchKind } f
 import { calculatorOutcome, mappingOutcome } from './outcomes/result-outcome.ts'
 
 /** What a submission of a kind is at the service. */
-export type Request = { endpoint: Endpoint; taskName: TaskName }
+type Request = { endpoint: Endpoint; taskName: TaskName }
 
 export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
   company_mappings: {

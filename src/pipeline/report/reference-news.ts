@@ -6,7 +6,7 @@ import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/
 import type { Run } from '../../db/tables/run.ts'
 
 /** What a report says of the reference data and of rows that look wrong. Remarks need a person, notices do not. */
-export type ReferenceNews = { remarks: string[]; notices: string[] }
+type ReferenceNews = { remarks: string[]; notices: string[] }
 
 /** Gathers it for a run that ends. */
 export async function referenceNews(db: Database, run: Pick<Run, 'run_id' | 'started_at'>): Promise<ReferenceNews> {
@@ -35,10 +35,7 @@ async function newest(db: Database): Promise<ReferenceVersion[]> {
 }
 
 /** Why rows were judged by old reference data, and what to do. Pure. */
-export function withheldRemark(
-  reason: string,
-  inForce: Pick<ReferenceVersion, 'version' | 'confirmed_at'> | undefined,
-) {
+function withheldRemark(reason: string, inForce: Pick<ReferenceVersion, 'version' | 'confirmed_at'> | undefined) {
   const old = inForce === undefined ? '' : ` ${inForce.version}, last seen ${inForce.confirmed_at.toISOString()}`
   return `The service's reference data hold suspiciously little (${reason}), so they were not taken: rows are judged by version${old}. If this is right: nightferry reference --accept. If not, ask the service.`
 }
@@ -52,7 +49,7 @@ const nouns: Record<Exclude<ReferenceItem, 'document'>, string> = {
 const kindNouns = { unit_type: 'unit type', group: 'group', custom_property: 'custom property', framework: 'framework' }
 
 /** What a version changed, a sentence per document. Pure. */
-export function changeNotices(
+function changeNotices(
   version: number,
   changes: readonly ReferenceChange[],
   rowsUsing: ReadonlyMap<string, number>,
@@ -78,7 +75,7 @@ export function changeNotices(
 }
 
 /** Rows that look wrong and were sent all the same, a sentence per kind. Pure. */
-export function warningNotices(found: readonly FoundWarnings[]): string[] {
+function warningNotices(found: readonly FoundWarnings[]): string[] {
   const what = {
     partner_ids_alike: 'have a partner_id that differs from another by case or surrounding white space alone',
     coordinates_zero: 'have 0 for latitude and longitude',

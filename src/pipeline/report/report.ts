@@ -148,7 +148,7 @@ function unmatchedRemarks(submissions: readonly SubmissionReport[]): string[] {
 }
 
 /** What the guard stopped a run over, in one sentence. */
-export function heldRemark({ stream, reason, known, ...would }: HeldStream): string {
+function heldRemark({ stream, reason, known, ...would }: HeldStream): string {
   const here = `${counts(known, 'row')} ${known === 1 ? 'is' : 'are'} known`
   if (reason === 'empty') return `Held by the guard: the partner's database has no row for ${stream}, where ${here}.`
   const parts = (['new', 'changed', 'gone'] as const).filter((what) => would[what] > 0)

@@ -1,5 +1,5 @@
 /** Something that the service said and that matches no row of the request, as it is kept with the submission. */
-export type Unmatched = Readonly<Record<string, string | number>>
+type Unmatched = Readonly<Record<string, string | number>>
 
 /** What the service said and whom it named, and why that matches nothing, in one line for a person. Pure. */
 export function unmatchedWords({ why, code, reason, ...named }: Unmatched): string {

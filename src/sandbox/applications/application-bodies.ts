@@ -4,7 +4,7 @@ import { idText, list, objectAsSent, text, wire } from '../requests/wire.ts'
 import type { SentAnswer } from './change-application.ts'
 
 /** Names of the members of both bodies. */
-export type BodyNames = { status: string; answers: string; dataPointId: string; answer: string }
+type BodyNames = { status: string; answers: string; dataPointId: string; answer: string }
 
 /** `{ status }`: which names there are is judged later, so that the refusal can name them. */
 export function statusBody(names: BodyNames): z.ZodType<{ status: string }> {

@@ -1,9 +1,9 @@
 import { uuidFrom } from '../uuid-from.ts'
 
 /** A profile acts at the service through its API keys, and owns groups and custom properties. */
-export type Profile = { id: number; name: string }
+type Profile = { id: number; name: string }
 export type ApiKey = { id: string; key: string; profileId: number }
-export type Group = { id: string; name: string; profileId: number }
+type Group = { id: string; name: string; profileId: number }
 export type CustomProperty = {
   id: string
   name: string
@@ -13,7 +13,7 @@ export type CustomProperty = {
 }
 
 export const demoProfile: Profile = { id: 4711, name: 'Northern Lights Hotels' }
-export const otherProfile: Profile = { id: 4712, name: 'Harbour & Hill Collection' }
+const otherProfile: Profile = { id: 4712, name: 'Harbour & Hill Collection' }
 /** Owns certification applications, and no group or property. */
 export const certifierProfile: Profile = { id: 4713, name: 'Verity Certification' }
 export const profiles: readonly Profile[] = [demoProfile, otherProfile, certifierProfile]

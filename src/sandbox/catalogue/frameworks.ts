@@ -2,8 +2,8 @@ import { uuidFrom } from '../uuid-from.ts'
 import { area, energy, mass, share, type UnitType, water } from './unit-types.ts'
 
 export type ValueType = 'text' | 'number' | 'boolean' | 'date' | 'dateRange' | 'list'
-export type ReportingPeriodType = 'Yearly' | 'Monthly' | 'Any'
-export type Option = { id: string; title: string }
+type ReportingPeriodType = 'Yearly' | 'Monthly' | 'Any'
+type Option = { id: string; title: string }
 export type DataPoint = {
   id: string
   title: string
@@ -17,10 +17,10 @@ export type DataPoint = {
   /** The options of a list; empty for every other value type. */
   options: readonly Option[]
 }
-export type Question = { id: string; title: string; dataPoints: readonly DataPoint[] }
-export type Cluster = { id: string; title: string; questions: readonly Question[] }
-export type Subtopic = { id: string; title: string; clusters: readonly Cluster[] }
-export type Topic = { id: string; title: string; subtopics: readonly Subtopic[] }
+type Question = { id: string; title: string; dataPoints: readonly DataPoint[] }
+type Cluster = { id: string; title: string; questions: readonly Question[] }
+type Subtopic = { id: string; title: string; clusters: readonly Cluster[] }
+type Topic = { id: string; title: string; subtopics: readonly Subtopic[] }
 export type Framework = { id: string; title: string; topics: readonly Topic[] }
 
 function simple(title: string, valueType: ValueType, reportingPeriodType: ReportingPeriodType): DataPoint {

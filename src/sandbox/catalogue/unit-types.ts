@@ -1,6 +1,6 @@
 import { uuidFrom } from '../uuid-from.ts'
 
-export type Unit = { id: string; name: string; abbreviation: string }
+type Unit = { id: string; name: string; abbreviation: string }
 export type UnitType = { id: string; name: string; units: readonly Unit[] }
 
 function unitType(name: string, ...units: [name: string, abbreviation: string][]): UnitType {

@@ -5,7 +5,7 @@ import type { SandboxClock } from '../clock.ts'
 import { wallWait } from './wall-wait.ts'
 
 /** A body that is ready to be sent. */
-export type Sending = {
+type Sending = {
   reply: FastifyReply
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** The length of the body, where it is known. */

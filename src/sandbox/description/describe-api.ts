@@ -9,9 +9,9 @@ export type DescribedEvent = {
   schema: z.ZodType
   headers: readonly EventHeader[]
 }
-export type EventHeader = { name: string; description: string }
+type EventHeader = { name: string; description: string }
 
-export type Api = {
+type Api = {
   title: string
   description: string
   /** Where it is served. */

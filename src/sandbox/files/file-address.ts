@@ -8,7 +8,7 @@ export type FileAddresses = {
 }
 
 /** What an address is made of: its origin can change while the secret, which the world keeps, stays. */
-export type SigningOptions = {
+type SigningOptions = {
   secret: Uint8Array
   /** Origin, and path if any, in front of `/files/…`. */
   baseUrl: () => string

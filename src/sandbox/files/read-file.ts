@@ -2,7 +2,7 @@ import type { Queryable } from '../sandbox.ts'
 import { gzipHead, gzipTail, inflate } from './deflate.ts'
 
 /** A complete file: its size in bytes and its CRC-32 as it is read. */
-export type StoredFile = { token: string; bytes: number; crc32: number }
+type StoredFile = { token: string; bytes: number; crc32: number }
 
 /** The file behind this token, or null: no such file, or its task has not ended. */
 export async function findFile(db: Queryable, token: string): Promise<StoredFile | null> {

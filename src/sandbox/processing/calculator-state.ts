@@ -22,7 +22,7 @@ export function calculatorId(companyId: string, typeId: string, year: number, mo
 }
 
 /** The inputs that count. */
-export function effectiveInputs(calculator: Pick<Calculator, 'inputs' | 'summed'>): Values {
+function effectiveInputs(calculator: Pick<Calculator, 'inputs' | 'summed'>): Values {
   return { ...calculator.summed, ...calculator.inputs }
 }
 

@@ -9,7 +9,7 @@ import { searchStandards } from './search/search-standards.ts'
 import { type Listing, writePages } from './search/write-pages.ts'
 import type { Work } from './work.ts'
 
-export type AnySearch = Extract<
+type AnySearch = Extract<
   ReadRequest,
   {
     kind:

@@ -8,7 +8,7 @@ export async function lockCompanies(client: pg.PoolClient, companyIds: readonly 
 }
 
 /** The companies for which each setting is on. */
-export type Switched = { yearlyCalculation: Set<string>; publishing: Set<string> }
+type Switched = { yearlyCalculation: Set<string>; publishing: Set<string> }
 
 /** Stores the settings that were sent; returns what is on now. */
 export async function storeSettings(

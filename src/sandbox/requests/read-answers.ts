@@ -16,7 +16,7 @@ import {
 } from './wire.ts'
 
 /** At most this many answers and omissions combined (specification, Limits). */
-export const maxAnswersAndOmissions = 50_000
+const maxAnswersAndOmissions = 50_000
 
 /** How an entry names its company. */
 export type CompanyReference = { companyId: string } | { propertyId: string; value: string }

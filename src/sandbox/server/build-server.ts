@@ -21,7 +21,7 @@ import { unroutableErrors } from './unroutable-errors.ts'
 /** The specification has no hard limit; above this, one body and its parsed form would endanger the process. */
 const maxBodyBytes = 256 * 1024 * 1024
 
-export type ServerOptions = Whereabouts & {
+type ServerOptions = Whereabouts & {
   /** A request was queued. */
   onQueued: () => void
 }

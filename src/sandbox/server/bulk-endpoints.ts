@@ -5,7 +5,7 @@ import { resultFiles } from '../description/result-files.ts'
 import type { BodyKind } from '../requests/read-bulk-request.ts'
 
 /** One address that takes bulk requests. */
-export type BulkEndpoint = Pick<Endpoint, 'method' | 'path'> & {
+type BulkEndpoint = Pick<Endpoint, 'method' | 'path'> & {
   id: string
   /** What the task is. */
   task: BulkRequest

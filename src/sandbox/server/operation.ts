@@ -6,7 +6,7 @@ import { checkBody } from '../requests/check-body.ts'
 import { parseBody } from '../requests/read-json.ts'
 
 /** What an operation is told of the request it handles. `bytes` is the body as it came, empty where there is none. */
-export type Call<Body> = {
+type Call<Body> = {
   apiKey: ApiKey
   params: Readonly<Record<string, string>>
   query: Readonly<Record<string, string>>
@@ -17,13 +17,13 @@ export type Call<Body> = {
 }
 
 /** One answer of an operation, as the description shows it. Without a schema: an error as everywhere, or no body. */
-export type Answer = { description: string; schema?: z.ZodType }
+type Answer = { description: string; schema?: z.ZodType }
 
 /**
  * One endpoint: what the server registers and what the OpenAPI description says come from this alone. The body's schema
  * validates the request, gives it to `handle` in our own names, and is published in its input form.
  */
-export type OperationOf<Body> = {
+type OperationOf<Body> = {
   /** The operationId of the description: unique, camel case. */
   id: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

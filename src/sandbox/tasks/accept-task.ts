@@ -3,7 +3,7 @@ import PQueue from 'p-queue'
 import type { BulkRequest } from '../../exchange/contract.ts'
 import type { Sandbox } from '../sandbox.ts'
 
-export type NewTask = {
+type NewTask = {
   request: BulkRequest
   profileId: number
   apiKeyId: string

@@ -8,7 +8,7 @@ import { resumeTasks, scheduleTasks, startNextTask, waitingSince } from './move-
 import { type ProcessTask, processOnce } from './process-once.ts'
 import type { StartedTask } from './task.ts'
 
-export type Dispatcher = {
+type Dispatcher = {
   /** Look for work now: a request was queued. */
   wake(): void
   /** Stops picking up, breaks off what is in process, and resolves when nothing runs. Broken-off tasks stay InProgress. */

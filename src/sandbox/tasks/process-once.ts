@@ -10,7 +10,7 @@ import { isTransient } from './transient-failure.ts'
 /** Does the work of one task. Must be repeatable: after trouble or a restart it is called again from the start. */
 export type ProcessTask = (task: StartedTask, signal: AbortSignal) => Promise<Outcome>
 
-export type ProcessOptions = {
+type ProcessOptions = {
   durations: Durations
   process: ProcessTask
   holdBack: HoldBack

@@ -1,7 +1,7 @@
 import type { Chaos } from '../chaos/chaos.ts'
 
 /** What chaos has in store for one delivery. */
-export type DeliveryFate = {
+type DeliveryFate = {
   /** The profiles that struck, as the log shows them; null: none. */
   struck: string[] | null
   lost: boolean

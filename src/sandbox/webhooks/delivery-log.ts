@@ -3,7 +3,7 @@ import { RequestRefused } from '../request-refused.ts'
 import type { Queryable, Sandbox } from '../sandbox.ts'
 import { envelopeBytes, testEventContent } from './event-body.ts'
 
-export type DeliveryStatus = 'queued' | 'delivered' | 'failed' | 'stopped'
+type DeliveryStatus = 'queued' | 'delivered' | 'failed' | 'stopped'
 
 /** A line of the delivery log. */
 export type LoggedDelivery = {
@@ -18,7 +18,7 @@ export type LoggedDelivery = {
   chaos: string[] | null
 }
 
-export type LoggedAttempt = {
+type LoggedAttempt = {
   at: string
   webhookTimestamp: number
   httpStatus: number | null

@@ -11,7 +11,7 @@ import { signatureOf } from './sign-delivery.ts'
 const atOnce = 8
 const claimedAtOnce = 4 * atOnce
 
-export type Drain = { webhookId: string; due: () => Due; agent: Agent; signal: AbortSignal }
+type Drain = { webhookId: string; due: () => Due; agent: Agent; signal: AbortSignal }
 
 /** Makes one attempt of everything that is due at one webhook; what chaos reorders comes last, one at a time. */
 export async function drainWebhook(sandbox: Sandbox, drain: Drain): Promise<void> {

@@ -4,12 +4,12 @@ import { forgetDeliveries, recoverDeliveries, webhooksWithDue } from './delivery
 import { drainWebhook } from './drain-webhook.ts'
 import { createDeliveryAgent } from './send-delivery.ts'
 
-export type WebhookDispatcher = {
+type WebhookDispatcher = {
   /** Breaks off what is under way and resolves when nothing runs. What was broken off is sent again after a restart. */
   stop(): Promise<void>
 }
 
-export type WebhookDispatcherOptions = {
+type WebhookDispatcherOptions = {
   /** Milliseconds of the sandbox's clock from one dispatch to the next; the specification says about a minute. */
   dispatchMs: number
 }

@@ -14,7 +14,7 @@ export type Webhook = {
   createdAt: string
 }
 
-export type WebhookSettings = { url: string; topics: string[]; header: CustomHeader | null; enabled: boolean }
+type WebhookSettings = { url: string; topics: string[]; header: CustomHeader | null; enabled: boolean }
 
 /** Specification, Limits. */
 const webhooksPerProfile = 5

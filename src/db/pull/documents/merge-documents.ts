@@ -13,7 +13,7 @@ export type DocumentCounts = {
   unidentified: number
 }
 
-export type MergeDocumentsOptions = {
+type MergeDocumentsOptions = {
   pageId: number
   submissionId: number
   /** The page's place among those of the search. */

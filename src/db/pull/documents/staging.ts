@@ -11,7 +11,7 @@ const columns = {
   staged_left_out: ['list', 'ordinal', 'document_id', 'reason', 'excerpt'],
 } as const
 
-export type DocumentStaging = keyof typeof columns
+type DocumentStaging = keyof typeof columns
 
 /** Makes the temporary tables of one page; they vanish with the transaction, however it ends. */
 export async function createDocumentStaging(trx: Transaction<Schema>): Promise<void> {

@@ -5,10 +5,10 @@ import type { LeftOut } from './left-out.ts'
 import { fieldOf, isObject } from './page-object.ts'
 import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
 
-export type PageValue = { direction: 'i' | 'o'; variableId: string; value: string }
+type PageValue = { direction: 'i' | 'o'; variableId: string; value: string }
 
 /** What of a calculator's inputs or outputs the page does not show as absent, although it gives no value for it. */
-export type HeldValues = {
+type HeldValues = {
   direction: 'i' | 'o'
   /** Null: none of them. */
   variableId: string | null
@@ -25,7 +25,7 @@ export type PageCalculator = {
   content: CalculatorContent | null
 }
 
-export type CalculatorContent = {
+type CalculatorContent = {
   typeId: string
   /** Null where the page gives none that can be read: the title that stands stays. */
   title: string | null

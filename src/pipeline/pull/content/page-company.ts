@@ -5,7 +5,7 @@ import { type PageCalculator, pageCalculator } from './page-calculator.ts'
 import { fieldOf, isObject } from './page-object.ts'
 import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from './page-text.ts'
 
-export type PageProperty = { propertyId: string /** From 1. */; ordinal: number; value: string }
+type PageProperty = { propertyId: string /** From 1. */; ordinal: number; value: string }
 
 /** One company of a page, decoded. */
 export type PageCompany = {
@@ -25,7 +25,7 @@ export type PageCompany = {
 }
 
 /** A list of values of which one at least cannot be right: what is known of the property stays, whole. */
-export type HeldProperty = {
+type HeldProperty = {
   /** Null: any property. */
   propertyId: string | null
   /** A stable code. */

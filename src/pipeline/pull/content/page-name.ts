@@ -4,7 +4,7 @@ import { fieldOf, isObject } from './page-object.ts'
 import { contentProblem, excerptOf, idProblem } from './page-text.ts'
 
 /** An entry of the page's list of custom properties or calculator variables. */
-export type PageName = { id: string; name: string }
+type PageName = { id: string; name: string }
 
 /** Decodes one `{ id, name }` of the page's lists of names. Pure. */
 export function pageName(

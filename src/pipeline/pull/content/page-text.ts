@@ -1,13 +1,6 @@
 import { doubledKey } from '../reading/element-assembler.ts'
 
-export type TextProblem =
-  | 'missing'
-  | 'key_twice'
-  | 'no_text'
-  | 'nul_character'
-  | 'lone_surrogate'
-  | 'id_too_long'
-  | 'blank'
+type TextProblem = 'missing' | 'key_twice' | 'no_text' | 'nul_character' | 'lone_surrogate' | 'id_too_long' | 'blank'
 
 /** Why a value is no text that can be stored byte for byte; undefined if it is one. */
 export function textProblem(value: unknown): TextProblem | undefined {

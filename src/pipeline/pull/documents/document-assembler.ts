@@ -4,12 +4,7 @@ import type { ElementBuilder } from '../reading/read-page.ts'
 import { numberDigits } from './number-digits.ts'
 
 /** Why an element cannot be kept as it came. */
-export type DocumentProblem =
-  | 'key_twice'
-  | 'nul_character'
-  | 'lone_surrogate'
-  | 'number_too_long'
-  | 'document_too_large'
+type DocumentProblem = 'key_twice' | 'nul_character' | 'lone_surrogate' | 'number_too_long' | 'document_too_large'
 
 /** One element of a list as JSON text: every string and every digit as on the page, only the white space is gone. */
 export type DocumentText = {

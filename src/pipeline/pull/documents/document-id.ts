@@ -39,7 +39,7 @@ function contractIds(names: Contract['names'], search: SearchSettings['search'])
 }
 
 /** How ids that the hash of the content makes begin. */
-export const hashPrefix = 'sha256:'
+const hashPrefix = 'sha256:'
 
 /**
  * The id of an element, or null where it has none that can be a key: a part is missing, empty or too long. Several parts

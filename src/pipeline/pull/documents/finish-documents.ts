@@ -8,7 +8,7 @@ import {
 import type { Schema } from '../../../db/tables/schema.ts'
 
 /** Why absence from the search proves nothing. */
-export type DocumentsWithheldReason =
+type DocumentsWithheldReason =
   | 'search_partial'
   | 'pages_not_loaded'
   | 'no_pages'
@@ -57,7 +57,7 @@ export async function finishDocuments(
 }
 
 /** Whether a search can prove absence. Pure. */
-export function reasonToWithholdDocuments(
+function reasonToWithholdDocuments(
   evidence: DocumentsEvidence,
   { minSeenShare, partial }: FinishDocumentsOptions,
 ): DocumentsWithheldReason | null {

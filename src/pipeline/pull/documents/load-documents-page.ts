@@ -8,7 +8,7 @@ import { idMembersOf } from './document-id.ts'
 import { loadDocuments } from './load-documents.ts'
 
 /** A page of a search that the configuration no longer knows: nobody can say what tells its elements apart. */
-export class SearchNotConfiguredError extends Error {
+class SearchNotConfiguredError extends Error {
   readonly code = 'search_not_configured'
 }
 

@@ -11,7 +11,7 @@ import { readLists } from '../reading/read-page.ts'
 import { DocumentAssembler, type DocumentText } from './document-assembler.ts'
 import { documentId, type IdMembers } from './document-id.ts'
 
-export type LoadDocumentsOptions = {
+type LoadDocumentsOptions = {
   /** The name of the search. */
   search: string
   idMembers: IdMembers

@@ -10,7 +10,7 @@ const uuidLength = 36
 type Names = { variables: NameIndex; properties: NameIndex }
 
 /** What a row of a new company says besides its content. */
-export type NewRow = { contentHash: string | null; listingKey: number }
+type NewRow = { contentHash: string | null; listingKey: number }
 
 /** Writes new companies with all of theirs as rows of the tables. Names that they refer to must have been resolved. */
 export class DirectCompanies {

@@ -28,7 +28,7 @@ import { UnchangedCompanies } from './unchanged-companies.ts'
 const batchCompanies = 256
 const batchBytes = 1024 * 1024
 
-export type FastLoad = {
+type FastLoad = {
   trx: Transaction<Schema>
   /** The connection of the transaction. */
   client: pg.ClientBase

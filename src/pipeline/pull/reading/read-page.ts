@@ -10,14 +10,14 @@ export type PageElementKind = 'customProperty' | 'calculatorVariable' | 'company
 /** One element of one of the page's lists, not yet judged. */
 export type PageElement = ListElement<PageElementKind>
 
-export type ListElement<K> = {
+type ListElement<K> = {
   kind: K
   value: unknown
   /** Position in its list, from 0. */
   ordinal: number
 }
 
-export type ListsOptions<K> = {
+type ListsOptions<K> = {
   /** The top-level lists to read, by their name; or what to make of each name, where all are read, whatever they are called. */
   lists: ReadonlyMap<string, K> | ((name: string) => K)
   /** The list that must be there; null: none, but where all are read at least one must be. */

@@ -25,7 +25,7 @@ export type FinishOptions = {
 }
 
 /** Why absence from the search proves nothing. */
-export type WithheldReason =
+type WithheldReason =
   | 'search_partial'
   | 'pages_not_loaded'
   | 'unidentified_companies'

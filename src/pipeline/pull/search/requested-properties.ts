@@ -43,7 +43,7 @@ export async function missingProperties(
 }
 
 /** Why properties are left out, as far as the reference data tell. Pure. */
-export function explain(ids: readonly string[], known: ReadonlyMap<string, KnownProperty>): LeftOutProperty[] {
+function explain(ids: readonly string[], known: ReadonlyMap<string, KnownProperty>): LeftOutProperty[] {
   return [...new Set(ids)].map((property_id) => {
     const property = known.get(property_id.toLowerCase())
     if (property === undefined) {

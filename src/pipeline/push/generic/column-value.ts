@@ -3,7 +3,7 @@ import { exactNumber } from '../preflight/answer-value.ts'
 import { readExactJson } from './exact-json.ts'
 
 /** What a placeholder puts into the body; `undefined`: nothing, the member is left out. */
-export type ColumnValue = { value: unknown } | { problem: string }
+type ColumnValue = { value: unknown } | { problem: string }
 
 /**
  * A column's text as the template wants it, or what is wrong with it. Pure.

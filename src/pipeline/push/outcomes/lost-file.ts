@@ -14,7 +14,7 @@ const goneCode = 'result_file_gone'
 const downloadCodes = new Set(['download_failed', 'download_refused', 'result_file_malformed'])
 
 /** What is to be done about a result file that could not be read; null: it is no matter of the file. */
-export type FileTrouble = { over: boolean; code: string; message: string }
+type FileTrouble = { over: boolean; code: string; message: string }
 
 /**
  * Judges a failed attempt at a result file. A file that is not there, or arrives malformed (it may have been cut short on

@@ -4,7 +4,7 @@ import type { PageLimits } from '../../pull/reading/page-limits.ts'
 import { readLists } from '../../pull/reading/read-page.ts'
 
 /** The result file of an import is no JSON document, ends before it is whole, or holds an element that is too large. */
-export class ResultFileError extends Error {
+class ResultFileError extends Error {
   readonly code = 'result_file_malformed'
 }
 

@@ -30,7 +30,7 @@ export function isBareError({ taskStatuses }: Contract, task: Task): boolean {
 }
 
 /** What says that a request failed, and not over which of its rows. */
-export type WholeFailure = { task: Task } | { refusal: StoredRefusal }
+type WholeFailure = { task: Task } | { refusal: StoredRefusal }
 
 /** A task whose result file cannot be had any more, and that names no rows, ended as if it had never had one. */
 export function isBareWithoutFile(contract: Contract, task: Task): boolean {

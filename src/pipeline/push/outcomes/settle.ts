@@ -137,7 +137,7 @@ async function judgeRefusal(deps: Deps, submission: Submission, refusal: StoredR
 const contentTooLarge = 413
 
 /** Code and words of a request that was refused as a whole: the service's own, but for its size, which has a code here. Pure. */
-export function refusalWords(error: HttpError): { code: string; reason: string } {
+function refusalWords(error: HttpError): { code: string; reason: string } {
   const said = error.serviceMessage ?? error.message
   if (error.status !== contentTooLarge) {
     return { code: storableText(error.errorCode ?? String(error.status)), reason: storableText(said) }

@@ -5,7 +5,7 @@ import { shown } from './row-content.ts'
 export const valueTypes = ['text', 'number', 'boolean', 'date', 'date_range', 'list'] as const
 export type ValueType = (typeof valueTypes)[number]
 
-export type AnswerValue = { value: Record<string, unknown> } | { problem: string }
+type AnswerValue = { value: Record<string, unknown> } | { problem: string }
 
 const decimal = /^[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
 const isoDate = /^\d{4}-\d{2}-\d{2}$/

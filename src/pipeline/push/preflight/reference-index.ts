@@ -11,7 +11,7 @@ export type RowRules = {
   customIdentifierId: string | null
 }
 
-export type KnownFramework = { id: string; title: string; dataPointIds: ReadonlySet<string> }
+type KnownFramework = { id: string; title: string; dataPointIds: ReadonlySet<string> }
 
 /** The cached reference data, as rows are checked and written against it. Every key is an id in lower case. */
 export type ReferenceIndex = {
@@ -30,7 +30,7 @@ export type ReferenceIndex = {
   rules: RowRules
 }
 
-export type ReferenceSource = {
+type ReferenceSource = {
   /** `raw` is not needed. Frameworks that an earlier version stored have no titles. */
   frameworks?: readonly (Omit<FrameworkIndex, 'raw' | 'titles'> & { titles?: Record<string, string> })[]
   unitTypes?: readonly UnitType[]

@@ -4,7 +4,7 @@ import { key, type ReferenceIndex } from './reference-index.ts'
 import { type RowContent, text } from './row-content.ts'
 
 /** What is odd about a row and does not keep it from being sent. */
-export type RowWarning = { kind: 'coordinates_zero' | 'field_type_unseen'; detail: string }
+type RowWarning = { kind: 'coordinates_zero' | 'field_type_unseen'; detail: string }
 
 /** What is odd about a row, none of which is certain to be wrong. Pure. */
 export function rowWarnings(reference: ReferenceIndex, stream: string, content: RowContent): RowWarning[] {

@@ -6,7 +6,7 @@ import type { Task } from '../../../exchange/task.ts'
  * How far the clock that stamps tasks may lag behind the one that the service's answers show, in milliseconds: they need
  * not be the same machine's. Too little could overlook our own task.
  */
-export const clockSkewMs = 300_000
+const clockSkewMs = 300_000
 
 /** Taken for how far the service's clock lags behind ours while no answer has said so, in milliseconds. */
 const unmeasuredSkewMs = 3_600_000
@@ -32,7 +32,7 @@ export function earliestStamp(attemptedAt: Date, skewAtAttempt: number | null, s
   return new Date(attemptedAt.getTime() + lowest - clockSkewMs)
 }
 
-export type Reading = {
+type Reading = {
   tasks: readonly Pick<Task, 'correlationId' | 'createdAt'>[]
   /** Those that may be the submission's and have not ended. */
   unfinished: readonly string[]

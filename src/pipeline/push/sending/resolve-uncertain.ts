@@ -97,7 +97,7 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
 }
 
 /** What a task is compared with to tell whether it may be ours. */
-export type Ours = {
+type Ours = {
   /** The earliest that the service can have stamped it: `earliestStamp`. */
   earliest: Date
   /** What the service calls the key of the attempt; null while it is not known. */

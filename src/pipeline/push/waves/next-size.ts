@@ -9,7 +9,7 @@ export type SizeEvidence = {
   durationMs: number | null
 }
 
-export type SizeLimits = {
+type SizeLimits = {
   /** Rows per request at most, by the configuration and the specification. */
   cap: number
   /** How long a request may take so that larger ones are tried. Milliseconds. */

@@ -12,7 +12,7 @@ import { judgeRows } from '../preflight/preflight.ts'
 import { unfinishedStates } from '../submission-state.ts'
 import { sizeOf } from './learn-size.ts'
 
-export type WaveOptions = {
+type WaveOptions = {
   /** Submissions of a kind that may be unfinished at once; `push.inFlightPerKind` unless it is given. */
   inFlightPerKind?: number
 }

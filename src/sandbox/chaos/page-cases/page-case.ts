@@ -18,7 +18,7 @@ export type PageCase = {
 }
 
 /** The texts in front of the list's elements and behind them. */
-export type Frame = { head: string; tail: string }
+type Frame = { head: string; tail: string }
 
 /** Other bytes in the place of the file. */
 export function instead(what: string, bytes: string | Buffer | ((spelling: Spelling) => string | Buffer)): PageCase {

@@ -2,9 +2,9 @@ import { ownedProperty } from '../../requests/check-access.ts'
 import type { Queryable } from '../../sandbox.ts'
 
 /** How a page spells custom properties and their values. */
-export type FieldNames = { customProperties: string; id: string; name: string; fields: string }
+type FieldNames = { customProperties: string; id: string; name: string; fields: string }
 
-export type CustomFields = {
+type CustomFields = {
   /** The head's list of custom properties; nothing when none were requested. */
   head: Record<string, unknown>
   /** A company's member with its values; nothing when it has none of what was requested. */
