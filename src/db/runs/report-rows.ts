@@ -198,12 +198,16 @@ export async function submissionReports(db: Database, runId: number): Promise<Su
            planned_at, attempted_at, accepted_at, terminal_at, settled_at, error_code, error_message
     from submission
     left join lateral (
-      select count(*) filter (where outcome = 'confirmed') as confirmed,
-             count(*) filter (where outcome = 'inferred') as inferred,
-             count(*) filter (where outcome = 'rejected') as rejected,
-             count(*) filter (where outcome = 'unknown') as unknown,
-             count(*) filter (where code = 'task_error_alone' or refusal ->> 'verdict' = 'alone') as failed_alone
-      from submission_row where submission_row.submission_id = submission.submission_id
+      select count(*) filter (where told.outcome = 'confirmed') as confirmed,
+             count(*) filter (where told.outcome = 'inferred') as inferred,
+             count(*) filter (where told.outcome = 'rejected') as rejected,
+             count(*) filter (where told.outcome = 'unknown') as unknown,
+             count(*) filter (where told.code = 'task_error_alone' or refusal ->> 'verdict' = 'alone') as failed_alone
+      from (
+        select coalesce(carried.outcome, rest_outcome) as outcome,
+               case when carried.outcome is null then rest_code else carried.code end as code
+        from submission_row carried where carried.submission_id = submission.submission_id
+      ) told
     ) outcomes on true
     where run_id = ${runId}
     order by submission_id`.execute(db)
