@@ -40,6 +40,7 @@ export async function createProgram(
   // Verbs inherit it as they are made: without it, commander would end the process with a code of its own.
   const program = new Command('nightferry')
     .exitOverride()
+    .configureOutput({ writeOut: (text) => cli.stdout.write(text), writeErr: (text) => cli.stderr.write(text) })
     .description('Carries what changed in a partner database to the Bulk Data Exchange Service, and the results back.')
     .version(version)
     .showHelpAfterError('(nightferry --help lists the verbs)')

@@ -1,15 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { CommanderError } from 'commander'
-import { withRemedy } from '../db/database-trouble.ts'
 import { boundHeap } from './bound-heap.ts'
-import { type Cli, exitCodes } from './cli.ts'
-import { createProgram } from './program.ts'
-import { QueryFailed } from './query-failed.ts'
-import { readable } from './readable.ts'
+import type { Cli } from './cli.ts'
 import { releaseEmbedded } from './release-embedded.ts'
-
-/** Errors of whoever wrote the command line or the configuration. */
-const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])
+import { runVerb } from './run-verb.ts'
 
 /** What only main.ts reads from the process. */
 export type Surroundings = Pick<Cli, 'environment' | 'workingFolder'> & {
@@ -52,37 +44,10 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
     now: () => new Date(),
   }
 
-  try {
-    let code: number = exitCodes.well
-    const program = await createProgram(cli, ownVersion(), args, (ended) => {
-      code = ended
-    })
-    await program.exitOverride().parseAsync(args, { from: 'user' })
-    process.exitCode = signalled === null ? code : exitCodeOf(signalled)
-  } catch (error) {
-    process.exitCode = signalled === null ? report(cli, error) : exitCodeOf(signalled)
-  }
-}
-
-function ownVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return version
+  const code = await runVerb(cli, args)
+  process.exitCode = signalled === null ? code : exitCodeOf(signalled)
 }
 
 function exitCodeOf(signal: 'SIGINT' | 'SIGTERM'): number {
   return signal === 'SIGINT' ? 130 : 143
-}
-
-/** One message that says what, where and what to do; a stack only for what should never happen. */
-function report(cli: Cli, caught: unknown): number {
-  // What the server says of a person's own query is about that, and not about how we are set up.
-  const error = caught instanceof QueryFailed ? caught : withRemedy(caught)
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage
-  const { code, message, stack } = error as { code?: unknown; message?: string; stack?: string }
-  const known = typeof code === 'string'
-  const text = known ? `${code}: ${message}` : `internal_error: ${stack ?? message ?? String(error)}`
-  cli.stderr.write(`nightferry: ${text.split('\n').map(readable).join('\n')}\n`)
-  return known && usageCodes.has(code) ? exitCodes.usage : exitCodes.failed
 }

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { runVerb } from '../../src/cli/run-verb.ts'
 import { inspect } from '../helpers/leaks.ts'
 
 /** Where Node keeps what it has compiled: a process of the suite starts in half the time. */
@@ -66,11 +68,47 @@ export function start(cwd: string, args: readonly string[], env: Record<string, 
   return { child, stderr: () => shown(stderr), ended }
 }
 
-/** Runs the program to its end. */
-export async function nightferry(
+/** Runs the program as a process of its own to its end. */
+export async function nightferryProcess(
   cwd: string,
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Ended> {
   return await start(cwd, args, env).ended
+}
+
+/**
+ * Runs a verb to its end within the process of the test, as `nightferryProcess` does with one of its own: what it reads
+ * and writes of a process is its environment, its folder and its two streams, and it is given those.
+ */
+export async function nightferry(
+  cwd: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Ended> {
+  const traced = !setsLogLevel(args, env)
+  const [stdout, stderr] = [new Text(), new Text()]
+  const code = await runVerb(
+    {
+      environment: { ...(traced && { NIGHTFERRY_LOG_LEVEL: 'trace' }), ...env },
+      workingFolder: cwd,
+      stdout,
+      stderr,
+      signal: new AbortController().signal,
+      now: () => new Date(),
+    },
+    args,
+  )
+  inspect(`standard output of nightferry ${args.join(' ')}`, stdout.text)
+  inspect(`standard error of nightferry ${args.join(' ')}`, stderr.text)
+  return { code, signal: null, stdout: stdout.text, stderr: traced ? withoutLog(stderr.text) : stderr.text }
+}
+
+/** Keeps what is written to it. */
+class Text extends Writable {
+  text = ''
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString()
+    done()
+  }
 }

@@ -5,7 +5,7 @@ import { counted, type Played, play } from './play.ts'
 import { stories } from './steps.ts'
 import { openWorld } from './world.ts'
 
-/** Stories of each kind of partner in the usual run of the suite; MODEL_RUNS plays more. */
+/** Random stories of each kind of partner in the usual run of the suite; MODEL_RUNS plays more. */
 const usualStories = 24
 const usualSeeds: Record<Capture, number> = { cursor: 20_261_121, snapshot: 77 }
 
@@ -19,8 +19,9 @@ const number = (name: string): number | undefined => {
 
 /**
  * Plays random stories until one breaks an invariant, and shrinks that one. A failure prints its seed and path:
- * MODEL_SEED and MODEL_PATH replay it, MODEL_RUNS plays more or fewer, MODEL_SECONDS as many
- * as there is time for, MODEL_SHRINK=0 prints it as it was found, MODEL_KNOWN=0 leaves out the known stories.
+ * MODEL_SEED and MODEL_PATH replay it, MODEL_RUNS plays more or fewer random ones, MODEL_SECONDS as many
+ * as there is time for, MODEL_SHRINK=0 prints it as it was found, MODEL_KNOWN=0 leaves out the known stories,
+ * which are played before the random ones.
  *
  * @returns what the stories were made of.
  */
@@ -29,6 +30,7 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
   const sum = { stories: 0, ...(Object.fromEntries(counted.map((name) => [name, 0])) as Played) }
   const path = process.env.MODEL_PATH
   const seconds = number('MODEL_SECONDS')
+  const known = process.env.MODEL_KNOWN === '0' ? [] : knownStories
   let told = false
   let last: Promise<unknown> = Promise.resolve()
   /** Shrinking takes its time; somebody who waits wants to know now. */
@@ -47,9 +49,9 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
         for (const name of counted) sum[name] += played[name]
       }),
       {
-        numRuns: number('MODEL_RUNS') ?? usualStories,
+        numRuns: known.length + (number('MODEL_RUNS') ?? usualStories),
         seed: number('MODEL_SEED') ?? usualSeeds[capture],
-        examples: process.env.MODEL_KNOWN === '0' ? [] : knownStories.map((story): [typeof story] => [story]),
+        examples: known.map((story): [typeof story] => [story]),
         ...(path !== undefined && { path }),
         endOnFailure: process.env.MODEL_SHRINK === '0',
         interruptAfterTimeLimit: seconds === undefined ? mostMs : seconds * 1_000,
