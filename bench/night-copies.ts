@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { schemaName } from '../src/db/migrate.ts'
+import { schemaName } from '../src/db/migrate-to-latest.ts'
 
 /** What a copy took by the clock, and how many rows went through it. */
 export type Copied = { what: string; seconds: number; rows: number; bytes: number }

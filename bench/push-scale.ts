@@ -14,9 +14,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import { locationOf } from '../src/db/embedded/data-home.ts'
-import { openCluster } from '../src/db/embedded/open-cluster.ts'
-import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
+import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
+import { locationOf } from '../src/embedded/data-home.ts'
+import { openCluster } from '../src/embedded/open-cluster.ts'
 import type { Spent, Stage, Task } from './push-process.ts'
 
 const { values } = parseArgs({

@@ -13,15 +13,15 @@ import { boundHeap } from '../src/cli/bound-heap.ts'
 import { requireSettings } from '../src/config/require-settings.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool, type Database } from '../src/db/database.ts'
-import { locationOf } from '../src/db/embedded/data-home.ts'
-import { openCluster } from '../src/db/embedded/open-cluster.ts'
-import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
+import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
+import { locationOf } from '../src/embedded/data-home.ts'
+import { openCluster } from '../src/embedded/open-cluster.ts'
 import { createExchangeClient } from '../src/exchange/client.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
+import { loadReferenceIndex } from '../src/pipeline/preflight/reference-index.ts'
 import type { OutgoingRow } from '../src/pipeline/push/bodies/body.ts'
 import { kinds } from '../src/pipeline/push/kinds.ts'
-import { loadReferenceIndex } from '../src/pipeline/push/preflight/reference-index.ts'
 import { beginSending } from '../src/pipeline/push/sending/begin-sending.ts'
 import { memoryOf } from './memory.ts'
 
@@ -178,6 +178,7 @@ function depsOf(pool: pg.Pool): Deps {
     db: createDatabase(pool),
     exchange: createExchangeClient({ ...config.exchange, ...required, contract }),
     looks: { atRun: async () => {}, atSubmissions: async () => {}, atPages: async () => {} },
+    endSearch: async () => {},
     logger: pino({ level: 'silent' }),
     now: () => new Date(),
   }

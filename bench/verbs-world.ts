@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { locationOf } from '../src/db/embedded/data-home.ts'
-import { openCluster } from '../src/db/embedded/open-cluster.ts'
-import { migrateToLatest, schemaName } from '../src/db/migrate.ts'
+import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
+import { locationOf } from '../src/embedded/data-home.ts'
+import { openCluster } from '../src/embedded/open-cluster.ts'
 import { buildProgram } from './build-program.ts'
 
 export type VerbsWorld = AsyncDisposable & {

@@ -7,23 +7,25 @@ import { cyclesOf, type ReadingFile, readSources, specifiersOf, unusedExports } 
 
 const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 
-/** Which parts of src a part may import besides itself: main → cli, http → jobs → pipeline → exchange, db. */
+/** Which parts of src a part may import besides itself: main → cli, http → jobs → pipeline → partner, exchange → db. */
 const mayImport: Record<string, readonly RegExp[]> = {
   'main.ts': [/^cli\//],
   cli: [
-    /^(http|jobs|pipeline|conformance|exchange|db|config|demo)\//,
+    /^(http|jobs|pipeline|conformance|exchange|embedded|db|config|demo)\//,
     /^sandbox\/(start-sandbox|catalogue|clock|durations|parse-duration|chaos\/parse-chaos)\.ts$/,
   ],
   http: [/^(jobs|pipeline|exchange|db|config)\//],
   jobs: [/^(pipeline|exchange|db|config)\//],
-  pipeline: [/^(exchange|db|config)\//],
+  pipeline: [/^(partner|exchange|db|config)\//],
+  partner: [/^db\/(copy-text\.ts|tables\/)/],
+  embedded: [],
   conformance: [/^(exchange|network|config)\//],
   exchange: [/^network\//],
   network: [],
-  db: [/^config\//],
+  db: [],
   config: [],
   sandbox: [/^exchange\/contract\.ts$/, /^network\//],
-  demo: [/^sandbox\/(hotels|catalogue|uuid-from)(\.ts|\/)/],
+  demo: [/^sandbox\/(hotels|catalogue|uuid-from|copy-rows)(\.ts|\/)/],
 }
 
 function partOf(path: string): string {
@@ -38,6 +40,74 @@ test('every part of src imports only what lies below it', () => {
       .map((target) => `src/${path} imports src/${target}`),
   )
   expect(offences).toEqual([])
+})
+
+/**
+ * The stages of the pipeline, lowest first: a stage imports those before it and none after. What all of them share lies in
+ * the folder itself, below them.
+ */
+const stages = [
+  'streams',
+  'reading',
+  'gate',
+  'reference',
+  'preflight',
+  'delta',
+  'push',
+  'pull',
+  'compare',
+  'actions',
+  'destination',
+  'report',
+  'plan',
+]
+
+/** Where a file stands among the stages; -1: below all of them; undefined: outside the pipeline. */
+function stageOf(path: string): number | undefined {
+  const [part, folder, file] = path.split('/')
+  if (part !== 'pipeline' || folder === undefined) return undefined
+  return file === undefined ? -1 : stages.indexOf(folder)
+}
+
+/** Imports of a later stage, as sentences. */
+function upwardImports(files: readonly { path: string; imports: readonly string[] }[]): string[] {
+  return files.flatMap(({ path, imports }) => {
+    const own = stageOf(path)
+    if (own === undefined) return []
+    return imports
+      .filter((target) => (stageOf(target) ?? -1) > own)
+      .map((target) => `src/${path} imports src/${target}`)
+  })
+}
+
+test('every stage of the pipeline imports only the stages before it', () => {
+  expect(upwardImports(sources)).toEqual([])
+  const folders = sources.map(({ path }) => path.split('/')).filter(([part, , file]) => part === 'pipeline' && file)
+  expect([...new Set(folders.map(([, folder = '']) => folder))].sort()).toEqual(stages.toSorted())
+})
+
+test('the check sees an arrow against the order of the stages', () => {
+  const files = [
+    { path: 'pipeline/push/send.ts', imports: ['pipeline/pull/load-page.ts', 'pipeline/delta/extract.ts'] },
+    { path: 'pipeline/deps.ts', imports: ['pipeline/streams/columns.ts'] },
+    { path: 'jobs/engine.ts', imports: ['pipeline/plan/plan-run.ts'] },
+  ]
+  expect(upwardImports(files)).toEqual([
+    'src/pipeline/push/send.ts imports src/pipeline/pull/load-page.ts',
+    'src/pipeline/deps.ts imports src/pipeline/streams/columns.ts',
+  ])
+})
+
+/** Paths of files that share their name with another file. */
+function repeatedNames(paths: readonly string[]): string[] {
+  const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
+  const counts = Map.groupBy(paths, nameOf)
+  return paths.filter((path) => (counts.get(nameOf(path))?.length ?? 0) > 1)
+}
+
+test('no two files of src have the same name', () => {
+  expect(repeatedNames(sources.map(({ path }) => path))).toEqual([])
+  expect(repeatedNames(['a/run.ts', 'b/run.ts', 'b/walk.ts'])).toEqual(['a/run.ts', 'b/run.ts'])
 })
 
 test('src has no part whose imports nobody has decided on', () => {

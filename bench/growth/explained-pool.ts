@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { createPool } from '../../src/db/database.ts'
-import { schemaName } from '../../src/db/migrate.ts'
+import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { nestedWorkOf, type PlanNode, type StatementWork, workOf } from './statement-work.ts'
 
 export type ExplainedPool = {

@@ -1,7 +1,8 @@
 import type { Transaction } from 'kysely'
 import type pg from 'pg'
 import { withSession } from '../../src/db/database.ts'
-import { landRows } from '../../src/db/landing/land-rows.ts'
+import type { Schema } from '../../src/db/tables/database-schema.ts'
+import { landRows } from '../../src/pipeline/delta/landing/land-rows.ts'
 import {
   copySnapshot,
   findDifferences,
@@ -10,9 +11,8 @@ import {
   keepFirstSnapshot,
   keepSnapshot,
   neededLines,
-} from '../../src/db/landing/snapshot-lines.ts'
-import { createStage, stagedLine, stageRows } from '../../src/db/landing/stage-rows.ts'
-import type { Schema } from '../../src/db/tables/schema.ts'
+} from '../../src/pipeline/delta/landing/snapshot-lines.ts'
+import { createStage, stagedLine, stageRows } from '../../src/pipeline/delta/landing/stage-rows.ts'
 
 const stream = 'custom_property_values'
 /** As extraction does it. */

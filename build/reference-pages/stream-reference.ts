@@ -1,5 +1,5 @@
 import { streamNames } from '../../src/config/stream-names.ts'
-import { type StreamColumns, streamColumns } from '../../src/pipeline/delta/stream-columns.ts'
+import { type StreamColumns, streamColumns } from '../../src/pipeline/streams/stream-columns.ts'
 import { blocks, code, table } from './markdown.ts'
 
 /** Every stream with its columns, as it stands in docs/streams.md. */

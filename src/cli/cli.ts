@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { readableJson } from './readable.ts'
+import { readableJson } from './show/readable.ts'
 
 /** What a verb is given of the process it runs in; only main.ts reads it from the process. */
 export type Cli = {

@@ -5,7 +5,7 @@ import type { Database } from '../db/database.ts'
 
 import { type RunProgress, runProgress } from '../db/runs/progress.ts'
 import { type Cli, printLine } from './cli.ts'
-import { counted } from './readable.ts'
+import { counted } from './show/readable.ts'
 
 /** Milliseconds between two looks at a run that is followed: smooth for the eye, nothing for the database. */
 const followIntervalMs = 150

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import { type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import pretty from 'pino-pretty'
 import { scrubbing } from './scrubbing.ts'
-import { warningLines } from './warning-lines.ts'
+import { warningLines } from './show/warning-lines.ts'
 
 const isoInUtc = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'"
 

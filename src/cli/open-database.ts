@@ -4,11 +4,11 @@ import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
 import { DatabaseTrouble, withRemedy } from '../db/database-trouble.ts'
-import type { Cluster } from '../db/embedded/open-cluster.ts'
 import { requireSchema, schemaMissing, schemaName } from '../db/schema-standing.ts'
+import type { Cluster } from '../embedded/open-cluster.ts'
 import { type Cli, printLine } from './cli.ts'
 import { poolSize } from './pool-size.ts'
-import { readable } from './readable.ts'
+import { readable } from './show/readable.ts'
 
 export type OpenDatabase = {
   url: string
@@ -71,7 +71,7 @@ export async function openDatabase(
       throw error
     })
     if (access === 'migrate') {
-      const { migrateToLatest } = await import('../db/migrate.ts')
+      const { migrateToLatest } = await import('../db/migrate-to-latest.ts')
       await migrateToLatest(url, { onWaiting: (sentence) => printLine(cli.stderr, readable(sentence)) })
     } else await checkSchema(url)
   } catch (error) {
@@ -85,8 +85,7 @@ export async function openDatabase(
     readOnly: access === 'read',
     onIdleError,
   })
-  const keeper =
-    cluster === null ? null : (await import('../db/embedded/keep-running.ts')).keepRunning(cluster, onRestart)
+  const keeper = cluster === null ? null : (await import('../embedded/keep-running.ts')).keepRunning(cluster, onRestart)
   const connections = new Set<pg.PoolClient>()
   pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   return {

@@ -11,6 +11,7 @@ import type { Deps } from '../pipeline/deps.ts'
 import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
 import { createServiceClock } from '../pipeline/gate/service-clock.ts'
 import { createSharedGate, type SharedGate } from '../pipeline/gate/shared-gate.ts'
+import { listPages } from '../pipeline/pull/search/list-pages.ts'
 import { needsGroup } from '../pipeline/push/generic/needs-group.ts'
 import { makeRoomForRows } from './bound-heap.ts'
 import { checkConnections } from './check-connections.ts'
@@ -143,6 +144,7 @@ export async function openStages(
         pool: database.pool,
         db: database.db,
         exchange,
+        endSearch: listPages,
         logger,
         now: clock.now,
         readClock: clock.read,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Cluster } from '../db/embedded/open-cluster.ts'
+import type { Cluster } from '../embedded/open-cluster.ts'
 
 /** Every cluster that this process opened or is about to open. */
 const opened = new Set<Promise<Cluster>>()

@@ -1,4 +1,4 @@
-import type { RowFilter } from '../db/ledger/row-filter.ts'
+import type { RowFilter } from '../db/ledger/filter-rows.ts'
 import type { Cli, CommonOptions } from './cli.ts'
 import { requireStream } from './require-stream.ts'
 import type { FilterOptions } from './row-filter-options.ts'

@@ -4,7 +4,7 @@ import { withRemedy } from '../db/database-trouble.ts'
 import { type Cli, exitCodes } from './cli.ts'
 import { createProgram } from './program.ts'
 import { QueryFailed } from './query-failed.ts'
-import { readable } from './readable.ts'
+import { readable } from './show/readable.ts'
 
 /** Errors of whoever wrote the command line or the configuration. */
 const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { secretForms } from '../exchange/secret-forms.ts'
-import { readableLog } from './readable.ts'
+import { readableLog } from './show/readable.ts'
 
 /** What stands where a secret stood. */
 const mask = '********'

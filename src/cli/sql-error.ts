@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
 import { QueryFailed } from './query-failed.ts'
-import { readable } from './readable.ts'
+import { readable } from './show/readable.ts'
 
 type ServerError = { code?: unknown; message?: string; position?: string; detail?: string; hint?: string }
 

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
-import type { Schema } from './tables/schema.ts'
+import type { Schema } from './tables/database-schema.ts'
 
 export type Database = Kysely<Schema>
 

@@ -23,8 +23,8 @@ import {
   type UnitType,
 } from './reference-data.ts'
 import { retryRead } from './retry-read.ts'
-import { endpointUrl, serviceAddress } from './service-address.ts'
 import { withoutKey } from './secret-forms.ts'
+import { endpointUrl, serviceAddress } from './service-address.ts'
 import { decodeSubmitted, submissionFailure } from './submit-outcome.ts'
 import { decodeTask, decodeTasks, type Task } from './task.ts'
 

@@ -1,4 +1,4 @@
-import type { Run } from '../db/tables/run.ts'
+import type { Run } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
 
 /** `done`: go on with the next step. `waiting`: whatever the step waits for asks for the next look at the run. */

@@ -1,7 +1,7 @@
 import { withRunLock } from '../db/locks/advisory-lock.ts'
 import { failRun } from '../db/runs/end-run.ts'
 import { storableText } from '../db/storable.ts'
-import type { Run } from '../db/tables/run.ts'
+import type { Run } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import { StopRun } from '../pipeline/stop-run.ts'

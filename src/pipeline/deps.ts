@@ -1,11 +1,21 @@
+import type { Transaction } from 'kysely'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Required } from '../config/require-settings.ts'
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
+import type { Schema } from '../db/tables/database-schema.ts'
+import type { Submission } from '../db/tables/submission.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
 import type { Contract } from '../exchange/contract.ts'
+import type { Task } from '../exchange/task.ts'
 import type { Looks } from './looks.ts'
+
+/**
+ * Stores what a search found whose task has ended, in the transaction that settles it. Searches travel as other requests
+ * do, and only the stage that loads their pages knows how they end.
+ */
+type EndSearch = (deps: Deps, trx: Transaction<Schema>, submission: Submission, task: Task) => Promise<void>
 
 /** What every stage works with. Clock, pools and the client are given, so that a test can give its own. */
 export type Deps = {
@@ -16,6 +26,7 @@ export type Deps = {
   db: Database
   exchange: ExchangeClient
   looks: Looks
+  endSearch: EndSearch
   logger: Logger
   /** The database's clock, as read of late: delays are reckoned by it alone, because no two processes have the same. */
   now: () => Date

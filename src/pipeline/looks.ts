@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import type { Schema } from '../db/tables/schema.ts'
+import type { Schema } from '../db/tables/database-schema.ts'
 
 /**
  * Asks the engine to look at something, now or later, in the transaction that gave the reason: no state change

@@ -10,7 +10,7 @@ import {
   profiles,
   roomsProperty,
 } from './catalogue/accounts.ts'
-import { calculatorTypes, fieldTypes, outputVariables } from './catalogue/calculators.ts'
+import { calculatorTypes, fieldTypes, outputVariables } from './catalogue/calculator-types.ts'
 import { frameworks } from './catalogue/frameworks.ts'
 import { resourceFieldTypes, resourceOutputs, resourceRecord } from './catalogue/resource-record.ts'
 import { standards } from './catalogue/standards.ts'

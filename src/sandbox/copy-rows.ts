@@ -3,34 +3,42 @@ import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 
-export type CopyValue = string | number | null
+export type CopyValue = string | number | boolean | null
 
-/** Sends rows to `statement`, a `copy … from stdin`, as they are made: some 64 KB of them are in memory at once. */
+/** Text handed to the socket at once: large enough that the calls do not count, small enough that memory does not. */
+const chunkCharacters = 1 << 16
+
+/**
+ * Loads rows by COPY as they are made; never more than a few chunks of them are in memory.
+ *
+ * @param target table and columns, from our own constants: `hotelier.hotel (hotel_id, code)`.
+ * @throws the database's error, for instance 23505; the connection's transaction is then aborted.
+ */
 export async function copyRows(
-  client: pg.PoolClient,
-  statement: string,
+  client: pg.ClientBase,
+  target: string,
   rows: Iterable<readonly CopyValue[]>,
 ): Promise<void> {
-  await pipeline(Readable.from(packets(rows)), client.query(copyFrom(statement)))
+  await pipeline(Readable.from(chunks(rows)), client.query(copyFrom(`copy ${target} from stdin`)))
 }
 
-/** Characters that are sent at a time: large enough that a row costs no write of its own. */
-const packetLength = 64 * 1024
-
-function* packets(rows: Iterable<readonly CopyValue[]>): Generator<Buffer> {
-  let text = ''
+function* chunks(rows: Iterable<readonly CopyValue[]>): Generator<string> {
+  let chunk = ''
   for (const row of rows) {
-    text += `${row.map(copyText).join('\t')}\n`
-    if (text.length < packetLength) continue
-    yield Buffer.from(text, 'utf8')
-    text = ''
+    chunk += `${row.map(copyText).join('\t')}\n`
+    if (chunk.length < chunkCharacters) continue
+    yield chunk
+    chunk = ''
   }
-  yield Buffer.from(text, 'utf8')
-}
-
-function copyText(value: CopyValue): string {
-  if (value === null) return '\\N'
-  return String(value).replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? character)
+  if (chunk !== '') yield chunk
 }
 
 const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
+/** One value in COPY's text format. */
+function copyText(value: CopyValue): string {
+  if (value === null) return '\\N'
+  return typeof value === 'string'
+    ? value.replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? '')
+    : String(value)
+}

@@ -1,7 +1,7 @@
 import { type DurationSettings, durationsWith } from './durations.ts'
 import { processTask } from './processing/process-task.ts'
 import { startRetention } from './retention.ts'
-import type { Sandbox } from './sandbox.ts'
+import type { Sandbox } from './running-sandbox.ts'
 import { startDispatcher } from './tasks/dispatcher.ts'
 import { startWebhookDispatcher } from './webhooks/webhook-dispatcher.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { OutputVariable } from './catalogue/calculators.ts'
+import type { OutputVariable } from './catalogue/calculator-types.ts'
 import { factorScale, resourceFieldTypes, resourceOutputs } from './catalogue/resource-record.ts'
 
 /** One calculator's variables, as JSON objects of decimal text by variable id. */

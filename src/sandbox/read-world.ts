@@ -1,4 +1,4 @@
-import type { Queryable } from './sandbox.ts'
+import type { Queryable } from './running-sandbox.ts'
 
 /** What a start reads of the world that it serves. */
 type World = {

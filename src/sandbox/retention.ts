@@ -1,4 +1,4 @@
-import type { Queryable, Sandbox } from './sandbox.ts'
+import type { Queryable, Sandbox } from './running-sandbox.ts'
 
 const dayMs = 86_400_000
 

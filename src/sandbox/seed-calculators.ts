@@ -4,7 +4,7 @@ import { type CopyValue, copyRows } from './copy-rows.ts'
 import { drawResourceYear } from './draw-resource-record.ts'
 import { companyIdAt, isKnownToService } from './hotels.ts'
 import { calculatorId } from './processing/calculator-state.ts'
-import { inTransaction } from './sandbox.ts'
+import { inTransaction } from './running-sandbox.ts'
 
 /** Hotels whose calculators are stored in one transaction: what an interrupted start has to do again takes a moment. */
 const hotelsAtOnce = 500
@@ -58,7 +58,7 @@ async function storeRange(client: pg.PoolClient, range: Range): Promise<void> {
   )
   await copyRows(
     client,
-    'copy sandbox.calculator (id, company_id, type_id, year, month, inputs, summed, outputs) from stdin',
+    'sandbox.calculator (id, company_id, type_id, year, month, inputs, summed, outputs)',
     calculatorRows(range, await readExceptions(client, range)),
   )
 }

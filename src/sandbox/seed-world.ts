@@ -4,8 +4,8 @@ import { seedApplications } from './applications/seed-applications.ts'
 import { catalogue } from './catalogue.ts'
 import { type CopyValue, copyRows } from './copy-rows.ts'
 import { companyIdAt, hotelAt, isKnownToService } from './hotels.ts'
-import { inTransaction } from './sandbox.ts'
-import { nameKey } from './storable.ts'
+import { inTransaction } from './running-sandbox.ts'
+import { nameKey } from './storable-text.ts'
 
 /** The database holds the world of another seed. `code` is stable. */
 class SeedMismatch extends Error {
@@ -48,8 +48,8 @@ export async function seedWorld(pool: pg.Pool, world: { seed: number; hotels: nu
 async function copyCompanies(client: pg.PoolClient, seed: number, first: number, last: number): Promise<void> {
   await copyRows(
     client,
-    `copy sandbox.company
-      (id, number, name, name_key, street, latitude, longitude, country_code, hotel_code, booking_id) from stdin`,
+    `sandbox.company
+      (id, number, name, name_key, street, latitude, longitude, country_code, hotel_code, booking_id)`,
     companyRows(seed, first, last),
   )
 }

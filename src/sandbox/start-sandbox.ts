@@ -10,16 +10,16 @@ import { holdDatabase } from './hold-database.ts'
 import { type SandboxLogger, silentLogger } from './logger.ts'
 import { keepTime, readLatestTime, readWorld } from './read-world.ts'
 import { RequestRefused } from './request-refused.ts'
-import type { Sandbox } from './sandbox.ts'
-import type { SandboxOptions } from './sandbox-options.ts'
+import type { Sandbox } from './running-sandbox.ts'
 import { createSchema } from './schema/create-schema.ts'
 import { seedCalculators } from './seed-calculators.ts'
 import { seedWorld } from './seed-world.ts'
 import { buildFileServer } from './server/build-file-server.ts'
 import { buildServer } from './server/build-server.ts'
+import type { SandboxOptions } from './start-options.ts'
 import { createOutlet } from './webhooks/outlet.ts'
 
-export type { SandboxOptions } from './sandbox-options.ts'
+export type { SandboxOptions } from './start-options.ts'
 
 export type RunningSandbox = {
   /** Where the API is reached. */

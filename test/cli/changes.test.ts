@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ListedChange } from '../../src/db/pull/list-changes.ts'
 import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
+import type { ListedChange } from '../../src/pipeline/pull/merge/list-changes.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { brandProperty, otherIdentifierProperty } from '../../src/sandbox/catalogue/accounts.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'

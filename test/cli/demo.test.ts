@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { runningPostmaster } from '../../src/db/embedded/postmaster.ts'
+import { runningPostmaster } from '../../src/embedded/postmaster.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { start } from './nightferry-process.ts'
 

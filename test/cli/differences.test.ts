@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { InputDifference } from '../../src/db/tables/input-difference.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
-import { electricity } from '../../src/sandbox/catalogue/calculators.ts'
+import { electricity } from '../../src/sandbox/catalogue/calculator-types.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { calculators, inputsOf } from '../sandbox/bodies.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'

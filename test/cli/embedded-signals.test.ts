@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { expect, test, vi } from 'vitest'
-import { runningPostmaster } from '../../src/db/embedded/postmaster.ts'
+import { runningPostmaster } from '../../src/embedded/postmaster.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { demoConfig } from '../helpers/world.ts'
 import { type Running, start } from './nightferry-process.ts'

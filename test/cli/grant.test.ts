@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { openCluster } from '../../src/db/embedded/open-cluster.ts'
+import { openCluster } from '../../src/embedded/open-cluster.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
 test('grant lets a role of the embedded server read what sql shows, says so, and takes it back; the actions show both', async () => {

@@ -1,6 +1,6 @@
 import { createPool } from '../../src/db/database.ts'
-import { schemaName } from '../../src/db/migrate.ts'
-import type { RunFailure } from '../../src/db/tables/run.ts'
+import { schemaName } from '../../src/db/migrate-to-latest.ts'
+import type { RunFailure } from '../../src/db/tables/run-tables.ts'
 
 /** What runs have left in a database. */
 export type Left = {

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { migrateToLatest } from '../../src/db/migrate.ts'
+import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
 import type { RunPlan } from '../../src/pipeline/plan/plan-run.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'

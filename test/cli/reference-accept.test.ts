@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { migrateToLatest } from '../../src/db/migrate.ts'
+import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 

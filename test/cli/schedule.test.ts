@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { requireSettings } from '../../src/config/require-settings.ts'
 import { createDatabase, createPool } from '../../src/db/database.ts'
-import { schemaName } from '../../src/db/migrate.ts'
+import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { createExchangeClient } from '../../src/exchange/client.ts'
 import { loadContract } from '../../src/exchange/contract.ts'
 import { dueOccurrence } from '../../src/jobs/due-occurrence.ts'
@@ -10,6 +10,7 @@ import { startEngine } from '../../src/jobs/engine.ts'
 import { nightlySync } from '../../src/jobs/nightly-sync.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
+import { listPages } from '../../src/pipeline/pull/search/list-pages.ts'
 import { inspectedLogger } from '../helpers/leaks.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { demoConfig, packagedContract } from '../helpers/world.ts'
@@ -42,6 +43,7 @@ async function daemon(setting: Setting, url: string) {
     db: createDatabase(pool),
     exchange,
     looks: engine.looks,
+    endSearch: listPages,
     logger: inspectedLogger(),
     now: () => clock.at,
   }

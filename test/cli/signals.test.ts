@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { migrateToLatest } from '../../src/db/migrate.ts'
+import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import type { DurationSettings } from '../../src/sandbox/durations.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { leftIn } from './left-in.ts'

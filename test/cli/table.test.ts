@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
 import { expect, test } from 'vitest'
-import { table } from '../../src/cli/table.ts'
+import { table } from '../../src/cli/show/table.ts'
 
 const columns = ['hotel', 'rows', 'reason', 'at (UTC)']
 const rows = [

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ParkedBehind } from '../../src/db/runs/wave-reports.ts'
 import type { BatchSize } from '../../src/db/tables/planning.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
-import type { Wave } from '../../src/pipeline/report/waves.ts'
+import type { Wave } from '../../src/pipeline/report/wave-times.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
 

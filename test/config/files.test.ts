@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { requireSettings } from '../../src/config/require-settings.ts'
 import { settings, streamNames } from '../../src/config/schema.ts'
 import { configJsonSchema, leafPaths } from '../../src/config/setting-paths.ts'
-import { streamShapes } from '../../src/pipeline/delta/stream-rows.ts'
+import { streamShapes } from '../../src/pipeline/streams/stream-rows.ts'
 import { temporaryFile } from './temporary-file.ts'
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../config/${name}`, import.meta.url))

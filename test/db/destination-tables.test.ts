@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
-import { sharedTables } from '../../src/db/destinations/shared-tables.ts'
-import { makeDestination, switchDestination } from '../../src/db/destinations/switch-destination.ts'
-import { schemaName } from '../../src/db/migrate.ts'
+import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import * as standingDifferences from '../../src/db/migrations/0025-standing-differences.ts'
 import { grantReading, revokeReading } from '../../src/db/readers/grant-reading.ts'
+import { sharedTables } from '../../src/pipeline/destination/shared-tables.ts'
+import { makeDestination, switchDestination } from '../../src/pipeline/destination/switch-destination.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let db: Database

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { withFolderLock } from '../../src/db/embedded/folder-lock.ts'
-import { livingMembers } from '../../src/db/embedded/members.ts'
-import { identityOf, isAlive, ownIdentity, startTicksOf } from '../../src/db/embedded/process-identity.ts'
+import { withFolderLock } from '../../src/embedded/folder-lock.ts'
+import { livingMembers } from '../../src/embedded/members.ts'
+import { identityOf, isAlive, ownIdentity, startTicksOf } from '../../src/embedded/process-identity.ts'
 import { clusterFolder } from './fixtures/cluster-process.ts'
 
 async function deadIdentity(): Promise<string> {

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { migrateToLatest } from '../../src/db/migrate.ts'
+import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import { openQuerySession } from '../../src/db/readers/open-query-session.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createDatabase, createPool } from '../../src/db/database.ts'
-import { migrateToLatest, schemaName } from '../../src/db/migrate.ts'
+import { migrateToLatest, schemaName } from '../../src/db/migrate-to-latest.ts'
 import { migrations } from '../../src/db/migrations/index.ts'
 import { watchSchema } from '../../src/db/watch-schema.ts'
 import { testDatabase } from '../helpers/postgres.ts'

@@ -60,7 +60,7 @@ describe('docs/errors.md', () => {
 
   test('lists exactly the reasons for which a part is not renewed, beside those for which one is left out', () => {
     const found = ours
-      .filter(({ path }) => path.startsWith('src/db/pull/'))
+      .filter(({ path }) => path.startsWith('src/pipeline/pull/merge/'))
       .flatMap(({ text }) =>
         all(text, /(?:reason = |then |else |reason: |\? )'(too_few_\w+|property_left_out|unidentified_\w+|restored)'/g),
       )
@@ -71,7 +71,7 @@ describe('docs/errors.md', () => {
 
   test('lists exactly the reasons for which a page is loaded with care', () => {
     const found = [
-      ...all(the('src/db/pull/fast-checks.ts').text, /select '(\w+)' (?:as trouble )?where exists/g),
+      ...all(the('src/pipeline/pull/merge/fast-checks.ts').text, /select '(\w+)' (?:as trouble )?where exists/g),
       ...all(the('src/pipeline/pull/fast/needs-care.ts').text, /'\w{5}': '(\w+)'/g),
       ...ours.flatMap(({ text }) => all(text, /new NeedsCare\('(\w+)'\)/g)),
     ]
@@ -93,7 +93,7 @@ describe('docs/errors.md', () => {
     const assembled = union(the('src/pipeline/pull/documents/document-assembler.ts').text, 'DocumentProblem')
     expect(assembled).toContain('number_too_long')
     const merged = ours
-      .filter(({ path }) => path.startsWith('src/db/pull/'))
+      .filter(({ path }) => path.startsWith('src/pipeline/pull/merge/'))
       .flatMap(({ text }) => all(text, /'(\w+)', (?:coalesce\()?left\((?:to_json|s\.document)/g))
     expect(merged).toContain('calculator_twice')
     const found = [...decoded, ...assembled, ...merged].filter((word) => !units.includes(word))

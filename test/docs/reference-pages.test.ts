@@ -5,7 +5,7 @@ import { referencePages } from '../../build/reference-pages/pages.ts'
 import { nameOf, program, verbsOf } from '../../build/reference-pages/verb-reference.ts'
 import { streamNames } from '../../src/config/schema.ts'
 import { leafPaths } from '../../src/config/setting-paths.ts'
-import { streamShapes } from '../../src/pipeline/delta/stream-rows.ts'
+import { streamShapes } from '../../src/pipeline/streams/stream-rows.ts'
 import { firstCells, readPage, section } from './pages.ts'
 
 test('the pages of streams, verbs and settings are what the program generates', async () => {

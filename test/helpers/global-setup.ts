@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { openCluster } from '../../src/db/embedded/open-cluster.ts'
-import { migrateToLatest } from '../../src/db/migrate.ts'
+import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
+import { openCluster } from '../../src/embedded/open-cluster.ts'
 import { canaries } from './canaries.ts'
 import {
   fastSettings,

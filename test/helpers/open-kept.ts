@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { openCluster } from '../../src/db/embedded/open-cluster.ts'
+import { openCluster } from '../../src/embedded/open-cluster.ts'
 import { undroppedDatabases } from './test-cluster.ts'
 
 const [folder] = process.argv.slice(2)

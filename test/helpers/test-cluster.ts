@@ -2,10 +2,10 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { locationOf } from '../../src/db/embedded/data-home.ts'
-import { livingMembers } from '../../src/db/embedded/members.ts'
-import { runningPostmaster } from '../../src/db/embedded/postmaster.ts'
-import { isAlive, ownIdentity } from '../../src/db/embedded/process-identity.ts'
+import { locationOf } from '../../src/embedded/data-home.ts'
+import { livingMembers } from '../../src/embedded/members.ts'
+import { runningPostmaster } from '../../src/embedded/postmaster.ts'
+import { isAlive, ownIdentity } from '../../src/embedded/process-identity.ts'
 
 const prefix = 'nightferry-tests-'
 /** Enough to look back at, few enough for /tmp: a cluster takes some 50 MB. */

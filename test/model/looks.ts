@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
 import { nextTimers } from '../../src/db/runs/next-timer.ts'
-import type { Schema } from '../../src/db/tables/schema.ts'
+import type { Schema } from '../../src/db/tables/database-schema.ts'
 import type { Looks } from '../../src/pipeline/looks.ts'
 
 export type LookKind = 'run' | 'submission' | 'page'

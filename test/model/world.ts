@@ -3,10 +3,11 @@ import type pg from 'pg'
 import { pino } from 'pino'
 import { type Config, type StreamName, settings } from '../../src/config/schema.ts'
 import { createDatabase, createPool } from '../../src/db/database.ts'
-import { schemaName } from '../../src/db/migrate.ts'
+import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { createExchangeClient } from '../../src/exchange/client.ts'
 import { loadContract } from '../../src/exchange/contract.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
+import { listPages } from '../../src/pipeline/pull/search/list-pages.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { startSandbox } from '../../src/sandbox/start-sandbox.ts'
 import { testDatabase } from '../helpers/postgres.ts'
@@ -176,6 +177,7 @@ export async function openWorld(capture: Capture): Promise<ModelWorld> {
         exchange: life.exchange(client),
         // A delay is a delay, whatever the clock is set to.
         looks: tableLooks(() => new Date(clock.now())),
+        endSearch: listPages,
         logger: pino({ level: 'silent' }),
         now,
       }

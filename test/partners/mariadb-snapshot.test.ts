@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
-import type { PartnerSnapshot } from '../../src/db/partner/dialect.ts'
-import { openPartnerSnapshot } from '../../src/db/partner/partner-snapshot.ts'
+import type { PartnerSnapshot } from '../../src/partner/dialect.ts'
+import { openPartnerSnapshot } from '../../src/partner/partner-snapshot.ts'
 import { type MariadbPartner, openMariadbPartner, password } from './mariadb-partner.ts'
 import { asRoot, startMariadb } from './mariadb-server.ts'
 

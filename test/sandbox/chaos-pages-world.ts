@@ -1,4 +1,4 @@
-import { electricity } from '../../src/sandbox/catalogue/calculators.ts'
+import { electricity } from '../../src/sandbox/catalogue/calculator-types.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { calculators, inputsOf, mapHotels, partnerId } from './bodies.ts'
 import type { Page, Task } from './documents.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import * as world from '../../src/sandbox/catalogue/calculators.ts'
+import * as world from '../../src/sandbox/catalogue/calculator-types.ts'
 import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import * as world from '../../src/sandbox/catalogue/calculators.ts'
+import * as world from '../../src/sandbox/catalogue/calculator-types.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt, hotelAt, isKnownToService } from '../../src/sandbox/hotels.ts'
 import { calculators, inputsOf, mapHotels, mappings, partnerId } from './bodies.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { electricity } from '../../src/sandbox/catalogue/calculators.ts'
+import { electricity } from '../../src/sandbox/catalogue/calculator-types.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { calculators, inputsOf, mapHotels, partnerId } from './bodies.ts'
 import type { CalculatorFile, ErrorBody, MappingFile, Task } from './documents.ts'

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
-import { inTransaction } from '../../src/sandbox/sandbox.ts'
+import { inTransaction } from '../../src/sandbox/running-sandbox.ts'
 import type { LoggedDelivery } from '../../src/sandbox/webhooks/delivery-log.ts'
 import type { ApplicationEvent } from '../../src/sandbox/webhooks/event-body.ts'
 import { recordApplicationEvent } from '../../src/sandbox/webhooks/record-event.ts'

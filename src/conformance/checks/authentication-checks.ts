@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Checks } from '../check.ts'
-import { groups, properties, unitTypes } from '../evidence/reference.ts'
+import { groups, properties, unitTypes } from '../evidence/reference-evidence.ts'
 import { searches } from '../evidence/searches.ts'
 import { eventsOfTasks, siblingSearch } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'

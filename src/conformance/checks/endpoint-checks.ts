@@ -3,7 +3,6 @@ import type { Checks } from '../check.ts'
 import { applicationsOf } from '../evidence/applications.ts'
 import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
 import { deprecated } from '../evidence/deprecated.ts'
-import { listTasks } from '../evidence/listed-tasks.ts'
 import { type OtherSearch, otherPages, otherSearches } from '../evidence/other-pages.ts'
 import {
   customProperties,
@@ -13,9 +12,10 @@ import {
   properties,
   questionTrees,
   unitTypes,
-} from '../evidence/reference.ts'
+} from '../evidence/reference-evidence.ts'
 import { searches, searchNames } from '../evidence/searches.ts'
 import { isTerminal } from '../evidence/task-run.ts'
+import { listTasks } from '../evidence/tasks-as-listed.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
 import {

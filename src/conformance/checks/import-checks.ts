@@ -1,7 +1,7 @@
 import type { Bench } from '../bench.ts'
 import type { Checks } from '../check.ts'
 import { nobody } from '../evidence/hotel.ts'
-import { properties } from '../evidence/reference.ts'
+import { properties } from '../evidence/reference-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { inputValues, writeCalculators } from '../evidence/written-calculators.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'

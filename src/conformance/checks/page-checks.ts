@@ -1,6 +1,6 @@
 import type { Bench } from '../bench.ts'
 import type { Checks } from '../check.ts'
-import { customProperties, properties } from '../evidence/reference.ts'
+import { customProperties, properties } from '../evidence/reference-evidence.ts'
 import {
   calculatorPages,
   calculatorsSeen,

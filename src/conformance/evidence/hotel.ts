@@ -1,6 +1,6 @@
 import type { Bench, Writing } from '../bench.ts'
 import { at, objectsOf, textOf, type WireObject } from '../wire-json.ts'
-import { groups, properties } from './reference.ts'
+import { groups, properties } from './reference-evidence.ts'
 import { addressesIn } from './result-addresses.ts'
 import { searches } from './searches.ts'
 

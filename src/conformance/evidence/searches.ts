@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Bench, TaskRun } from '../bench.ts'
 import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
-import { listTasks } from './listed-tasks.ts'
-import { properties } from './reference.ts'
+import { properties } from './reference-evidence.ts'
 import { addressesIn } from './result-addresses.ts'
 import { finish, isOpen, submit } from './task-run.ts'
+import { listTasks } from './tasks-as-listed.ts'
 
 /** The searches that are sent one right after the other, in this order. */
 export const searchNames = [

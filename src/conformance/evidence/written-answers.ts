@@ -3,7 +3,7 @@ import { monthName } from '../../exchange/month-names.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import { objectsOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel } from './hotel.ts'
-import { type DataPoint, type FrameworkTree, questionTrees } from './reference.ts'
+import { type DataPoint, type FrameworkTree, questionTrees } from './reference-evidence.ts'
 import { runTask } from './task-run.ts'
 
 /** What was sent of answers and omissions, and what came back. */

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 
 /**
  * Makes the differences those that were judged, and counts. What stands as it was found before is not written; what was

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import type { RowComparison } from '../tables/row-difference.ts'
-import type { Schema } from '../tables/schema.ts'
 
 type FoundDifference = {
   row_id: number

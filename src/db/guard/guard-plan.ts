@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/guard-plan.ts'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
+import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/guard-plan-table.ts'
 
 /**
  * Ledger rows of a stream that are not gone. Those that wait for approval because they are new are not known yet.

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import { lacksRequirement, type Requires } from './requirement.ts'
 
 /** A kind of request and the streams whose rows travel in it. */

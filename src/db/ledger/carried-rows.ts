@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 
 /**
  * Does something with the rows of a submission gathered in the temporary table `carried_row`, which the planner knows:

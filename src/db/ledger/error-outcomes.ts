@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import type { RowOutcome } from './settle-outcomes.ts'
 
 /** An error row of a task, in the terms of the ledger. What it does not name is null. */

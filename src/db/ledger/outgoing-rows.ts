@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import type { SourceRow } from '../tables/source-row.ts'
 
 /** Rows fetched at a time: enough that round trips do not count, few enough that long texts fit into memory. */

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import { hasCandidates, sweepKind } from './candidates.ts'
 import { gatherRows } from './gather-rows.ts'
 import { recordReleases } from './record-releases.ts'

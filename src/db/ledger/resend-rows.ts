@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import type { Requires } from './requirement.ts'
 
 /** Which accepted rows are to be sent again; what is left out does not matter. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import type { Schema } from '../tables/schema.ts'
-import { passes, type RowFilter } from './row-filter.ts'
+import type { Schema } from '../tables/database-schema.ts'
+import { passes, type RowFilter } from './filter-rows.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 

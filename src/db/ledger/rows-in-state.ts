@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldRun } from '../guard/held-run.ts'
+import { passes, type RowFilter } from './filter-rows.ts'
 import { parkedReason } from './parked-reason.ts'
 import { isAmongPending } from './pending-rows.ts'
 import type { Requires } from './requirement.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './resend-policy.ts'
-import { passes, type RowFilter } from './row-filter.ts'
 import { type RowState, rowState } from './row-state.ts'
 import { type MaybeWaits, waitingOn, waitsFor } from './waits-for.ts'
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import { withCarriedRows } from './carried-rows.ts'
 
 /** What became of a row, in words for people where there is something to say. */

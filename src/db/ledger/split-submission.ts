@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import type { Submission, SubmissionState } from '../tables/submission.ts'
 import { withCarriedRows } from './carried-rows.ts'
 import { lacksRequirement, type Requires } from './requirement.ts'

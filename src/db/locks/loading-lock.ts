@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 
 /** Beside the classes of `advisory-lock.ts`. */
 const loading = 4_711_013

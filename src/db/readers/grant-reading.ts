@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { type Actor, recordAction } from '../actions/record-action.ts'
 import type { Database } from '../database.ts'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import { abilitiesOf, type RoleAbilities, requireLimitedRole } from './find-role.ts'
 import { viewsOfSchema, withheldViews } from './readable-views.ts'
 import { ReaderError } from './reader-error.ts'

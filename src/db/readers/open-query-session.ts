@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { schemaName } from '../migrate.ts'
+import { schemaName } from '../migrate-to-latest.ts'
 import { openQueryLogin, ownPowers } from './query-role.ts'
 import { ReaderError } from './reader-error.ts'
 

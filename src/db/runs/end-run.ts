@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import type { RunFailure, Verdict } from '../tables/run.ts'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
+import type { RunFailure, Verdict } from '../tables/run-tables.ts'
 
 /** Ends a run with its report. */
 export async function finishRun(

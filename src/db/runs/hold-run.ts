@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 
 /**
  * Locks a run that is under way until the transaction ends. The lock of a look belongs to a connection of its own and

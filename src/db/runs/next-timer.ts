@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
 
 type Timer = { submission_id: number; timer: number }
 

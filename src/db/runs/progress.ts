@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { Run } from '../tables/run.ts'
+import type { Run } from '../tables/run-tables.ts'
 
 export type RunProgress = Run & {
   rows_read: number

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { lacksRequirement, type Requires } from '../ledger/requirement.ts'
 import type { NameChangesView } from '../tables/history.ts'
-import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run.ts'
+import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run-tables.ts'
 import type { LeftOutProperty } from '../tables/submission.ts'
 
 /** What became of a stream's rows in one run; see docs/glossary.md for the words. */

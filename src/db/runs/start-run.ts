@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import type { Run, RunTrigger } from '../tables/run.ts'
-import type { Schema } from '../tables/schema.ts'
+import type { Schema } from '../tables/database-schema.ts'
+import type { Run, RunTrigger } from '../tables/run-tables.ts'
 
 type StartRun = { job: string; trigger: RunTrigger; scheduledFor: Date; firstStep: string }
 

@@ -1,9 +1,9 @@
 import type pg from 'pg'
-import { type CopyValue, copyRows } from './copy-rows.ts'
+import { type CopyValue, copyRows } from '../../sandbox/copy-rows.ts'
+import { PartnerDatabaseError } from './demo-database-error.ts'
+import { partnerConstraints, partnerTables } from './hotelier-tables.ts'
 import { inTransaction } from './in-transaction.ts'
-import { PartnerDatabaseError } from './partner-database-error.ts'
 import { hotelTables, sharedTables } from './partner-tables.ts'
-import { partnerConstraints, partnerTables } from './schema.ts'
 import { type World, worldBefore } from './world.ts'
 
 type PartnerDatabaseOptions = {

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { alwaysAnswered, dataPointTitled } from './answers.ts'
-import { PartnerDatabaseError } from './partner-database-error.ts'
+import { alwaysAnswered, dataPointTitled } from './demo-answers.ts'
+import { PartnerDatabaseError } from './demo-database-error.ts'
 import { meterIdOf } from './readings.ts'
 
 /** @throws {PartnerDatabaseError} `partner_database_unexpected` if there is no hotel or one row is as young as `moment`. */

@@ -1,6 +1,6 @@
 import { catalogue } from '../../sandbox/catalogue.ts'
+import type { CopyValue } from '../../sandbox/copy-rows.ts'
 import { hotelAt } from '../../sandbox/hotels.ts'
-import type { CopyValue } from './copy-rows.ts'
 import { draw, drawInteger, drawOne, drawSome } from './draw.ts'
 import { roomsAt, type World } from './world.ts'
 

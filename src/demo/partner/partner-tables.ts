@@ -1,5 +1,5 @@
-import { answerRows, declinedRows } from './answers.ts'
-import type { CopyValue } from './copy-rows.ts'
+import type { CopyValue } from '../../sandbox/copy-rows.ts'
+import { answerRows, declinedRows } from './demo-answers.ts'
 import { attributeRows, certificateRows, hotelAttributeRows, hotelRows, settingRows } from './hotel-rows.ts'
 import { meterRows, readingRows } from './readings.ts'
 import type { World } from './world.ts'

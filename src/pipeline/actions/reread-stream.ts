@@ -1,7 +1,7 @@
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Database } from '../../db/database.ts'
 import { livingRows } from '../../db/guard/guard-plan.ts'
-import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../../db/landing/stream-reading.ts'
+import { forgetReading, lockReading, putWatermarkBack, watermarkOf } from '../delta/landing/stream-reading.ts'
 import { type EarlierCursor, earlierCursor } from './earlier-cursor.ts'
 
 /** What a person wants read again, or would. */

@@ -1,9 +1,9 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { monthNumber } from '../../exchange/month-names.ts'
 import { idOf, instantOf, integerOf, objectOf } from '../../exchange/wire-value.ts'
-import { answerValue } from '../push/preflight/answer-value.ts'
-import { answerType, text } from '../push/preflight/check-row.ts'
-import { dataPointOf, type ReferenceIndex } from '../push/preflight/reference-index.ts'
+import { answerValue } from '../preflight/answer-value.ts'
+import { answerType, text } from '../preflight/check-row.ts'
+import { dataPointOf, type ReferenceIndex } from '../preflight/reference-index.ts'
 import type { Expected, SentRow, Stored, StoredThings } from './stored.ts'
 
 /** Where the value of an answer ends and its unit begins. */

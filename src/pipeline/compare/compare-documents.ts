@@ -9,13 +9,13 @@ import {
   storeFindings,
 } from '../../db/differences/store-row-differences.ts'
 import { holdRun } from '../../db/runs/hold-run.ts'
-import type { Run } from '../../db/tables/run.ts'
-import type { Schema } from '../../db/tables/schema.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
+import { loadReferenceIndex } from '../preflight/reference-index.ts'
 import { documentKindNames } from '../push/kind-names.ts'
-import { loadReferenceIndex } from '../push/preflight/reference-index.ts'
 import { compareCompany } from './compare-company.ts'
-import { type ComparedKind, comparedKinds } from './kinds.ts'
+import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 import type { Counts } from './stored.ts'
 
 /**

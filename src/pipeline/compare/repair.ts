@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { recordAction } from '../../db/actions/record-action.ts'
 import { countRepairable, holdRepair, markForRepair, type Repairable } from '../../db/ledger/repair-rows.ts'
 import { holdRun } from '../../db/runs/hold-run.ts'
-import type { Run } from '../../db/tables/run.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 
 /**

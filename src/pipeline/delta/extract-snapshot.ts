@@ -1,8 +1,16 @@
 import type { Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
+import { valuesOf } from '../../db/copy-text.ts'
 import { withSession } from '../../db/database.ts'
-import { isNewStream, landRows } from '../../db/landing/land-rows.ts'
-import { noteNullCursors } from '../../db/landing/null-cursors.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { Run, WholeReason } from '../../db/tables/run-tables.ts'
+import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
+import type { Deps } from '../deps.ts'
+import type { Judge, JudgeRow } from '../preflight/judge-row.ts'
+import type { StreamShape } from '../streams/stream-rows.ts'
+import { guardStream } from './guard-stream.ts'
+import { isNewStream, landRows } from './landing/land-rows.ts'
+import { noteNullCursors } from './landing/null-cursors.ts'
 import {
   copySnapshot,
   findDifferences,
@@ -14,19 +22,11 @@ import {
   keepSnapshot,
   neededLines,
   type SnapshotLine,
-} from '../../db/landing/snapshot-lines.ts'
-import { createStage, type StagedRow, stagedLine, stageRows } from '../../db/landing/stage-rows.ts'
-import { lockReading, noteReading, type StreamReading } from '../../db/landing/stream-reading.ts'
-import { valuesOf } from '../../db/partner/copy-text.ts'
-import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
-import type { Run, WholeReason } from '../../db/tables/run.ts'
-import type { Schema } from '../../db/tables/schema.ts'
-import type { Deps } from '../deps.ts'
-import { guardStream } from './guard-stream.ts'
-import type { Judge, JudgeRow } from './judge-row.ts'
+} from './landing/snapshot-lines.ts'
+import { createStage, type StagedRow, stagedLine, stageRows } from './landing/stage-rows.ts'
+import { lockReading, noteReading, type StreamReading } from './landing/stream-reading.ts'
 import { landingOf } from './landing-row.ts'
 import { readLines } from './read-lines.ts'
-import type { StreamShape } from './stream-rows.ts'
 
 /**
  * Reads all rows of a stream and compares them with its last snapshot inside Postgres. The lines pass through here as

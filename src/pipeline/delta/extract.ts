@@ -1,14 +1,14 @@
 import { fullEveryMs } from '../../config/stream-settings.ts'
 import { analyzeLedger } from '../../db/ledger/analyze-ledger.ts'
-import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
-import { openPartnerSnapshot } from '../../db/partner/partner-snapshot.ts'
-import type { Run } from '../../db/tables/run.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
+import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
+import { openPartnerSnapshot } from '../../partner/partner-snapshot.ts'
 import type { Deps } from '../deps.ts'
+import { loadJudge } from '../preflight/judge-row.ts'
+import { shapeOf, streamNamesOf } from '../streams/stream-shape.ts'
 import { extractDelta } from './extract-delta.ts'
 import { extractSnapshot } from './extract-snapshot.ts'
-import { loadJudge } from './judge-row.ts'
 import { rereadContradicted } from './reread-contradicted.ts'
-import { shapeOf, streamNamesOf } from './stream-shape.ts'
 
 /**
  * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and

@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely'
 import { anyLivingRow, approvedEmpty, leavePlan, livingRows, supersedePlans } from '../../db/guard/guard-plan.ts'
-import { examplesOfChange, type WouldChange } from '../../db/landing/land-rows.ts'
-import type { Schema } from '../../db/tables/schema.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Deps } from '../deps.ts'
 import { judgeChange, total } from './judge-change.ts'
+import { examplesOfChange, type WouldChange } from './landing/land-rows.ts'
 
 /** Rows that a plan shows, of which a person recognises the mistake, or that there is none. */
 const examplesShown = 5

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import type { WouldChange } from '../../db/landing/land-rows.ts'
+import type { WouldChange } from './landing/land-rows.ts'
 
 type Change = {
   would: WouldChange

@@ -1,14 +1,14 @@
 import type { Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
-import { landDirectly } from '../../db/landing/land-directly.ts'
-import type { LandedCounts } from '../../db/landing/land-rows.ts'
-import type { PartnerSnapshot } from '../../db/partner/dialect.ts'
-import type { Run } from '../../db/tables/run.ts'
-import type { Schema } from '../../db/tables/schema.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
+import type { PartnerSnapshot } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
-import type { Judge } from './judge-row.ts'
+import type { Judge } from '../preflight/judge-row.ts'
+import type { CursorStream } from '../streams/stream-shape.ts'
+import { landDirectly } from './landing/land-directly.ts'
+import type { LandedCounts } from './landing/land-rows.ts'
 import { directRows, nothingSeen, type Seen } from './staged-lines.ts'
-import type { CursorStream } from './stream-shape.ts'
 
 type FirstLanding = {
   deps: Deps

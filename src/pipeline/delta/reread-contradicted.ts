@@ -1,15 +1,15 @@
 import { withSession } from '../../db/database.ts'
-import { addToStream, contradictedHotels, findMissingOf, noteAsked } from '../../db/landing/contradicted-hotels.ts'
-import { landRows } from '../../db/landing/land-rows.ts'
-import { createStage, stageRows } from '../../db/landing/stage-rows.ts'
-import type { PartnerSnapshot, StreamQuery } from '../../db/partner/dialect.ts'
-import { findContradictions } from '../../db/preflight/find-contradictions.ts'
-import type { Run } from '../../db/tables/run.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
+import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
+import { findContradictions } from '../preflight/find-contradictions.ts'
+import type { Judge } from '../preflight/judge-row.ts'
+import { maxPartnerIdLength, type StreamShape } from '../streams/stream-rows.ts'
 import { guardStream } from './guard-stream.ts'
-import type { Judge } from './judge-row.ts'
+import { addToStream, contradictedHotels, findMissingOf, noteAsked } from './landing/contradicted-hotels.ts'
+import { landRows } from './landing/land-rows.ts'
+import { createStage, stageRows } from './landing/stage-rows.ts'
 import { nothingSeen, stagedLines } from './staged-lines.ts'
-import { maxPartnerIdLength, type StreamShape } from './stream-rows.ts'
 
 type CursorStreamToAsk = { name: string; shape: StreamShape; query: StreamQuery; cursor: string | null }
 

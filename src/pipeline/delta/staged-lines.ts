@@ -1,10 +1,10 @@
-import { type JsonbValue, jsonbText } from '../../db/landing/jsonb-text.ts'
-import { type DirectRow, RowNeedsCare } from '../../db/landing/land-directly.ts'
-import { stagedLine } from '../../db/landing/stage-rows.ts'
-import type { DeltaRows } from '../../db/partner/dialect.ts'
-import type { JudgeRow } from './judge-row.ts'
+import type { DeltaRows } from '../../partner/dialect.ts'
+import type { JudgeRow } from '../preflight/judge-row.ts'
+import type { LandingRow, StreamShape } from '../streams/stream-rows.ts'
+import { type JsonbValue, jsonbText } from './landing/jsonb-text.ts'
+import { type DirectRow, RowNeedsCare } from './landing/land-directly.ts'
+import { stagedLine } from './landing/stage-rows.ts'
 import { landingOf } from './landing-row.ts'
-import type { LandingRow, StreamShape } from './stream-rows.ts'
 
 /** What was seen of a delta on its way. */
 export type Seen = {

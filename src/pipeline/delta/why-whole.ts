@@ -1,5 +1,5 @@
-import type { StreamReading, StreamWatermark } from '../../db/landing/stream-reading.ts'
-import type { WholeReason } from '../../db/tables/run.ts'
+import type { WholeReason } from '../../db/tables/run-tables.ts'
+import type { StreamReading, StreamWatermark } from './landing/stream-reading.ts'
 
 /** What a cursor stream is read with now. */
 export type ReadingNow = {

@@ -1,3 +1,7 @@
+import type { Destination } from '../../db/tables/destination-table.ts'
+import type { Deps } from '../deps.ts'
+import { keyFingerprint } from '../gate/key-fingerprint.ts'
+import { StopRun } from '../stop-run.ts'
 import {
   addKey,
   allDestinations,
@@ -9,11 +13,7 @@ import {
   stakeInUse,
   wasEverUsed,
   wasKeyUsed,
-} from '../../db/destinations/find-destination.ts'
-import type { Destination } from '../../db/tables/destination.ts'
-import type { Deps } from '../deps.ts'
-import { keyFingerprint } from '../gate/key-fingerprint.ts'
-import { StopRun } from '../stop-run.ts'
+} from './find-destination.ts'
 import { judgeProfile, type ProfileVerdict } from './judge-profile.ts'
 
 /** What the check needs: no queue, so that a plan and a verb can ask as well. */

@@ -1,12 +1,12 @@
 import { sql, type Transaction } from 'kysely'
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
-import { addKey, allDestinations, bindDestination, isKnownKey } from '../../db/destinations/find-destination.ts'
-import { makeDestination, switchDestination } from '../../db/destinations/switch-destination.ts'
 import { runningRuns } from '../../db/runs/start-run.ts'
-import type { Destination } from '../../db/tables/destination.ts'
-import type { Schema } from '../../db/tables/schema.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { Destination } from '../../db/tables/destination-table.ts'
 import { ActionRefused } from '../actions/action-refused.ts'
 import { configuredDestination, type DestinationChange, type DestinationDeps, profileOf } from './check-destination.ts'
+import { addKey, allDestinations, bindDestination, isKnownKey } from './find-destination.ts'
+import { makeDestination, switchDestination } from './switch-destination.ts'
 
 export type Decided = { destination: string; was: string; made: boolean }
 

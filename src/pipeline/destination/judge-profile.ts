@@ -1,4 +1,4 @@
-import type { KnownProfile } from '../../db/destinations/find-destination.ts'
+import type { KnownProfile } from './find-destination.ts'
 
 /** What a key shows of its profile now: ids in small letters. */
 type ShownProfile = {

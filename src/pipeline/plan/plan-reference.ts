@@ -1,6 +1,6 @@
 import { HttpError, TransportError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
-import { fetchReferenceData } from '../fetch-reference-data.ts'
+import { fetchReferenceData } from '../reference/fetch-reference-data.ts'
 
 /** What rows were judged against. */
 export type PlannedReference = {

@@ -2,12 +2,19 @@ import { requirementsOf } from '../../config/requirements.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { adoptUnfinished, insertRun, runningRun } from '../../db/runs/start-run.ts'
-import {
-  type PlannedRequest,
-  plannedRequests,
-  rememberRejected,
-  supposeAccepted,
-} from '../../db/shadow/planned-requests.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
+import { extract } from '../delta/extract.ts'
+import type { Deps } from '../deps.ts'
+import { checkDestination } from '../destination/check-destination.ts'
+import type { Looks } from '../looks.ts'
+import { preflight } from '../preflight/preflight.ts'
+import { resendPolicies } from '../preflight/resend-policies.ts'
+import { searchKinds } from '../push/kind-names.ts'
+import { planWave } from '../push/waves/plan-wave.ts'
+import type { HeldStream } from '../report/report.ts'
+import { type PlannedReference, planReference } from './plan-reference.ts'
+import { type PlannedBody, plannedBodies } from './planned-bodies.ts'
+import { type PlannedRequest, plannedRequests, rememberRejected, supposeAccepted } from './planned-requests.ts'
 import {
   countStates,
   type PlannedRow,
@@ -15,20 +22,8 @@ import {
   type StateCount,
   type StreamRead,
   streamsRead,
-} from '../../db/shadow/planned-rows.ts'
-import { withShadow } from '../../db/shadow/with-shadow.ts'
-import type { Run } from '../../db/tables/run.ts'
-import { extract } from '../delta/extract.ts'
-import type { Deps } from '../deps.ts'
-import { checkDestination } from '../destination/check-destination.ts'
-import type { Looks } from '../looks.ts'
-import { searchKinds } from '../push/kind-names.ts'
-import { preflight } from '../push/preflight/preflight.ts'
-import { resendPolicies } from '../push/preflight/resend-policies.ts'
-import { planWave } from '../push/waves/plan-wave.ts'
-import type { HeldStream } from '../report/report.ts'
-import { type PlannedReference, planReference } from './plan-reference.ts'
-import { type PlannedBody, plannedBodies } from './planned-bodies.ts'
+} from './planned-rows.ts'
+import { withShadow } from './with-shadow.ts'
 
 type PlanOptions = {
   /** The job whose run is planned. */

@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers'
-import type { PlannedRequest } from '../../db/shadow/planned-requests.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
 import { readPayload } from '../push/sending/payload.ts'
 import { writeBody } from '../push/sending/write-body.ts'
+import type { PlannedRequest } from './planned-requests.ts'
 
 export type PlannedBody = { submission_id: number; kind: string; body: string }
 

@@ -3,7 +3,7 @@ import { judgeInputs } from '../../db/differences/judge-inputs.ts'
 import { stageInputs } from '../../db/differences/stage-inputs.ts'
 import { storeDifferences, withholdComparison } from '../../db/differences/store-differences.ts'
 import { holdRun } from '../../db/runs/hold-run.ts'
-import type { Run } from '../../db/tables/run.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../push/kind-names.ts'
 

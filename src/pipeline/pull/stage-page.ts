@@ -1,9 +1,9 @@
-import type { StagingWriter } from '../../db/pull/staging-writer.ts'
 import type { Contract } from '../../exchange/contract.ts'
+import type { PageElement, PageElementKind } from '../reading/read-page.ts'
 import type { LeftOut } from './content/left-out.ts'
 import type { DecodedCompany, PageCompany } from './content/page-company.ts'
 import { pageName } from './content/page-name.ts'
-import type { PageElement, PageElementKind } from './reading/read-page.ts'
+import type { StagingWriter } from './merge/staging-writer.ts'
 import { createVariableReferences } from './variable-references.ts'
 
 type PageNameKind = Exclude<PageElementKind, 'company'>

@@ -1,5 +1,5 @@
 import type { Transaction, Updateable } from 'kysely'
-import type { Schema } from '../../db/tables/schema.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SubmissionState, SubmissionTable } from '../../db/tables/submission.ts'
 import { nextState, type SubmissionEvent } from './submission-state.ts'
 

@@ -1,5 +1,5 @@
-import type { ReferenceDocument } from '../../db/reference/reference-documents.ts'
-import type { ReferenceKind } from '../../db/tables/reference-data.ts'
+import type { ReferenceKind } from '../../db/tables/reference-tables.ts'
+import type { ReferenceDocument } from './reference-documents.ts'
 import { itemsOf } from './reference-items.ts'
 
 /**

@@ -1,11 +1,11 @@
 import type { Transaction } from 'kysely'
-import type { ReferenceDocument } from '../../db/reference/reference-documents.ts'
-import { documentsInForce, type StoredReference, storeReferenceData } from '../../db/reference/store-reference-data.ts'
-import { withheldReference, withholdReference } from '../../db/reference/withheld-reference.ts'
-import type { Schema } from '../../db/tables/schema.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Deps } from '../deps.ts'
 import { whyNotBelieved } from './judge-fetch.ts'
 import { referenceDifferences } from './reference-differences.ts'
+import type { ReferenceDocument } from './reference-documents.ts'
+import { documentsInForce, type StoredReference, storeReferenceData } from './store-reference-data.ts'
+import { withheldReference, withholdReference } from './withheld-reference.ts'
 
 /** What became of a fetch: stored, or why it was not. */
 export type KeptReference = StoredReference | { withheld: string }

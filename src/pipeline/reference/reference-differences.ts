@@ -1,5 +1,5 @@
-import type { ReferenceDocument } from '../../db/reference/reference-documents.ts'
-import type { ReferenceChange, ReferenceItem, ReferenceKind } from '../../db/tables/reference-data.ts'
+import type { ReferenceChange, ReferenceItem, ReferenceKind } from '../../db/tables/reference-tables.ts'
+import type { ReferenceDocument } from './reference-documents.ts'
 import { itemsOf, type ReferenceItemState } from './reference-items.ts'
 
 /**

@@ -1,6 +1,6 @@
-import type { ReferenceDocument } from '../../db/reference/reference-documents.ts'
-import type { ReferenceItem } from '../../db/tables/reference-data.ts'
+import type { ReferenceItem } from '../../db/tables/reference-tables.ts'
 import type { CustomProperty, FrameworkIndex, Group, UnitType } from '../../exchange/reference-data.ts'
+import type { ReferenceDocument } from './reference-documents.ts'
 
 /** A thing that reference data hold: a document, or something in it. */
 export type ReferenceItemState = {

@@ -1,4 +1,4 @@
-import type { DocumentReport } from '../../db/pull/documents/document-reports.ts'
+import type { DocumentReport } from '../pull/documents/document-reports.ts'
 
 /** What is not simply well with the searches for documents, one sentence each. Pure. */
 export function documentRemarks(searches: readonly DocumentReport[]): string[] {

@@ -1,5 +1,5 @@
 import type { StreamReport } from '../../db/runs/report-rows.ts'
-import type { ProtectionLack, WholeReason } from '../../db/tables/run.ts'
+import type { ProtectionLack, WholeReason } from '../../db/tables/run-tables.ts'
 
 /** What is worth knowing of how streams were read, one sentence or two each. Pure. */
 export function readingNotices(streams: readonly StreamReport[]): string[] {

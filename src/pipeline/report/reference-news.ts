@@ -1,9 +1,9 @@
 import type { Database } from '../../db/database.ts'
-import { companiesConfirmedTwice, type FoundWarnings, warningsSince } from '../../db/preflight/report-findings.ts'
-import { referenceChanges, rowsUsingRemoved, versionsOfRun } from '../../db/reference/list-reference.ts'
-import { withheldReference } from '../../db/reference/withheld-reference.ts'
-import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/tables/reference-data.ts'
-import type { Run } from '../../db/tables/run.ts'
+import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/tables/reference-tables.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
+import { companiesConfirmedTwice, type FoundWarnings, warningsSince } from '../preflight/report-findings.ts'
+import { referenceChanges, rowsUsingRemoved, versionsOfRun } from '../reference/list-reference.ts'
+import { withheldReference } from '../reference/withheld-reference.ts'
 
 /** What a report says of the reference data and of rows that look wrong. Remarks need a person, notices do not. */
 type ReferenceNews = { remarks: string[]; notices: string[] }

@@ -1,5 +1,5 @@
-import type { UnrenewedCount } from '../../db/pull/removals/accept-removals.ts'
 import type { UnrenewedPart } from '../../db/tables/not-renewed.ts'
+import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
 
 const nouns: Record<UnrenewedPart, readonly [string, string]> = {
   company: ['company', 'companies'],

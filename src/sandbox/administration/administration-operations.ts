@@ -1,4 +1,4 @@
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import type { Operation } from '../server/operation.ts'
 import { applicationChangeOperations } from './application-change-operations.ts'
 import { chaosOperations } from './chaos-operations.ts'

@@ -4,7 +4,7 @@ import { changeAnswers, changeStatus } from '../applications/change-application.
 import { findApplication } from '../applications/read-applications.ts'
 import { RequestRefused } from '../request-refused.ts'
 import { groupIdsOf } from '../requests/check-access.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 
 const bodyNames = { status: 'status', answers: 'answers', dataPointId: 'dataPointId', answer: 'answer' }

@@ -3,7 +3,7 @@ import { ChaosRefused } from '../chaos/chaos-refused.ts'
 import { checkChaos } from '../chaos/parse-chaos.ts'
 import { profiles } from '../chaos/profiles.ts'
 import { RequestRefused } from '../request-refused.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 
 const chaosBody = z.strictObject({

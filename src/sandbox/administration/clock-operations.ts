@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type AdjustableClock, isAdjustable, maxTimeWarp } from '../clock.ts'
 import { RequestRefused } from '../request-refused.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 
 /** Ten years at a time. */

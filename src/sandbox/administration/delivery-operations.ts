@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { RequestRefused } from '../request-refused.ts'
 import { isUuid } from '../requests/read-json.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 import { queueTest, readDeliveries, resendDelivery } from '../webhooks/delivery-log.ts'
 import { readWebhook } from '../webhooks/webhook-store.ts'

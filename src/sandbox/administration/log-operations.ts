@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { RequestRefused } from '../request-refused.ts'
-import type { Queryable, Sandbox } from '../sandbox.ts'
+import type { Queryable, Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 
 const line = z

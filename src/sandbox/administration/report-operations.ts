@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { z } from 'zod'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 import { readReport } from '../tasks/read-report.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 import { judgeTarget, TargetRefused } from '../webhooks/judge-target.ts'
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { RequestRefused } from '../request-refused.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 import { type CustomHeader, faultOfHeader } from '../webhooks/judge-header.ts'
 import { judgeTarget, TargetRefused } from '../webhooks/judge-target.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { idText, list, objectAsSent, text, wire } from '../requests/wire.ts'
+import { idText, list, objectAsSent, text, wire } from '../requests/wire-spelling.ts'
 import type { SentAnswer } from './change-application.ts'
 
 /** Names of the members of both bodies. */

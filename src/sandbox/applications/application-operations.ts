@@ -1,5 +1,5 @@
 import { RequestRefused } from '../request-refused.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from '../server/operation.ts'
 import { describeApplication } from './application.ts'
 import { answersBody, statusBody } from './application-bodies.ts'

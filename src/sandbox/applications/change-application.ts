@@ -2,7 +2,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import { findDataPoint, judgeValue } from '../processing/judge-value.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { JsonObject } from '../requests/read-json.ts'
-import { inTransaction, type Sandbox } from '../sandbox.ts'
+import { inTransaction, type Sandbox } from '../running-sandbox.ts'
 import { recordApplicationEvent } from '../webhooks/record-event.ts'
 import { type Application, type ApplicationStatus, applicationStatuses, statusNamed } from './application.ts'
 

@@ -1,7 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { answerOf, findDataPoint } from '../processing/judge-value.ts'
 import { isUuid } from '../requests/read-json.ts'
-import type { Queryable } from '../sandbox.ts'
+import type { Queryable } from '../running-sandbox.ts'
 import type { Application } from './application.ts'
 
 /** The applications that the profile owns, oldest first. */

@@ -1,7 +1,7 @@
 import { certifierProfile } from '../catalogue/accounts.ts'
 import { type DataPoint, dataPointsOf } from '../catalogue/frameworks.ts'
 import { catalogue } from '../catalogue.ts'
-import type { Queryable } from '../sandbox.ts'
+import type { Queryable } from '../running-sandbox.ts'
 import { uuidFrom } from '../uuid-from.ts'
 import { applicationStatuses } from './application.ts'
 

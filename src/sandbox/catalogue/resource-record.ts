@@ -1,4 +1,4 @@
-import { calculatorType, type FieldType, fieldType, type OutputVariable, output } from './calculators.ts'
+import { calculatorType, type FieldType, fieldType, type OutputVariable, output } from './calculator-types.ts'
 
 /**
  * The calculator that a world seeded with calculators has for every company and month: large enough, with 18 inputs and

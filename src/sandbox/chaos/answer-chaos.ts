@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import type { Chaos } from './chaos.ts'
 import { pickCase } from './profile.ts'
 import { cutAnswer, requestProfile } from './request-profiles.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Contract } from '../../exchange/contract.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { routePath } from '../server/route-path.ts'
 import { pagesShuffled } from './file-profiles.ts'
 import { createOccasionOf } from './occasion-of.ts'

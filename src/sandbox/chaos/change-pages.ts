@@ -1,6 +1,6 @@
 import { type Document, partOf, readHead, writeFrame } from './page-opening.ts'
+import type { PagePart } from './page-pieces.ts'
 import { shuffle, shuffleKeys } from './shuffle.ts'
-import type { PagePart } from './split-page.ts'
 import { withUnknownFields } from './unknown-fields.ts'
 
 type Parts = AsyncIterable<PagePart>

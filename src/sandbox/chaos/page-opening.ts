@@ -1,4 +1,4 @@
-import type { PagePart } from './split-page.ts'
+import type { PagePart } from './page-pieces.ts'
 
 export type Document = Record<string, unknown>
 

@@ -1,5 +1,5 @@
-import { inTransaction, type Sandbox } from '../sandbox.ts'
-import { asBulkRequest } from '../tasks/task.ts'
+import { inTransaction, type Sandbox } from '../running-sandbox.ts'
+import { asBulkRequest } from '../tasks/sandbox-task.ts'
 import { recordTaskEvents } from '../webhooks/record-event.ts'
 import { isStruck, logTaskChaos } from './task-chaos.ts'
 import { taskProfile } from './task-profiles.ts'

@@ -1,6 +1,6 @@
 import type { ReadRequest } from '../requests/read-bulk-request.ts'
-import type { Sandbox } from '../sandbox.ts'
-import type { Outcome, StartedTask } from '../tasks/task.ts'
+import type { Sandbox } from '../running-sandbox.ts'
+import type { Outcome, StartedTask } from '../tasks/sandbox-task.ts'
 import { logTaskChaos } from './task-chaos.ts'
 import { taskProfile } from './task-profiles.ts'
 

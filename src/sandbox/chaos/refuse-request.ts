@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { RequestRefused } from '../request-refused.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { pickCase } from './profile.ts'
 import { rateLimited, requestProfile, serverErrors } from './request-profiles.ts'
 

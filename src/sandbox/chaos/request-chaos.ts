@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { logRequest } from '../server/request-log.ts'
 import { decideAnswerFault } from './answer-chaos.ts'
 import { changeAnswers } from './change-answer.ts'

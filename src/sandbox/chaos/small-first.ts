@@ -1,5 +1,5 @@
-import type { Sandbox } from '../sandbox.ts'
-import type { StartedTask } from '../tasks/task.ts'
+import type { Sandbox } from '../running-sandbox.ts'
+import type { StartedTask } from '../tasks/sandbox-task.ts'
 import { isStruck, logTaskChaos } from './task-chaos.ts'
 import { taskProfile } from './task-profiles.ts'
 

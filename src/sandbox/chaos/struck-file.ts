@@ -1,6 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
-import type { Queryable } from '../sandbox.ts'
-import { asBulkRequest } from '../tasks/task.ts'
+import type { Queryable } from '../running-sandbox.ts'
+import { asBulkRequest } from '../tasks/sandbox-task.ts'
 
 /** A result file as chaos sees it. */
 export type StruckFile = {

@@ -1,7 +1,7 @@
 import type { BulkRequest } from '../../exchange/contract.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { cancelTask } from '../tasks/move-task.ts'
-import { isSearch, type Outcome, type StartedTask, terminalStatus } from '../tasks/task.ts'
+import { isSearch, type Outcome, type StartedTask, terminalStatus } from '../tasks/sandbox-task.ts'
 import type { Profile } from './profile.ts'
 import { taskOccasion, taskProfile } from './task-profiles.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { RequestRefused } from '../request-refused.ts'
 import { isUuid } from '../requests/read-json.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import type { Refusal } from './refuse-request.ts'
 import { taskOccasion, taskProfile } from './task-profiles.ts'
 

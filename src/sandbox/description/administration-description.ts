@@ -1,4 +1,4 @@
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import type { Operation } from '../server/operation.ts'
 import type { JsonSchema } from './components.ts'
 import { describeApi } from './describe-api.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { monthName } from '../month-names.ts'
+import { monthName } from '../month-words.ts'
 
 /**
  * An object of an answer or a file: `shape` says what each member is, `names` what it is called on the wire. It is

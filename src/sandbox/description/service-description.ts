@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import type { Operation } from '../server/operation.ts'
 import type { JsonSchema } from './components.ts'
 import { describeApi } from './describe-api.ts'

@@ -1,4 +1,4 @@
-import type { Queryable } from '../sandbox.ts'
+import type { Queryable } from '../running-sandbox.ts'
 import { gzipHead, gzipTail, inflate } from './deflate.ts'
 
 /** A complete file: its size in bytes and its CRC-32 as it is read. */

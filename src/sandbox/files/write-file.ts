@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Queryable } from '../sandbox.ts'
+import type { Queryable } from '../running-sandbox.ts'
 import { combineCrc32 } from './crc32-combine.ts'
 import { deflate } from './deflate.ts'
 

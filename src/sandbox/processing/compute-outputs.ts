@@ -1,4 +1,4 @@
-import type { OutputVariable } from '../catalogue/calculators.ts'
+import type { OutputVariable } from '../catalogue/calculator-types.ts'
 import { catalogue } from '../catalogue.ts'
 import { add, type Decimal, divide, formatDecimal, multiply, parseDecimal, zero } from '../decimal.ts'
 

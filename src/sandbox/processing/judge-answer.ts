@@ -1,7 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { type DataPoint, questionsOf } from '../catalogue/frameworks.ts'
 import { catalogue } from '../catalogue.ts'
-import { monthNumber } from '../month-names.ts'
+import { monthNumber } from '../month-words.ts'
 import type { AnswerEntry, PeriodEntry } from '../requests/read-answers.ts'
 import { answerOf, findDataPoint, type Judged, judgeValue, wrong } from './judge-value.ts'
 import type { Failure } from './work.ts'

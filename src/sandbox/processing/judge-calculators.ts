@@ -1,6 +1,6 @@
 import { catalogue } from '../catalogue.ts'
 import { parseDecimal } from '../decimal.ts'
-import { monthNumber } from '../month-names.ts'
+import { monthNumber } from '../month-words.ts'
 import type { CalculatorCompany, CalculatorEntry, CalculatorInput } from '../requests/read-calculators.ts'
 
 /** One input to store for a period; value null: blank, so nothing is stored and an earlier value goes. */

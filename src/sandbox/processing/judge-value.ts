@@ -2,7 +2,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import { type DataPoint, dataPointsOf } from '../catalogue/frameworks.ts'
 import { catalogue } from '../catalogue.ts'
 import type { JsonObject } from '../requests/read-json.ts'
-import { isStorable } from '../storable.ts'
+import { isStorable } from '../storable-text.ts'
 import type { Failure } from './work.ts'
 
 export type Judged<T> = { value: T; failure: null } | { value: null; failure: Failure }

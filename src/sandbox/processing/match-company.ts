@@ -1,5 +1,5 @@
 import type { MappingCompany } from '../requests/read-mappings.ts'
-import { nameKey } from '../storable.ts'
+import { nameKey } from '../storable-text.ts'
 
 /** What matching knows of a company. */
 export type Candidate = {

@@ -1,9 +1,9 @@
 import { catalogue } from '../catalogue.ts'
 import { createListFile } from '../files/write-file.ts'
 import type { MappingCompany, MappingRequest } from '../requests/read-mappings.ts'
-import { inTransaction, type Queryable } from '../sandbox.ts'
-import { isStorable, nameKey } from '../storable.ts'
-import type { Outcome } from '../tasks/task.ts'
+import { inTransaction, type Queryable } from '../running-sandbox.ts'
+import { isStorable, nameKey } from '../storable-text.ts'
+import type { Outcome } from '../tasks/sandbox-task.ts'
 import { type Candidate, type Match, matchCompany } from './match-company.ts'
 import { emptyOutcome, slices, type Work } from './work.ts'
 

@@ -1,6 +1,6 @@
 import type { ReadRequest } from '../requests/read-bulk-request.ts'
-import { inTransaction, type Queryable } from '../sandbox.ts'
-import type { Outcome } from '../tasks/task.ts'
+import { inTransaction, type Queryable } from '../running-sandbox.ts'
+import type { Outcome } from '../tasks/sandbox-task.ts'
 import { searchCalculators } from './search/search-calculators.ts'
 import { searchCompanies } from './search/search-companies.ts'
 import { searchFrameworkAnswers } from './search/search-framework-answers.ts'

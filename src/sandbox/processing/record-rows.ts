@@ -1,5 +1,5 @@
 import { createFile } from '../files/write-file.ts'
-import { type Outcome, reportOrdinal } from '../tasks/task.ts'
+import { type Outcome, reportOrdinal } from '../tasks/sandbox-task.ts'
 import { describeReportRow, describeRowError, type Row } from './describe-row.ts'
 import { emptyOutcome, type Failure, type Work } from './work.ts'
 

@@ -2,8 +2,8 @@ import { catalogue } from '../catalogue.ts'
 import { groupIdsOf, ownedProperty } from '../requests/check-access.ts'
 import type { CompanyReference } from '../requests/read-answers.ts'
 import { isUuid } from '../requests/read-json.ts'
-import type { Queryable } from '../sandbox.ts'
-import { isStorable } from '../storable.ts'
+import type { Queryable } from '../running-sandbox.ts'
+import { isStorable } from '../storable-text.ts'
 import type { Failure } from './work.ts'
 
 export type Resolved = { companyId: string; failure: null } | { companyId: null; failure: Failure }

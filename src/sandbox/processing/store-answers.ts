@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { inTransaction } from '../sandbox.ts'
+import { inTransaction } from '../running-sandbox.ts'
 import type { Period } from './judge-answer.ts'
 
 type Row = { companyId: string; id: string; period: Period; value: string | null; unitId: string | null }

@@ -1,5 +1,5 @@
-import type { Sandbox } from '../sandbox.ts'
-import type { Outcome } from '../tasks/task.ts'
+import type { Sandbox } from '../running-sandbox.ts'
+import type { Outcome } from '../tasks/sandbox-task.ts'
 
 /** The task that a processor works on. */
 export type Work = { sandbox: Sandbox; taskId: string; profileId: number; signal: AbortSignal }

@@ -13,7 +13,7 @@ import {
   optionalUuid,
   text,
   wire,
-} from './wire.ts'
+} from './wire-spelling.ts'
 
 /** At most this many answers and omissions combined (specification, Limits). */
 const maxAnswersAndOmissions = 50_000

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
 import { catalogue } from '../catalogue.ts'
-import { storable } from '../storable.ts'
+import { storable } from '../storable-text.ts'
 import { requireGroup, requireIdentifier } from './check-access.ts'
 import { checkBody } from './check-body.ts'
 import { type AnswersRequest, answersRequest, checkAnswerCount, countAnswers } from './read-answers.ts'

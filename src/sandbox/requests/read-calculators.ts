@@ -11,7 +11,7 @@ import {
   text,
   uuid,
   wire,
-} from './wire.ts'
+} from './wire-spelling.ts'
 
 export type CalculatorInput = { fieldTypeId: string; value: unknown }
 export type CalculatorEntry = { year: number | null; month: string | null; inputs: CalculatorInput[] }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { idText, list, optionalText, text, uuid, wire } from './wire.ts'
+import { idText, list, optionalText, text, uuid, wire } from './wire-spelling.ts'
 
 export type CompanyProperties = { identifier: string; properties: { propertyId: string; value: string }[] }
 export type CompaniesRequest = { customIdentifierId: string; companies: CompanyProperties[] }

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
 import { type CompanyProperties, companyProperties } from './read-companies.ts'
 import { type StandardHolder, standardHolder } from './read-standard-holders.ts'
-import { optionalList, uuid, wire } from './wire.ts'
+import { optionalList, uuid, wire } from './wire-spelling.ts'
 
 /** Custom property values and standards held in one request, as the deprecated consolidated endpoint takes them. */
 export type ConsolidatedRequest = {

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
-import { selection, wire } from './wire.ts'
+import { selection, wire } from './wire-spelling.ts'
 
 export type SearchRequest = {
   /** In the order asked for, without repetitions; null: none were asked for. */

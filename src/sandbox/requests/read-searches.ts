@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
 import { customPropertyIds } from './read-search.ts'
-import { selection, wire } from './wire.ts'
+import { selection, wire } from './wire-spelling.ts'
 
 /** null: no custom property was asked for. */
 export type CompaniesSearchRequest = { customPropertyIds: string[] | null }

@@ -1,4 +1,4 @@
-import type { Queryable } from '../sandbox.ts'
+import type { Queryable } from '../running-sandbox.ts'
 import { applicationSchema } from './application-schema.ts'
 import { publicationSchema } from './publication-schema.ts'
 import { serviceSchema } from './service-schema.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { authenticate } from './authenticate.ts'
 import type { Operation } from './operation.ts'
 import { routePath } from './route-path.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { RequestRefused } from '../request-refused.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { pathOf } from './route-path.ts'
 
 /** Every error of this server is answered with an errorCode and a message (specification, Errors). */

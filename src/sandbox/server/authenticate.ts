@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { ApiKey } from '../catalogue/accounts.ts'
 import { RequestRefused } from '../request-refused.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 
 /**
  * The key that a request carries. The header's value is the key itself, without a scheme (specification, Authentication).

@@ -10,9 +10,9 @@ import {
   identifiersOf,
   type ReadRequest,
 } from '../requests/read-bulk-request.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { createAcceptance } from '../tasks/accept-task.ts'
-import { isSearch } from '../tasks/task.ts'
+import { isSearch } from '../tasks/sandbox-task.ts'
 import { awaitEarlyDelivery } from '../webhooks/await-early-delivery.ts'
 import { bulkEndpoints } from './bulk-endpoints.ts'
 import { type Operation, operation } from './operation.ts'

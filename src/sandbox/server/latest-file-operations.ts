@@ -1,7 +1,7 @@
 import type { BulkRequest } from '../../exchange/contract.ts'
 import { taskAnswers } from '../description/task-answers.ts'
 import { RequestRefused } from '../request-refused.ts'
-import type { Queryable, Sandbox } from '../sandbox.ts'
+import type { Queryable, Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from './operation.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { catalogue } from '../catalogue.ts'
 import { referenceAnswers } from '../description/reference-answers.ts'
 import { RequestRefused } from '../request-refused.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type Operation, operation } from './operation.ts'
 import {
   describeCustomProperties,
@@ -9,7 +9,7 @@ import {
   describeFrameworks,
   describeGroups,
   describeUnitTypes,
-} from './reference-documents.ts'
+} from './reference-replies.ts'
 
 /** Unit types, frameworks, groups and custom properties: answered at once. */
 export function referenceOperations({ contract }: Sandbox): Operation[] {

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { strikesOn } from '../chaos/struck.ts'
 import { isUuid } from '../requests/read-json.ts'
-import type { Sandbox } from '../sandbox.ts'
-import { storable } from '../storable.ts'
+import type { Sandbox } from '../running-sandbox.ts'
+import { storable } from '../storable-text.ts'
 import { profileOf } from './authenticate.ts'
 import { pathOf } from './route-path.ts'
 

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { logRequest } from './request-log.ts'
 
 /** Longer than any path can be: an id of any length is asked for like another, and is nobody's. */

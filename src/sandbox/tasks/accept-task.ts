@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import PQueue from 'p-queue'
 import type { BulkRequest } from '../../exchange/contract.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 
 type NewTask = {
   request: BulkRequest

@@ -3,10 +3,10 @@ import { createHoldBack } from '../chaos/small-first.ts'
 import { cancelStruckTasks, isStruck, logTaskChaos, repetitionsOf } from '../chaos/task-chaos.ts'
 import { taskProfile } from '../chaos/task-profiles.ts'
 import type { Durations } from '../durations.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { resumeTasks, scheduleTasks, startNextTask, waitingSince } from './move-task.ts'
 import { type ProcessTask, processOnce } from './process-once.ts'
-import type { StartedTask } from './task.ts'
+import type { StartedTask } from './sandbox-task.ts'
 
 type Dispatcher = {
   /** Look for work now: a request was queued. */

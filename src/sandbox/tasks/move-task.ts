@@ -1,7 +1,7 @@
-import { inTransaction, type Queryable, type Sandbox } from '../sandbox.ts'
+import { inTransaction, type Queryable, type Sandbox } from '../running-sandbox.ts'
 import type { TaskEvent } from '../webhooks/event-body.ts'
 import { recordTaskEvents } from '../webhooks/record-event.ts'
-import { asBulkRequest, type Outcome, type StartedTask, type TaskStatus, terminalStatus } from './task.ts'
+import { asBulkRequest, type Outcome, type StartedTask, type TaskStatus, terminalStatus } from './sandbox-task.ts'
 
 type TaskRow = {
   id: string

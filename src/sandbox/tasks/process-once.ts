@@ -2,9 +2,9 @@ import type { HoldBack } from '../chaos/small-first.ts'
 import { changeOutcome, failInstead, logTaskChaos } from '../chaos/task-chaos.ts'
 import { taskProfile } from '../chaos/task-profiles.ts'
 import { type Durations, processingMs } from '../durations.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { finishTask } from './move-task.ts'
-import type { Outcome, StartedTask } from './task.ts'
+import type { Outcome, StartedTask } from './sandbox-task.ts'
 import { isTransient } from './transient-failure.ts'
 
 /** Does the work of one task. Must be repeatable: after trouble or a restart it is called again from the start. */

@@ -1,10 +1,10 @@
 import { readFile } from '../files/read-file.ts'
 import { reportHead } from '../processing/record-rows.ts'
-import { reportRowsOf } from '../processing/report-rows.ts'
+import { reportRowsOf } from '../processing/reported-rows.ts'
 import { RequestRefused } from '../request-refused.ts'
 import { isUuid } from '../requests/read-json.ts'
-import type { Sandbox } from '../sandbox.ts'
-import { asBulkRequest, isSearch, reportOrdinal } from './task.ts'
+import type { Sandbox } from '../running-sandbox.ts'
+import { asBulkRequest, isSearch, reportOrdinal } from './sandbox-task.ts'
 
 /**
  * The full row-level record of an import, successes included (specification, rules of processing), as a JSON document

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { deliveryChaos } from './delivery-chaos.ts'
 
 /** How long the answer to a request waits, in milliseconds of real time: shorter than any client gives up. */

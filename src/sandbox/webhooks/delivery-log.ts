@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { RequestRefused } from '../request-refused.ts'
-import type { Queryable, Sandbox } from '../sandbox.ts'
+import type { Queryable, Sandbox } from '../running-sandbox.ts'
 import { envelopeBytes, testEventContent } from './event-body.ts'
 
 type DeliveryStatus = 'queued' | 'delivered' | 'failed' | 'stopped'

@@ -1,4 +1,4 @@
-import type { Queryable } from '../sandbox.ts'
+import type { Queryable } from '../running-sandbox.ts'
 import { deliveryChaos } from './delivery-chaos.ts'
 
 /** A delivery that an attempt is made of, with what its webhook says at this moment. */

@@ -1,6 +1,6 @@
 import PQueue from 'p-queue'
 import type { Agent } from 'undici'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { type ClaimedDelivery, claimDeliveries, type Due, isStillQueued } from './delivery-queue.ts'
 import { noteAttempt, releaseHeld } from './note-attempt.ts'
 import { afterAttempt } from './retry-ladder.ts'

@@ -1,5 +1,5 @@
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
-import type { TaskStatus } from '../tasks/task.ts'
+import type { TaskStatus } from '../tasks/sandbox-task.ts'
 
 /** What an event tells: its topic, the task or application that it is about, and the envelope's data. */
 export type EventContent = { type: string; about: string; data: Record<string, unknown> }

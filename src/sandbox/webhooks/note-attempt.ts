@@ -1,4 +1,4 @@
-import type { Queryable } from '../sandbox.ts'
+import type { Queryable } from '../running-sandbox.ts'
 import type { ClaimedDelivery } from './delivery-queue.ts'
 import type { AfterAttempt } from './retry-ladder.ts'
 import type { Attempt } from './send-delivery.ts'

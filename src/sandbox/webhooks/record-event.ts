@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Queryable, Sandbox } from '../sandbox.ts'
+import type { Queryable, Sandbox } from '../running-sandbox.ts'
 import { deliveryFate, lateByMs } from './delivery-chaos.ts'
 import {
   type ApplicationEvent,

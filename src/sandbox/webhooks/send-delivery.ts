@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, request } from 'undici'
-import { storable } from '../storable.ts'
+import { storable } from '../storable-text.ts'
 import { judgeUrl, pinnedLookup, TargetRefused } from './judge-target.ts'
 import type { WebhookOutlet } from './outlet.ts'
 

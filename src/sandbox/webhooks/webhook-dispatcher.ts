@@ -1,5 +1,5 @@
 import { keepTime } from '../read-world.ts'
-import type { Sandbox } from '../sandbox.ts'
+import type { Sandbox } from '../running-sandbox.ts'
 import { forgetDeliveries, recoverDeliveries, webhooksWithDue } from './delivery-queue.ts'
 import { drainWebhook } from './drain-webhook.ts'
 import { createDeliveryAgent } from './send-delivery.ts'

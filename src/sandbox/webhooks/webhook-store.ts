@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { RequestRefused } from '../request-refused.ts'
-import { inTransaction, type Queryable, type Sandbox } from '../sandbox.ts'
+import { inTransaction, type Queryable, type Sandbox } from '../running-sandbox.ts'
 import type { CustomHeader } from './judge-header.ts'
 import { newSecret } from './sign-delivery.ts'
 

@@ -5,7 +5,7 @@ import { listDifferences, listRowDifferences } from '../../../src/db/differences
 import { noteComparison } from '../../../src/db/differences/store-row-differences.ts'
 import { countRepairable, markForRepair } from '../../../src/db/ledger/repair-rows.ts'
 import { markForResend, releaseResends } from '../../../src/db/ledger/resend-rows.ts'
-import { storeSkew } from '../../../src/db/service-key/service-clock.ts'
+import { storeSkew } from '../../../src/db/service-key/stored-skew.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
-import { statusCounts } from '../../../src/db/runs/list-rows.ts'
+import { statusCounts } from '../../../src/db/runs/listed-rows.ts'
 import { closeBreaker, openBreaker } from '../../../src/db/service-key/breaker.ts'
 import { refusedKeyInUse } from '../../../src/db/service-key/key-in-use.ts'
 import { reserveCalls } from '../../../src/db/service-key/reserve-calls.ts'

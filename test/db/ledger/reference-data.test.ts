@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
-import { referenceChanges, referenceVersions, rowsUsingRemoved } from '../../../src/db/reference/list-reference.ts'
-import type { FetchedDocuments } from '../../../src/db/reference/reference-documents.ts'
-import { storableDocuments, versionsKept } from '../../../src/db/reference/store-reference-data.ts'
-import { acceptWithheld, withheldReference } from '../../../src/db/reference/withheld-reference.ts'
 import { type KeptReference, keepReferenceData } from '../../../src/pipeline/reference/keep-reference-data.ts'
+import {
+  referenceChanges,
+  referenceVersions,
+  rowsUsingRemoved,
+} from '../../../src/pipeline/reference/list-reference.ts'
+import type { FetchedDocuments } from '../../../src/pipeline/reference/reference-documents.ts'
+import { storableDocuments, versionsKept } from '../../../src/pipeline/reference/store-reference-data.ts'
+import { acceptWithheld, withheldReference } from '../../../src/pipeline/reference/withheld-reference.ts'
 import { dataPoint, ids } from '../../pipeline/push/rows.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
+import type { RowFilter } from '../../../src/db/ledger/filter-rows.ts'
 import { parkedGroups } from '../../../src/db/ledger/parked-groups.ts'
 import { countRetryable, markForRetry, releaseRetries } from '../../../src/db/ledger/retry-rows.ts'
-import type { RowFilter } from '../../../src/db/ledger/row-filter.ts'
 import { type ListedState, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
-import { statusCounts } from '../../../src/db/runs/list-rows.ts'
+import { statusCounts } from '../../../src/db/runs/listed-rows.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 const requires = { calculator_settings: ['properties'], framework_answers: ['properties'] }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { preflight } from '../../../src/pipeline/push/preflight/preflight.ts'
+import { preflight } from '../../../src/pipeline/preflight/preflight.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner, type Streams } from './partner.ts'
 

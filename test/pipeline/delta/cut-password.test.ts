@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openPartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
+import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 
 it.each([
   'mysql://reader:?s3cret-word@127.0.0.1:9/hotels',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import type { PartnerSnapshot } from '../../../src/db/partner/dialect.ts'
-import { openPartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
+import type { PartnerSnapshot } from '../../../src/partner/dialect.ts'
+import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
 import { extractNow, type Streams } from './partner.ts'

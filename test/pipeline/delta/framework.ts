@@ -1,6 +1,6 @@
-import { storableDocuments } from '../../../src/db/reference/store-reference-data.ts'
-import { preflight } from '../../../src/pipeline/push/preflight/preflight.ts'
+import { preflight } from '../../../src/pipeline/preflight/preflight.ts'
 import { keepReferenceData } from '../../../src/pipeline/reference/keep-reference-data.ts'
+import { storableDocuments } from '../../../src/pipeline/reference/store-reference-data.ts'
 import type { Ferry } from '../push/ferry.ts'
 import { dataPoint, ids } from '../push/rows.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { DeltaRows, PartnerSnapshot } from '../../../src/db/partner/dialect.ts'
-import { openPartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
+import type { DeltaRows, PartnerSnapshot } from '../../../src/partner/dialect.ts'
+import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 import { openPartner, type Partner } from './partner.ts'
 
 let partner: Partner

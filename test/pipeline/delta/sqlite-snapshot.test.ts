@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { PartnerSnapshot } from '../../../src/db/partner/dialect.ts'
-import { openPartnerSnapshot } from '../../../src/db/partner/partner-snapshot.ts'
+import type { PartnerSnapshot } from '../../../src/partner/dialect.ts'
+import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 
 let folder: string
 let database: DatabaseSync

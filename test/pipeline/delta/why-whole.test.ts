@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { fullEveryMs } from '../../../src/config/stream-settings.ts'
-import type { StreamReading, StreamWatermark } from '../../../src/db/landing/stream-reading.ts'
+import type { StreamReading, StreamWatermark } from '../../../src/pipeline/delta/landing/stream-reading.ts'
 import { movedBack, type ReadingNow, whyWhole } from '../../../src/pipeline/delta/why-whole.ts'
 
 const dayMs = 86_400_000

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { createDatabase, createPool, type Database } from '../../../src/db/database.ts'
-import { schemaName } from '../../../src/db/migrate.ts'
+import { schemaName } from '../../../src/db/migrate-to-latest.ts'
 import type { ExchangeClientOptions } from '../../../src/exchange/client.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/key-fingerprint.ts'
 import { createSharedGate, type SharedGate } from '../../../src/pipeline/gate/shared-gate.ts'

@@ -1,5 +1,5 @@
 import { settings } from '../../../src/config/schema.ts'
-import type { PageLimits } from '../../../src/pipeline/pull/reading/page-limits.ts'
+import type { PageLimits } from '../../../src/pipeline/reading/page-limits.ts'
 
 const { maxDepth, maxElementSize } = settings.parse({}).pull
 

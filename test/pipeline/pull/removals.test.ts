@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, expect, it } from 'vitest'
-import { forgetRemoved } from '../../../src/db/pull/keep-removed.ts'
 import { acceptWithheld, restore } from '../../../src/pipeline/actions/removals.ts'
+import { forgetRemoved } from '../../../src/pipeline/pull/merge/keep-removed.ts'
 import { bodyOf, company, type SamplePage, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 

@@ -1,13 +1,13 @@
 import type pg from 'pg'
 import { createDatabase, createPool, type Database } from '../../../src/db/database.ts'
-import { schemaName } from '../../../src/db/migrate.ts'
+import { schemaName } from '../../../src/db/migrate-to-latest.ts'
 import { type LoadOptions, loadPage, type PageBody, type PageCounts } from '../../../src/pipeline/pull/load-page.ts'
-import type { PageLimits } from '../../../src/pipeline/pull/reading/page-limits.ts'
 import {
   type FinishedSearch,
   type FinishOptions,
   finishSearch,
 } from '../../../src/pipeline/pull/search/finish-search.ts'
+import type { PageLimits } from '../../../src/pipeline/reading/page-limits.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 import { defaultPageLimits } from './limits.ts'
 import { contract } from './sample-page.ts'

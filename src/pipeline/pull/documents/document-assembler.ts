@@ -1,6 +1,6 @@
-import type { Token } from '../reading/element-assembler.ts'
-import type { PageLimits } from '../reading/page-limits.ts'
-import type { ElementBuilder } from '../reading/read-page.ts'
+import type { Token } from '../../reading/element-assembler.ts'
+import type { PageLimits } from '../../reading/page-limits.ts'
+import type { ElementBuilder } from '../../reading/read-page.ts'
 import { numberDigits } from './number-digits.ts'
 
 /** Why an element cannot be kept as it came. */

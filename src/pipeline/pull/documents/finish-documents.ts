@@ -1,11 +1,11 @@
 import type { Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
 import {
   type DocumentsEvidence,
   forgetSeenDocuments,
   gatherDocumentsEvidence,
   tombstoneUnseenDocuments,
-} from '../../../db/pull/documents/finish-documents.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
+} from './retire-documents.ts'
 
 /** Why absence from the search proves nothing. */
 type DocumentsWithheldReason =

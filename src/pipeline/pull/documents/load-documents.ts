@@ -1,15 +1,15 @@
 import type { Transaction } from 'kysely'
 import type { Session } from '../../../db/database.ts'
-import { type DocumentCounts, mergeDocuments } from '../../../db/pull/documents/merge-documents.ts'
-import { createDocumentStaging, createDocumentWriter, type DocumentWriter } from '../../../db/pull/documents/staging.ts'
-import { lockSearchPage } from '../../../db/pull/search-page.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
-import type { SearchPage } from '../../../db/tables/search-page.ts'
-import { PageFormatError } from '../reading/page-format-error.ts'
-import type { PageLimits } from '../reading/page-limits.ts'
-import { readLists } from '../reading/read-page.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import type { SearchPage } from '../../../db/tables/search-page-table.ts'
+import { PageFormatError } from '../../reading/page-format-error.ts'
+import type { PageLimits } from '../../reading/page-limits.ts'
+import { readLists } from '../../reading/read-page.ts'
+import { lockSearchPage } from '../merge/search-page.ts'
 import { DocumentAssembler, type DocumentText } from './document-assembler.ts'
 import { documentId, type IdMembers } from './document-id.ts'
+import { type DocumentCounts, mergeDocuments } from './merge-documents.ts'
+import { createDocumentStaging, createDocumentWriter, type DocumentWriter } from './staging.ts'
 
 type LoadDocumentsOptions = {
   /** The name of the search. */

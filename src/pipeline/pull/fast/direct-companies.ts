@@ -1,6 +1,6 @@
-import type { DirectWriter } from '../../../db/pull/direct-writer.ts'
-import type { createKeyBlocks } from '../../../db/pull/key-blocks.ts'
 import type { PageCompany } from '../content/page-company.ts'
+import type { DirectWriter } from '../merge/direct-writer.ts'
+import type { createKeyBlocks } from '../merge/key-blocks.ts'
 import { countValues } from '../stage-page.ts'
 import type { NameIndex } from './name-index.ts'
 import { calculatorWidth, type PlainCompany, propertyWidth, valueWidth } from './plain-company.ts'

@@ -1,4 +1,4 @@
-import type { NameKeys } from '../../../db/pull/name-keys.ts'
+import type { NameKeys } from '../merge/name-keys.ts'
 import { NeedsCare } from './needs-care.ts'
 
 /** Ids remembered at once: real pages have some hundreds, and a hostile one must not fill the heap. */

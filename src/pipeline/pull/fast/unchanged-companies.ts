@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
-import type { UnchangedCompany } from '../../../db/pull/known-companies.ts'
-import { markWholeSeen } from '../../../db/pull/mark-seen.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import type { UnchangedCompany } from '../merge/known-companies.ts'
+import { markWholeSeen } from '../merge/mark-seen.ts'
 
 /** Companies marked as seen in one statement, while others are read. */
 const markedAtOnce = 4_000

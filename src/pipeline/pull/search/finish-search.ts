@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import { lockLoading } from '../../../db/locks/loading-lock.ts'
-import { analyzeGrown } from '../../../db/pull/analyze-grown.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import { analyzeGrown } from '../merge/analyze-grown.ts'
 import {
   forgetSeen,
   gatherEvidence,
@@ -9,11 +10,10 @@ import {
   losses,
   type SearchEvidence,
   tombstoneUnseen,
-} from '../../../db/pull/finish-search.ts'
-import { isSuspicious, isSuspiciousWith } from '../../../db/pull/suspicion.ts'
-import { markUnseen, settleMarks } from '../../../db/pull/unrenewed-parts.ts'
-import { netChanges, noteCompleteSearch } from '../../../db/pull/value-history.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
+} from '../merge/retire-calculators.ts'
+import { isSuspicious, isSuspiciousWith } from '../merge/suspicion.ts'
+import { markUnseen, settleMarks } from '../merge/unrenewed-parts.ts'
+import { netChanges, noteCompleteSearch } from '../merge/value-history.ts'
 
 export type FinishOptions = {
   /** The calculator types that the search selected; empty, the default, for all. */

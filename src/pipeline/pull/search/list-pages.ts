@@ -1,13 +1,13 @@
 import { sql, type Transaction } from 'kysely'
-import { beginHistory } from '../../../db/pull/value-history.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKind } from '../../push/kind-names.ts'
+import { beginHistory } from '../merge/value-history.ts'
 
 /**
- * Stores the pages of a finished search, each address once, and asks for each to be loaded.
+ * How a search ends: stores its pages, each address once, and asks for each to be loaded.
  * Specification: Calculator search result page.
  */
 export async function listPages(

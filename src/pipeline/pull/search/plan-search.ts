@@ -1,6 +1,6 @@
 import type { Database } from '../../../db/database.ts'
 import { holdRun } from '../../../db/runs/hold-run.ts'
-import type { Run } from '../../../db/tables/run.ts'
+import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKind } from '../../push/kind-names.ts'
 import { overdueCode } from '../../push/sending/overdue.ts'

@@ -1,11 +1,6 @@
 import type { Database } from '../../../db/database.ts'
-import {
-  type KnownProperty,
-  knownProperties,
-  lastLeftOut,
-  listedProperties,
-} from '../../../db/pull/listed-properties.ts'
 import type { LeftOutProperty } from '../../../db/tables/submission.ts'
+import { type KnownProperty, knownProperties, lastLeftOut, listedProperties } from '../merge/listed-properties.ts'
 
 /**
  * The custom properties that a search asked for and its pages did not name: a requested id that the profile does not own

@@ -1,7 +1,7 @@
 import { monthName } from '../../../exchange/month-names.ts'
-import { answerValue } from '../preflight/answer-value.ts'
-import { answerType, text } from '../preflight/check-row.ts'
-import { dataPointOf } from '../preflight/reference-index.ts'
+import { answerValue } from '../../preflight/answer-value.ts'
+import { answerType, text } from '../../preflight/check-row.ts'
+import { dataPointOf } from '../../preflight/reference-index.ts'
 import {
   type BodyContext,
   type BodyWriter,

@@ -1,6 +1,6 @@
 import { isOurStream } from '../../../config/schema.ts'
 import { type Contract, ContractError } from '../../../exchange/contract.ts'
-import { streamNamesOf } from '../../delta/stream-shape.ts'
+import { streamNamesOf } from '../../streams/stream-shape.ts'
 import { kindNames, searchKinds } from '../kind-names.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { GenericKind } from '../../../exchange/generic-kinds.ts'
+import { text } from '../../preflight/check-row.ts'
+import { type Filling, fillTemplate } from '../../preflight/generic/fill-template.ts'
 import { type BodyContext, type BodyWriter, byPartner, type OutgoingRow, objectWithList } from '../bodies/body.ts'
-import { text } from '../preflight/check-row.ts'
-import { type Filling, fillTemplate } from './fill-template.ts'
 
 /** Writes the bodies of a kind from its template: the head once, then one element per row, or one per property. */
 export function templateWriter(kind: GenericKind): BodyWriter {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
-import { PageFormatError } from '../../pull/reading/page-format-error.ts'
-import type { PageLimits } from '../../pull/reading/page-limits.ts'
-import { readLists } from '../../pull/reading/read-page.ts'
+import { PageFormatError } from '../../reading/page-format-error.ts'
+import type { PageLimits } from '../../reading/page-limits.ts'
+import { readLists } from '../../reading/read-page.ts'
 
 /** The result file of an import is no JSON document, ends before it is whole, or holds an element that is too large. */
 class ResultFileError extends Error {

@@ -12,7 +12,7 @@ import {
   wasNotTheRows,
 } from '../../../db/ledger/split-submission.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'

@@ -6,18 +6,17 @@ import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.
 import { holdFamily, rootOf } from '../../../db/ledger/split-submission.ts'
 import { holdSettlements, type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { HttpError } from '../../../exchange/errors.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
-import { listPages } from '../../pull/search/list-pages.ts'
+import { loadReferenceIndex } from '../../preflight/reference-index.ts'
 import { callFailed, callSucceeded } from '../call-failed.ts'
 import { searchKinds } from '../kind-names.ts'
 import { kindOf } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
-import { loadReferenceIndex } from '../preflight/reference-index.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
 import { isUnreadable } from './end-unreadable.ts'
 import { judgeFileTrouble, lostFileCode } from './lost-file.ts'
@@ -43,7 +42,7 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
   const task = decodeTask(deps.contract, submission.task)
   if (searchKinds.includes(submission.kind)) {
     await settleAs(deps, submission, async (trx) => {
-      await listPages(deps, trx, submission, task)
+      await deps.endSearch(deps, trx, submission, task)
       return noRows
     })
     return

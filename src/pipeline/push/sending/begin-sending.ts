@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { Schema } from '../../../db/tables/schema.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { SizedBody } from '../../../exchange/call-service.ts'
 import type { Deps } from '../../deps.ts'

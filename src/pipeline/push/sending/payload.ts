@@ -3,8 +3,8 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip, createGzip } from 'node:zlib'
 import type { Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
-import { readPieces, storePiece } from '../../../db/ledger/payload.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
+import { readPieces, storePiece } from '../../../db/ledger/stored-payload.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
 
 /** Bytes of a stored piece: what one statement carries, and what sending holds in memory. */
 const pieceBytes = 256 * 1024

@@ -1,4 +1,4 @@
-import { storeApiKeyId } from '../../../db/service-key/service-clock.ts'
+import { storeApiKeyId } from '../../../db/service-key/stored-skew.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import { AnswerFormatError, HttpError } from '../../../exchange/errors.ts'

@@ -1,13 +1,13 @@
 import type { Transaction } from 'kysely'
 import { outgoingRows } from '../../../db/ledger/outgoing-rows.ts'
-import type { Schema } from '../../../db/tables/schema.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Deps } from '../../deps.ts'
+import { loadReferenceIndex } from '../../preflight/reference-index.ts'
 import type { OutgoingRow } from '../bodies/body.ts'
 import { streamBody } from '../bodies/stream-body.ts'
 import { searchKind } from '../kind-names.ts'
 import { kindOf } from '../kinds.ts'
-import { loadReferenceIndex } from '../preflight/reference-index.ts'
 
 /**
  * What a submission says, as it would be sent now, in pieces of any length. Its rows are read on the way.

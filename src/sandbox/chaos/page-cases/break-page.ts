@@ -1,5 +1,5 @@
 import { partOf, withOpening } from '../page-opening.ts'
-import type { PagePart } from '../split-page.ts'
+import type { PagePart } from '../page-pieces.ts'
 import type { PageCase, Spelling } from './page-case.ts'
 
 /** The file as the case has it. What the case does not need is not kept, however large the file is. */

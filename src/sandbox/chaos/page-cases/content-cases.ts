@@ -1,5 +1,5 @@
 import { catalogue } from '../../catalogue.ts'
-import { monthName } from '../../month-names.ts'
+import { monthName } from '../../month-words.ts'
 import { uuidFrom } from '../../uuid-from.ts'
 import type { Document } from '../page-opening.ts'
 import { content, type Opened, type PageCase, type Spelling } from './page-case.ts'

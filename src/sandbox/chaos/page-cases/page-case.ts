@@ -1,6 +1,6 @@
 import type { Contract } from '../../../exchange/contract.ts'
 import { type Document, type PageOpening, partOf, writeFrame } from '../page-opening.ts'
-import type { PagePart } from '../split-page.ts'
+import type { PagePart } from '../page-pieces.ts'
 
 /** How the file spells things: the name of its list, and the names of a page of calculators. */
 export type Spelling = { list: string; names: Contract['names']['calculatorsPage'] }

@@ -1,7 +1,7 @@
 import type { Contract } from '../../../exchange/contract.ts'
 import { catalogue } from '../../catalogue.ts'
-import { monthName } from '../../month-names.ts'
-import type { FoundCalculator } from './read-calculators.ts'
+import { monthName } from '../../month-words.ts'
+import type { FoundCalculator } from './stored-calculators.ts'
 
 const typeTitles = new Map(catalogue.everyCalculatorType.map((type) => [type.id, type.title]))
 

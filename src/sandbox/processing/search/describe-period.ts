@@ -1,5 +1,5 @@
 import type { Contract } from '../../../exchange/contract.ts'
-import { monthName } from '../../month-names.ts'
+import { monthName } from '../../month-words.ts'
 import type { FoundPeriod } from './read-periods.ts'
 
 /** One period of a company on a framework answers page. A yearly one names its start month. */

@@ -1,6 +1,6 @@
 import { dataPointsOf, questionsOf } from '../../catalogue/frameworks.ts'
 import { catalogue } from '../../catalogue.ts'
-import type { Queryable } from '../../sandbox.ts'
+import type { Queryable } from '../../running-sandbox.ts'
 import type { Period } from '../judge-answer.ts'
 
 /** What a company has reported of one period. */

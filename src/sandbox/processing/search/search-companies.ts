@@ -1,8 +1,8 @@
 import type { CompaniesSearchRequest } from '../../requests/read-searches.ts'
-import type { Queryable } from '../../sandbox.ts'
+import type { Queryable } from '../../running-sandbox.ts'
 import type { Work } from '../work.ts'
-import { createCustomFields } from './custom-fields.ts'
-import { type FoundCompany, readCompanies } from './read-companies.ts'
+import { createCustomFields } from './search-custom-fields.ts'
+import { type FoundCompany, readCompanies } from './stored-companies.ts'
 import type { Element, Listing } from './write-pages.ts'
 
 /**

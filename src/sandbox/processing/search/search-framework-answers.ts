@@ -1,10 +1,10 @@
 import type { FrameworkAnswersSearchRequest } from '../../requests/read-searches.ts'
-import type { Queryable } from '../../sandbox.ts'
+import type { Queryable } from '../../running-sandbox.ts'
 import type { Work } from '../work.ts'
-import { createCustomFields } from './custom-fields.ts'
 import { describePeriod } from './describe-period.ts'
-import { readCompanies } from './read-companies.ts'
 import { readPeriods } from './read-periods.ts'
+import { createCustomFields } from './search-custom-fields.ts'
+import { readCompanies } from './stored-companies.ts'
 import type { Element, Listing } from './write-pages.ts'
 
 /**

@@ -1,9 +1,9 @@
 import { groupIdsOf } from '../../requests/check-access.ts'
 import { isUuid } from '../../requests/read-json.ts'
 import type { StandardHoldersSearchRequest } from '../../requests/read-searches.ts'
-import type { Queryable } from '../../sandbox.ts'
+import type { Queryable } from '../../running-sandbox.ts'
 import type { Work } from '../work.ts'
-import { fetchFound } from './read-companies.ts'
+import { fetchFound } from './stored-companies.ts'
 import type { Element, Listing } from './write-pages.ts'
 
 type Holder = {

@@ -1,5 +1,5 @@
 import { catalogue } from '../../catalogue.ts'
-import type { FoundCalculator } from './read-calculators.ts'
+import type { FoundCalculator } from './stored-calculators.ts'
 
 /** Every variable that a calculator of a type can have, by the type. */
 const variablesByType = new Map(

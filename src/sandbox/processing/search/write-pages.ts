@@ -1,5 +1,5 @@
 import { createFile, type FileWriter } from '../../files/write-file.ts'
-import type { Outcome } from '../../tasks/task.ts'
+import type { Outcome } from '../../tasks/sandbox-task.ts'
 import { emptyOutcome, type Work } from '../work.ts'
 import { readAhead } from './read-ahead.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { pageCompany } from '../../../../src/pipeline/pull/content/page-company.ts'
 import { pageName } from '../../../../src/pipeline/pull/content/page-name.ts'
-import { doubledKey } from '../../../../src/pipeline/pull/reading/element-assembler.ts'
+import { doubledKey } from '../../../../src/pipeline/reading/element-assembler.ts'
 import { calculator, company, contract, uuid } from '../sample-page.ts'
 
 const decode = (element: unknown) => pageCompany(element, contract)

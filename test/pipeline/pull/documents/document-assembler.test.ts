@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DocumentAssembler, type DocumentText } from '../../../../src/pipeline/pull/documents/document-assembler.ts'
 import { numberDigits } from '../../../../src/pipeline/pull/documents/number-digits.ts'
-import { readLists } from '../../../../src/pipeline/pull/reading/read-page.ts'
+import { readLists } from '../../../../src/pipeline/reading/read-page.ts'
 import { defaultPageLimits } from '../limits.ts'
 
 /** The elements of every list of a page that comes in chunks of so many bytes. */

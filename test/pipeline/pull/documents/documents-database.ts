@@ -1,12 +1,12 @@
 import { createDatabase, createPool, type Database, withSession } from '../../../../src/db/database.ts'
-import { schemaName } from '../../../../src/db/migrate.ts'
+import { schemaName } from '../../../../src/db/migrate-to-latest.ts'
 import {
   type FinishDocumentsOptions,
   type FinishedDocuments,
   finishDocuments,
 } from '../../../../src/pipeline/pull/documents/finish-documents.ts'
 import { type LoadedDocuments, loadDocuments } from '../../../../src/pipeline/pull/documents/load-documents.ts'
-import type { PageLimits } from '../../../../src/pipeline/pull/reading/page-limits.ts'
+import type { PageLimits } from '../../../../src/pipeline/reading/page-limits.ts'
 import { testDatabase } from '../../../helpers/postgres.ts'
 import { defaultPageLimits } from '../limits.ts'
 

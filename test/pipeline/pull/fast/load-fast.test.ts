@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { createNameKeys } from '../../../../src/db/pull/name-keys.ts'
+import { createNameKeys } from '../../../../src/pipeline/pull/merge/name-keys.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from '../sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../search-database.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
-import { preflight } from '../../../../src/pipeline/push/preflight/preflight.ts'
+import { preflight } from '../../../../src/pipeline/preflight/preflight.ts'
 import { planWave } from '../../../../src/pipeline/push/waves/plan-wave.ts'
 import { type Ferry, openFerry } from '../ferry.ts'
 import { ids, reference } from '../rows.ts'

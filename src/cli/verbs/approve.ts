@@ -1,0 +1,59 @@
+import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
+import { runExists } from '../../db/runs/listed-rows.ts'
+import { runningRun } from '../../db/runs/start-run.ts'
+import type { GuardPlan } from '../../db/tables/guard-plan-table.ts'
+import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { actingUser } from '../acting-user.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { renderHeld } from '../show/render-held.ts'
+import { UsageError } from '../usage-error.ts'
+import { withDatabase } from '../with-database.ts'
+
+export type ApproveOptions = CommonOptions & { dryRun?: boolean }
+
+/** `nightferry approve <run>`: lets through what the guard stopped a run over, and nothing else. */
+export async function approve(cli: Cli, runId: number, options: ApproveOptions): Promise<ExitCode> {
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }) => {
+      if (!(await runExists(db, runId))) throw new UsageError(`There is no run ${runId}; nightferry runs lists them`)
+      const plans = await plansOf(db, runId)
+      refuseUnlessWaiting(runId, plans)
+      // A run that is under way counts what is held, and would be wrong about it.
+      const running = await runningRun(db, nightlySync.name)
+      if (running !== undefined && options.dryRun !== true) {
+        throw new UsageError(`Run ${running.run_id} is under way and judges anew; approve when it has ended`)
+      }
+      const shown = options.dryRun
+        ? plans.filter(({ state }) => state === 'waiting')
+        : await db.transaction().execute((trx) => approvePlans(trx, runId, actingUser(cli).user, cli.now()))
+      // Another process was faster than this one since the plans were read.
+      if (shown.length === 0) refuseUnlessWaiting(runId, await plansOf(db, runId))
+      if (options.json) printJson(cli.stdout, shown)
+      else {
+        printLine(cli.stdout, renderHeld(shown))
+        printLine(cli.stdout)
+        printLine(
+          cli.stdout,
+          options.dryRun
+            ? `Nothing was approved. nightferry approve ${runId} lets this through.`
+            : `Approved. The next run sends it: nightferry run ${nightlySync.name}`,
+        )
+      }
+      return exitCodes.well
+    },
+    'write',
+  )
+}
+
+function refuseUnlessWaiting(runId: number, plans: readonly GuardPlan[]): void {
+  if (plans.some(({ state }) => state === 'waiting')) return
+  const [plan] = plans
+  if (plan === undefined) throw new UsageError(`Run ${runId} was not held by the guard; there is nothing to approve`)
+  throw new UsageError(
+    plan.state === 'approved'
+      ? `What run ${runId} was held over is approved already, by ${plan.approved_by ?? 'somebody'}`
+      : `A later run has judged anew what run ${runId} was held over; nightferry runs says whether it is held too`,
+  )
+}

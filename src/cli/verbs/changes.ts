@@ -1,0 +1,116 @@
+import { runExists } from '../../db/runs/listed-rows.ts'
+import {
+  type ChangeCounts,
+  type ChangeFilter,
+  countChanges,
+  type ListedChange,
+  lastSearchedRun,
+  listChanges,
+} from '../../pipeline/pull/merge/list-changes.ts'
+import { searchKind } from '../../pipeline/push/kind-names.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { csv } from '../show/csv.ts'
+import { counted, grouped, moment, shortened } from '../show/readable.ts'
+import { table } from '../show/table.ts'
+import { UsageError } from '../usage-error.ts'
+import { withDatabase } from '../with-database.ts'
+
+export type ChangesOptions = CommonOptions & {
+  run?: number
+  since?: Date
+  partnerId?: string
+  limit: number
+  csv?: boolean
+}
+
+/**
+ * `nightferry changes`: which values of calculators the service shows otherwise than before. Of the last run that loaded
+ * a search, unless a run, a time or a hotel is named.
+ * @throws {UsageError} when there is no such run.
+ */
+export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCode> {
+  if (options.csv && options.json) throw new UsageError('--csv and --json: choose one')
+  const { run, since, partnerId, limit } = options
+  return await withDatabase(cli, options, async ({ db }) => {
+    if (run !== undefined && !(await runExists(db, run))) throw new UsageError(`There is no run ${run}`)
+    const last = await lastSearchedRun(db, searchKind)
+    const runId = run ?? (since === undefined && partnerId === undefined ? last?.run_id : undefined)
+    const filter: ChangeFilter = {
+      ...(runId !== undefined && { runId }),
+      ...(since !== undefined && { since }),
+      ...(partnerId !== undefined && { partnerId }),
+    }
+    const rows = await listChanges(db, filter, limit)
+    if (options.json) printJson(cli.stdout, rows)
+    else if (options.csv) cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
+    else {
+      printLine(cli.stdout, summary(await countChanges(db, filter), runId))
+      if (rows.length > 0) printLine(cli.stdout, `\n${asTable(rows)}`)
+      if (rows.length === limit) printLine(cli.stdout, `\nThe newest ${rows.length}; --limit shows more.`)
+      if (last !== null && !last.history) {
+        printLine(cli.stdout, 'The last search recorded none: pull.history is off.')
+      }
+    }
+    return exitCodes.well
+  })
+}
+
+function summary({ added, changed, removed, companies }: ChangeCounts, runId: number | undefined): string {
+  const where = runId === undefined ? '' : ` in run ${runId}`
+  if (added + changed + removed === 0) return `No change of a value is recorded${where}.`
+  return `${counted(added, 'value')} added, ${grouped(changed)} changed, ${grouped(removed)} removed${where}, of ${counted(companies, 'company')}. Those of calculators that are new as a whole are not among them.`
+}
+
+function asTable(rows: readonly ListedChange[]): string {
+  return table(
+    ['hotel', 'period', 'direction', 'variable', 'what', 'before', 'after', 'at (UTC)'],
+    rows.map((row) => [
+      shortened(row.partner_id ?? row.company_name ?? row.company_id, 40),
+      row.period_month === null ? row.period_year : `${row.period_year}-${String(row.period_month).padStart(2, '0')}`,
+      row.direction,
+      shortened(row.variable_name ?? row.variable_id, 40),
+      row.kind,
+      row.before === null ? null : shortened(row.before, 40),
+      row.after === null ? null : shortened(row.after, 40),
+      moment(row.changed_at),
+    ]),
+  )
+}
+
+const csvColumns = [
+  'change_id',
+  'run_id',
+  'changed_at',
+  'partner_id',
+  'company_id',
+  'company_name',
+  'calculator_id',
+  'period_year',
+  'period_month',
+  'direction',
+  'variable_id',
+  'variable_name',
+  'kind',
+  'before',
+  'after',
+]
+
+function csvRow(row: ListedChange): (string | number | null)[] {
+  return [
+    row.change_id,
+    row.run_id,
+    row.changed_at.toISOString(),
+    row.partner_id,
+    row.company_id,
+    row.company_name,
+    row.calculator_id,
+    row.period_year,
+    row.period_month,
+    row.direction,
+    row.variable_id,
+    row.variable_name,
+    row.kind,
+    row.before,
+    row.after,
+  ]
+}

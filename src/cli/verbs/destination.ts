@@ -1,0 +1,72 @@
+import { changeWords, destinationChange } from '../../pipeline/destination/check-destination.ts'
+import { type Decided, otherDestination, sameDestination } from '../../pipeline/destination/decide-destination.ts'
+import { allDestinations, stakeInUse } from '../../pipeline/destination/find-destination.ts'
+import { actingUser } from '../acting-user.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { openStages } from '../open-ferry.ts'
+import { readConfig } from '../read-config.ts'
+import { moment, readable } from '../show/readable.ts'
+import { table } from '../show/table.ts'
+import { UsageError } from '../usage-error.ts'
+import { quietConfig } from './run.ts'
+
+export type Decision = 'same' | 'other'
+
+export type DestinationOptions = CommonOptions & { name?: string }
+
+/**
+ * `nightferry destination [same|other]`: which services, profiles and identifiers rows were sent to, and, where the
+ * configuration points to another than the one in use, a person's word on which it is.
+ */
+export async function destination(
+  cli: Cli,
+  decision: Decision | undefined,
+  options: DestinationOptions,
+): Promise<ExitCode> {
+  const { deps, close } = await openStages(cli, quietConfig(readConfig(cli, options)))
+  try {
+    const change = await destinationChange(deps, 'ask')
+    if (decision === undefined) {
+      const known = await allDestinations(deps.db)
+      const words = change === null ? null : changeWords(change, await stakeInUse(deps.db))
+      if (options.json) printJson(cli.stdout, { destinations: known, changed: change?.changed ?? [], words })
+      else {
+        printLine(
+          cli.stdout,
+          table(
+            ['destination', 'in use', 'service', 'identifier', 'tables in', 'used since (UTC)', 'left (UTC)'],
+            known.map((one) => [
+              one.name,
+              one.schema_name === null ? 'yes' : '',
+              one.origin,
+              one.custom_identifier_id,
+              one.schema_name ?? 'nightferry',
+              moment(one.used_since),
+              moment(one.left_at),
+            ]),
+          ),
+        )
+        if (words !== null) printLine(cli.stdout, readable(`\n${words}.`))
+      }
+      return change === null ? exitCodes.well : exitCodes.partial
+    }
+    if (change === null) {
+      throw new UsageError('The configuration points to the destination in use; there is nothing to decide')
+    }
+    const asked = { actor: actingUser(cli), at: cli.now(), ...(options.name !== undefined && { name: options.name }) }
+    const decided = await (decision === 'same' ? sameDestination : otherDestination)(deps, change, asked)
+    if (options.json) printJson(cli.stdout, decided)
+    else printLine(cli.stdout, readable(decidedWords(decision, decided)))
+    return exitCodes.well
+  } finally {
+    await close()
+  }
+}
+
+function decidedWords(decision: Decision, { destination: name, was, made }: Decided): string {
+  if (decision === 'same') return `${name} stands for what was ${was}. Everything that was accepted stays accepted.`
+  const kept = `What ${was} took is kept, and found again when the configuration points to it.`
+  return made
+    ? `${name} is in use, and new: the next run sends it every row. ${kept}`
+    : `${name} is in use again, with what it took before: the next run sends what changed since. ${kept}`
+}

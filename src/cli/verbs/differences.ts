@@ -1,0 +1,176 @@
+import {
+  type DifferenceFilter,
+  lastComparison,
+  lastRowComparisons,
+  listDifferences,
+  listRowDifferences,
+} from '../../db/differences/list-differences.ts'
+import { type DifferenceKind, differenceKinds, type InputDifference } from '../../db/tables/input-difference.ts'
+import type { DifferencesView, RowComparison } from '../../db/tables/row-difference.ts'
+import { comparisonLine } from '../../pipeline/report/comparison-words.ts'
+import { comparedWords } from '../../pipeline/report/row-comparison-words.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { csv } from '../show/csv.ts'
+import { differenceRow, differenceWords } from '../show/difference-words.ts'
+import { moment, readable, shortened } from '../show/readable.ts'
+import { table } from '../show/table.ts'
+import { UsageError } from '../usage-error.ts'
+import { withDatabase } from '../with-database.ts'
+
+export type DifferencesOptions = CommonOptions & {
+  kind?: string
+  partnerId?: string
+  since?: Date
+  limit: number
+  csv?: boolean
+}
+
+/**
+ * `nightferry differences`: rows of every kind that the service accepted and does not show as they were sent; with
+ * `--kind foreign` calculator inputs that are there and were never sent by us.
+ */
+export async function differences(cli: Cli, options: DifferencesOptions): Promise<ExitCode> {
+  if (options.csv && options.json) throw new UsageError('--csv and --json: choose one')
+  const filter = filterOf(options)
+  return await withDatabase(cli, options, async ({ db }) => {
+    const rows = await listDifferences(db, filter, options.limit)
+    const others = await listRowDifferences(db, filter, options.limit)
+    if (options.json) {
+      printJson(cli.stdout, [...rows.map((row) => ({ stream: 'calculator_inputs', ...row })), ...others])
+    } else if (options.csv) {
+      cli.stdout.write(csv(csvColumns, [...rows.map(csvRow), ...others.map(otherCsvRow)]))
+    } else {
+      const last = await lastComparison(db)
+      printLine(
+        cli.stdout,
+        last === null
+          ? 'Nothing has been compared yet: the first run that loads a search does so.'
+          : `${comparisonLine(last)}\nBy run ${last.run_id}, ${moment(last.compared_at)} UTC.`,
+      )
+      if (rows.length > 0) printLine(cli.stdout, `\n${asTable(rows)}`)
+      for (const line of (await lastRowComparisons(db)).map(lastLine)) printLine(cli.stdout, `\n${line}`)
+      if (others.length > 0) printLine(cli.stdout, `\n${othersTable(others)}`)
+      if (rows.length === options.limit) printLine(cli.stdout, `\nThe newest ${rows.length}; --limit shows more.`)
+      for (const kind of differenceKinds) {
+        if ([...rows, ...others].some((row) => row.kind === kind)) printLine(cli.stdout, `\n${differenceWords[kind]}`)
+      }
+    }
+    return exitCodes.well
+  })
+}
+
+function filterOf({ kind, partnerId, since }: DifferencesOptions): DifferenceFilter {
+  if (kind !== undefined && !differenceKinds.includes(kind as DifferenceKind)) {
+    throw new UsageError(`There is no kind ${kind}; there are ${differenceKinds.join(', ')}`)
+  }
+  return {
+    kinds: kind === undefined ? ['absent', 'different'] : [kind as DifferenceKind],
+    ...(partnerId !== undefined && { partnerId }),
+    ...(since !== undefined && { since }),
+  }
+}
+
+function asTable(rows: readonly InputDifference[]): string {
+  return table(
+    ['hotel', 'period', 'input', 'what', 'sent', 'stored', 'accepted (UTC)', 'submission', 'found by run'],
+    rows.map((row) => {
+      const { period, input, what, sent, stored } = differenceRow(row)
+      return [
+        row.partner_id,
+        period,
+        input,
+        what,
+        sent,
+        stored,
+        moment(row.accepted_at),
+        row.submission_id,
+        row.found_by_run,
+      ]
+    }),
+  )
+}
+
+function othersTable(rows: readonly DifferencesView[]): string {
+  return table(
+    ['hotel', 'stream', 'row', 'what', 'sent', 'stored', 'accepted (UTC)', 'submission', 'found by run'],
+    rows.map((row) => [
+      row.partner_id,
+      row.stream,
+      shortened(row.row_key, 60),
+      row.cause === 'company_not_returned' ? 'absent: the search does not return the company' : row.kind,
+      shortened(row.sent ?? '', 40),
+      row.stored === null ? null : shortened(row.stored, 40),
+      moment(row.accepted_at),
+      row.submission_id,
+      row.found_by_run,
+    ]),
+  )
+}
+
+/** What the last comparison of a kind came to. */
+function lastLine(last: RowComparison): string {
+  const what = `${comparedWords(last.kind)}, by run ${last.run_id}`
+  if (last.withheld !== null) return readable(`${what}: not compared, ${last.withheld}.`)
+  return `${what}: of ${last.rows} rows ${last.equal} as sent, ${last.absent} absent, ${last.different} different, ${last.unjudged} not judged.`
+}
+
+const csvColumns = [
+  'stream',
+  'kind',
+  'cause',
+  'partner_id',
+  'company_id',
+  'period_year',
+  'period_month',
+  'variable_id',
+  'variable_name',
+  'sent',
+  'stored',
+  'accepted_at',
+  'submission_id',
+  'found_by_run',
+  'found_at',
+  'row_key',
+]
+
+function csvRow(row: InputDifference): (string | number | null)[] {
+  return [
+    'calculator_inputs',
+    row.kind,
+    row.cause,
+    row.partner_id,
+    row.company_id,
+    row.period_year,
+    row.period_month,
+    row.variable_id,
+    row.variable_name,
+    row.sent,
+    row.stored,
+    row.accepted_at?.toISOString() ?? null,
+    row.submission_id,
+    row.found_by_run,
+    row.found_at.toISOString(),
+    null,
+  ]
+}
+
+function otherCsvRow(row: DifferencesView): (string | number | null)[] {
+  return [
+    row.stream,
+    row.kind,
+    row.cause,
+    row.partner_id,
+    row.company_id,
+    null,
+    null,
+    null,
+    null,
+    row.sent,
+    row.stored,
+    row.accepted_at?.toISOString() ?? null,
+    row.submission_id,
+    row.found_by_run,
+    row.found_at.toISOString(),
+    row.row_key,
+  ]
+}

@@ -1,0 +1,83 @@
+import { requirementsOf } from '../../config/requirements.ts'
+import { newestRuns, runExists } from '../../db/runs/listed-rows.ts'
+import { type ParkedBehind, parkedBehind, type WaveSubmission, waveSubmissions } from '../../db/runs/wave-reports.ts'
+import { type Wave, wavesOf } from '../../pipeline/report/wave-times.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { counted, moment } from '../show/readable.ts'
+import { table } from '../show/table.ts'
+import { UsageError } from '../usage-error.ts'
+import { withDatabase } from '../with-database.ts'
+
+/** Submissions by name behind one, at most; the JSON has all of them. */
+const shownReleases = 4
+
+/** `nightferry waves`: which submission of a run released which, and, of the newest run, what is still parked. */
+export async function waves(cli: Cli, run: number | undefined, options: CommonOptions): Promise<ExitCode> {
+  return await withDatabase(cli, options, async ({ db }, config) => {
+    const newest = (await newestRuns(db, 1))[0]?.run_id
+    if (run !== undefined && !(await runExists(db, run))) {
+      throw new UsageError(`There is no run ${run}; nightferry runs lists them`)
+    }
+    const runId = run ?? newest
+    const found = runId === undefined ? [] : wavesOf(await waveSubmissions(db, runId))
+    const parked = runId === newest ? await parkedBehind(db, requirementsOf(config)) : null
+    if (options.json) {
+      printJson(cli.stdout, { run_id: runId ?? null, waves: found, parked })
+      return exitCodes.well
+    }
+    const blocks = [
+      ...(found.length === 0 ? [runId === undefined ? 'There was no run yet.' : `Run ${runId} sent nothing.`] : []),
+      ...found.map(waveBlock),
+      ...(parked === null || parked.length === 0 ? [] : [parkedBlock(parked)]),
+    ]
+    printLine(cli.stdout, blocks.join('\n\n'))
+    return exitCodes.well
+  })
+}
+
+function waveBlock({ wave, rows, from, to, submissions }: Wave): string {
+  const until = to === null ? 'not over yet' : `to ${moment(to)}`
+  return [
+    `Wave ${wave}: ${counted(submissions.length, 'submission')}, ${counted(rows, 'row')}, from ${moment(from)} ${until} (UTC)`,
+    table(
+      ['no', 'kind', 'rows', 'state', 'released by', 'planned', 'sent', 'settled'],
+      submissions.map((s) => [
+        s.submission_id,
+        s.kind,
+        s.rows,
+        s.state,
+        releasedBy(s),
+        moment(s.planned_at),
+        moment(s.attempted_at),
+        moment(s.settled_at),
+      ]),
+    ),
+  ].join('\n')
+}
+
+function releasedBy({ rows, parent_id, released_by }: WaveSubmission): string {
+  if (parent_id !== null) return `part of ${parent_id}`
+  if (released_by.length === 0) return ''
+  const shown = released_by.slice(0, shownReleases).map((by) => `${by.submission_id} (${counted(by.rows, 'row')})`)
+  const more = released_by.length > shown.length ? [`${released_by.length - shown.length} more`] : []
+  const others = rows - released_by.reduce((sum, by) => sum + by.rows, 0)
+  const unreleased = others > 0 ? [`none (${counted(others, 'row')})`] : []
+  return [...shown, ...more, ...unreleased].join(', ')
+}
+
+function parkedBlock(parked: readonly ParkedBehind[]): string {
+  return [
+    'Parked now, and behind what',
+    table(
+      ['stream', 'rows', 'of hotels', 'waits for', 'which is'],
+      parked.map((p) => [p.stream, p.rows, p.properties, ...waitsFor(p)]),
+    ),
+  ].join('\n')
+}
+
+/** What is waited for, and where it stands. */
+function waitsFor({ required, requirement_state: state, submission_id }: ParkedBehind): [string, string] {
+  if (state === 'key') return ['the API key', 'not accepted by the service (401)']
+  const stands = state.replace('_', ' ')
+  return [required, submission_id === null ? stands : `${stands} (submission ${submission_id})`]
+}

@@ -1,0 +1,72 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+import type { Requires } from '../ledger/requirement.ts'
+import { rowState } from '../ledger/row-state.ts'
+import type { Run } from '../tables/run-tables.ts'
+
+/** The newest runs, newest first. */
+export async function newestRuns(db: Database, limit: number): Promise<Run[]> {
+  return await db.selectFrom('run').selectAll().orderBy('run_id', 'desc').limit(limit).execute()
+}
+
+export async function runExists(db: Database, runId: number): Promise<boolean> {
+  return (await db.selectFrom('run').select('run_id').where('run_id', '=', runId).executeTakeFirst()) !== undefined
+}
+
+type StatusCounts = {
+  stream: string
+  rows: number
+  accepted: number
+  pending: number
+  invalid: number
+  parked: number
+  rejected: number
+  /** Nobody can say what became of them; the next run sends them again. */
+  unknown: number
+  in_flight: number
+  /** Held by the guard until a person approves, also rows that are accepted and would get their tombstone. */
+  held: number
+  /** No longer at the partner; not counted among the rows. */
+  gone: number
+  oldest_pending: Date | null
+}
+
+/** The ledger at a glance: how many rows of each stream are accepted, and where the others stand, as the verbs that list them say. */
+export async function statusCounts(db: Database, requires: Requires): Promise<StatusCounts[]> {
+  // Most rows of a large ledger are accepted, and only counted, by an index; the state is asked of the others alone.
+  const { rows } = await sql<StatusCounts>`
+    with counted as (
+      select stream, count(*) as rows from source_row group by stream
+    ), left_out as (
+      select stream, count(*) as gone from source_row where gone_at is not null group by stream
+    ), other as (
+      select stream,
+             count(*) filter (where differs) as pending,
+             count(*) filter (where state = 'invalid') as invalid,
+             count(*) filter (where state = 'parked') as parked,
+             count(*) filter (where state = 'rejected') as rejected,
+             count(*) filter (where state = 'unknown') as unknown,
+             count(*) filter (where held_by is not null and state <> 'parked') as in_flight,
+             count(*) filter (where state = 'held' or (state = 'accepted' and guard_change = 'gone')) as held,
+             min(changed_at) filter (where differs) as oldest_pending
+      from ledger row
+      cross join lateral (select row.pending and gone_at is null as differs) differing
+      -- Not merged into each count, which would find out the state once for each.
+      cross join lateral (select ${rowState(requires)} as state offset 0) stated
+      where row.row_id = any(
+        array(select row_id from acceptance where accepted_hash is distinct from wanted_hash)
+        || array(select row_id from submission_row where submission_id in (select submission_id from held_property))
+        || array(select row_id from source_row where guard_run is not null))
+      group by stream
+    )
+    select stream, counted.rows - coalesce(gone, 0) as rows,
+           counted.rows - coalesce(gone, 0) - coalesce(pending, 0) as accepted,
+           coalesce(pending, 0) as pending, coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked,
+           coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown, coalesce(in_flight, 0) as in_flight,
+           coalesce(held, 0) as held, coalesce(gone, 0) as gone, oldest_pending
+    from counted
+    left join left_out using (stream)
+    left join other using (stream)
+    order by stream`.execute(db)
+  return rows
+}

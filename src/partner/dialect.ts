@@ -1,0 +1,60 @@
+import type { CursorProtection, ProtectionLack } from '../db/tables/run-tables.ts'
+
+export type PartnerOptions = {
+  url: string
+  /** Milliseconds that one statement may take; 0: no limit. SQLite knows none. */
+  statementTimeoutMs: number
+  connectTimeoutMs?: number
+}
+
+/** What a stream's query is expected to yield. */
+export type StreamQuery = { stream: string; query: string; columns: readonly string[]; fetchRows: number }
+
+export type DeltaQuery = StreamQuery & {
+  cursor: string
+  /** Read rows at or past this cursor, as the database printed it; null: all rows. */
+  from: string | null
+  /** How far before `from` to begin when the cursor is a time, in milliseconds. */
+  overlapMs: number
+  /**
+   * All rows of some hotels, wherever their cursors stand, instead of those from `from` on. A dialect may yield rows of
+   * others as well, where it cannot tell by SQL what it will print; it leaves out none of these. An empty id is also null.
+   */
+  only?: { column: string; partnerIds: readonly string[] }
+}
+
+/**
+ * Rows of a delta, each an array of texts in the order of `columns`, then the cursor as far as it may move the
+ * watermark. Where that may be short of the row's own cursor, one more text says this one, and is null where they are equal.
+ */
+export type DeltaRows = AsyncIterable<(string | null)[][]>
+
+/**
+ * One read-only view of the partner's database: every stream read through it sees the same moment. What a dialect
+ * provides, and all that the rest knows of it.
+ */
+export type PartnerSnapshot = {
+  /** Which server and database answer, and since which restore, in the dialect's own words; null where it does not say. */
+  server: string | null
+  /** Why the server's open transactions cannot be told; null if they can, or if the dialect knows no such list. */
+  lacks: ProtectionLack | null
+  /**
+   * Asks what a query yields, and reads no row of it into the ledger.
+   * @returns how well its cursor finds rows that are committed late; null without a cursor.
+   * @throws {PartnerDatabaseError} `partner_query_failed` when it is wrong or lacks a column.
+   */
+  check(query: StreamQuery & { cursor: string | null }): Promise<CursorProtection | null>
+  /** The type of a cursor, by a name under which watermarks of it can be compared; null while it has no value. */
+  cursorType(query: StreamQuery & { cursor: string }): Promise<string | null>
+  /** Rows at or past the watermark, in the order of the cursor; rows without a cursor come first, always. */
+  delta(delta: DeltaQuery): DeltaRows
+  /** All rows in no order, as COPY's text form (UTF-8): a line per row, a column per tab, `\N` for null. */
+  lines(query: StreamQuery): AsyncIterable<Buffer>
+  hasRows(query: StreamQuery): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** A configured query as a part of another one. */
+export function withoutSemicolon(query: string): string {
+  return query.trim().replace(/;$/, '')
+}

@@ -1,0 +1,214 @@
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { copyText } from '../db/copy-text.ts'
+import type { CursorProtection } from '../db/tables/run-tables.ts'
+import {
+  type DeltaQuery,
+  type DeltaRows,
+  type PartnerOptions,
+  type PartnerSnapshot,
+  type StreamQuery,
+  withoutSemicolon,
+} from './dialect.ts'
+import { PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
+
+/**
+ * A SQLite file, opened to read, in one read transaction: what others commit meanwhile is not seen. Nobody can say
+ * which transactions are open elsewhere, so late commits are found by the overlap alone. The library works on this
+ * thread and cannot be interrupted, so `statementTimeoutMs` means nothing here.
+ */
+export async function openSqliteSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
+  const path = pathOf(options.url)
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { readOnly: true, timeout: options.connectTimeoutMs ?? 15_000 })
+    database.exec('pragma query_only = on')
+    database.exec('begin')
+    // The transaction takes its view of the file with its first statement, not with its beginning.
+    database.prepare('select count(*) from sqlite_schema').get()
+  } catch (error) {
+    database?.close()
+    throw unreachable(path, error)
+  }
+  const open = database
+  return {
+    // Nothing in the file says that it was replaced; the newest row that is known does.
+    server: null,
+    lacks: null,
+    // A time is a text to a watermark: one value that is none must not look like another column.
+    cursorType: async (query) => {
+      const kind = cursorOf(open, query, query.cursor)
+      return kind === 'none' ? null : kind === 'number' ? 'number' : 'text'
+    },
+    check: async (query) => {
+      describe(open, query)
+      return query.cursor === null ? null : protectionOf(cursorOf(open, query, query.cursor))
+    },
+    delta: (delta) => readDelta(open, delta),
+    lines: (query) => readLines(open, query),
+    hasRows: async ({ stream, query }) =>
+      failing(stream, () => open.prepare(`select 1 from (${withoutSemicolon(query)}\n) s limit 1`).get() !== undefined),
+    close: async () => {
+      open.close()
+    },
+  }
+}
+
+function pathOf(url: string): string {
+  try {
+    return fileURLToPath(url)
+  } catch (error) {
+    throw unreachable('an address that names no file', error)
+  }
+}
+
+function describe(
+  database: DatabaseSync,
+  { stream, query, columns, cursor }: StreamQuery & { cursor: string | null },
+): void {
+  const yielded = failing(stream, () =>
+    database
+      .prepare(`select * from (${withoutSemicolon(query)}\n) s limit 0`)
+      .columns()
+      .map(({ name }) => name),
+  )
+  requireColumns(stream, cursor === null ? columns : [...columns, cursor], yielded)
+}
+
+/** What the cursor's values are. Each value of SQLite has a type of its own, and types have no common order. */
+type CursorKind = 'time' | 'text' | 'number' | 'none'
+
+function cursorOf(database: DatabaseSync, { stream, query }: StreamQuery, cursor: string): CursorKind {
+  const at = identifier(cursor)
+  const { low, high, times } = failing(stream, () =>
+    database
+      .prepare(
+        `select typeof(min(${at})) as low, typeof(max(${at})) as high,
+                min(${at} is null or (${at} glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' and julianday(${at}) is not null)) as times
+         from (${withoutSemicolon(query)}\n) s`,
+      )
+      .get(),
+  ) as { low: string; high: string; times: number | null }
+  if (low === 'null') return 'none'
+  const kind = (type: string) => (type === 'text' ? 'text' : type === 'blob' ? 'blob' : 'number')
+  if (kind(low) !== kind(high) || kind(low) === 'blob') {
+    throw new PartnerDatabaseError(
+      'partner_query_failed',
+      `The cursor ${cursor} of the stream ${stream} holds ${low} and ${high} values, which have no common order. Mend streams.${stream}.query, for instance with a cast.`,
+    )
+  }
+  if (kind(low) === 'number') return 'number'
+  return times === 1 ? 'time' : 'text'
+}
+
+function protectionOf(kind: CursorKind): CursorProtection {
+  return kind === 'time' || kind === 'none' ? 'overlap' : 'none'
+}
+
+async function* readDelta(database: DatabaseSync, delta: DeltaQuery): DeltaRows {
+  describe(database, delta)
+  const kind = cursorOf(database, delta, delta.cursor)
+  const at = identifier(delta.cursor)
+  const { conditions, values } = delta.only === undefined ? pastWatermark(kind, at, delta) : ofHotels(delta.only)
+  const where = conditions.length === 0 ? '' : ` where ${conditions.join(' or ')}`
+  // A time that lies ahead may be anything and must not carry the watermark with it; clocks without a zone may stand
+  // at UTC or at the local time.
+  const now = `min(datetime('now'), datetime('now', 'localtime'))`
+  const cursor = kind === 'time' ? `case when julianday(${at}) > julianday(${now}) then ${now} else ${at} end` : at
+  const order = kind === 'time' ? `julianday(${at}), ${at}` : at
+  const text = `select ${columnsOf(delta)}, ${cursor} from (${withoutSemicolon(delta.query)}\n) s${where} order by ${order}`
+  yield* batches(database, delta, text, values)
+}
+
+type Which = { conditions: string[]; values: Record<string, SQLInputValue> }
+
+function pastWatermark(kind: CursorKind, at: string, { from, overlapMs }: DeltaQuery): Which {
+  // A watermark of another type says nothing of these values: then everything is read.
+  if (from === null || kind === 'none' || (kind === 'number') !== isNumber(from)) return { conditions: [], values: {} }
+  const conditions = [`${at} >= :from`, `${at} is null`]
+  if (kind !== 'time') return { conditions, values: { ':from': kind === 'number' ? numeric(from) : from } }
+  // Written in different ways, two times compare wrongly as texts: read too much then, never too little.
+  conditions.push(`julianday(${at}) >= julianday(:from) - :overlap`)
+  return { conditions, values: { ':from': from, ':overlap': overlapMs / 86_400_000 } }
+}
+
+/** Numbers that are no integers, and blobs, are printed here and not by SQL: rows with such an id are all read. */
+function ofHotels({ column, partnerIds }: NonNullable<DeltaQuery['only']>): Which {
+  const id = identifier(column)
+  const conditions = [
+    `cast(${id} as text) in (select value from json_each(:only))`,
+    `typeof(${id}) in ('real', 'blob')`,
+  ]
+  if (partnerIds.includes('')) conditions.push(`${id} is null`)
+  return { conditions, values: { ':only': JSON.stringify(partnerIds) } }
+}
+
+async function* readLines(database: DatabaseSync, query: StreamQuery): AsyncGenerator<Buffer> {
+  describe(database, { ...query, cursor: null })
+  const text = `select ${columnsOf(query)} from (${withoutSemicolon(query.query)}\n) s`
+  for await (const rows of batches(database, query, text, {})) {
+    yield Buffer.from(rows.map((row) => `${row.map(copyText).join('\t')}\n`).join(''))
+  }
+}
+
+/** Rows as texts, some at a time; between two of them the rest of the program has its turn. */
+async function* batches(
+  database: DatabaseSync,
+  { stream, fetchRows, columns }: StreamQuery,
+  sql: string,
+  values: Record<string, SQLInputValue>,
+): DeltaRows {
+  try {
+    const statement = database.prepare(sql)
+    statement.setReadBigInts(true)
+    statement.setReturnArrays(true)
+    let batch: (string | null)[][] = []
+    for (const row of statement.iterate(values) as Iterable<unknown> as Iterable<SQLOutputValue[]>) {
+      batch.push(row.map((value, index) => textOf(stream, columns[index] ?? 'cursor', value)))
+      if (batch.length < fetchRows) continue
+      yield batch
+      batch = []
+      await nextTurn()
+    }
+    if (batch.length > 0) yield batch
+  } catch (error) {
+    throw queryFailed(stream, error)
+  }
+}
+
+/** A value as text: integers exactly, reals with the digits that tell them apart, blobs in hexadecimal. */
+function textOf(stream: string, column: string, value: SQLOutputValue): string | null {
+  if (value === null) return null
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
+  const text = String(value)
+  if (!text.includes('\0')) return text
+  throw new PartnerDatabaseError(
+    'partner_query_failed',
+    `The stream ${stream} yields a text with a NUL character in ${column}, which can be neither stored nor sent. Mend the value, or streams.${stream}.query with replace(${column}, char(0), '').`,
+  )
+}
+
+function isNumber(text: string): boolean {
+  return text.trim() !== '' && Number.isFinite(Number(text))
+}
+
+function numeric(text: string): number | bigint {
+  return /^-?\d+$/.test(text) ? BigInt(text) : Number(text)
+}
+
+function columnsOf({ columns }: StreamQuery): string {
+  return columns.map((column) => `s.${identifier(column)}`).join(', ')
+}
+
+function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+function failing<T>(stream: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw queryFailed(stream, error)
+  }
+}

@@ -1,0 +1,66 @@
+import { type Selectable, sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import type { StreamReadingTable, StreamWatermarkTable, WholeReason } from '../../../db/tables/run-tables.ts'
+import { forgetSnapshot } from './snapshot-lines.ts'
+
+/** How a stream was last read, and how far its last full comparison lies back by the database's clock. */
+export type StreamReading = Pick<Selectable<StreamReadingTable>, 'capture' | 'server' | 'whole_wanted'> & {
+  whole_ago_ms: number | null
+}
+export type StreamWatermark = Selectable<StreamWatermarkTable>
+
+/**
+ * What is known of a stream's last reading, locked until the transaction ends: two readings, or a reading and a person who
+ * wants it read again, come one after the other.
+ */
+export async function lockReading(trx: Transaction<Schema>, stream: string): Promise<StreamReading> {
+  await sql`insert into stream_reading (stream) values (${stream}) on conflict do nothing`.execute(trx)
+  const { rows } = await sql<StreamReading>`
+    select capture, server, whole_wanted,
+           (extract(epoch from clock_timestamp() - whole_at) * 1000)::float8 as whole_ago_ms
+    from stream_reading where stream = ${stream}
+    for update`.execute(trx)
+  return rows[0] ?? { capture: null, server: null, whole_wanted: null, whole_ago_ms: null }
+}
+
+/** The watermark of a stream, with what it was taken from. */
+export async function watermarkOf(trx: Transaction<Schema>, stream: string): Promise<StreamWatermark | null> {
+  return (await trx.selectFrom('stream_watermark').selectAll().where('stream', '=', stream).executeTakeFirst()) ?? null
+}
+
+type Reading = {
+  stream: string
+  capture: 'cursor' | 'snapshot'
+  server: string | null
+  /** Why all rows were read, if they were. */
+  whole: WholeReason | null
+  held: boolean
+}
+
+/**
+ * Keeps how a stream was read now. What the guard holds is not known to be right, and the partner may put it right without
+ * touching a cursor: the next run reads everything again.
+ */
+export async function noteReading(trx: Transaction<Schema>, reading: Reading): Promise<void> {
+  const { stream, capture, server, whole, held } = reading
+  const complete = whole !== null && !held
+  await sql`
+    insert into stream_reading as known (stream, capture, server, whole_at, whole_wanted)
+    values (${stream}, ${capture}, ${server}, case when ${complete} then clock_timestamp() end,
+            case when ${held} then ${whole}::text end)
+    on conflict (stream) do update
+    set capture = excluded.capture, server = coalesce(excluded.server, known.server),
+        whole_at = coalesce(excluded.whole_at, known.whole_at), whole_wanted = excluded.whole_wanted`.execute(trx)
+}
+
+/** Forgets what a stream was compared with: the next run reads all of it and compares it with the ledger. */
+export async function forgetReading(trx: Transaction<Schema>, stream: string): Promise<void> {
+  await trx.deleteFrom('stream_watermark').where('stream', '=', stream).execute()
+  await forgetSnapshot(trx, stream)
+  await sql`update stream_reading set whole_wanted = 'reread' where stream = ${stream}`.execute(trx)
+}
+
+/** Puts a stream's watermark back, so that the next run reads from there. */
+export async function putWatermarkBack(trx: Transaction<Schema>, stream: string, watermark: string): Promise<void> {
+  await trx.updateTable('stream_watermark').set({ watermark }).where('stream', '=', stream).execute()
+}

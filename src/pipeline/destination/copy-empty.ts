@@ -1,0 +1,121 @@
+import { sql, type Transaction } from 'kysely'
+import { schemaName } from '../../db/migrate-to-latest.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { Relation } from './moving-relations.ts'
+
+/**
+ * Makes tables and views in the schema in use that are like those in another, and empty: columns, defaults, keys, indexes,
+ * foreign keys, storage, comments, and who may read. Read from the catalogue, so that whatever a migration adds is copied.
+ *
+ * @param relations each after those that it reads.
+ */
+export async function copyEmpty(trx: Transaction<Schema>, relations: readonly Relation[], from: string): Promise<void> {
+  const tables = relations.filter(({ view }) => !view).map(({ name }) => name)
+  const views = relations.filter(({ view }) => view).map(({ name }) => name)
+  // Names are written without their schema where they are found in the search path: so the texts fit either schema.
+  await searchPath(trx, [from, schemaName])
+  const statements = [
+    ...(await constraints(trx, from, tables)),
+    ...(await plainIndexes(trx, from, tables)),
+    ...(await triggers(trx, from, tables)),
+    ...(await storage(trx, from, tables)),
+    ...(await viewDefinitions(trx, from, views)),
+    ...(await comments(trx, from, tables, views)),
+    ...(await grants(trx, from)),
+  ]
+  await searchPath(trx, [schemaName])
+  for (const name of tables) {
+    await sql`
+      create table ${sql.id(name)} (like ${sql.id(from, name)}
+        including defaults including identity including generated including constraints including storage
+        including compression including statistics including comments)`.execute(trx)
+  }
+  for (const statement of statements) await sql.raw(statement).execute(trx)
+}
+
+async function searchPath(trx: Transaction<Schema>, schemas: readonly string[]): Promise<void> {
+  await sql`select set_config('search_path', ${schemas.join(', ')}, true)`.execute(trx)
+}
+
+type Text = { text: string }
+
+/** Keys first, then the foreign keys that may refer to them. Checks come with the columns. */
+async function constraints(trx: Transaction<Schema>, from: string, tables: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<Text>`
+    select format('alter table %I add constraint %I %s', relname, conname, pg_get_constraintdef(c.oid)) as text
+    from pg_constraint c join pg_class on pg_class.oid = conrelid
+    where relnamespace = ${from}::regnamespace and relname = any(${tables}::text[]) and contype in ('p', 'u', 'x', 'f')
+    order by contype = 'f', relname, conname`.execute(trx)
+  return texts(rows)
+}
+
+async function plainIndexes(trx: Transaction<Schema>, from: string, tables: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<Text>`
+    select replace(pg_get_indexdef(indexrelid), format(' ON %I.%I ', ${from}::text, relname), format(' ON %I ', relname)) as text
+    from pg_index join pg_class on pg_class.oid = indrelid
+    where relnamespace = ${from}::regnamespace and relname = any(${tables}::text[])
+      and not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))
+    order by indexrelid`.execute(trx)
+  return texts(rows)
+}
+
+async function triggers(trx: Transaction<Schema>, from: string, tables: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<Text>`
+    select replace(pg_get_triggerdef(t.oid), format(' ON %I.%I ', ${from}::text, relname), format(' ON %I ', relname)) as text
+    from pg_trigger t join pg_class on pg_class.oid = tgrelid
+    where relnamespace = ${from}::regnamespace and relname = any(${tables}::text[]) and not tgisinternal
+    order by t.oid`.execute(trx)
+  return texts(rows)
+}
+
+async function storage(trx: Transaction<Schema>, from: string, tables: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<Text>`
+    select format('alter table %I set (%s)', relname, array_to_string(reloptions, ', ')) as text
+    from pg_class
+    where relnamespace = ${from}::regnamespace and relname = any(${tables}::text[]) and reloptions is not null`.execute(
+    trx,
+  )
+  return texts(rows)
+}
+
+async function viewDefinitions(trx: Transaction<Schema>, from: string, views: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<Text>`
+    select format('create view %I as %s', relname, pg_get_viewdef(pg_class.oid)) as text
+    from pg_class
+    where relnamespace = ${from}::regnamespace and relkind = 'v'
+    order by array_position(${views}::text[], relname::text)`.execute(trx)
+  return texts(rows)
+}
+
+/** Comments of columns of tables come with the columns. */
+async function comments(
+  trx: Transaction<Schema>,
+  from: string,
+  tables: readonly string[],
+  views: readonly string[],
+): Promise<string[]> {
+  const { rows } = await sql<Text>`
+    select case when objsubid = 0 then format('comment on %s %I is %L', case relkind when 'v' then 'view' else 'table' end, relname, description)
+                else format('comment on column %I.%I is %L', relname, attname, description) end as text
+    from pg_description
+    join pg_class on pg_class.oid = objoid and classoid = 'pg_class'::regclass
+    left join pg_attribute on attrelid = objoid and attnum = objsubid and objsubid > 0
+    where relnamespace = ${from}::regnamespace
+      and (relname = any(${views}::text[]) or (objsubid = 0 and relname = any(${tables}::text[])))`.execute(trx)
+  return texts(rows)
+}
+
+async function grants(trx: Transaction<Schema>, from: string): Promise<string[]> {
+  const { rows } = await sql<Text>`
+    select format('grant %s on %I to %s', granted.privilege_type, relname,
+                  case when granted.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(granted.grantee)) end) as text
+    from pg_class, aclexplode(relacl) granted
+    where relnamespace = ${from}::regnamespace and relkind in ('r', 'p', 'v') and granted.grantee <> relowner`.execute(
+    trx,
+  )
+  return texts(rows)
+}
+
+function texts(rows: readonly Text[]): string[] {
+  return rows.map(({ text }) => text)
+}

@@ -1,0 +1,113 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../../db/database.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { Destination, ProfileCertainty } from '../../db/tables/destination-table.ts'
+
+/** The destination that runs send to. */
+export async function destinationInUse(db: Database): Promise<Destination> {
+  return await db.selectFrom('destination').selectAll().where('schema_name', 'is', null).executeTakeFirstOrThrow()
+}
+
+/** Every destination, in the order in which they were first used. */
+export async function allDestinations(db: Database): Promise<Destination[]> {
+  return await db.selectFrom('destination').selectAll().orderBy('destination_id').execute()
+}
+
+/** Whether a key is known to act as the profile of a destination. */
+export async function isKnownKey(db: Database, destinationId: number, fingerprint: string): Promise<boolean> {
+  const known = await db
+    .selectFrom('destination_key')
+    .select('fingerprint')
+    .where('destination_id', '=', destinationId)
+    .where('fingerprint', '=', fingerprint)
+    .executeTakeFirst()
+  return known !== undefined
+}
+
+/** Notes that a key acts as the profile of a destination, and why that is believed. */
+export async function addKey(
+  trx: Transaction<Schema>,
+  destinationId: number,
+  fingerprint: string,
+  certainty: ProfileCertainty,
+  evidence: string | null,
+): Promise<void> {
+  await trx
+    .insertInto('destination_key')
+    .values({ destination_id: destinationId, fingerprint, profile_certainty: certainty, evidence })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Says where a destination is, and under which identifier it names companies. */
+export async function bindDestination(
+  trx: Transaction<Schema>,
+  destinationId: number,
+  to: { origin: string; customIdentifierId: string; name?: string },
+): Promise<void> {
+  await trx
+    .updateTable('destination')
+    .set({ origin: to.origin, custom_identifier_id: to.customIdentifierId, ...(to.name && { name: to.name }) })
+    .where('destination_id', '=', destinationId)
+    .execute()
+}
+
+/** Whether anything was ever sent to the destination in use, so that something would be lost with it. */
+export async function wasEverUsed(db: Database): Promise<boolean> {
+  const { rows } = await sql<{ used: boolean }>`
+    select exists (select from submission join run using (run_id)
+                   where run.destination_id = destination_in_use() and attempted_at is not null)
+      or exists (select from acceptance where outcome is not null)
+      or exists (select from mapping) or exists (select from company) as used`.execute(db)
+  return rows[0]?.used ?? false
+}
+
+/** A key that was used with this database before destinations had keys. */
+export async function wasKeyUsed(db: Database, fingerprint: string): Promise<boolean> {
+  const used = await db
+    .selectFrom('service_key')
+    .select('fingerprint')
+    .where('fingerprint', '=', fingerprint)
+    .executeTakeFirst()
+  return used !== undefined
+}
+
+/** What the destination in use took: told before another takes its place. */
+export type Stake = { accepted: number; in_flight: number; mapped: number; companies: number }
+
+export async function stakeInUse(db: Database): Promise<Stake> {
+  const { rows } = await sql<Stake>`
+    select (select count(*) from acceptance where accepted_hash is not null) as accepted,
+           (select count(*) from submission_row
+            where submission_id in (select submission_id from held_property)) as in_flight,
+           (select count(*) from mapping) as mapped,
+           (select count(*) from company where removed_at is null) as companies`.execute(db)
+  return rows[0] ?? { accepted: 0, in_flight: 0, mapped: 0, companies: 0 }
+}
+
+/** The ids of what a profile showed when reference data was fetched for a destination last. */
+export type KnownProfile = {
+  groups: string[]
+  /** Custom properties that the profile owns. */
+  owned: string[]
+  /** Correlation ids of the newest tasks that were sent there. */
+  tasks: string[]
+}
+
+/** Tasks that are looked for in a task list: it shows the newest, so older ones prove nothing. */
+const newestTasks = 500
+
+/** What is known of a destination's profile: of the one in use, or of one whose tables wait in a schema of their own. */
+export async function knownProfile(db: Database, { destination_id, schema_name }: Destination): Promise<KnownProfile> {
+  const referenceData = schema_name === null ? sql.table('reference_data') : sql.id(schema_name, 'reference_data')
+  const { rows } = await sql<KnownProfile>`
+    select coalesce(array_agg(lower(id)) filter (where kind = 'group'), '{}') as groups,
+           coalesce(array_agg(lower(id)) filter (
+             where kind = 'custom_property' and (document ->> 'isOwnedByInvokingCompany')::boolean), '{}') as owned,
+           array(
+             select lower(correlation_id) from submission join run using (run_id)
+             where run.destination_id = ${destination_id} and correlation_id is not null
+             order by submission_id desc limit ${newestTasks}) as tasks
+    from ${referenceData}`.execute(db)
+  return rows[0] ?? { groups: [], owned: [], tasks: [] }
+}

@@ -1,0 +1,111 @@
+import { sql, type Transaction } from 'kysely'
+import { schemaName } from '../../db/migrate-to-latest.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { Destination } from '../../db/tables/destination-table.ts'
+import { copyEmpty } from './copy-empty.ts'
+import { destinationInUse } from './find-destination.ts'
+import { movingRelations, type Relation } from './moving-relations.ts'
+
+/** How long the tables of a destination are waited for: who reads them meanwhile is in the way. Milliseconds. */
+const lockTimeoutMs = 10_000
+
+/**
+ * Puts another destination to use. The tables of the one in use move to a schema of their own, under the same names, where
+ * they can be read; those of the other move here, or are made empty where it was never used. Both happen in the caller's
+ * transaction, so a process that reads by name sees the one or the other as a whole.
+ *
+ * What the partner has may have changed meanwhile: what the destination is to take is brought up to date from it.
+ *
+ * The caller makes sure that no run is under way.
+ */
+export async function switchDestination(trx: Transaction<Schema>, to: Destination): Promise<void> {
+  if (to.schema_name === null) throw new Error(`destination ${to.destination_id} is in use already`)
+  const from = await destinationInUse(trx)
+  const parked = schemaOf(from)
+  await sql`select set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true)`.execute(trx)
+  const relations = await movingRelations(trx)
+  await sql`create schema ${sql.id(parked)}`.execute(trx)
+  await shareSchema(trx, parked)
+  await move(trx, relations, schemaName, parked)
+  const waiting = await relationsOf(trx, to.schema_name)
+  if (waiting.length > 0) await move(trx, waiting, to.schema_name, schemaName)
+  else await copyEmpty(trx, relations, parked)
+  await sql`drop schema if exists ${sql.id(to.schema_name)}`.execute(trx)
+  await sql`
+    update destination set schema_name = ${parked}, left_at = clock_timestamp()
+    where destination_id = ${from.destination_id}`.execute(trx)
+  await sql`
+    update destination set schema_name = null, left_at = null, used_since = clock_timestamp()
+    where destination_id = ${to.destination_id}`.execute(trx)
+  await catchUp(trx)
+}
+
+/** Makes a destination known that was never used: its tables are made when it is put to use. */
+export async function makeDestination(trx: Transaction<Schema>, name: string): Promise<Destination> {
+  const made = await trx
+    .insertInto('destination')
+    // Replaced at once by the name with its number.
+    .values({ name, schema_name: `${schemaName}_new`, left_at: sql<Date>`clock_timestamp()` })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return await trx
+    .updateTable('destination')
+    .set({ schema_name: schemaOf(made) })
+    .where('destination_id', '=', made.destination_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+function schemaOf({ destination_id }: Pick<Destination, 'destination_id'>): string {
+  return `${schemaName}_destination_${destination_id}`
+}
+
+async function move(trx: Transaction<Schema>, relations: readonly Relation[], from: string, to: string): Promise<void> {
+  for (const { name, view } of relations) {
+    await sql`alter ${sql.raw(view ? 'view' : 'table')} ${sql.id(from, name)} set schema ${sql.id(to)}`.execute(trx)
+  }
+}
+
+async function relationsOf(trx: Transaction<Schema>, schema: string): Promise<Relation[]> {
+  const { rows } = await sql<Relation>`
+    select relname as name, relkind = 'v' as view from pg_class
+    where relnamespace = to_regnamespace(${schema})::oid and relkind in ('r', 'p', 'v')
+    order by relkind = 'v', relname`.execute(trx)
+  return rows
+}
+
+/** Whoever may look into the schema in use may look into one that waits. */
+async function shareSchema(trx: Transaction<Schema>, schema: string): Promise<void> {
+  const { rows } = await sql<{ role: string | null }>`
+    select r.rolname as role
+    from pg_namespace n, aclexplode(n.nspacl) granted left join pg_roles r on r.oid = granted.grantee
+    where n.nspname = ${schemaName} and granted.privilege_type = 'USAGE' and granted.grantee <> n.nspowner`.execute(trx)
+  for (const { role } of rows) {
+    await sql`grant usage on schema ${sql.id(schema)} to ${role === null ? sql.raw('public') : sql.id(role)}`.execute(
+      trx,
+    )
+  }
+}
+
+/** Brings what the destination is to take up to what the partner has by now. */
+async function catchUp(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    insert into acceptance (row_id, partner_id, wanted_hash)
+    select row_id, partner_id, desired_hash from source_row
+    where not exists (select from acceptance where acceptance.row_id = source_row.row_id)
+    order by row_id`.execute(trx)
+  await sql`
+    update acceptance set wanted_hash = source_row.desired_hash, partner_id = source_row.partner_id
+    from source_row
+    where source_row.row_id = acceptance.row_id
+      and (source_row.desired_hash <> acceptance.wanted_hash or source_row.partner_id <> acceptance.partner_id)`.execute(
+    trx,
+  )
+  // Contradictions are kept for the destination in use: what contradicted another row there may not any more.
+  await sql`
+    update acceptance set checked_hash = null
+    where invalid_reason is not null and checked_hash is not null and accepted_hash is distinct from wanted_hash`.execute(
+    trx,
+  )
+  await sql`analyze acceptance`.execute(trx)
+}

@@ -1,0 +1,89 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../../db/database.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+
+/** Why a row would be sent. */
+type WhySent =
+  | 'new'
+  | 'changed'
+  | 'changed since it was rejected'
+  | 'its fate was unknown'
+  | 'its request was refused as a whole'
+  | 'retried'
+  | 'sent again by policy'
+  | 'sent again, for the answer was lost'
+
+type PlannedStream = { stream: string; why: WhySent; rows: number }
+
+export type PlannedRequest = {
+  submission_id: number
+  kind: string
+  partition: string
+  rows: number
+  streams: PlannedStream[]
+}
+
+/**
+ * Remembers which rows are rejected as they are, and which of these people want sent again, before the beginning of the
+ * run forgets it. What goes out of the others does so by a policy.
+ */
+export async function rememberRejected(db: Database): Promise<void> {
+  await sql`
+    create temp table planned_rejected as
+    select row_id, retry_action is not null as retried from acceptance
+    where retry_action is not null or (refused_hash = wanted_hash and accepted_hash is distinct from wanted_hash)`.execute(
+    db,
+  )
+}
+
+/** The requests that are planned in a shadow, with what they carry and why. */
+export async function plannedRequests(db: Database, runId: number): Promise<PlannedRequest[]> {
+  const { rows } = await sql<PlannedRequest>`
+    with carried as (
+      select submission_id, row.stream, count(*) as rows,
+             case when submission.payload_bytes is not null then 'sent again, for the answer was lost'
+                  when rejected.retried then 'retried'
+                  when rejected.row_id is not null then 'sent again by policy'
+                  when row.refused_hash is not null then 'changed since it was rejected'
+                  when row.outcome = 'unknown' then 'its fate was unknown'
+                  when row.outcome = 'rejected' then 'its request was refused as a whole'
+                  when row.accepted_hash is not null then 'changed'
+                  else 'new' end as why
+      from submission
+      join submission_row using (submission_id)
+      join ledger row using (row_id)
+      left join planned_rejected rejected using (row_id)
+      where submission.run_id = ${runId} and submission.state = 'planned'
+      group by 1, 2, 4
+    )
+    select submission_id, kind, partition, row_count as rows, streams
+    from submission
+    join (
+      select submission_id, jsonb_agg(jsonb_build_object('stream', stream, 'why', why, 'rows', rows)
+                                      order by stream, why) as streams
+      from carried group by submission_id
+    ) told using (submission_id)
+    order by submission_id`.execute(db)
+  return rows
+}
+
+/** Supposes that the service takes everything that is planned, so that what waits for it can be planned. */
+export async function supposeAccepted(trx: Transaction<Schema>, runId: number): Promise<void> {
+  await sql`
+    with released as (
+      delete from held_property held using submission
+      where submission.submission_id = held.submission_id and submission.run_id = ${runId} and submission.state = 'planned'
+      returning submission.submission_id, submission.kind, held.partner_id, held.more
+    ),
+    ended as (
+      insert into ended_submission (run_id, kind, partner_ids, unsettled_ids)
+      select ${runId}, kind, array_agg(distinct partner_id), coalesce(array_agg(distinct partner_id) filter (where more), '{}')
+      from released group by kind
+    )
+    update acceptance set accepted_hash = wanted_hash
+    from submission_row carried
+    where carried.submission_id in (select submission_id from released) and acceptance.row_id = carried.row_id`.execute(
+    trx,
+  )
+  await sql`update submission set state = 'settled' where run_id = ${runId} and state = 'planned'`.execute(trx)
+}

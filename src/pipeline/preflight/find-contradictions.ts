@@ -1,0 +1,295 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import { contradictionKinds } from './contradiction-kinds.ts'
+import { notCompared } from './judging-basis.ts'
+import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
+
+/**
+ * Finds rows that contradict others, before they are judged: rows to judge are held against all rows of their hotel, and
+ * of other partner ids that are confirmed for the same company. Both sides are to be judged then, unless one is accepted as
+ * it stands: what the service has is not taken back for a newcomer.
+ *
+ * What was found is kept, so that a row is judged again when the other says something else. Begun anew it finds the same.
+ *
+ * @param which `unjudged`: only rows that were never judged as they are, in the middle of a run.
+ * @param since what landed from then on is not noted as held against others: most of it is accepted before the next night.
+ * @returns how many rows contradict another, newly or still.
+ */
+export async function findContradictions(
+  trx: Transaction<Schema>,
+  basis: number,
+  since: Date,
+  which: 'all' | 'unjudged' = 'all',
+): Promise<number> {
+  await releaseOutdated(trx)
+  const candidates = await collectCandidates(trx, which === 'all' ? basis : null)
+  if (candidates === 0) return 0
+  await sql`
+    create temp table pair (one bigint not null, other bigint not null, kind text not null) on commit drop`.execute(trx)
+  await gatherAnswers(trx)
+  await pairAnsweredAndDeclined(trx)
+  await pairFrameworks(trx)
+  await pairPartnerIds(trx)
+  await noteAlike(trx)
+  const found = await storeContradictions(trx)
+  if (which === 'all') await settleCompared(trx, basis, since)
+  await sql`drop table pair, newcomer, answer`.execute(trx)
+  return found
+}
+
+/**
+ * Notes rows that wait since an earlier night as held against others. Those of this night are not written a second time for
+ * it: what still waits on the next is held against others once more.
+ */
+async function settleCompared(trx: Transaction<Schema>, basis: number, since: Date): Promise<void> {
+  await sql`
+    update acceptance set judged_by = ${basis}
+    from source_row row
+    where accepted_hash is distinct from wanted_hash and checked_hash = wanted_hash and judged_by = ${notCompared(basis)}
+      and row.row_id = acceptance.row_id and row.gone_at is null and row.changed_at < ${since}`.execute(trx)
+}
+
+/** Forgets what is no contradiction any more, and has those rows judged again. */
+async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    with outdated as (
+      delete from row_finding found
+      using source_row mine, source_row other
+      where found.kind in (${contradictionKinds})
+        and mine.row_id = found.row_id and other.row_id = found.other_row_id
+        and (mine.desired_hash <> found.row_hash or other.desired_hash <> found.other_hash or other.gone_at is not null
+             or mine.gone_at is not null
+             or (found.kind = 'two_partner_ids' and not exists (
+               select from mapping one join mapping two using (company_id)
+               where one.partner_id = mine.partner_id and two.partner_id = other.partner_id)))
+      returning found.row_id
+    )
+    update acceptance set checked_hash = null
+    where row_id in (select row_id from outdated) and checked_hash is not null`.execute(trx)
+}
+
+/** The rows to judge: the table `newcomer`, with what answers and omissions are about. */
+async function collectCandidates(trx: Transaction<Schema>, basis: number | null): Promise<number> {
+  const columns = sql`
+    row_id, stream, partner_id, judged_by <= 0 as is_new, ${target(sql`row`)} as target, ${period(sql`row`)} as period`
+  await sql`
+    create temp table newcomer on commit drop as
+    select ${columns} from ledger row where ${neverJudged}
+    ${basis === null ? sql`` : sql`union all select ${columns} from ledger row where ${judgedOtherwise(basis)}`}`.execute(
+    trx,
+  )
+  await sql`analyze newcomer`.execute(trx)
+  const { rows } = await sql<{ candidates: number }>`select count(*) as candidates from newcomer`.execute(trx)
+  return rows[0]?.candidates ?? 0
+}
+
+type Fragment = ReturnType<typeof sql>
+
+/** What an answer or an omission is about. */
+const target = (row: Fragment) =>
+  sql`lower(coalesce(${row}.content ->> 'data_point_id', ${row}.content ->> 'question_id'))`
+const period = (row: Fragment) =>
+  sql`concat_ws(' ', ${row}.content ->> 'period_type', ${row}.content ->> 'year', ${row}.content ->> 'month')`
+/** What an answer says, however its number is written. */
+const said = (row: Fragment) => sql`
+  concat_ws(' ', coalesce(trim_scale(numeric_reading(${row}.content ->> 'value'))::text, ${row}.content ->> 'value'),
+            lower(${row}.content ->> 'unit_id'))`
+
+/**
+ * Rows that the ledger has of some hotels in some streams, which the table `sought` names: the table `rows`. Its pairs are
+ * joined by the whole of an index, so that a planner who knows nothing of the ledger goes by hotel, or over all rows once.
+ * From then on all joins are between tables that it knows.
+ */
+async function gather(trx: Transaction<Schema>, rows: string, sought: Fragment, columns: Fragment): Promise<void> {
+  await sql`create temp table sought on commit drop as ${sought}`.execute(trx)
+  await sql`analyze sought`.execute(trx)
+  await sql`
+    create temp table ${sql.id(rows)} on commit drop as
+    select row.row_id, row.partner_id, row.stream, ${columns}
+    from sought join source_row row using (partner_id, stream)
+    where row.gone_at is null`.execute(trx)
+  await sql`analyze ${sql.id(rows)}`.execute(trx)
+  await sql`drop table sought`.execute(trx)
+}
+
+/** All that the newcomers' hotels have in a stream, of which answers and omissions are held against it. */
+const ofTheirHotels = (stream: string) => sql`
+  select distinct partner_id, ${stream}::text as stream from newcomer where stream in ('framework_answers', 'omissions')`
+
+/** The answers of the newcomers' hotels: the table `answer`. */
+async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
+  await gather(
+    trx,
+    'answer',
+    ofTheirHotels('framework_answers'),
+    sql`lower(row.content ->> 'data_point_id') as data_point, ${period(sql`row`)} as period`,
+  )
+}
+
+/** An answer and an omission of the same question, hotel and period. Which data points a question has, frameworks say. */
+async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> {
+  await gather(
+    trx,
+    'omission',
+    ofTheirHotels('omissions'),
+    sql`lower(row.content ->> 'question_id') as question, ${period(sql`row`)} as period`,
+  )
+  await sql`
+    create temp table asked on commit drop as
+    select distinct lower(point ->> 'id') as data_point, lower(point ->> 'questionId') as question
+    from reference_data, jsonb_array_elements(document -> 'dataPoints') as point
+    where kind = 'framework' and point ->> 'questionId' is not null`.execute(trx)
+  await sql`analyze asked`.execute(trx)
+  await sql`
+    create temp table declined on commit drop as
+    select row_id, partner_id, data_point, period from omission join asked using (question)`.execute(trx)
+  await sql`analyze declined`.execute(trx)
+  await sql`
+    create temp table meeting on commit drop as
+    select answer.row_id as one, declined.row_id as other
+    from answer join declined using (partner_id, data_point, period)`.execute(trx)
+  await sql`analyze meeting`.execute(trx)
+  await sql`
+    insert into pair
+    select one, other, 'answered_and_declined' from meeting where one in (select row_id from newcomer)
+    union
+    select one, other, 'answered_and_declined' from meeting where other in (select row_id from newcomer)`.execute(trx)
+  await sql`drop table omission, asked, declined, meeting`.execute(trx)
+}
+
+/** The same data point, hotel and period under two frameworks, with different values: one would overwrite the other. */
+async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table meeting on commit drop as
+    select newcomer.row_id as one, answer.row_id as other
+    from newcomer
+    join answer on answer.partner_id = newcomer.partner_id and answer.data_point = newcomer.target
+      and answer.period = newcomer.period and answer.row_id <> newcomer.row_id
+    where newcomer.stream = 'framework_answers'`.execute(trx)
+  await sql`analyze meeting`.execute(trx)
+  await sql`
+    insert into pair
+    select distinct least(one, other), greatest(one, other), 'two_frameworks'
+    from meeting
+    join source_row mine on mine.row_id = one
+    join source_row theirs on theirs.row_id = other
+    where coalesce(lower(mine.content ->> 'framework_id'), '') <> coalesce(lower(theirs.content ->> 'framework_id'), '')
+      and ${said(sql`mine`)} <> ${said(sql`theirs`)}`.execute(trx)
+  await sql`drop table meeting`.execute(trx)
+}
+
+/** What a row writes to, so that another hotel of the same company may write the same. Null: it is not compared. */
+const thing = (row: Fragment) => sql`
+  case ${row}.stream
+    when 'framework_answers' then to_jsonb(${target(row)} || e'\n' || ${period(row)})
+    when 'custom_property_values' then to_jsonb(lower(${row}.content ->> 'property_id'))
+    when 'standard_holders' then to_jsonb(lower(${row}.content ->> 'standard_id'))
+    when 'calculator_settings' then to_jsonb(''::text)
+    when 'calculator_inputs' then ${row}.content - 'inputs' end`
+
+/** Two partner ids that are confirmed for one company, whose rows write the same thing with different values. */
+async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table namesake on commit drop as
+    select own.partner_id, two.partner_id as other_id
+    from (select distinct partner_id from newcomer) own
+    join mapping one on one.partner_id = own.partner_id
+    join mapping two on two.company_id = one.company_id and two.partner_id <> one.partner_id`.execute(trx)
+  await sql`analyze namesake`.execute(trx)
+  const sought = sql`
+    select distinct namesake.other_id as partner_id, newcomer.stream from namesake join newcomer using (partner_id)`
+  await gather(trx, 'rival', sought, sql`${thing(sql`row`)} as thing`)
+  await sql`
+    create temp table twin on commit drop as
+    select newcomer.row_id, row.stream, namesake.other_id, ${thing(sql`row`)} as thing
+    from namesake
+    join newcomer using (partner_id)
+    join source_row row on row.row_id = newcomer.row_id`.execute(trx)
+  await sql`analyze twin`.execute(trx)
+  await sql`
+    insert into pair
+    select distinct least(mine.row_id, other.row_id), greatest(mine.row_id, other.row_id), 'two_partner_ids'
+    from twin
+    join rival on rival.partner_id = twin.other_id and rival.stream = twin.stream and rival.thing = twin.thing
+    join source_row mine on mine.row_id = twin.row_id
+    join source_row other on other.row_id = rival.row_id
+    where case mine.stream
+      when 'framework_answers' then ${said(sql`mine`)} <> ${said(sql`other`)}
+      when 'custom_property_values' then mine.content ->> 'value' <> other.content ->> 'value'
+      when 'standard_holders' then mine.content - 'standard_id' <> other.content - 'standard_id'
+      when 'calculator_settings' then exists (
+        select from jsonb_each_text(mine.content) as own(name, value)
+        where own.value <> other.content ->> own.name)
+      when 'calculator_inputs' then exists (
+        select from jsonb_each_text(mine.content -> 'inputs') as own(name, value)
+        where own.value <> other.content -> 'inputs' ->> own.name)
+      else false end`.execute(trx)
+  await sql`drop table namesake, rival, twin`.execute(trx)
+}
+
+/** Partner ids of properties that are new here and differ from another's by case or surrounding white space alone: a warning. */
+async function noteAlike(trx: Transaction<Schema>): Promise<void> {
+  const plain = (row: Fragment) => sql`lower(btrim(${row}.partner_id, e' \t\n\r'))`
+  await sql`
+    insert into row_finding as held (row_id, kind, other_row_id, detail)
+    select distinct on (newcomer.row_id) newcomer.row_id, 'partner_ids_alike', other.row_id,
+           format('partner_id ''%s'' differs from ''%s'' by case or surrounding white space alone: are they one hotel?',
+                  newcomer.partner_id, other.partner_id)
+    from newcomer
+    join source_row other on ${plain(sql`other`)} = ${plain(sql`newcomer`)} and other.partner_id <> newcomer.partner_id
+    where newcomer.stream = 'properties' and newcomer.is_new and other.stream = 'properties' and other.gone_at is null
+    order by newcomer.row_id, other.row_id
+    on conflict (row_id, kind) do nothing`.execute(trx)
+}
+
+/** Both rows of each pair that are pending, with the reason in words; those already judged are to be judged again. */
+async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
+  await sql`
+    delete from row_finding using newcomer
+    where row_finding.row_id = newcomer.row_id and kind in (${contradictionKinds})`.execute(trx)
+  const { rows } = await sql<{ found: number }>`
+    with side as (
+      select one as row_id, other as other_row_id, kind from pair
+      union all
+      select other, one, kind from pair
+    ),
+    found as (
+      select distinct on (mine.row_id, kind) mine.row_id, kind, other.row_id as other_row_id,
+             mine.desired_hash as row_hash, other.desired_hash as other_hash,
+             case kind
+               when 'two_partner_ids' then format(
+                 '%s is confirmed for the same company and says something else of the same thing (row %s): leave one of the two hotels out, or make them agree',
+                 other.partner_id, other.row_key)
+               when 'two_frameworks' then format(
+                 'data point %s is ''%s'' here and ''%s'' under %s for the same period (row %s): they must agree',
+                 mine.content ->> 'data_point_id', left(mine.content ->> 'value', 60), left(other.content ->> 'value', 60),
+                 coalesce('framework ' || (other.content ->> 'framework_id'), 'no framework'), other.row_key)
+               else case mine.stream
+                 when 'omissions' then format(
+                   'the question is answered for the same period: data point %s is ''%s'' (row %s of framework_answers): keep one of the two',
+                   other.content ->> 'data_point_id', left(other.content ->> 'value', 60), other.row_key)
+                 else format(
+                   'its question %s is declined for the same period (row %s of omissions): keep one of the two',
+                   other.content ->> 'question_id', other.row_key) end
+             end as detail
+      from side
+      join ledger mine on mine.row_id = side.row_id
+      join source_row other on other.row_id = side.other_row_id
+      where mine.pending and mine.gone_at is null
+      order by mine.row_id, kind, other.row_id
+    ),
+    stored as (
+      insert into row_finding (row_id, kind, other_row_id, row_hash, other_hash, detail)
+      select row_id, kind, other_row_id, row_hash, other_hash, detail from found
+      on conflict (row_id, kind) do update
+      set other_row_id = excluded.other_row_id, row_hash = excluded.row_hash, other_hash = excluded.other_hash,
+          detail = excluded.detail
+      returning row_id
+    ),
+    reopened as (
+      update acceptance set checked_hash = null
+      where row_id in (select row_id from stored) and checked_hash is not null
+    )
+    select count(distinct row_id) as found from stored`.execute(trx)
+  return rows[0]?.found ?? 0
+}

@@ -1,0 +1,50 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+
+/**
+ * Notes what the staged page has shown of the search. A company of which nothing else stands is seen whole; otherwise its
+ * calculators are noted one by one, and the end of the search judges the rest. Where a company could not be read, or one
+ * of its calculators not be identified, everything that is known of it counts as seen: nothing there is proven absent.
+ */
+export async function markSeen(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<void> {
+  await sql`
+    insert into search_seen_company (submission_id, company_key, whole)
+    select ${submissionId}::bigint, s.company_key, not (s.readable and s.complete) or not exists (
+      select from calculator k
+      where k.company_key = s.company_key and k.removed_at is null
+        and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+        and not exists (select from staged_calculator t where t.calculator_key = k.calculator_key)
+    )
+    from staged_company s where s.company_key is not null
+    on conflict (submission_id, company_key) do update
+    set pages = search_seen_company.pages + 1, whole = search_seen_company.whole or excluded.whole`.execute(trx)
+  await sql`
+    insert into search_seen_calculator (submission_id, calculator_key)
+    select ${submissionId}::bigint, k.calculator_key
+    from staged_calculator k
+    join staged_company s using (company_ordinal)
+    join search_seen_company z on z.submission_id = ${submissionId} and z.company_key = s.company_key
+    where k.calculator_key is not null and not z.whole
+    on conflict do nothing`.execute(trx)
+}
+
+/**
+ * Notes companies of which all that stands has been seen.
+ * @throws a unique violation (23505) when the search has shown one of them before.
+ */
+export async function markWholeSeen(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  companyKeys: readonly number[],
+): Promise<void> {
+  if (companyKeys.length === 0) return
+  await sql`
+    insert into search_seen_company (submission_id, company_key, whole)
+    select ${submissionId}::bigint, company_key, true from unnest(${companyKeys}::integer[]) as company_key`.execute(
+    trx,
+  )
+}

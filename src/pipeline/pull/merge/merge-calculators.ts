@@ -1,0 +1,143 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import { keepRemovedValues } from './keep-removed.ts'
+import { isSuspicious } from './suspicion.ts'
+import { markAgain } from './unrenewed-parts.ts'
+import { recordChanges } from './value-history.ts'
+
+/**
+ * Brings the claimed calculators up to the page, after their values: a calculator that differs in anything is written
+ * once, and `changed_at` moves with it; one that stands as it is is not written. A tombstone is lifted.
+ */
+export async function updateCalculators(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    insert into touched_company
+    select distinct k.company_key
+    from staged_calculator s
+    join staged_company c using (company_ordinal)
+    join calculator k using (calculator_key)
+    where s.readable and k.company_key <> c.company_key`.execute(trx)
+  await sql`
+    with changed as (
+      update calculator k
+      set company_key = c.company_key, type_id = s.type_id, title = coalesce(s.title, k.title),
+        period_year = s.period_year, period_month = s.period_month,
+        changed_at = statement_timestamp(), removed_at = null
+      from staged_calculator s join staged_company c using (company_ordinal)
+      where s.readable and k.calculator_key = s.calculator_key
+        and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)
+        and (
+          (k.company_key, k.type_id, k.title, k.period_year, k.period_month, k.removed_at) is distinct from
+          (c.company_key, s.type_id, coalesce(s.title, k.title), s.period_year, s.period_month, null::timestamptz)
+          or exists (select from touched_calculator t where t.calculator_key = k.calculator_key)
+        )
+      returning k.company_key
+    )
+    insert into touched_company select distinct company_key from changed`.execute(trx)
+  await sql`
+    insert into touched_company
+    select distinct k.company_key from fresh_calculator join calculator k using (calculator_key)`.execute(trx)
+}
+
+/**
+ * Leaves out calculators that are known to have a month and whose month is null on the page: null is no absence, and what
+ * stands of them stays, whole. After the calculators were claimed.
+ */
+export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    with lost as (
+      update staged_calculator s set readable = false
+      from calculator k
+      where s.readable and s.month_null is not null and k.calculator_key = s.calculator_key
+        and k.period_month is not null
+      returning s.company_ordinal, s.calculator_id, s.month_null as item
+    )
+    insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
+    select 'calculator', c.company_id, lost.calculator_id, lost.item, 'month_unknown', 'null'
+    from lost join staged_company c using (company_ordinal)`.execute(trx)
+}
+
+type RemoveOptions = {
+  submissionId: number
+  /** The types that the search selected; empty for all. */
+  calculatorTypeIds: readonly string[]
+  /** 0 to 1. */
+  minSeenShare: number
+  /** Calculators of the page whose companies are as they were: known and seen, and not staged. */
+  unchangedCalculators: number
+}
+
+/**
+ * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
+ * that the search did not ask for stays. Of a company that several pages hold, in this search or in the last, nothing is
+ * removed before the search ends. What is absent stays, marked as not renewed, where a calculator of the company could not
+ * be identified, where a person has brought it back, and all of it where the page shows a smaller share than
+ * `minSeenShare` of what its companies are known to have.
+ * @returns how many values went.
+ */
+export async function removeAbsentCalculators(trx: Transaction<Schema>, options: RemoveOptions): Promise<number> {
+  const { submissionId, calculatorTypeIds, minSeenShare, unchangedCalculators } = options
+  await sql`
+    create temporary table absent_calculator on commit drop as
+    select k.calculator_key, k.company_key, false as withheld,
+      case when not c.complete then 'unidentified_calculators' end as reason
+    from staged_company c join calculator k using (company_key)
+    where c.readable and k.removed_at is null
+      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+      and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)
+      and not exists (
+        select from search_seen_company z
+        where z.submission_id = ${submissionId} and z.company_key = c.company_key
+      )
+      and not exists (select from company o where o.company_key = c.company_key and o.on_many_pages)`.execute(trx)
+  const { rows: absent } = await sql<{ some: boolean }>`
+    select exists (select from absent_calculator) as some`.execute(trx)
+  if (absent[0]?.some !== true) return 0
+  await sql`
+    update absent_calculator a set reason = 'restored', withheld = true
+    from unrenewed_part u
+    where u.part = 'calculator' and u.reason = 'restored'
+      and u.company_key = a.company_key and u.calculator_key = a.calculator_key`.execute(trx)
+  const { known, seen } = await countKnown(trx, calculatorTypeIds)
+  const shown = { seen: seen + unchangedCalculators, known: known + unchangedCalculators }
+  if (isSuspicious(shown, minSeenShare)) {
+    await sql`
+      update absent_calculator set reason = 'too_few_calculators', withheld = true where reason is null`.execute(trx)
+  }
+  await sql`
+    insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
+    select company_key, 'calculator', calculator_key, reason, withheld, ${submissionId}::bigint
+    from absent_calculator where reason is not null
+    ${markAgain}`.execute(trx)
+  const { rows } = await sql<{ rows: number }>`
+    with gone as (
+      update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
+      from absent_calculator a
+      where a.reason is null and k.calculator_key = a.calculator_key
+      returning k.calculator_key, k.company_key
+    ), gone_values as (
+      delete from calculator_value v using gone
+      where v.company_key = gone.company_key and v.calculator_key = gone.calculator_key
+      returning v.company_key, v.calculator_key, v.direction, v.variable_key, v.value as before, null::text as after
+    ), kept as (${keepRemovedValues('gone_values', submissionId)}),
+    recorded as (${recordChanges('gone_values', submissionId)}), touched as (
+      insert into touched_company select distinct company_key from gone
+    )
+    select count(*) as rows from gone_values`.execute(trx)
+  return Number(rows[0]?.rows ?? 0)
+}
+
+/** How many calculators the staged companies are known to have, and how many of these the page shows. */
+async function countKnown(
+  trx: Transaction<Schema>,
+  calculatorTypeIds: readonly string[],
+): Promise<{ known: number; seen: number }> {
+  const { rows } = await sql<{ known: number; seen: number }>`
+    select count(*) as known,
+      count(*) filter (where exists (select from staged_calculator s where s.calculator_key = k.calculator_key)) as seen
+    from staged_company c join calculator k using (company_key)
+    where c.readable and c.complete and k.removed_at is null
+      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+      and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)`.execute(trx)
+  return rows[0] ?? { known: 0, seen: 0 }
+}

@@ -1,0 +1,111 @@
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import type { NamedKind } from '../../../db/tables/history.ts'
+import { markAgain } from './unrenewed-parts.ts'
+
+/**
+ * Brings variables and custom properties up to the names that the page lists. Of an id listed twice the first name
+ * counts, and a second that differs is left out. A name that was another before leaves a trace in name_change.
+ *
+ * Pages are merged side by side and share these rows, so every statement that locks takes them in the order of ids.
+ */
+export async function mergeNames(trx: Transaction<Schema>, pageId: number, submissionId: number): Promise<void> {
+  await leaveOutSecondNames(trx)
+  await mergeVariables(trx, pageId)
+  await mergeProperties(trx, pageId)
+  await markNames(trx, submissionId)
+}
+
+/** Marks names that the page gives in no form that can be read, and takes the mark off those that it gives. */
+async function markNames(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const { rows } = await sql<{ unread: boolean; marked: boolean }>`
+    select exists (select from staged_left_out where unit in ('variable_name', 'property_name')) as unread,
+      exists (select from unrenewed_part where company_key = 0) as marked`.execute(trx)
+  if (rows[0]?.unread === true) {
+    await sql`
+      insert into unrenewed_part (part, variable_key, property_key, reason, withheld, submission_id)
+      select l.unit, coalesce(v.variable_key, 0), coalesce(p.property_key, 0), min(l.reason), false, ${submissionId}::bigint
+      from staged_left_out l
+      left join calculator_variable v on l.unit = 'variable_name' and v.variable_id = l.item
+      left join custom_property p on l.unit = 'property_name' and p.property_id = l.item
+      where l.unit in ('variable_name', 'property_name') and coalesce(v.name, p.name) is not null
+        and not exists (select from staged_variable_name n where l.unit = 'variable_name' and n.id = l.item)
+        and not exists (select from staged_property_name n where l.unit = 'property_name' and n.id = l.item)
+      group by l.unit, v.variable_key, p.property_key
+      order by l.unit, v.variable_key, p.property_key
+      ${markAgain}`.execute(trx)
+  }
+  if (rows[0]?.marked !== true) return
+  await sql`
+    delete from unrenewed_part u using calculator_variable v
+    where u.company_key = 0 and u.part = 'variable_name' and v.variable_key = u.variable_key
+      and v.variable_id in (select id from staged_variable_name)`.execute(trx)
+  await sql`
+    delete from unrenewed_part u using custom_property p
+    where u.company_key = 0 and u.part = 'property_name' and p.property_key = u.property_key
+      and p.property_id in (select id from staged_property_name)`.execute(trx)
+}
+
+async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    insert into staged_left_out (unit, item, reason, excerpt)
+    select 'variable_name', id, 'listed_twice', left(to_json(name)::text, 200)
+    from (select id, name, first_value(name) over (partition by id order by ordinal) as first from staged_variable_name) n
+    where name <> first
+    union all
+    select 'property_name', id, 'listed_twice', left(to_json(name)::text, 200)
+    from (select id, name, first_value(name) over (partition by id order by ordinal) as first from staged_property_name) n
+    where name <> first`.execute(trx)
+}
+
+async function mergeVariables(trx: Transaction<Schema>, pageId: number): Promise<void> {
+  await sql`
+    insert into calculator_variable (variable_id, name)
+    select distinct on (id) id, name from staged_variable_name s
+    where not exists (select from calculator_variable v where v.variable_id = s.id)
+    order by id, ordinal
+    on conflict (variable_id) do nothing`.execute(trx)
+  await sql`
+    with renamed as (
+      select v.variable_key, v.variable_id as id, v.name as before, n.name as after
+      from (select distinct on (id) id, name from staged_variable_name order by id, ordinal) n
+      join calculator_variable v on v.variable_id = n.id
+      where v.name is distinct from n.name
+      order by v.variable_id
+      for no key update of v
+    ), recorded as (${recordNames('variable', pageId)})
+    update calculator_variable v set name = renamed.after
+    from renamed where renamed.variable_key = v.variable_key`.execute(trx)
+  await sql`
+    update staged_reference r set variable_key = v.variable_key
+    from calculator_variable v
+    where v.variable_id = r.variable_id
+      and exists (select from staged_variable_name n where n.id = r.variable_id)`.execute(trx)
+}
+
+async function mergeProperties(trx: Transaction<Schema>, pageId: number): Promise<void> {
+  await sql`
+    insert into custom_property (property_id, name)
+    select distinct on (id) id, name from staged_property_name s
+    where not exists (select from custom_property p where p.property_id = s.id)
+    order by id, ordinal
+    on conflict (property_id) do nothing`.execute(trx)
+  await sql`
+    with renamed as (
+      select p.property_key, p.property_id as id, p.name as before, n.name as after
+      from (select distinct on (id) id, name from staged_property_name order by id, ordinal) n
+      join custom_property p on p.property_id = n.id
+      where p.name is distinct from n.name
+      order by p.property_id
+      for no key update of p
+    ), recorded as (${recordNames('property', pageId)})
+    update custom_property p set name = renamed.after
+    from renamed where renamed.property_key = p.property_key`.execute(trx)
+}
+
+/** What is named for the first time is no change. */
+function recordNames(kind: NamedKind, pageId: number): RawBuilder<unknown> {
+  return sql`
+    insert into name_change (kind, id, before, after, page_id)
+    select ${kind}, id, before, after, ${pageId}::bigint from renamed where before is not null`
+}

@@ -1,0 +1,95 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import { claimCalculators } from './claim-calculators.ts'
+import { claimCompanies } from './claim-companies.ts'
+import { keepContents } from './keep-contents.ts'
+import { noteStagedProperties } from './listed-properties.ts'
+import { markSeen } from './mark-seen.ts'
+import { leaveOutLostMonths, removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
+import { updateCompanies } from './merge-companies.ts'
+import { mergeNames } from './merge-names.ts'
+import { mergeProperties } from './merge-properties.ts'
+import { mergeValues } from './merge-values.ts'
+import { analyzeStaging } from './staging-tables.ts'
+import { storeQuarantine } from './store-quarantine.ts'
+import { markWholeParts } from './unrenewed-parts.ts'
+
+export type PageCounts = {
+  companies: number
+  calculators: number
+  values: number
+  /** Calculator values that were not here before, that differ from before, that the page leaves out. */
+  added: number
+  changed: number
+  removed: number
+  quarantined: number
+  /** Companies whose bytes were those of the last time, so that nothing of theirs was read. */
+  unchanged: number
+  /** Why the page was loaded with care; null if it was not. */
+  care: string | null
+  bytes: number
+}
+
+/** What a merge counts: the companies that were staged. */
+type MergedCounts = Omit<PageCounts, 'bytes' | 'unchanged' | 'care'>
+
+export type MergeOptions = {
+  pageId: number
+  submissionId: number
+  /** The types that the search selected; empty for all. */
+  calculatorTypeIds: readonly string[]
+  maxQuarantineRows: number
+  /** Below this share of what its companies are known to have, a page removes nothing of that kind. 0 to 1. */
+  minSeenShare: number
+  /** Companies of the page that are as they were, so that they are not staged, and how many calculators they have. */
+  unchangedKeys: readonly number[]
+  unchangedCalculators: number
+  /** Of the names that this page lists. */
+  listingKey: number
+}
+
+/**
+ * Merges the staged page into the tables: every company of the page becomes what the page says, and rows that stand
+ * as they are are not written. What the page leaves out against the rules of the specification, or gives in a form that
+ * cannot be right, stays and is marked as not renewed; so does all of a kind, where suspiciously little of it is there. Locks are taken in the order companies, names, calculators; see `claimCompanies`.
+ */
+export async function mergePage(trx: Transaction<Schema>, options: MergeOptions): Promise<MergedCounts> {
+  const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows, listingKey } = options
+  if (!(await companiesStaged(trx))) {
+    await mergeNames(trx, pageId, submissionId)
+    await noteStagedProperties(trx, pageId)
+    const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
+    return { companies: 0, calculators: 0, values: 0, added: 0, changed: 0, removed: 0, quarantined }
+  }
+  await analyzeStaging(trx)
+  await claimCompanies(trx)
+  await mergeNames(trx, pageId, submissionId)
+  await claimCalculators(trx, submissionId)
+  await noteStagedProperties(trx, pageId)
+  await leaveOutLostMonths(trx)
+  const { values, added, changed, removed } = await mergeValues(trx, options)
+  await updateCalculators(trx)
+  const removedWithCalculators = await removeAbsentCalculators(trx, options)
+  await mergeProperties(trx, options)
+  await markWholeParts(trx, submissionId)
+  await updateCompanies(trx)
+  await markSeen(trx, submissionId, calculatorTypeIds)
+  await keepContents(trx, submissionId, listingKey)
+  const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
+  const { companies, calculators } = await countMerged(trx)
+  return { companies, calculators, values, added, changed, removed: removed + removedWithCalculators, quarantined }
+}
+
+/** Of a page whose companies are all new or unchanged nothing is staged but the names. */
+async function companiesStaged(trx: Transaction<Schema>): Promise<boolean> {
+  const { rows } = await sql<{ some: boolean }>`select exists (select from staged_company) as some`.execute(trx)
+  return rows[0]?.some === true
+}
+
+async function countMerged(trx: Transaction<Schema>): Promise<{ companies: number; calculators: number }> {
+  const { rows } = await sql<{ companies: number; calculators: number }>`
+    select
+      (select count(*) from staged_company where readable) as companies,
+      (select count(*) from staged_calculator where readable) as calculators`.execute(trx)
+  return { companies: Number(rows[0]?.companies ?? 0), calculators: Number(rows[0]?.calculators ?? 0) }
+}

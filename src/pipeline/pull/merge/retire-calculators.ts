@@ -1,0 +1,232 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import { keepRemovedProperties, keepRemovedValues } from './keep-removed.ts'
+import { recordChanges } from './value-history.ts'
+
+/**
+ * What is known of a search when its end is judged. Known means not tombstoned, of the types that it selected, and here
+ * before the search: what it brought for the first time says nothing about how much of the rest it has shown.
+ */
+export type SearchEvidence = {
+  /** Its pages held companies, and what they have shown was forgotten: the search was ended before. */
+  finished: boolean
+  pagesNotLoaded: number
+  /** Companies on its pages that could not be told from others: any that seems absent might be one of them. */
+  unidentifiedCompanies: number
+  knownCompanies: number
+  seenCompanies: number
+  knownCalculators: number
+  seenCalculators: number
+}
+
+/** Counts what speaks for and against absence, with the pages locked: two that end a search come one after the other. */
+export async function gatherEvidence(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<SearchEvidence> {
+  const pages = await trx
+    .selectFrom('search_page')
+    .select(['page_id', 'state', 'companies'])
+    .where('submission_id', '=', submissionId)
+    .orderBy('page_id')
+    .forNoKeyUpdate()
+    .execute()
+  const before = sql<boolean>`removed_at is null and first_seen_at < (
+    select planned_at from submission where submission_id = ${submissionId}
+  )`
+  const { rows } = await sql<
+    Record<'known' | 'seen' | 'shown' | 'known_calculators' | 'seen_calculators' | 'nameless', number>
+  >`
+    select
+      (select count(*) from company where ${before}) as known,
+      (
+        select count(*) from search_seen_company join company using (company_key)
+        where submission_id = ${submissionId} and ${before}
+      ) as seen,
+      (select count(*) from search_seen_company where submission_id = ${submissionId}) as shown,
+      (select count(*) from calculator where ${before} and ${selected(calculatorTypeIds)}) as known_calculators,
+      (
+        select count(*) from calculator k
+        where ${before} and ${selected(calculatorTypeIds)} and ${seen(submissionId)}
+      ) as seen_calculators,
+      (
+        select count(*) from quarantine join search_page using (page_id)
+        where submission_id = ${submissionId} and unit = 'company' and company_id is null
+      ) as nameless`.execute(trx)
+  const counted = rows[0]
+  return {
+    finished: Number(counted?.shown ?? 0) === 0 && pages.some((page) => page.companies > 0),
+    pagesNotLoaded: pages.filter((page) => page.state !== 'loaded').length,
+    unidentifiedCompanies: Number(counted?.nameless ?? 0),
+    knownCompanies: Number(counted?.known ?? 0),
+    seenCompanies: Number(counted?.seen ?? 0),
+    knownCalculators: Number(counted?.known_calculators ?? 0),
+    seenCalculators: Number(counted?.seen_calculators ?? 0),
+  }
+}
+
+/**
+ * Lays out, as gone_company and gone_calculator, what stands and the search has not seen. What a person has brought
+ * back is not among it, nor are calculators of which a page has withheld the removal.
+ */
+export async function layOutUnseen(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<void> {
+  await sql`
+    create temporary table gone_company on commit drop as
+    select company_key, company_id from company c
+    where removed_at is null and not exists (
+      select from search_seen_company z where z.submission_id = ${submissionId} and z.company_key = c.company_key
+    ) and not exists (
+      select from unrenewed_part u
+      where u.company_key = c.company_key and u.part = 'company' and u.reason = 'restored'
+    )`.execute(trx)
+  await sql`
+    create temporary table gone_calculator on commit drop as
+    select calculator_key, calculator_id, company_key from calculator k
+    where removed_at is null
+      and (${selected(calculatorTypeIds)} or company_key in (select company_key from gone_company))
+      and not ${seen(submissionId)}
+      and (
+        company_key in (select company_key from gone_company)
+        or not exists (
+          select from unrenewed_part u
+          where u.company_key = k.company_key and (
+            u.part = 'company' and u.reason = 'restored'
+            or u.part = 'calculator' and u.calculator_key = k.calculator_key
+              and (u.reason = 'restored' or u.submission_id = ${submissionId})
+          )
+        )
+      )`.execute(trx)
+  await sql`analyze gone_company, gone_calculator`.execute(trx)
+}
+
+/** How much of what stood before the search would go with the companies and calculators that were laid out as unseen. */
+export type Loss = {
+  reason: 'too_few_inputs' | 'too_few_outputs' | 'too_few_properties'
+  gone: number
+  /** How many there are, counted up to a limit. */
+  count: (limit: number) => Promise<number>
+}
+
+/** What would go of inputs, outputs and property values; nothing is counted of what would not go. */
+export async function losses(trx: Transaction<Schema>, submissionId: number): Promise<Loss[]> {
+  const { rows } = await sql<{ direction: 'i' | 'o'; gone: number }>`
+    select v.direction, count(*) as gone
+    from gone_calculator g join calculator_value v using (company_key, calculator_key)
+    group by v.direction`.execute(trx)
+  const { rows: properties } = await sql<{ gone: number }>`
+    select count(*) as gone from gone_company join company_property using (company_key)`.execute(trx)
+  const before = sql<boolean>`first_seen_at < (
+    select planned_at from submission where submission_id = ${submissionId}
+  )`
+  const counted = async (query: ReturnType<typeof sql>) => {
+    const { rows: found } = await sql<{ rows: number }>`select count(*) as rows from (${query}) counted`.execute(trx)
+    return Number(found[0]?.rows ?? 0)
+  }
+  const values = rows.map<Loss>(({ direction, gone }) => ({
+    reason: direction === 'i' ? 'too_few_inputs' : 'too_few_outputs',
+    gone: Number(gone),
+    count: (limit) =>
+      counted(sql`
+        select from calculator_value join calculator using (company_key, calculator_key)
+        where direction = ${direction} and ${before} limit ${limit}`),
+  }))
+  const goneProperties = Number(properties[0]?.gone ?? 0)
+  if (goneProperties === 0) return values
+  return [
+    ...values,
+    {
+      reason: 'too_few_properties',
+      gone: goneProperties,
+      count: (limit) =>
+        counted(sql`select from company_property join company using (company_key) where ${before} limit ${limit}`),
+    },
+  ]
+}
+
+/**
+ * Tombstones what was laid out as unseen, with its values and properties, which can be brought back.
+ * Locks as `claimCompanies` says: in id order.
+ */
+export async function tombstoneUnseen(
+  trx: Transaction<Schema>,
+  submissionId: number,
+): Promise<{ companies: number; calculators: number }> {
+  await sql`
+    select count(*) from (
+      select from company
+      where company_key in (select company_key from gone_company union select company_key from gone_calculator)
+      order by company_id for no key update
+    ) locked`.execute(trx)
+  await sql`
+    select count(*) from (
+      select from calculator where calculator_key in (select calculator_key from gone_calculator)
+      order by calculator_id for no key update
+    ) locked`.execute(trx)
+
+  const calculators = await sql`
+    update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
+    from gone_calculator g where g.calculator_key = k.calculator_key and k.removed_at is null`.execute(trx)
+  await sql`
+    with removed as (
+      delete from calculator_value v using gone_calculator g
+      where v.company_key = g.company_key and v.calculator_key = g.calculator_key
+      returning v.company_key, v.calculator_key, v.direction, v.variable_key, v.value as before, null::text as after
+    ), kept as (${keepRemovedValues('removed', submissionId)})
+    ${recordChanges('removed', submissionId)}`.execute(trx)
+  await sql`
+    with removed as (
+      delete from company_property p using gone_company g where g.company_key = p.company_key
+      returning p.*
+    )
+    ${keepRemovedProperties('removed', submissionId)}`.execute(trx)
+  const companies = await sql`
+    update company c set removed_at = statement_timestamp(), changed_at = statement_timestamp(), content_hash = null
+    from gone_company g where g.company_key = c.company_key and c.removed_at is null`.execute(trx)
+  await sql`
+    update company c set changed_at = statement_timestamp(), content_hash = null
+    where company_key in (select company_key from gone_calculator)
+      and not exists (select from gone_company g where g.company_key = c.company_key)`.execute(trx)
+  return { companies: Number(companies.numAffectedRows ?? 0), calculators: Number(calculators.numAffectedRows ?? 0) }
+}
+
+/**
+ * Forgets what the search has shown, but for which companies were on several of its pages, and the lists of names to
+ * which no company refers any more. The lock on loading must be held exclusively.
+ * @param proving whether the search proves what is absent: no other shows that a company is not on several pages any more.
+ */
+export async function forgetSeen(trx: Transaction<Schema>, submissionId: number, proving: boolean): Promise<void> {
+  await sql`
+    update company c set on_many_pages = z.pages > 1
+    from search_seen_company z
+    where z.submission_id = ${submissionId} and z.company_key = c.company_key
+      and c.on_many_pages <> (z.pages > 1) and (z.pages > 1 or ${proving})`.execute(trx)
+  await sql`
+    delete from page_listing l
+    where not exists (select from company c where c.listing_key = l.listing_key)`.execute(trx)
+  await trx.deleteFrom('search_seen_calculator').where('submission_id', '=', submissionId).execute()
+  await trx.deleteFrom('search_seen_company').where('submission_id', '=', submissionId).execute()
+}
+
+/** Whether the search has shown the calculator `k`: with all of its company, or by itself. */
+function seen(submissionId: number) {
+  return sql<boolean>`(
+    exists (
+      select from search_seen_company z
+      where z.submission_id = ${submissionId} and z.company_key = k.company_key and z.whole
+    )
+    or exists (
+      select from search_seen_calculator z
+      where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
+    )
+  )`
+}
+
+/** Whether a calculator is of a type that the search selected; no types select all. */
+function selected(calculatorTypeIds: readonly string[]) {
+  return sql<boolean>`(cardinality(${calculatorTypeIds}::uuid[]) = 0 or type_id = any(${calculatorTypeIds}::uuid[]))`
+}

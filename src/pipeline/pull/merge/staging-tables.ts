@@ -1,0 +1,104 @@
+import { sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+
+/** Where a page lies until its merge, with the columns that COPY fills, in order. */
+export const stagingColumns = {
+  staged_variable_name: ['ordinal', 'id', 'name'],
+  staged_property_name: ['ordinal', 'id', 'name'],
+  staged_company: [
+    'company_ordinal',
+    'company_id',
+    'name',
+    'name_problem',
+    'readable',
+    'complete',
+    'content_hash',
+    'calculators',
+    'values',
+  ],
+  staged_property: ['company_ordinal', 'property_id', 'ordinal', 'value'],
+  staged_calculator: [
+    'calculator_ordinal',
+    'company_ordinal',
+    'calculator_id',
+    'type_id',
+    'title',
+    'title_problem',
+    'period_year',
+    'period_month',
+    'month_null',
+    'readable',
+  ],
+  staged_reference: ['reference', 'variable_id'],
+  staged_value: ['calculator_ordinal', 'reference', 'direction', 'value'],
+  staged_held_value: ['calculator_ordinal', 'direction', 'variable_id', 'reason', 'field'],
+  staged_held_property: ['company_ordinal', 'property_id', 'reason', 'field'],
+  staged_left_out: ['unit', 'company_id', 'calculator_id', 'item', 'reason', 'excerpt'],
+} as const
+
+export type StagingTable = keyof typeof stagingColumns
+
+/** Makes the temporary tables of one page; they vanish with the transaction, however it ends. */
+export async function createStaging(trx: Transaction<Schema>): Promise<void> {
+  // A merge joins millions of rows; within the default of 4 MB each join goes through the disk several times.
+  await sql`set local work_mem = '64MB'`.execute(trx)
+  // A page concerns a small part of large tables: their rows are looked up by key, not read from end to end.
+  await sql`set local random_page_cost = 1.1`.execute(trx)
+  await sql`set local jit = off`.execute(trx)
+  for (const statement of statements) await statement.execute(trx)
+}
+
+/**
+ * Nothing analyses temporary tables by itself, and the merge is planned from what is in them. Of values it is their number
+ * that matters, which the planner takes from the size of the table.
+ */
+export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    analyze staged_variable_name, staged_property_name, staged_company, staged_property, staged_calculator,
+      staged_reference, staged_held_value, staged_held_property`.execute(trx)
+}
+
+const statements = [
+  sql`create temporary table staged_variable_name (
+    ordinal integer not null, id text not null, name text not null
+  ) on commit drop`,
+  sql`create temporary table staged_property_name (
+    ordinal integer not null, id text not null, name text not null
+  ) on commit drop`,
+  // company_key, calculator_key and variable_key are found in the merge.
+  sql`create temporary table staged_company (
+    company_ordinal integer primary key, company_id uuid not null, name text, name_problem text,
+    readable boolean not null, complete boolean not null, content_hash uuid,
+    calculators integer not null, values integer not null, company_key integer
+  ) on commit drop`,
+  sql`create temporary table staged_property (
+    company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null
+  ) on commit drop`,
+  sql`create temporary table staged_calculator (
+    calculator_ordinal integer primary key, company_ordinal integer not null, calculator_id uuid not null,
+    type_id uuid, title text, title_problem text, period_year integer, period_month smallint, month_null text,
+    readable boolean not null, calculator_key integer
+  ) on commit drop`,
+  sql`create temporary table staged_reference (
+    reference integer not null, variable_id text not null, variable_key integer
+  ) on commit drop`,
+  sql`create temporary table staged_value (
+    calculator_ordinal integer not null, reference integer not null, direction "char" not null, value text not null
+  ) on commit drop`,
+  // What the page does not show as absent although it gives nothing for it; null in place of an id: whatever it may be.
+  sql`create temporary table staged_held_value (
+    calculator_ordinal integer not null, direction "char" not null, variable_id text, reason text not null, field text
+  ) on commit drop`,
+  sql`create temporary table staged_held_property (
+    company_ordinal integer not null, property_id text, reason text not null, field text
+  ) on commit drop`,
+  sql`create temporary table staged_left_out (
+    seq bigint generated always as identity, unit text not null, company_id uuid, calculator_id uuid,
+    item text, reason text not null, excerpt text not null
+  ) on commit drop`,
+  // What the merge made (fresh) and what it found different (touched): the ground on which changed_at moves.
+  sql`create temporary table fresh_company (company_key integer primary key) on commit drop`,
+  sql`create temporary table fresh_calculator (calculator_key integer primary key) on commit drop`,
+  sql`create temporary table touched_company (company_key integer not null) on commit drop`,
+  sql`create temporary table touched_calculator (calculator_key integer not null) on commit drop`,
+]

@@ -1,0 +1,103 @@
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { Database } from '../../../db/database.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+
+/**
+ * Says whether a search records the changes of values that it brings, before the first of its pages is loaded: from
+ * then on it is a fact of the search, whatever the configuration of the process that loads a page.
+ *
+ * A search that does not record leaves a gap, after which nobody can say since when a value has stood. So the history
+ * begins anew with the next one that does; what was recorded before stays in `value_changes`.
+ */
+export async function beginHistory(trx: Transaction<Schema>, submissionId: number, recorded: boolean): Promise<void> {
+  if (!recorded) {
+    await trx.deleteFrom('history_start').execute()
+    await trx.deleteFrom('complete_search').execute()
+    return
+  }
+  await trx.updateTable('submission').set({ history: true }).where('submission_id', '=', submissionId).execute()
+  await sql`
+    insert into history_start (began_at) values (statement_timestamp()) on conflict do nothing`.execute(trx)
+}
+
+/**
+ * The part of a statement that records what its other part, called `source`, has changed: rows with the key of a value,
+ * `before` and `after`. It writes nothing, and costs nothing, unless the search records.
+ */
+export function recordChanges(
+  source: 'changed' | 'removed' | 'added' | 'gone_values' | 'arrived',
+  submissionId: number,
+): RawBuilder<unknown> {
+  return sql`
+    insert into calculator_value_change
+      (company_key, calculator_key, direction, variable_key, before, after, submission_id)
+    select company_key, calculator_key, direction, variable_key, before, after, ${submissionId}::bigint
+    from ${sql.table(source)}
+    where (select history from submission where submission_id = ${submissionId})`
+}
+
+/**
+ * Leaves, of several changes that one search brought to a value, what they come to: a company on two pages may lose a
+ * calculator with the one and get it back with the other. Can be repeated.
+ */
+export async function netChanges(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    with several as materialized (
+      select company_key, calculator_key, direction, variable_key, min(change_id) as first, max(change_id) as last
+      from calculator_value_change
+      where submission_id = ${submissionId}
+      group by company_key, calculator_key, direction, variable_key
+      having count(*) > 1
+    ), net as materialized (
+      select s.*, f.before, l.after, f.before is not distinct from l.after as nothing
+      from several s
+      join calculator_value_change f using (company_key, calculator_key, direction, variable_key)
+      join calculator_value_change l using (company_key, calculator_key, direction, variable_key)
+      where f.change_id = s.first and l.change_id = s.last
+    ), superfluous as (
+      delete from calculator_value_change c using net
+      where c.company_key = net.company_key and c.calculator_key = net.calculator_key
+        and c.direction = net.direction and c.variable_key = net.variable_key
+        and c.submission_id = ${submissionId} and (c.change_id <> net.last or net.nothing)
+    )
+    update calculator_value_change c set before = net.before
+    from net
+    where c.company_key = net.company_key and c.calculator_key = net.calculator_key
+      and c.direction = net.direction and c.variable_key = net.variable_key
+      and c.change_id = net.last and not net.nothing`.execute(trx)
+}
+
+/** Notes that a search which records has proved what is absent: what stands and is of its types was seen by it. */
+export async function noteCompleteSearch(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  calculatorTypeIds: readonly string[],
+): Promise<void> {
+  await sql`
+    insert into complete_search (submission_id, calculator_type_ids, ended_at)
+    select submission_id, ${calculatorTypeIds}::uuid[], clock_timestamp()
+    from submission where submission_id = ${submissionId} and history
+    on conflict do nothing`.execute(trx)
+}
+
+/**
+ * Forgets changes that are older than a moment. The history then begins there: of a value that stands since before it is
+ * no longer known since when.
+ * @returns how many changes.
+ */
+export async function removeHistory(db: Database, changedBefore: Date): Promise<number> {
+  return await db.transaction().execute(async (trx) => {
+    const { numDeletedRows } = await trx
+      .deleteFrom('calculator_value_change')
+      .where('changed_at', '<', changedBefore)
+      .executeTakeFirstOrThrow()
+    if (numDeletedRows > 0n) {
+      await trx
+        .updateTable('history_start')
+        .set({ began_at: changedBefore })
+        .where('began_at', '<', changedBefore)
+        .execute()
+    }
+    return Number(numDeletedRows)
+  })
+}

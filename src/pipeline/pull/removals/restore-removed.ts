@@ -1,0 +1,156 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../../../db/database.ts'
+import { lockLoading } from '../../../db/locks/loading-lock.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import { markAgain } from '../merge/unrenewed-parts.ts'
+import { ofPartner, ofRun, type PartFilter } from './part-filter.ts'
+
+export type RestoreFilter = Omit<PartFilter, 'reason'>
+
+export type Restored = {
+  /** Companies and calculators that are not removed any more. */
+  companies: number
+  calculators: number
+  values: number
+  properties: number
+}
+
+/** What can be brought back: what is kept of what was removed, where nothing has taken its place. */
+export async function countRestorable(
+  db: Database,
+  filter: RestoreFilter,
+): Promise<{ values: number; properties: number; removed_since: Date | null; companies: number }> {
+  const { rows } = await sql<{ values: number; properties: number; removed_since: Date | null; companies: number }>`
+    with found as (
+      select 'v' as part, company_key, removed_at from (${restorableValues(filter)}) v
+      union all
+      select 'p', company_key, removed_at from (${restorableProperties(filter)}) p
+    )
+    select count(*) filter (where part = 'v') as values, count(*) filter (where part = 'p') as properties,
+      min(removed_at) as removed_since, count(distinct company_key) as companies
+    from found`.execute(db)
+  return rows[0] ?? { values: 0, properties: 0, removed_since: null, companies: 0 }
+}
+
+/**
+ * Brings removed values and property values back as they were last, with the calculators and companies that went with
+ * them. They are marked as not renewed, and no search removes them again until one has shown them, or a person accepts
+ * their removal. Waits until no page is being loaded.
+ */
+export async function restoreRemoved(trx: Transaction<Schema>, filter: RestoreFilter): Promise<Restored> {
+  await lockLoading(trx, 'exclusive')
+  await sql`create temporary table restored_value on commit drop as ${restorableValues(filter)}`.execute(trx)
+  await sql`create temporary table restored_property on commit drop as ${restorableProperties(filter)}`.execute(trx)
+  const companies = await sql`
+    with lifted as (
+      update company set removed_at = null
+      where removed_at is not null and company_key in (
+        select company_key from restored_value union select company_key from restored_property
+      )
+      returning company_key
+    )
+    insert into unrenewed_part (company_key, part, reason, withheld, submission_id)
+    select company_key, 'company', 'restored', true, coalesce(
+      (select max(submission_id) from restored_value v where v.company_key = lifted.company_key),
+      (select max(submission_id) from restored_property p where p.company_key = lifted.company_key)
+    ) from lifted
+    ${markAgain}`.execute(trx)
+  const calculators = await sql`
+    with lifted as (
+      update calculator set removed_at = null
+      where removed_at is not null and calculator_key in (select calculator_key from restored_value)
+      returning company_key, calculator_key
+    )
+    insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
+    select company_key, 'calculator', calculator_key, 'restored', true, (
+      select max(submission_id) from restored_value v where v.calculator_key = lifted.calculator_key
+    ) from lifted
+    ${markAgain}`.execute(trx)
+  const values = await putBackValues(trx)
+  const properties = await putBackProperties(trx)
+  await sql`
+    update company set changed_at = statement_timestamp(), content_hash = null
+    where company_key in (select company_key from restored_value union select company_key from restored_property)`.execute(
+    trx,
+  )
+  await sql`
+    update calculator set changed_at = statement_timestamp()
+    where calculator_key in (select calculator_key from restored_value)`.execute(trx)
+  return {
+    companies: Number(companies.numAffectedRows ?? 0),
+    calculators: Number(calculators.numAffectedRows ?? 0),
+    values,
+    properties,
+  }
+}
+
+async function putBackValues(trx: Transaction<Schema>): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    insert into calculator_value (company_key, calculator_key, direction, variable_key, value)
+    select company_key, calculator_key, direction, variable_key, value from restored_value`.execute(trx)
+  await sql`
+    insert into unrenewed_part
+      (company_key, part, calculator_key, direction, variable_key, reason, withheld, submission_id)
+    select company_key, 'value', calculator_key, direction, variable_key, 'restored', true, submission_id
+    from restored_value
+    ${markAgain}`.execute(trx)
+  await sql`
+    insert into calculator_value_change
+      (company_key, calculator_key, direction, variable_key, before, after, submission_id)
+    select company_key, calculator_key, direction, variable_key, null, value, submission_id from restored_value
+    where exists (select from history_start)`.execute(trx)
+  await sql`
+    delete from removed_value r using restored_value v
+    where r.company_key = v.company_key and r.calculator_key = v.calculator_key
+      and r.direction = v.direction and r.variable_key = v.variable_key and r.removal_id = v.removal_id`.execute(trx)
+  return Number(numAffectedRows)
+}
+
+async function putBackProperties(trx: Transaction<Schema>): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    insert into company_property (company_key, property_key, ordinal, value)
+    select company_key, property_key, ordinal, value from restored_property`.execute(trx)
+  await sql`
+    insert into unrenewed_part (company_key, part, property_key, ordinal, reason, withheld, submission_id)
+    select company_key, 'property', property_key, ordinal, 'restored', true, submission_id from restored_property
+    ${markAgain}`.execute(trx)
+  await sql`
+    delete from removed_property r using restored_property p
+    where r.company_key = p.company_key and r.property_key = p.property_key and r.ordinal = p.ordinal
+      and r.removal_id = p.removal_id`.execute(trx)
+  return Number(numAffectedRows)
+}
+
+/** The last of each that was removed. What belongs to another company by now is not brought back. */
+function restorableValues(filter: RestoreFilter) {
+  return sql`
+    select distinct on (company_key, calculator_key, direction, variable_key) r.*
+    from removed_value r
+    where ${meant(filter)}
+      and exists (
+        select from calculator k where k.company_key = r.company_key and k.calculator_key = r.calculator_key
+      )
+      and not exists (
+        select from calculator_value v
+        where v.company_key = r.company_key and v.calculator_key = r.calculator_key
+          and v.direction = r.direction and v.variable_key = r.variable_key
+      )
+    order by company_key, calculator_key, direction, variable_key, removal_id desc`
+}
+
+function restorableProperties(filter: RestoreFilter) {
+  return sql`
+    select distinct on (company_key, property_key, ordinal) r.*
+    from removed_property r
+    where ${meant(filter)}
+      and not exists (
+        select from company_property p
+        where p.company_key = r.company_key and p.property_key = r.property_key and p.ordinal = r.ordinal
+      )
+    order by company_key, property_key, ordinal, removal_id desc`
+}
+
+function meant({ partnerId, runId, since }: RestoreFilter) {
+  const when = since === undefined ? sql<boolean>`true` : sql<boolean>`removed_at >= ${since}`
+  return sql<boolean>`${when} and ${ofPartner(partnerId)} and ${ofRun(runId)}`
+}

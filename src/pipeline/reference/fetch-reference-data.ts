@@ -1,0 +1,80 @@
+import type { Run } from '../../db/tables/run-tables.ts'
+import { AnswerFormatError } from '../../exchange/errors.ts'
+import type { CustomProperty, FrameworkIndex, Group } from '../../exchange/reference-data.ts'
+import type { Deps } from '../deps.ts'
+import { StopRun } from '../stop-run.ts'
+import { keepReferenceData } from './keep-reference-data.ts'
+import type { FetchedDocuments } from './reference-documents.ts'
+import { lockReferenceData, storableDocuments } from './store-reference-data.ts'
+
+/**
+ * Fetches the reference data and keeps it, unit types first: the cheapest check of the key (Authentication 5).
+ * What the configuration names must be among it, or every request of the night would be refused. All of it is kept, or
+ * nothing: a fetch that fails half-way changes nothing, and one that is not to be believed is withheld.
+ *
+ * @param run for which it is fetched; null where a plan wants to know.
+ * @throws {StopRun} when the identifier or the group is not one that the key's profile can use.
+ */
+export async function fetchReferenceData(deps: Deps, run: Pick<Run, 'run_id'> | null = null): Promise<void> {
+  const { exchange, logger } = deps
+  const unit_type = await exchange.getUnitTypes()
+  const group = await exchange.getGroups()
+  const custom_property = await exchange.getCustomProperties()
+  checkIdentifier(deps, custom_property)
+  checkGroup(deps, group)
+  const framework = await fetchFrameworks(deps)
+
+  const fetched: FetchedDocuments = { unit_type, group, custom_property, framework }
+  const documents = storableDocuments(fetched)
+  const runId = run?.run_id ?? null
+  const kept = await deps.db.transaction().execute(async (trx) => {
+    await lockReferenceData(trx)
+    return await keepReferenceData(deps, trx, documents, runId)
+  })
+  if ('withheld' in kept) logger.warn({ run_id: runId, reason: kept.withheld }, 'reference_data_withheld')
+  else logger.info({ run_id: runId, ...kept }, 'reference_data_fetched')
+}
+
+async function fetchFrameworks({ exchange }: Deps): Promise<FrameworkIndex[]> {
+  const frameworks: FrameworkIndex[] = []
+  for (const { id } of await exchange.getFrameworks()) {
+    const framework = await exchange.getFramework(id)
+    // A cache that mixes answers up must not judge rows by the wrong framework.
+    if (framework.id.toLowerCase() !== id.toLowerCase()) {
+      throw new AnswerFormatError(`asked for framework ${id}, answered with ${framework.id}`)
+    }
+    frameworks.push(framework)
+  }
+  return frameworks
+}
+
+function checkIdentifier({ required }: Deps, properties: CustomProperty[]): void {
+  const id = required.customIdentifierId
+  const usable = properties.filter((property) => whyUnusable(property) === null)
+  const found = properties.find((property) => property.id.toLowerCase() === id.toLowerCase())
+  const why = found === undefined ? 'is not a custom property that this key can use' : whyUnusable(found)
+  if (why === null) return
+  const names = usable.map((property) => `${property.id} (${property.name})`)
+  throw new StopRun(
+    'identifier_unusable',
+    `exchange.customIdentifierId ${id} ${why}. Identifiers: ${names.join(', ') || 'none'}`,
+  )
+}
+
+/** Companies are named by a String property of the key's own profile (Framework answers upsert request) that is an identifier. */
+function whyUnusable({ isIdentifier, isOwnedByInvokingCompany, ownerName, type }: CustomProperty): string | null {
+  if (!isIdentifier) return 'is a custom property, but no identifier'
+  if (isOwnedByInvokingCompany === false) return `belongs to ${ownerName ?? 'another profile'}`
+  if (type !== null && type.toLowerCase() !== 'string') return `is of the type ${type}, and not String`
+  return null
+}
+
+function checkGroup({ required }: Deps, groups: Group[]): void {
+  const id = required.groupId
+  if (id === null || groups.some((group) => group.id.toLowerCase() === id.toLowerCase())) return
+  const usable = groups.map((group) => `${group.id} (${group.name})`)
+  throw new StopRun(
+    'group_unusable',
+    `exchange.groupId ${id} is not a group that this key can use. Groups: ${usable.join(', ') || 'none'}`,
+  )
+}

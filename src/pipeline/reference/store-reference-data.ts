@@ -1,0 +1,127 @@
+import { sql, type Transaction } from 'kysely'
+import { storableJson } from '../../db/storable.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { ReferenceChange } from '../../db/tables/reference-tables.ts'
+import type { FetchedDocuments, ReferenceDocument } from './reference-documents.ts'
+
+/** Versions whose changes and documents are kept. At one a week that is half a year; a service that changes daily leaves a month. */
+export const versionsKept = 30
+
+/** What a fetch came to: the version in force after it, and how many things it changed. */
+export type StoredReference = { version: number; changes: number }
+
+/** Two fetches at once would make one version of two; the second waits here for the first. */
+export async function lockReferenceData(trx: Transaction<Schema>): Promise<void> {
+  await sql`lock table reference_version in exclusive mode`.execute(trx)
+}
+
+/** The documents in force, without `raw`. */
+export async function documentsInForce(trx: Transaction<Schema>): Promise<ReferenceDocument[]> {
+  const { rows } = await sql<ReferenceDocument>`
+    select kind, id, document - 'raw' as document from reference_data order by kind, id`.execute(trx)
+  return rows
+}
+
+/** Documents as they will be read back: each once, with what Postgres cannot keep replaced. */
+export function storableDocuments(fetched: FetchedDocuments): ReferenceDocument[] {
+  const documents = Object.entries(fetched).flatMap(([kind, list]) =>
+    list.map((document) => ({ kind, id: document.id, document })),
+  )
+  const once = new Map(documents.map((document) => [`${document.kind} ${document.id}`, document]))
+  return JSON.parse(storableJson([...once.values()])) as ReferenceDocument[]
+}
+
+/**
+ * Replaces the reference data with what was just fetched. Documents that did not change are not written. Where something
+ * differs that rows are judged by, a new version is made, what it replaces is kept, and what is older than
+ * `versionsKept` versions is dropped; else the version in force is confirmed.
+ *
+ * @param changes of `documents` against those in force. Empty although a document changed: nothing of it is read here.
+ */
+export async function storeReferenceData(
+  trx: Transaction<Schema>,
+  documents: readonly ReferenceDocument[],
+  changes: readonly ReferenceChange[],
+  { fetchedAt, runId, acceptedBy }: { fetchedAt: Date; runId: number | null; acceptedBy: string | null },
+): Promise<StoredReference> {
+  const { rows } = await sql<{ version: number }>`
+    select coalesce(max(version), 0) as version from reference_version`.execute(trx)
+  const before = rows[0]?.version ?? 0
+  const isNew = changes.length > 0 || before === 0
+  const version = isNew ? before + 1 : before
+  if (isNew) {
+    await keepPast(trx, version, changes)
+    await sql`
+      insert into reference_version (version, run_id, fetched_at, confirmed_at, documents, changes, accepted_by)
+      values (${version}, ${runId}, ${fetchedAt}, ${fetchedAt}, ${documents.length}, ${changes.length}, ${acceptedBy})`.execute(
+      trx,
+    )
+    await insertChanges(trx, version, changes)
+    await sql`delete from reference_version where version <= ${version - versionsKept}`.execute(trx)
+    // The shadow of a plan has no foreign keys that would do so.
+    await sql`delete from reference_change where version <= ${version - versionsKept}`.execute(trx)
+    await sql`delete from reference_past where until_version <= ${version - versionsKept}`.execute(trx)
+  } else {
+    await sql`update reference_version set confirmed_at = ${fetchedAt} where version = ${version}`.execute(trx)
+  }
+  await replaceDocuments(trx, documents, changes, version, fetchedAt)
+  await sql`delete from reference_withheld`.execute(trx)
+  return { version, changes: changes.length }
+}
+
+/** What a new version replaces or removes. */
+async function keepPast(trx: Transaction<Schema>, version: number, changes: readonly ReferenceChange[]): Promise<void> {
+  await sql`
+    insert into reference_past (kind, id, from_version, until_version, document)
+    select kind, id, version, ${version}, document - 'raw'
+    from reference_data
+    where exists (
+      select from jsonb_to_recordset(${storableJson(changes)}::jsonb) as change(kind text, document_id text)
+      where change.kind = reference_data.kind and change.document_id = reference_data.id)`.execute(trx)
+}
+
+async function insertChanges(
+  trx: Transaction<Schema>,
+  version: number,
+  changes: readonly ReferenceChange[],
+): Promise<void> {
+  const rows = changes.map((change, ordinal) => ({ ...change, ordinal }))
+  await sql`
+    insert into reference_change
+      (version, ordinal, kind, document_id, document_name, item, item_id, item_name, within_id, change, detail)
+    select ${version}::integer, ordinal, kind, document_id, document_name, item, item_id, item_name, within_id, change, detail
+    from jsonb_to_recordset(${storableJson(rows)}::jsonb) as _(
+      ordinal integer, kind text, document_id text, document_name text, item text, item_id text, item_name text,
+      within_id text, change text, detail text)`.execute(trx)
+}
+
+async function replaceDocuments(
+  trx: Transaction<Schema>,
+  documents: readonly ReferenceDocument[],
+  changes: readonly ReferenceChange[],
+  version: number,
+  fetchedAt: Date,
+): Promise<void> {
+  const changed = new Set(changes.map(({ kind, document_id }) => `${kind} ${document_id}`))
+  const rows = documents.map((document) => ({
+    ...document,
+    changed: changed.has(`${document.kind} ${document.id}`),
+  }))
+  await sql`
+    with fetched as (
+      select * from jsonb_to_recordset(${storableJson(rows)}::jsonb)
+        as _(kind text, id text, document jsonb, changed boolean)
+    ),
+    gone as (
+      delete from reference_data held
+      where not exists (select from fetched where fetched.kind = held.kind and fetched.id = held.id)
+    )
+    insert into reference_data as held (kind, id, document, fetched_at, changed_at, version)
+    select kind, id, document, ${fetchedAt}, ${fetchedAt}, ${version}::integer from fetched
+    on conflict (kind, id) do update
+    set document = excluded.document, fetched_at = excluded.fetched_at,
+        changed_at = excluded.changed_at,
+        version = case when (select changed from fetched where fetched.kind = held.kind and fetched.id = held.id)
+                       then excluded.version else held.version end
+    where held.document is distinct from excluded.document`.execute(trx)
+}

@@ -1,0 +1,46 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { planKind } from '../../../src/db/ledger/plan-kind.ts'
+import { releaseByPolicy } from '../../../src/db/ledger/resend-policy.ts'
+import { releaseRetries } from '../../../src/db/ledger/retry-rows.ts'
+import { plannedRequests, rememberRejected } from '../../../src/pipeline/plan/planned-requests.ts'
+import { type Ledger, openLedger } from '../../db/ledger/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(() => ledger.clear())
+afterAll(() => ledger.close())
+
+it('tells rows that a policy sends again from those that a person does, and from new ones', async () => {
+  const named = (partner_id: string) => ({ partner_id, content: { name: partner_id } })
+  await ledger.landChecked('properties', ['H-1', 'H-2', 'H-3'].map(named))
+  await sql`
+    update acceptance set refused_hash = wanted_hash, outcome = 'rejected', outcome_code = 'NotFound', outcome_at = now()
+    where partner_id in ('H-1', 'H-2')`.execute(ledger.db)
+  await sql`update acceptance set retry_action = 1 where partner_id = 'H-2'`.execute(ledger.db)
+  const runId = await ledger.startRun()
+  const why = await ledger.inTransaction(async (trx) => {
+    await rememberRejected(trx)
+    await releaseRetries(trx)
+    await releaseByPolicy(
+      trx,
+      [{ stream: null, code: 'NotFound', after_ms: 0, times: null }],
+      new Date(Date.now() + 60_000),
+    )
+    await planKind(trx, {
+      runId,
+      kind: 'company_mappings',
+      streams: ['properties'],
+      requires: {},
+      partitionBy: null,
+      maxRows: 100,
+      requests: 10,
+      sweep: true,
+    })
+    const [request] = await plannedRequests(trx, runId)
+    return request?.streams.map((stream) => stream.why)
+  })
+  expect(why?.toSorted()).toEqual(['new', 'retried', 'sent again by policy'])
+})

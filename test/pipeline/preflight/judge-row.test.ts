@@ -1,0 +1,104 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { preflight } from '../../../src/pipeline/preflight/preflight.ts'
+import { extractNow, openPartner, type Partner, type Streams } from '../delta/partner.ts'
+import { type Ferry, openFerry } from '../push/ferry.ts'
+
+const properties = (latitude: string) => `
+  select code as partner_id, name, null as street, ${latitude} as latitude, 12 as longitude, null as country_code,
+         null as airport_code, null as hotel_code, null as booking_id, at from hotel`
+const inputs = `
+  select code as partner_id, 2025 as year, 13 as month, '00000000-0000-4000-8000-00000000000a' as field_type_id, name as value, at
+  from hotel`
+
+let ferry: Ferry
+let partner: Partner
+beforeAll(async () => {
+  ferry = await openFerry()
+  partner = await openPartner()
+})
+beforeEach(async () => {
+  await ferry.clear()
+  await partner.pool.query('truncate hotel')
+  await partner.pool.query(
+    `insert into hotel (code, name, at) values ('H-1', 'Harbour', '2026-01-01'), ('H-2', 'Park', '2026-01-01')`,
+  )
+})
+afterAll(async () => {
+  await partner.close()
+  await ferry.close()
+})
+
+async function runPreflight(runId: number): Promise<void> {
+  await using deps = ferry.deps('http://127.0.0.1:9')
+  const run = await deps.db.selectFrom('run').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
+  await preflight(deps, run)
+}
+const judged = async () =>
+  (
+    await sql<{ judged: boolean; reason: string | null; version: string }>`
+      select took.checked_hash is not distinct from desired_hash as judged, invalid_reason as reason,
+             concat_ws(' ', row.xmin, row.ctid, took.xmin, took.ctid) as version
+      from source_row row join acceptance took using (row_id) order by stream, row.partner_id`.execute(ferry.ledger.db)
+  ).rows
+
+describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
+  const read = (query: string, stream = 'properties'): Streams => ({ [stream]: { query, capture } })
+
+  it('are judged when they land, and preflight writes none of them again', async () => {
+    const run = await extractNow(ferry, partner, read(properties(`case code when 'H-1' then 91 else 55 end`)))
+    const landed = await judged()
+    expect(landed.map(({ judged, reason }) => [judged, reason])).toEqual([
+      [true, 'latitude 91 is not between -90 and 90'],
+      [true, null],
+    ])
+    await runPreflight(run)
+    expect(await judged()).toEqual(landed)
+  })
+
+  it('are judged when they change, by what they say now', async () => {
+    await extractNow(ferry, partner, read(properties('91')))
+    const run = await extractNow(ferry, partner, read(properties('55')))
+    const landed = await judged()
+    expect(landed.map(({ judged, reason }) => [judged, reason])).toEqual([
+      [true, null],
+      [true, null],
+    ])
+    await runPreflight(run)
+    expect(await judged()).toEqual(landed)
+  })
+
+  it('are judged by preflight where the ledger folds them, for only then their content is whole', async () => {
+    const run = await extractNow(ferry, partner, read(inputs, 'calculator_inputs'))
+    // The first rows of a stream that come by cursor are merged on their way, so nothing is left to fold.
+    const whole = capture === 'cursor'
+    expect((await judged()).map(({ judged }) => judged)).toEqual([whole, whole])
+    await runPreflight(run)
+    expect((await judged()).map(({ judged, reason }) => [judged, reason])).toEqual([
+      [true, expect.stringContaining('13')],
+      [true, expect.stringContaining('13')],
+    ])
+  })
+
+  it('lose the warning that they no longer deserve', async () => {
+    const island = (at: string) => read(properties(at).replace('12 as longitude', '0 as longitude'))
+    const warnings = async () => (await sql`select warning from row_warnings`.execute(ferry.ledger.db)).rows
+    await runPreflight(await extractNow(ferry, partner, island('0')))
+    expect(await warnings()).toEqual([{ warning: 'coordinates_zero' }, { warning: 'coordinates_zero' }])
+    await runPreflight(await extractNow(ferry, partner, island('55')))
+    expect(await warnings()).toEqual([])
+  })
+
+  it('are judged again in a later run, whose reference data may be others', async () => {
+    await extractNow(ferry, partner, read(properties('91')))
+    const later = await extractNow(ferry, partner, read(properties('91')))
+    await ferry.ledger.db.updateTable('acceptance').set({ invalid_reason: 'of yesterday' }).execute()
+    await sql`
+      insert into reference_version (version, fetched_at, confirmed_at, documents, changes)
+      select coalesce(max(version), 0) + 1, now(), now(), 0, 0 from reference_version`.execute(ferry.ledger.db)
+    await runPreflight(later)
+    expect((await judged()).map(({ reason }) => reason)).toEqual(
+      Array.from({ length: 2 }, () => 'latitude 91 is not between -90 and 90'),
+    )
+  })
+})
