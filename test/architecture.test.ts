@@ -28,6 +28,8 @@ const mayImport: Record<string, readonly RegExp[]> = {
   demo: [/^sandbox\/(hotels|catalogue|uuid-from|copy-rows)(\.ts|\/)/],
 }
 
+type Imports = { path: string; imports: readonly string[] }
+
 function partOf(path: string): string {
   return path.split('/')[0] ?? path
 }
@@ -70,7 +72,7 @@ function stageOf(path: string): number | undefined {
 }
 
 /** Imports of a later stage, as sentences. */
-function upwardImports(files: readonly { path: string; imports: readonly string[] }[]): string[] {
+function upwardImports(files: readonly Imports[]): string[] {
   return files.flatMap(({ path, imports }) => {
     const own = stageOf(path)
     if (own === undefined) return []
@@ -96,6 +98,36 @@ test('the check sees an arrow against the order of the stages', () => {
     'src/pipeline/push/send.ts imports src/pipeline/pull/load-page.ts',
     'src/pipeline/deps.ts imports src/pipeline/streams/columns.ts',
   ])
+})
+
+/** Folders of src/db that one stage of the pipeline alone uses: they belong to that stage. */
+function ownedByOneStage(files: readonly Imports[]): string[] {
+  const users = new Map<string, Set<string>>()
+  for (const { path, imports } of files) {
+    for (const target of imports) {
+      const folder = target.split('/').slice(0, 2).join('/')
+      if (!/^db\/[^.]+$/.test(folder) || folder === 'db/tables') continue
+      const user = path.startsWith('pipeline/') ? path.split('/').slice(0, 2).join('/') : partOf(path)
+      if (!path.startsWith(`${folder}/`)) users.set(folder, (users.get(folder) ?? new Set()).add(user))
+    }
+  }
+  const owned = [...users].filter(([, by]) => by.size === 1 && [...by].every((user) => user.startsWith('pipeline/')))
+  return owned.map(([folder, by]) => `src/${folder} is used by src/${[...by].join()} alone`)
+}
+
+test('statements that one stage alone needs stand in that stage, and verbs have none', () => {
+  expect(ownedByOneStage(sources)).toEqual([])
+  const withSql = sources.filter(({ path, text }) => path.startsWith('cli/') && /\bsql(<[^`]*>)?`/.test(text))
+  expect(withSql.map(({ path }) => path)).toEqual([])
+})
+
+test('the check sees a folder that one stage alone uses', () => {
+  const files: Imports[] = [
+    { path: 'pipeline/delta/extract.ts', imports: ['db/landing/land.ts', 'db/ledger/plan.ts', 'db/tables/row.ts'] },
+    { path: 'pipeline/push/send.ts', imports: ['db/ledger/plan.ts'] },
+    { path: 'cli/verbs/trace.ts', imports: ['db/trace/trace.ts'] },
+  ]
+  expect(ownedByOneStage(files)).toEqual(['src/db/landing is used by src/pipeline/delta alone'])
 })
 
 /** Paths of files that share their name with another file. */

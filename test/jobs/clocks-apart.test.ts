@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { pollDelayMs } from '../../src/pipeline/push/sending/poll-delay.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { pollInMs } from '../../src/pipeline/when-to-look.ts'
 import { type Ended, nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { type AlteringProxy, alteringProxy } from '../helpers/altering-proxy.ts'
 import { unfinishedTogether } from '../helpers/request-log.ts'
@@ -56,7 +56,7 @@ test.each([
       const gaps = times.slice(1).map((time, at) => time - (times[at] ?? 0))
       // A busy machine delays the first of two polls on its way, never the timer of the second.
       expect(
-        gaps.filter((gap, at) => gap < pollDelayMs(intervalMs, at + 1) / 2),
+        gaps.filter((gap, at) => gap < pollInMs(intervalMs, at + 1) / 2),
         id,
       ).toEqual([])
     }

@@ -7,8 +7,8 @@ import { DownloadFailed } from '../../exchange/download-errors.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
-import { backOffMs } from '../push/call-failed.ts'
 import { isDocumentKind } from '../push/kind-names.ts'
+import { retryInMs } from '../when-to-look.ts'
 import { loadDocumentsPage } from './documents/load-documents-page.ts'
 import { loadPage } from './load-page.ts'
 import { renewedUrl } from './search/renewed-url.ts'
@@ -93,7 +93,7 @@ async function holdRunning(trx: Transaction<Schema>, runId: number): Promise<voi
 async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: string }): Promise<void> {
   const failures = page.failures + 1
   const url = error instanceof DownloadFailed && error.expired ? await freshUrl(deps, page) : page.url
-  const askedMs = (error instanceof DownloadFailed ? error.retryAfterMs : null) ?? 0
+  const askedMs = error instanceof DownloadFailed ? error.retryAfterMs : null
   const over = failures >= attempts || lastingCodes.has(error.code)
   deps.logger.warn(
     { run_id: page.run_id, page_id: page.page_id, code: error.code, reason: error.message, failures },
@@ -109,7 +109,7 @@ async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: s
       .where('state', '=', 'listed')
       .execute()
     if (over) await deps.looks.atRun(trx, page.run_id)
-    else await deps.looks.atPages(trx, [page.page_id], Math.max(askedMs, backOffMs(failures)))
+    else await deps.looks.atPages(trx, [page.page_id], retryInMs(failures, askedMs))
   })
 }
 

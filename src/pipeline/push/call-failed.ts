@@ -3,11 +3,7 @@ import type { Submission } from '../../db/tables/submission.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { StopRun } from '../stop-run.ts'
-
-/** Milliseconds before the n-th next attempt after failures in a row: doubling from half a second, a minute at most. */
-export function backOffMs(failures: number): number {
-  return Math.min(500 * 2 ** Math.min(failures, 10), 60_000)
-}
+import { hasLasted, retryInMs } from '../when-to-look.ts'
 
 /**
  * A call about a submission failed in a way that says nothing about the submission: look again later.
@@ -28,7 +24,7 @@ export async function callFailed(
     { run_id: submission.run_id, submission_id: submission.submission_id, code: error.code, failures },
     'exchange_call_failed',
   )
-  if (deps.now().getTime() - since.getTime() >= deps.config.exchange.giveUpAfterMs) {
+  if (hasLasted(since, deps.now(), deps.config.exchange.giveUpAfterMs)) {
     throw new StopRun(
       error.code,
       `${error.message}. Given up after ${Math.round((deps.now().getTime() - since.getTime()) / 1000)} seconds; the next run goes on from here`,
@@ -40,7 +36,7 @@ export async function callFailed(
       .set({ failures, failing_since: since, error_code: error.code, error_message: storableText(error.message) })
       .where('submission_id', '=', submission.submission_id)
       .execute()
-    await deps.looks.atSubmissions(trx, [submission.submission_id], retryAfterOf(error) ?? backOffMs(failures))
+    await deps.looks.atSubmissions(trx, [submission.submission_id], retryInMs(failures, retryAfterOf(error)))
   })
 }
 

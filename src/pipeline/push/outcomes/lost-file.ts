@@ -1,6 +1,7 @@
 import type { Submission } from '../../../db/tables/submission.ts'
 import { DownloadFailed } from '../../../exchange/download-errors.ts'
 import type { Deps } from '../../deps.ts'
+import { hasLasted } from '../../when-to-look.ts'
 
 /** Of a submission and of its rows: the task names a result file that cannot be had. */
 export const lostFileCode = 'result_file_lost'
@@ -28,7 +29,7 @@ export function judgeFileTrouble({ config, now }: Deps, submission: Submission, 
   const code = error instanceof DownloadFailed && error.expired ? goneCode : said
   const failures = submission.error_code === code ? submission.failures + 1 : 1
   const since = submission.failures > 0 ? submission.failing_since : null
-  const tooLong = since !== null && now().getTime() - since.getTime() >= config.exchange.giveUpAfterMs
+  const tooLong = since !== null && hasLasted(since, now(), config.exchange.giveUpAfterMs)
   const counted = code === goneCode || code === 'result_file_malformed'
   return { over: tooLong || (counted && failures >= attempts), code, message }
 }

@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Deps } from '../../deps.ts'
+import { hasLasted } from '../../when-to-look.ts'
 import { searchKinds } from '../kind-names.ts'
 import { moveSubmission } from '../move-submission.ts'
 
@@ -11,7 +12,7 @@ export const overdueCode = 'task_overdue'
 /** Whether a submission has waited for the service longer than a run waits. `since`: from when it has. Pure but for the clock. */
 export function hasBecomeOverdue({ config, now }: Deps, { overdue_since }: Submission, since: Date | null): boolean {
   if (overdue_since !== null || since === null) return false
-  return now().getTime() - since.getTime() >= config.exchange.taskPatienceMs
+  return hasLasted(since, now(), config.exchange.taskPatienceMs)
 }
 
 /**

@@ -4,13 +4,13 @@ import type { Submission } from '../../../db/tables/submission.ts'
 import { AnswerFormatError, HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
+import { pollInMs } from '../../when-to-look.ts'
 import { callFailed, callSucceeded } from '../call-failed.ts'
 import { searchKinds } from '../kind-names.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { endUnreadable } from '../outcomes/end-unreadable.ts'
 import { settleLost } from '../outcomes/settle.ts'
 import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
-import { pollDelayMs } from './poll-delay.ts'
 import { unauthorized } from './send.ts'
 
 /** How often in a row the service must deny a task before it counts as lost: a replica may lag behind its own answer. */
@@ -48,7 +48,7 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
     }
     await trx.updateTable('submission').set(polled).where('submission_id', '=', submission.submission_id).execute()
     if (overdue) await becomeOverdue(deps, trx, submission)
-    const inMs = pollDelayMs(deps.config.exchange.pollIntervalMs, polled.polls)
+    const inMs = pollInMs(deps.config.exchange.pollIntervalMs, polled.polls)
     await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
   })
   if (task.apiKeyId !== null && submission.key_fingerprint !== null && submission.polls === 0) {

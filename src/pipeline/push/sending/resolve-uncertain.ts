@@ -8,6 +8,7 @@ import { HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { StopRun } from '../../stop-run.ts'
+import { hasLasted, resendInMs } from '../../when-to-look.ts'
 import { callFailed } from '../call-failed.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
@@ -121,7 +122,7 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
 function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, failingSince: Date): void {
   const sentAgain = submission.attempted_at !== null && submission.attempted_at > failingSince
   const failingMs = now().getTime() - failingSince.getTime()
-  if (!sentAgain || failingMs < config.exchange.giveUpAfterMs) return
+  if (!sentAgain || !hasLasted(failingSince, now(), config.exchange.giveUpAfterMs)) return
   throw new StopRun(
     submission.error_code ?? 'submission_uncertain',
     `${submission.error_message ?? 'The answers to a submission were lost'}. Given up after ${Math.round(failingMs / 1000)} seconds; the next run goes on from here`,
@@ -130,7 +131,7 @@ function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, fail
 
 /** Nobody can say whether our task runs, so the run stops here; a person, or time, decides. */
 function giveUpOnShortList({ config, now }: Deps, submission: Submission, failingSince: Date): void {
-  if (now().getTime() - failingSince.getTime() < config.exchange.giveUpAfterMs) return
+  if (!hasLasted(failingSince, now(), config.exchange.giveUpAfterMs)) return
   throw new StopRun('task_list_too_short', shortListWords(submission))
 }
 
@@ -142,20 +143,21 @@ function shortListWords({ submission_id: id }: Submission): string {
   )
 }
 
-/** Milliseconds until the submission may be sent again, as far as is known; 0 or less: now. */
+/** Milliseconds until the submission may be sent again, as far as is known; 0: now. */
 function waitBeforeSending(
   { config, now }: Deps,
   submission: Submission,
   attemptedAt: Date,
   seen: ListedTasks,
 ): number {
-  if (seen.candidates.length > 0) return config.exchange.pollIntervalMs
-  // From when the answer was lost, not from the attempt: a service that was slow to answer is slow to list a task.
   const lostAt = submission.uncertain_since ?? now()
-  const grace = config.push.uncertainGraceMs - (now().getTime() - lostAt.getTime())
-  if (seen.unbroken) return Math.max(0, grace)
-  const unlisted = config.push.unlistedGraceMs - (now().getTime() - attemptedAt.getTime())
-  return unlisted <= 0 ? Math.max(0, grace) : config.exchange.pollIntervalMs
+  const uncertainty = {
+    mayRun: seen.candidates.length > 0,
+    reachesBack: seen.unbroken,
+    attemptedMsAgo: now().getTime() - attemptedAt.getTime(),
+    lostMsAgo: now().getTime() - lostAt.getTime(),
+  }
+  return resendInMs(uncertainty, { ...config.push, pollIntervalMs: config.exchange.pollIntervalMs })
 }
 
 /** Tasks that may be ours: listed ones, and those listed before that have not ended since, as they are now. */

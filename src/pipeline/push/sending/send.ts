@@ -5,13 +5,13 @@ import { HttpError, KeyRefused, keyAdvice, TransportError, UncertainSubmission }
 import { judgePostAnswer } from '../../../exchange/submit-outcome.ts'
 import type { Deps } from '../../deps.ts'
 import { StopRun } from '../../stop-run.ts'
+import { firstListInMs, pollInMs } from '../../when-to-look.ts'
 import { callFailed, callSucceeded, retryAfterOf } from '../call-failed.ts'
 import { requestOf } from '../kinds.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { settleRefused } from '../outcomes/settle.ts'
 import { learnSize } from '../waves/learn-size.ts'
 import { beginSending } from './begin-sending.ts'
-import { pollDelayMs } from './poll-delay.ts'
 
 /**
  * Sends a planned submission: the intent is committed before the POST, the correlation id right after it.
@@ -49,7 +49,7 @@ async function storeCorrelationId(deps: Deps, submission: Submission, correlatio
         const patch = { ...callSucceeded, correlation_id: correlationId, accepted_at: deps.now() }
         const moved = await moveSubmission(trx, submission.submission_id, 'accepted', patch)
         if (moved !== null) {
-          const inMs = pollDelayMs(deps.config.exchange.pollIntervalMs, 0)
+          const inMs = pollInMs(deps.config.exchange.pollIntervalMs, 0)
           await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
         }
       })
@@ -100,12 +100,9 @@ export async function becomeUncertain(
       error_message: storableText(reason.message),
       failing_since: submission.failing_since ?? deps.now(),
     })
-    await deps.looks.atSubmissions(trx, [submission.submission_id], Math.max(backOffMsForList, retryAfterMs ?? 0))
+    await deps.looks.atSubmissions(trx, [submission.submission_id], firstListInMs(retryAfterMs))
   })
 }
-
-/** Milliseconds until the task list is read for the first time: the task, if there is one, is listed at once. */
-const backOffMsForList = 500
 
 /** A key that the service does not know stops everything at once: no other call will fare better. */
 export function unauthorized(error: HttpError): StopRun {

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { firstListInMs, hasLasted, pollInMs, resendInMs, retryInMs } from '../../src/pipeline/when-to-look.ts'
+
+describe('a poll', () => {
+  it('comes soon, then less and less often, and never more often than that', () => {
+    expect([0, 1, 2, 3, 4, 400].map((polls) => pollInMs(15_000, polls))).toEqual([
+      1875, 3750, 7500, 15_000, 15_000, 15_000,
+    ])
+  })
+
+  it('waits for an interval that cannot be halved so often', () => {
+    expect(pollInMs(1, 0)).toBe(1)
+  })
+})
+
+describe('a call that failed', () => {
+  it('is made again after a second, then twice as long each time, and never later than a minute', () => {
+    const waits = [1, 2, 3, 6, 7, 8, 1_000_000].map((failures) => retryInMs(failures, null))
+    expect(waits).toEqual([1000, 2000, 4000, 32_000, 60_000, 60_000, 60_000])
+  })
+
+  it('is not made before the service wants it, nor sooner than it would be without its wish', () => {
+    expect(retryInMs(1, 45_000)).toBe(45_000)
+    expect(retryInMs(6, 0)).toBe(32_000)
+  })
+})
+
+describe('a request whose answer was lost', () => {
+  const settings = { pollIntervalMs: 15_000, uncertainGraceMs: 30_000, unlistedGraceMs: 3_600_000 }
+  const seen = { mayRun: false, reachesBack: true, attemptedMsAgo: 12_000, lostMsAgo: 10_000 }
+
+  it('is looked for in the task list at once, or when the service wants to be asked again', () => {
+    expect([firstListInMs(null), firstListInMs(0), firstListInMs(20_000)]).toEqual([500, 500, 20_000])
+  })
+
+  it('is sent again once the grace since its answer was lost has passed', () => {
+    expect(resendInMs(seen, settings)).toBe(20_000)
+    expect(resendInMs({ ...seen, lostMsAgo: 30_000 }, settings)).toBe(0)
+    expect(resendInMs({ ...seen, lostMsAgo: 90_000 }, settings)).toBe(0)
+  })
+
+  it('is not sent while a task that may be its own runs, however long that takes', () => {
+    expect(resendInMs({ ...seen, mayRun: true, lostMsAgo: 90_000_000 }, settings)).toBe(15_000)
+  })
+
+  it('is sent unseen only when the list has been too short for as long as a task can stay unlisted', () => {
+    const short = { ...seen, reachesBack: false, lostMsAgo: 90_000 }
+    expect(resendInMs({ ...short, attemptedMsAgo: 3_599_999 }, settings)).toBe(15_000)
+    expect(resendInMs({ ...short, attemptedMsAgo: 3_600_000 }, settings)).toBe(0)
+  })
+})
+
+it('something has lasted when its time is full', () => {
+  const since = new Date(1_000)
+  expect([999, 1000, 1001].map((ms) => hasLasted(since, new Date(1_000 + ms), 1_000))).toEqual([false, true, true])
+})
