@@ -2,11 +2,14 @@ import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { cachesOf } from '../../src/cli/keep-compiled.ts'
-import { nightferry, workingFolder } from './nightferry-process.ts'
+import { nightferryProcess, workingFolder } from './nightferry-process.ts'
 
 /** Calls the program with no cache but the one that it makes itself. */
 async function version(folder: string, environment: Record<string, string>): Promise<void> {
-  const { code, stdout, stderr } = await nightferry(folder, ['--version'], { NODE_COMPILE_CACHE: '', ...environment })
+  const { code, stdout, stderr } = await nightferryProcess(folder, ['--version'], {
+    NODE_COMPILE_CACHE: '',
+    ...environment,
+  })
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' })
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
-import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
+import { type Ended, nightferryProcess, workingFolder } from './nightferry-process.ts'
 
 /** What takes long to load, and what only runs, the daemon and the sandbox need. */
 const heavy = [
@@ -39,7 +39,7 @@ async function loadedBy(...args: string[]): Promise<Ended & { packages: Set<stri
   await using folder = await workingFolder()
   const list = join(folder.path, 'loaded')
   const environment = { NODE_OPTIONS: `--import ${recorder}`, LOADED_MODULES: list, DATABASE_URL: database.url }
-  const ended = await nightferry(folder.path, args, environment)
+  const ended = await nightferryProcess(folder.path, args, environment)
   const modules = (await readFile(list, 'utf8')).split('\n')
   const found = (form: RegExp) => modules.flatMap((url) => form.exec(url)?.[1] ?? [])
   return {

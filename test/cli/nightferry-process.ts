@@ -86,6 +86,8 @@ export async function nightferry(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Ended> {
+  const forProcess = Object.keys(env).find((name) => name.startsWith('NODE_'))
+  if (forProcess !== undefined) throw new Error(`only a process reads ${forProcess}: use nightferryProcess`)
   const traced = !setsLogLevel(args, env)
   const [stdout, stderr] = [new Text(), new Text()]
   const code = await runVerb(

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { company, samplePage, uuid } from '../pipeline/pull/sample-page.ts'
-import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
-import { json, service } from '../pipeline/push/service.ts'
+import { company, samplePage, uuid } from '../../pipeline/pull/sample-page.ts'
+import { type Ferry, openFerry } from '../../pipeline/push/ferry.ts'
+import { json, service } from '../../pipeline/push/service.ts'
 import { startLoading } from './loading.ts'
 
 let ferry: Ferry

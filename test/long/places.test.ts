@@ -5,8 +5,8 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cloneIn, installedPackage } from './copies.ts'
-import { workingFolder } from './nightferry-process.ts'
+import { cloneIn, installedPackage } from '../cli/copies.ts'
+import { workingFolder } from '../cli/nightferry-process.ts'
 
 /** Each copies, builds or runs the demo, on a machine that may be busy. Milliseconds. */
 const patience = 240_000

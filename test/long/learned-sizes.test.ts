@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import type { RunReport } from '../../../src/pipeline/report/report.ts'
-import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
-import { demoConfig, startWorld, type World } from '../../helpers/world.ts'
-import { limitingProxy } from './limiting-proxy.ts'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { limitingProxy } from '../pipeline/push/limiting-proxy.ts'
 
 type Size = { kind: string; rows: number; verdict: string; rows_before: number }
 

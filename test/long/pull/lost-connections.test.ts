@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { nightferry, start } from '../cli/nightferry-process.ts'
-import { type PullWorld, type Sample, sampleColumns, startPullWorld, versionOf } from '../helpers/pull-world.ts'
+import { nightferry, start } from '../../cli/nightferry-process.ts'
+import { type PullWorld, type Sample, sampleColumns, startPullWorld, versionOf } from '../../helpers/pull-world.ts'
 
 test('a load whose connections are ended by the server again and again completes, and no page is torn', async () => {
   await using world = await startPullWorld({ pages: 10, companiesPerPage: 20 })

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { nightferry, start } from '../cli/nightferry-process.ts'
+import { nightferry, start } from '../../cli/nightferry-process.ts'
 import {
   downloads,
   type PullWorld,
@@ -7,7 +7,7 @@ import {
   sampleColumns,
   startPullWorld,
   versionOf,
-} from '../helpers/pull-world.ts'
+} from '../../helpers/pull-world.ts'
 
 const pages = 20
 /** Companies looked at while some of a search's pages were loaded and some were not. */

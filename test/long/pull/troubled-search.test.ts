@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { createWarpedClock } from '../../src/sandbox/clock.ts'
-import { type Ended, nightferry, start } from '../cli/nightferry-process.ts'
+import { createWarpedClock } from '../../../src/sandbox/clock.ts'
+import { type Ended, nightferry, start } from '../../cli/nightferry-process.ts'
 import {
   downloads,
   type PullWorld,
@@ -9,7 +9,7 @@ import {
   startPullWorld,
   trouble,
   versionOf,
-} from '../helpers/pull-world.ts'
+} from '../../helpers/pull-world.ts'
 
 const size = { pages: 5, companiesPerPage: 4 }
 const patience = { timeout: 60_000, interval: 20 }

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import type { RunReport } from '../../../src/pipeline/report/report.ts'
-import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
-import { sentTooEarly, unfinishedTogether, upsertsReceived } from '../../helpers/request-log.ts'
-import { demoConfig, startWorld, type World } from '../../helpers/world.ts'
+import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { sentTooEarly, unfinishedTogether, upsertsReceived } from '../helpers/request-log.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 
 /** Pairs of requests of one path, unfinished at the same time, that carried hotels which are one company. */
 async function companiesTogether(world: World): Promise<object[]> {

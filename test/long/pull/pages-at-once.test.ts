@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sendJson } from '../exchange/fault-server.ts'
-import { company, samplePage } from '../pipeline/pull/sample-page.ts'
-import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
-import { type Answer, service } from '../pipeline/push/service.ts'
+import { sendJson } from '../../exchange/fault-server.ts'
+import { company, samplePage } from '../../pipeline/pull/sample-page.ts'
+import { type Ferry, openFerry } from '../../pipeline/push/ferry.ts'
+import { type Answer, service } from '../../pipeline/push/service.ts'
 import { startLoading } from './loading.ts'
 
 let ferry: Ferry

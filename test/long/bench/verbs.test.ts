@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import type { Spent } from '../../bench/verbs-run.ts'
+import type { Spent } from '../../../bench/verbs-run.ts'
 
-const script = fileURLToPath(new URL('../../bench/verbs.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../../bench/verbs.ts', import.meta.url))
 
 it('the bench of verbs measures the program built and from its sources, beside a bare Node.js and a bare query', {
   timeout: 600_000,

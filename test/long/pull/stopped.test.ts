@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { nightferry, start } from '../cli/nightferry-process.ts'
-import { startPullWorld, trouble } from '../helpers/pull-world.ts'
+import { nightferry, start } from '../../cli/nightferry-process.ts'
+import { startPullWorld, trouble } from '../../helpers/pull-world.ts'
 
 const patience = { timeout: 60_000, interval: 20 }
 

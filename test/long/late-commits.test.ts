@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { expect, it } from 'vitest'
-import { type Ferry, openFerry } from '../push/ferry.ts'
-import { extractNow, openPartner, type Partner } from './partner.ts'
+import { extractNow, openPartner, type Partner } from '../pipeline/delta/partner.ts'
+import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 
 /** What a writer does, one after another, at its own pace and beside the extractions. */
 const action = fc.oneof(

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import type { Copied } from '../../bench/night-copies.ts'
-import type { NightSpent } from '../../bench/night-run.ts'
+import type { Copied } from '../../../bench/night-copies.ts'
+import type { NightSpent } from '../../../bench/night-run.ts'
 
 type Measured = { rounds: { hotels: number; nights: NightSpent[]; copies: Copied[] }[] }
 
-const script = fileURLToPath(new URL('../../bench/night.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../../bench/night.ts', import.meta.url))
 
 it('the bench of a night measures three nights, every step of each, and the bare copies', {
   timeout: 600_000,

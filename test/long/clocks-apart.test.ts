@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { pollInMs } from '../../src/pipeline/when-to-look.ts'
-import { type Ended, nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { type Ended, nightferryProcess, workingFolder } from '../cli/nightferry-process.ts'
 import { type AlteringProxy, alteringProxy } from '../helpers/altering-proxy.ts'
 import { unfinishedTogether } from '../helpers/request-log.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
@@ -19,7 +19,7 @@ async function verb(
 ): Promise<Ended> {
   await using folder = await workingFolder()
   const environment = { ...world.environment(), EXCHANGE_BASE_URL: proxy.url, ...settings }
-  return await nightferry(folder.path, [...args, '--config', demoConfig], environment)
+  return await nightferryProcess(folder.path, [...args, '--config', demoConfig], environment)
 }
 
 test.each([
@@ -66,7 +66,8 @@ test.each([
 /** What the service's clock shows, apart from ours: on its answers before and after the answer was lost, and on the lost task. */
 type Shifts = { before: number; after: number; stamp: number }
 
-test.each<[string, Shifts]>([
+// They wait for tasks more than they work.
+test.concurrent.each<[string, Shifts]>([
   ['ten minutes behind', { before: -600_000, after: -600_000, stamp: -600_000 }],
   ['an hour behind', { before: -hour, after: -hour, stamp: -hour }],
   ['an hour ahead', { before: hour, after: hour, stamp: hour }],

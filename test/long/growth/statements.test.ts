@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Knowledge } from '../../bench/growth/ledger-world.ts'
-import { measureNight } from '../../bench/growth/measured-night.ts'
-import { growthOf } from '../../bench/growth/statement-work.ts'
-import { testDatabase } from '../helpers/postgres.ts'
+import type { Knowledge } from '../../../bench/growth/ledger-world.ts'
+import { measureNight } from '../../../bench/growth/measured-night.ts'
+import { growthOf } from '../../../bench/growth/statement-work.ts'
+import { testDatabase } from '../../helpers/postgres.ts'
 
 /** Answers of the larger test; the smaller one has a tenth. `node bench/statement-growth.ts` measures with 100,000. */
 const rows = 10_000

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { chainOf, type NightTimes, pathOf, type SubmissionTimes } from '../../bench/night-path.ts'
-import { type Slice, spellOf } from '../../bench/night-processors.ts'
+import { chainOf, type NightTimes, pathOf, type SubmissionTimes } from '../../../bench/night-path.ts'
+import { type Slice, spellOf } from '../../../bench/night-processors.ts'
 
 const nobody = { ours: 0, database: 0, partner: 0, service: 0 }
 const slice = (from: number, used: Partial<typeof nobody>): Slice => ({

@@ -1,10 +1,16 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, expect, it } from 'vitest'
-import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
-import { bodyOf, calculator, company, samplePage } from './sample-page.ts'
-import { type SearchDatabase, searchDatabase } from './search-database.ts'
-import { type Json, type Known, lostAgainstTheRules, partsOf, withDamage } from './well-formed-absence.ts'
+import { PageFormatError } from '../../src/pipeline/reading/page-format-error.ts'
+import { bodyOf, calculator, company, samplePage } from '../pipeline/pull/sample-page.ts'
+import { type SearchDatabase, searchDatabase } from '../pipeline/pull/search-database.ts'
+import {
+  type Json,
+  type Known,
+  lostAgainstTheRules,
+  partsOf,
+  withDamage,
+} from '../pipeline/pull/well-formed-absence.ts'
 
 const fast: SearchDatabase = await searchDatabase()
 const careful: SearchDatabase = await searchDatabase()

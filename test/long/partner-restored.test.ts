@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
-import { nightferry, workingFolder } from './nightferry-process.ts'
 
 // Each night is a process of its own.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
