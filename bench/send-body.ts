@@ -19,10 +19,10 @@ import { openCluster } from '../src/embedded/open-cluster.ts'
 import { createExchangeClient } from '../src/exchange/client.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
-import { loadReferenceIndex } from '../src/pipeline/preflight/reference-index.ts'
 import type { OutgoingRow } from '../src/pipeline/push/bodies/body.ts'
 import { kinds } from '../src/pipeline/push/kinds.ts'
 import { beginSending } from '../src/pipeline/push/sending/begin-sending.ts'
+import { loadReferenceIndex } from '../src/pipeline/streams/rules/reference-index.ts'
 import { memoryOf } from './memory.ts'
 
 // As the program itself does.

@@ -3,8 +3,8 @@ import { adoptUnfinished, insertRun, runningRun } from '../db/runs/start-run.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunTrigger } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { searchKinds } from '../pipeline/push/kind-names.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
+import { searchKinds } from '../pipeline/streams/kind-names.ts'
 import type { Job } from './job.ts'
 
 type Triggered = { run: Run; resumed: boolean }

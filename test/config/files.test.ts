@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { requireSettings } from '../../src/config/require-settings.ts'
 import { settings, streamNames } from '../../src/config/schema.ts'
 import { configJsonSchema, leafPaths } from '../../src/config/setting-paths.ts'
-import { streamShapes } from '../../src/pipeline/streams/stream-rows.ts'
+import { ourShape } from '../../src/pipeline/streams/our-streams.ts'
 import { temporaryFile } from './temporary-file.ts'
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../config/${name}`, import.meta.url))
@@ -54,7 +54,7 @@ test('the streams in the comments of config/nightferry.yaml load once they are u
   expect(Object.keys(streams)).toEqual([...streamNames])
   for (const name of streamNames) {
     const query = streams[name]?.query ?? ''
-    for (const column of [...streamShapes[name].columns, streams[name]?.cursor]) {
+    for (const column of [...ourShape(name).columns, streams[name]?.cursor]) {
       expect(query, `${name}.${column}`).toMatch(new RegExp(`\\b${column}\\b`))
     }
   }

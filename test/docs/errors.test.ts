@@ -60,7 +60,7 @@ describe('docs/errors.md', () => {
 
   test('lists exactly the reasons for which a part is not renewed, beside those for which one is left out', () => {
     const found = ours
-      .filter(({ path }) => path.startsWith('src/pipeline/pull/merge/'))
+      .filter(({ path }) => /^src\/pipeline\/pull\/(merge|documents|removals)\//.test(path))
       .flatMap(({ text }) =>
         all(text, /(?:reason = |then |else |reason: |\? )'(too_few_\w+|property_left_out|unidentified_\w+|restored)'/g),
       )
@@ -88,12 +88,14 @@ describe('docs/errors.md', () => {
   test('lists exactly the reasons for which a part of a page is left out', () => {
     const units = ['variable_name', 'property_name']
     const decoded = ours
-      .filter(({ path }) => /^src\/pipeline\/pull\/content\/page-(calculator|company|name|text)\.ts$/.test(path))
+      .filter(({ path }) =>
+        /^src\/pipeline\/(pull\/content|reading)\/page-(calculator|company|name|text)\.ts$/.test(path),
+      )
       .flatMap(({ text }) => [...literals(text).filter((word) => word.includes('_')), ...union(text, 'TextProblem')])
     const assembled = union(the('src/pipeline/pull/documents/document-assembler.ts').text, 'DocumentProblem')
     expect(assembled).toContain('number_too_long')
     const merged = ours
-      .filter(({ path }) => path.startsWith('src/pipeline/pull/merge/'))
+      .filter(({ path }) => /^src\/pipeline\/pull\/(merge|documents|removals)\//.test(path))
       .flatMap(({ text }) => all(text, /'(\w+)', (?:coalesce\()?left\((?:to_json|s\.document)/g))
     expect(merged).toContain('calculator_twice')
     const found = [...decoded, ...assembled, ...merged].filter((word) => !units.includes(word))

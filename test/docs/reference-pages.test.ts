@@ -5,7 +5,7 @@ import { referencePages } from '../../build/reference-pages/pages.ts'
 import { nameOf, program, verbsOf } from '../../build/reference-pages/verb-reference.ts'
 import { streamNames } from '../../src/config/schema.ts'
 import { leafPaths } from '../../src/config/setting-paths.ts'
-import { streamShapes } from '../../src/pipeline/streams/stream-rows.ts'
+import { ourShape } from '../../src/pipeline/streams/our-streams.ts'
 import { firstCells, readPage, section } from './pages.ts'
 
 test('the pages of streams, verbs and settings are what the program generates', async () => {
@@ -15,7 +15,7 @@ test('the pages of streams, verbs and settings are what the program generates', 
 })
 
 test.each(streamNames)('docs/streams.md lists the columns of the stream %s as the program reads them', (stream) => {
-  expect(firstCells(section(readPage('docs/streams.md'), `\`${stream}\``))).toEqual(streamShapes[stream].columns)
+  expect(firstCells(section(readPage('docs/streams.md'), `\`${stream}\``))).toEqual(ourShape(stream).columns)
 })
 
 test('docs/verbs.md has a heading and the own options of every verb', async () => {

@@ -1,5 +1,5 @@
 import { abandonSubmission } from '../../pipeline/actions/abandon-submission.ts'
-import { searchKinds } from '../../pipeline/push/kind-names.ts'
+import { searchKinds } from '../../pipeline/streams/kind-names.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { counted, readable } from '../show/readable.ts'

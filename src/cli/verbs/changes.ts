@@ -7,7 +7,7 @@ import {
   lastSearchedRun,
   listChanges,
 } from '../../pipeline/pull/merge/list-changes.ts'
-import { searchKind } from '../../pipeline/push/kind-names.ts'
+import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { csv } from '../show/csv.ts'
 import { counted, grouped, moment, shortened } from '../show/readable.ts'

@@ -1,9 +1,10 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { monthNumber } from '../../exchange/month-names.ts'
 import { idOf, instantOf, integerOf, objectOf } from '../../exchange/wire-value.ts'
-import { answerValue } from '../preflight/answer-value.ts'
-import { answerType, text } from '../preflight/check-row.ts'
-import { dataPointOf, type ReferenceIndex } from '../preflight/reference-index.ts'
+import { answerType } from '../streams/framework-answers.ts'
+import { answerValue } from '../streams/rules/answer-value.ts'
+import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'
+import { text } from '../streams/rules/row-content.ts'
 import type { Expected, SentRow, Stored, StoredThings } from './stored.ts'
 
 /** Where the value of an answer ends and its unit begins. */

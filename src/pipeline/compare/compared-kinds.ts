@@ -1,6 +1,6 @@
 import type { documentSearches } from '../../config/pull-searches.ts'
 import type { Deps } from '../deps.ts'
-import type { ReferenceIndex } from '../preflight/reference-index.ts'
+import type { ReferenceIndex } from '../streams/rules/reference-index.ts'
 import { expectedAnswer, mayBeSameAnswer, readAnswers } from './answers.ts'
 import type { Judge } from './compare-company.ts'
 import { expectedIdentifier, expectedValue, identifiersOf, readFields } from './fields.ts'

@@ -1,6 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { instantOf, objectOf } from '../../exchange/wire-value.ts'
-import { text } from '../preflight/check-row.ts'
+import { text } from '../streams/rules/row-content.ts'
 import type { Expected, SentRow, Stored, StoredThings } from './stored.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { idOf, instantOf, objectOf } from '../../exchange/wire-value.ts'
-import { text } from '../preflight/check-row.ts'
+import { text } from '../streams/rules/row-content.ts'
 import type { Expected, SentRow, Stored, StoredThings } from './stored.ts'
 
 /** The standards that one company holds, by the standard holders search; null where the page is laid out otherwise. Pure. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type LandingRow, maxPartnerIdLength, type PartnerRow, type StreamShape } from '../streams/stream-rows.ts'
+import { type LandingRow, maxPartnerIdLength, type PartnerRow } from '../streams/row-key.ts'
+import type { StreamShape } from '../streams/stream.ts'
 
 /** The ledger row that a partner row's values describe, with keys as they can be stored. */
 export function landingOf({ columns, toRow }: StreamShape, values: readonly (string | null)[]): LandingRow {

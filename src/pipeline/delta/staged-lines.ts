@@ -1,6 +1,7 @@
 import type { DeltaRows } from '../../partner/dialect.ts'
 import type { JudgeRow } from '../preflight/judge-row.ts'
-import type { LandingRow, StreamShape } from '../streams/stream-rows.ts'
+import type { LandingRow } from '../streams/row-key.ts'
+import type { StreamShape } from '../streams/stream.ts'
 import { type JsonbValue, jsonbText } from './landing/jsonb-text.ts'
 import { type DirectRow, RowNeedsCare } from './landing/land-directly.ts'
 import { stagedLine } from './landing/stage-rows.ts'

@@ -1,19 +1,12 @@
 import { isOurStream } from '../../config/schema.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import { maxPartnerIdLength } from '../streams/stream-rows.ts'
-import { checkAnswer, checkOmission } from './check-answer.ts'
-import { checkInputs, checkSettings } from './check-calculator.ts'
-import { checkCustomPropertyValue } from './check-custom-property.ts'
-import { checkPeriod } from './check-period.ts'
-import { checkProperty } from './check-property.ts'
-import { checkStandardHolder } from './check-standard-holder.ts'
-import { checkText, checkTexts } from './check-texts.ts'
+import { streams } from '../streams/our-streams.ts'
+import { maxPartnerIdLength } from '../streams/row-key.ts'
+import { checkText, checkTexts } from '../streams/rules/check-texts.ts'
+import type { ReferenceIndex } from '../streams/rules/reference-index.ts'
+import type { RowContent } from '../streams/rules/row-content.ts'
+import type { RowWarning } from '../streams/stream.ts'
 import { checkTemplateRow } from './generic/check-template-row.ts'
-import type { ReferenceIndex } from './reference-index.ts'
-import type { RowContent } from './row-content.ts'
-
-export { answerType } from './check-answer.ts'
-export { type RowContent, text } from './row-content.ts'
 
 /**
  * Raised with every change of what the checks say: rows that were judged by an older one are judged again. Too low, and
@@ -53,23 +46,12 @@ function checkContent(
   partnerId: string,
   content: RowContent,
 ): string | null {
-  if (!isOurStream(stream)) return checkTemplateRow(contract, stream, partnerId, content)
-  switch (stream) {
-    case 'properties':
-      return checkProperty(content)
-    case 'framework_answers':
-      return checkPeriod(content) ?? checkAnswer(contract, reference, content)
-    case 'omissions':
-      return checkPeriod(content) ?? checkOmission(reference, content)
-    case 'calculator_inputs':
-      return checkInputs(content)
-    case 'calculator_settings':
-      return checkSettings(content)
-    case 'custom_property_values':
-      return checkCustomPropertyValue(reference, content)
-    case 'standard_holders':
-      return checkStandardHolder(content)
-    default:
-      return stream satisfies never
-  }
+  return isOurStream(stream)
+    ? streams[stream].check(content, reference, contract)
+    : checkTemplateRow(contract, stream, partnerId, content)
+}
+
+/** What is odd about a row, none of which is certain to be wrong. Pure. */
+export function rowWarnings(reference: ReferenceIndex, stream: string, content: RowContent): RowWarning[] {
+  return isOurStream(stream) ? (streams[stream].warn?.(content, reference) ?? []) : []
 }

@@ -1,9 +1,8 @@
 import type { Deps } from '../deps.ts'
-import type { LandingRow } from '../streams/stream-rows.ts'
-import { checkRow } from './check-row.ts'
+import type { LandingRow } from '../streams/row-key.ts'
+import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
+import { checkRow, rowWarnings } from './check-row.ts'
 import { judgingOf } from './judging.ts'
-import { loadReferenceIndex } from './reference-index.ts'
-import { rowWarnings } from './row-warnings.ts'
 
 /**
  * What is wrong with a row whose content is whole, or null. Undefined where that is for preflight to say, because there is

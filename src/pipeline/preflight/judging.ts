@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
+import type { RowRules } from '../streams/rules/reference-index.ts'
 import { checksRevision } from './check-row.ts'
 import { judgingBasis } from './judging-basis.ts'
-import type { RowRules } from './reference-index.ts'
 
 /** What rows are judged by now: the rules that are ours, and the number of these with the reference data in force. */
 export async function judgingOf({ config, contract, db, required }: Deps): Promise<{ basis: number; rules: RowRules }> {

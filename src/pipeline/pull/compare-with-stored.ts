@@ -5,7 +5,7 @@ import { storeDifferences, withholdComparison } from '../../db/differences/store
 import { holdRun } from '../../db/runs/hold-run.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
-import { searchKind } from '../push/kind-names.ts'
+import { searchKind } from '../streams/kind-names.ts'
 
 /**
  * Closes the loop: the inputs that the service has accepted are compared with those that the run's search returned

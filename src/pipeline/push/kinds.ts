@@ -1,13 +1,14 @@
 import type { BulkRequest, Contract, Endpoint, TaskName } from '../../exchange/contract.ts'
 import { StopRun } from '../stop-run.ts'
-import { writeCalculators } from './bodies/calculators.ts'
-import { writeCompanies } from './bodies/companies.ts'
-import { writeCompanyMappings } from './bodies/company-mappings.ts'
-import { writeFrameworkAnswers } from './bodies/framework-answers.ts'
-import { writeStandardHolders } from './bodies/standard-holders.ts'
+import { documentKinds, isDocumentKind, type KindName, kindNames, searchKind } from '../streams/kind-names.ts'
+import { streamsCarriedBy } from '../streams/our-streams.ts'
+import { writeCalculators } from './bodies/calculators-body.ts'
+import { writeCompanies } from './bodies/companies-body.ts'
+import { writeCompanyMappings } from './bodies/company-mappings-body.ts'
+import { writeFrameworkAnswers } from './bodies/framework-answers-body.ts'
+import { writeStandardHolders } from './bodies/standard-holders-body.ts'
 import { genericKind } from './generic/generic-kind.ts'
 import type { Kind } from './kind.ts'
-import { documentKinds, isDocumentKind, type KindName, kindNames, searchKind } from './kind-names.ts'
 import { calculatorOutcome, mappingOutcome } from './outcomes/result-outcome.ts'
 
 /** What a submission of a kind is at the service. */
@@ -16,7 +17,7 @@ type Request = { endpoint: Endpoint; taskName: TaskName }
 export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
   company_mappings: {
     request: 'companyMappings',
-    streams: ['properties'],
+    streams: streamsCarriedBy('company_mappings'),
     partitionBy: null,
     maxRows: (push) => push.maxCompaniesPerMapping,
     writeBody: writeCompanyMappings,
@@ -24,7 +25,7 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
   },
   framework_answers: {
     request: 'frameworkAnswersUpsert',
-    streams: ['framework_answers', 'omissions'],
+    streams: streamsCarriedBy('framework_answers'),
     partitionBy: 'framework_id',
     maxRows: (push) => push.maxAnswersPerUpsert,
     writeBody: writeFrameworkAnswers,
@@ -32,7 +33,7 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
   },
   calculators: {
     request: 'calculatorsUpsert',
-    streams: ['calculator_inputs', 'calculator_settings'],
+    streams: streamsCarriedBy('calculators'),
     partitionBy: null,
     maxRows: (push) => push.maxCalculatorsPerUpsert,
     writeBody: writeCalculators,
@@ -40,7 +41,7 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
   },
   companies: {
     request: 'companiesUpsert',
-    streams: ['custom_property_values'],
+    streams: streamsCarriedBy('companies'),
     partitionBy: null,
     maxRows: (push) => push.maxValuesPerUpsert,
     writeBody: writeCompanies,
@@ -48,7 +49,7 @@ export const kinds: Record<KindName, Kind & { request: BulkRequest }> = {
   },
   standard_holders: {
     request: 'standardHoldersUpsert',
-    streams: ['standard_holders'],
+    streams: streamsCarriedBy('standard_holders'),
     partitionBy: null,
     maxRows: (push) => push.maxHoldersPerUpsert,
     writeBody: writeStandardHolders,

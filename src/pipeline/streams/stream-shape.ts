@@ -3,7 +3,9 @@ import type { CursorProtection } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { GenericKind } from '../../exchange/generic-kinds.ts'
 import type { StreamQuery } from '../../partner/dialect.ts'
-import { keyOf, present, type StreamShape, streamShapes } from './stream-rows.ts'
+import { ourShape } from './our-streams.ts'
+import { keyOf, present } from './row-key.ts'
+import type { StreamShape } from './stream.ts'
 
 /** Every stream that there can be, ours first, then those of the kinds that the contract adds. */
 export function streamNamesOf({ kinds }: Contract): string[] {
@@ -12,7 +14,7 @@ export function streamNamesOf({ kinds }: Contract): string[] {
 
 /** How the rows of a stream land in the ledger. The configuration names no stream that has no shape. */
 export function shapeOf({ kinds }: Contract, stream: string): StreamShape {
-  if (isOurStream(stream)) return streamShapes[stream]
+  if (isOurStream(stream)) return ourShape(stream)
   const kind = kinds.find((one) => one.stream === stream)
   if (kind === undefined) throw new Error(`no kind of request carries the stream ${stream}`)
   return addedShape(kind)

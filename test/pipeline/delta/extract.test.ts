@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { maxPartnerIdLength } from '../../../src/pipeline/streams/stream-rows.ts'
+import { maxPartnerIdLength } from '../../../src/pipeline/streams/row-key.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner, propertiesQuery, settingsQuery } from './partner.ts'
 

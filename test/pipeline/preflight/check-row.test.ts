@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { StreamName } from '../../../src/config/schema.ts'
-import { checkRow, type RowContent } from '../../../src/pipeline/preflight/check-row.ts'
-import { type ReferenceIndex, referenceIndexOf } from '../../../src/pipeline/preflight/reference-index.ts'
-import { rowWarnings } from '../../../src/pipeline/preflight/row-warnings.ts'
+import { checkRow, rowWarnings } from '../../../src/pipeline/preflight/check-row.ts'
+import { type ReferenceIndex, referenceIndexOf } from '../../../src/pipeline/streams/rules/reference-index.ts'
+import type { RowContent } from '../../../src/pipeline/streams/rules/row-content.ts'
 import { contract } from '../../exchange/test-client.ts'
 import { dataPoint, ids, reference } from '../push/rows.ts'
 

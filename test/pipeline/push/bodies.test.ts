@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { OutgoingRow } from '../../../src/pipeline/push/bodies/body.ts'
-import { type KindName, kindNames } from '../../../src/pipeline/push/kind-names.ts'
 import { kinds } from '../../../src/pipeline/push/kinds.ts'
+import { type KindName, kindNames } from '../../../src/pipeline/streams/kind-names.ts'
 import { identifiersOf, readBulkRequest } from '../../../src/sandbox/requests/read-bulk-request.ts'
 import { contract } from '../../exchange/test-client.ts'
 import { ids, reference } from './rows.ts'

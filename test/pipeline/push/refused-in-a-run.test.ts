@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import type { StreamName } from '../../../src/config/schema.ts'
 import type { RunReport } from '../../../src/pipeline/report/report.ts'
-import { streamShapes } from '../../../src/pipeline/streams/stream-rows.ts'
+import { streams as ourStreams } from '../../../src/pipeline/streams/our-streams.ts'
 import { catalogue } from '../../../src/sandbox/catalogue.ts'
 import { nightferry, workingFolder } from '../../cli/nightferry-process.ts'
 import { demoConfig, startWorld, type World } from '../../helpers/world.ts'
@@ -135,9 +135,11 @@ const together: [StreamName, Row, RegExp][] = [
 async function partnerOf(world: World, folder: string, rows: readonly [StreamName, Row][]): Promise<string> {
   const streams: Record<string, object> = {}
   await world.partnerPool.query('create schema if not exists wrong')
-  for (const [stream, { columns }] of Object.entries(streamShapes)) {
+  for (const [stream, { columns }] of Object.entries(ourStreams)) {
     await world.partnerPool.query(
-      `create table wrong.${stream} (${columns.map((column) => `${column} text`).join(', ')}, updated_at timestamptz default now())`,
+      `create table wrong.${stream} (${Object.keys(columns)
+        .map((column) => `${column} text`)
+        .join(', ')}, updated_at timestamptz default now())`,
     )
     streams[stream] = { query: `select * from wrong.${stream}`, cursor: 'updated_at', requires: [] }
   }

@@ -1,5 +1,5 @@
 import type { FrameworkDataPoint } from '../../../src/exchange/reference-data.ts'
-import { type ReferenceIndex, referenceIndexOf } from '../../../src/pipeline/preflight/reference-index.ts'
+import { type ReferenceIndex, referenceIndexOf } from '../../../src/pipeline/streams/rules/reference-index.ts'
 
 const id = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type BodyWriter, byPartner, type OutgoingRow } from '../../../src/pipeline/push/bodies/body.ts'
 import { streamBody } from '../../../src/pipeline/push/bodies/stream-body.ts'
-import { type KindName, kindNames } from '../../../src/pipeline/push/kind-names.ts'
 import { kinds } from '../../../src/pipeline/push/kinds.ts'
+import { type KindName, kindNames } from '../../../src/pipeline/streams/kind-names.ts'
 import { contract } from '../../exchange/test-client.ts'
 import { ids, reference } from './rows.ts'
 

@@ -1,5 +1,5 @@
 import type { ColumnPlaceholder } from '../../../exchange/body-template.ts'
-import { exactNumber } from '../answer-value.ts'
+import { exactNumber } from '../../streams/rules/answer-value.ts'
 import { readExactJson } from './exact-json.ts'
 
 /** What a placeholder puts into the body; `undefined`: nothing, the member is left out. */

@@ -1,4 +1,4 @@
-import { exactNumber } from '../answer-value.ts'
+import { exactNumber } from '../../streams/rules/answer-value.ts'
 
 /** Deeper values are a mistake, and would end in the stack of whoever writes them. */
 const maxDepth = 64

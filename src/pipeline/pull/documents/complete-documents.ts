@@ -1,6 +1,6 @@
 import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
-import { documentKindNames } from '../../push/kind-names.ts'
+import { documentKindNames } from '../../streams/kind-names.ts'
 import { finishDocuments } from './finish-documents.ts'
 
 /** Once every page of the run's searches for documents is loaded, or has failed: each search is ended on its own. */

@@ -4,9 +4,9 @@ import { holdRun } from '../../../db/runs/hold-run.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
-import { documentKindNames, documentKindOf } from '../../push/kind-names.ts'
 import { storePayload } from '../../push/sending/payload.ts'
 import { unfinishedStates } from '../../push/submission-state.ts'
+import { documentKindNames, documentKindOf } from '../../streams/kind-names.ts'
 
 /**
  * Plans a submission for each search of `pull.searches`, once in a run, and waits for them and their pages. One that

@@ -1,6 +1,6 @@
 import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
-import { searchKind } from '../../push/kind-names.ts'
+import { searchKind } from '../../streams/kind-names.ts'
 import { forgetSeen } from '../merge/retire-calculators.ts'
 import { finishSearch } from './finish-search.ts'
 import { leftOutProperties } from './requested-properties.ts'

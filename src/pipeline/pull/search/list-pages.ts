@@ -3,7 +3,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
-import { searchKind } from '../../push/kind-names.ts'
+import { searchKind } from '../../streams/kind-names.ts'
 import { beginHistory } from '../merge/value-history.ts'
 
 /**

@@ -2,10 +2,10 @@ import type { Database } from '../../../db/database.ts'
 import { holdRun } from '../../../db/runs/hold-run.ts'
 import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
-import { searchKind } from '../../push/kind-names.ts'
 import { overdueCode } from '../../push/sending/overdue.ts'
 import { unfinishedStates } from '../../push/submission-state.ts'
 import { StopRun } from '../../stop-run.ts'
+import { searchKind } from '../../streams/kind-names.ts'
 import { doubtfulProperties } from './requested-properties.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { Contract } from '../../../exchange/contract.ts'
-import type { ReferenceIndex } from '../../preflight/reference-index.ts'
+import type { ReferenceIndex } from '../../streams/rules/reference-index.ts'
 
 /** A ledger row on its way out. */
 export type OutgoingRow = { stream: string; partner_id: string; content: Readonly<Record<string, unknown>> }

@@ -1,7 +1,7 @@
 import { isOurStream } from '../../../config/schema.ts'
 import { type Contract, ContractError } from '../../../exchange/contract.ts'
+import { kindNames, searchKinds } from '../../streams/kind-names.ts'
 import { streamNamesOf } from '../../streams/stream-shape.ts'
-import { kindNames, searchKinds } from '../kind-names.ts'
 
 /**
  * Holds the kinds of a contract file against those that Nightferry has: names and streams are told apart by nothing

@@ -1,6 +1,6 @@
 import type { GenericKind } from '../../../exchange/generic-kinds.ts'
-import { text } from '../../preflight/check-row.ts'
 import { type Filling, fillTemplate } from '../../preflight/generic/fill-template.ts'
+import { text } from '../../streams/rules/row-content.ts'
 import { type BodyContext, type BodyWriter, byPartner, type OutgoingRow, objectWithList } from '../bodies/body.ts'
 
 /** Writes the bodies of a kind from its template: the head once, then one element per row, or one per property. */

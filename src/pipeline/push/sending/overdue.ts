@@ -2,8 +2,8 @@ import type { Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Deps } from '../../deps.ts'
+import { searchKinds } from '../../streams/kind-names.ts'
 import { hasLasted } from '../../when-to-look.ts'
-import { searchKinds } from '../kind-names.ts'
 import { moveSubmission } from '../move-submission.ts'
 
 /** Of a submission: what it waits for at the service has not ended within `exchange.taskPatienceMs`. */

@@ -3,10 +3,10 @@ import { outgoingRows } from '../../../db/ledger/outgoing-rows.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Deps } from '../../deps.ts'
-import { loadReferenceIndex } from '../../preflight/reference-index.ts'
+import { searchKind } from '../../streams/kind-names.ts'
+import { loadReferenceIndex } from '../../streams/rules/reference-index.ts'
 import type { OutgoingRow } from '../bodies/body.ts'
 import { streamBody } from '../bodies/stream-body.ts'
-import { searchKind } from '../kind-names.ts'
 import { kindOf } from '../kinds.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { text } from '../../preflight/check-row.ts'
+import { text } from '../../streams/rules/row-content.ts'
 import { type BodyContext, type BodyWriter, type OutgoingRow, objectWithList, withoutAbsent } from './body.ts'
 
 /** Body of POST standards/holders/upsert: certifications and commitments (Versioning names the endpoint; its body is assumed). */

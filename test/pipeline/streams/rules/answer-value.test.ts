@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { answerValue, type ValueType, valueTypeOf } from '../../../src/pipeline/preflight/answer-value.ts'
-import { contract } from '../../exchange/test-client.ts'
+import { answerValue, type ValueType, valueTypeOf } from '../../../../src/pipeline/streams/rules/answer-value.ts'
+import { contract } from '../../../exchange/test-client.ts'
 
 const answer = (type: ValueType, text: string) => answerValue(contract, type, text)
 const problem = { problem: expect.any(String) }

@@ -1,7 +1,8 @@
 import { monthName } from '../../../exchange/month-names.ts'
-import { answerValue } from '../../preflight/answer-value.ts'
-import { answerType, text } from '../../preflight/check-row.ts'
-import { dataPointOf } from '../../preflight/reference-index.ts'
+import { answerType } from '../../streams/framework-answers.ts'
+import { answerValue } from '../../streams/rules/answer-value.ts'
+import { dataPointOf } from '../../streams/rules/reference-index.ts'
+import { text } from '../../streams/rules/row-content.ts'
 import {
   type BodyContext,
   type BodyWriter,

@@ -1,5 +1,5 @@
 import { monthName } from '../../../exchange/month-names.ts'
-import { text } from '../../preflight/check-row.ts'
+import { text } from '../../streams/rules/row-content.ts'
 import {
   type BodyContext,
   type BodyWriter,

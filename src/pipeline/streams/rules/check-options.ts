@@ -1,4 +1,4 @@
-import type { FrameworkDataPoint } from '../../exchange/reference-data.ts'
+import type { FrameworkDataPoint } from '../../../exchange/reference-data.ts'
 import { hint, listed, named } from './known-id.ts'
 import { key, type ReferenceIndex } from './reference-index.ts'
 import { shown } from './row-content.ts'

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/database.ts'
+import type { Database } from '../../../db/database.ts'
 
 /** Ids of the variables that pulls have brought; of inputs they are field type ids. */
 export async function variableIds(db: Database): Promise<string[]> {

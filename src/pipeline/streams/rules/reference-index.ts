@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Database } from '../../db/database.ts'
-import type { CustomProperty, FrameworkDataPoint, FrameworkIndex, UnitType } from '../../exchange/reference-data.ts'
+import type { Database } from '../../../db/database.ts'
+import type { CustomProperty, FrameworkDataPoint, FrameworkIndex, UnitType } from '../../../exchange/reference-data.ts'
 import { variableIds } from './variable-ids.ts'
 
 /** What rows are judged by besides the reference data: our own limits and settings. */

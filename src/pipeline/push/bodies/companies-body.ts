@@ -1,4 +1,4 @@
-import { text } from '../../preflight/check-row.ts'
+import { text } from '../../streams/rules/row-content.ts'
 import { type BodyContext, type BodyWriter, byPartner, type OutgoingRow, objectWithList } from './body.ts'
 
 /** Body of POST companies/upsert: custom property values by company (Versioning names the endpoint; its body is assumed). */

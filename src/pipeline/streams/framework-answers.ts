@@ -1,14 +1,59 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { FrameworkDataPoint } from '../../exchange/reference-data.ts'
-import { answerValue, type ValueType, valueTypeOf, valueTypes } from './answer-value.ts'
-import { checkOptions } from './check-options.ts'
-import { checkUnit } from './check-unit.ts'
-import { checkId, hint, listed, named } from './known-id.ts'
-import { dataPointOf, key, type ReferenceIndex } from './reference-index.ts'
-import { isGiven, type RowContent, shown, text } from './row-content.ts'
+import { keyOf, monthOf, present } from './row-key.ts'
+import { answerValue, type ValueType, valueTypeOf, valueTypes } from './rules/answer-value.ts'
+import { checkOptions } from './rules/check-options.ts'
+import { checkPeriod } from './rules/check-period.ts'
+import { checkUnit } from './rules/check-unit.ts'
+import { idWords, periodWords } from './rules/column-words.ts'
+import { checkId, hint, listed, named } from './rules/known-id.ts'
+import { dataPointOf, key, type ReferenceIndex } from './rules/reference-index.ts'
+import { isGiven, type RowContent, shown, text } from './rules/row-content.ts'
+import { columnWords, type Stream } from './stream.ts'
 
-/** What is wrong with an answer whose period is right, or null (Framework answers upsert request). */
-export function checkAnswer(contract: Contract, reference: ReferenceIndex, content: RowContent): string | null {
+/** Specification: Framework answers upsert request. */
+export const frameworkAnswers: Stream = {
+  about: 'One row per answer to a data point, for one hotel and period.',
+  columns: {
+    partner_id: columnWords.partner_id,
+    framework_id: 'The framework to assign to the company for the period; null assigns none.',
+    period_type: columnWords.period_type,
+    year: columnWords.year,
+    month: '1 to 12; of a yearly period it is the month in which the year starts, and null means January.',
+    data_point_id: 'Id of a data point in a framework of the service.',
+    value: 'The answer as text, never null.',
+    value_type: 'How to read `value`; null lets the framework decide.',
+    unit_id: 'Id of a unit, not of a unit type; null if and only if the data point has no units.',
+  },
+  notes: [
+    'The column `value_type` is one of these words:',
+    [
+      '- `text`',
+      '- `number`. A number that a JSON number cannot hold digit by digit is invalid. Nightferry does not round it.',
+      '- `boolean`: `true` or `false`',
+      '- `date`: `2025-03-31`',
+      '- `date_range`: `2025-01-01/2025-03-31`',
+      '- `list`: the ids of options, as a JSON array or separated by commas',
+    ].join('\n'),
+  ],
+  kind: 'framework_answers',
+  toRow: ({ partner_id: _, ...answer }, partnerId) => ({
+    partnerId,
+    rowKey: keyOf(
+      partnerId,
+      answer.framework_id,
+      answer.period_type,
+      answer.year,
+      monthOf(answer),
+      answer.data_point_id,
+    ),
+    content: present({ ...answer, month: monthOf(answer) }),
+  }),
+  check: (content, reference, contract) => checkPeriod(content) ?? checkAnswer(contract, reference, content),
+  words: (content) => `${periodWords(content)} ${idWords(content, 'data point', 'data_point_id')}`,
+}
+
+function checkAnswer(contract: Contract, reference: ReferenceIndex, content: RowContent): string | null {
   const malformed = checkId(content, 'data_point_id')
   if (malformed !== null) return malformed
   const id = text(content, 'data_point_id') ?? ''
@@ -90,15 +135,4 @@ export function answerType(content: RowContent, frameworkType: string | null): V
       problem: `value_type '${shown(said)}' is none of ${valueTypes.join(', ')}`,
     }
   )
-}
-
-/** What is wrong with an omission whose period is right, or null. It is keyed by question, not by data point. */
-export function checkOmission(reference: ReferenceIndex, content: RowContent): string | null {
-  const malformed = checkId(content, 'question_id')
-  if (malformed !== null) return malformed
-  const id = text(content, 'question_id') ?? ''
-  if (!reference.frameworksKnown || reference.questionIds.has(key(id))) return null
-  const questionId = dataPointOf(reference, id)?.questionId
-  const question = questionId == null ? '' : ` of the question ${named(reference, questionId)}`
-  return `question ${id} is in no framework of the service${hint(reference, id, reference.questionIds)}${question}`
 }

@@ -1,4 +1,4 @@
-import { text } from '../../preflight/check-row.ts'
+import { text } from '../../streams/rules/row-content.ts'
 import { type BodyContext, type BodyWriter, type OutgoingRow, objectWithList, withoutAbsent } from './body.ts'
 
 /** Body of POST company-mappings: the partner's ids with whatever public detail is held (Company mapping request). */

@@ -1,4 +1,4 @@
-import { isId } from '../streams/stream-rows.ts'
+import { isId } from '../row-key.ts'
 import { key, type ReferenceIndex } from './reference-index.ts'
 import { type RowContent, shown, text } from './row-content.ts'
 

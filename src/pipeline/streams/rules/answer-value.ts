@@ -1,4 +1,4 @@
-import type { Contract } from '../../exchange/contract.ts'
+import type { Contract } from '../../../exchange/contract.ts'
 import { shown } from './row-content.ts'
 
 /** How a value of the partner is meant; null in the stream means: as the framework says. */

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type StreamName, streamNames } from '../../../src/config/schema.ts'
-import { type PartnerRow, streamShapes } from '../../../src/pipeline/streams/stream-rows.ts'
+import { ourShape } from '../../../src/pipeline/streams/our-streams.ts'
+import type { PartnerRow } from '../../../src/pipeline/streams/row-key.ts'
 
 function land(stream: StreamName, columns: PartnerRow) {
-  const row = Object.fromEntries(streamShapes[stream].columns.map((column) => [column, columns[column] ?? null]))
-  return streamShapes[stream].toRow(row, row.partner_id ?? '')
+  const row = Object.fromEntries(ourShape(stream).columns.map((column) => [column, columns[column] ?? null]))
+  return ourShape(stream).toRow(row, row.partner_id ?? '')
 }
 
 const answer = { partner_id: 'H-1', framework_id: 'f', year: '2025', data_point_id: 'd', value: '1' }
@@ -35,7 +36,7 @@ describe("a stream's row", () => {
     expect(yearly.content).toEqual({ year: '2025', inputs: { [a]: '1' } })
     expect(yearly.rowKey).not.toBe(land('calculator_inputs', { ...input, month: '1' }).rowKey)
     expect(yearly.rowKey).toBe(land('calculator_inputs', { ...input, field_type_id: b }).rowKey)
-    expect(streamShapes.calculator_inputs.foldedKey).toBe('inputs')
+    expect(ourShape('calculator_inputs').foldedKey).toBe('inputs')
   })
 
   it.each([null, '', 'electricity'])(
