@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Builds load-process.ts and what it needs into `folder`, as `npm run build` builds the program: run from the sources, a
- * process also holds the compiler that takes the types off them.
+ * Builds load-process.ts and what it needs into `folder`, as `npm run build` builds the program: run from the sources,
+ * a process also holds the compiler that takes the types off them.
  * @returns the script to start.
  */
 export async function buildLoadProcess(folder: string): Promise<string> {

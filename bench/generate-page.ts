@@ -9,7 +9,10 @@ export type PageOptions = {
   calculatorsEach?: number
   /** Inputs and outputs together. */
   valuesEach?: number
-  /** Share of the companies, spread evenly, whose values are others than on the page of the same seed without this. 0 to 1. */
+  /**
+   * Share of the companies, spread evenly, whose values are others than on the page of the same seed without this. 0 to
+   * 1.
+   */
   changed?: number
 }
 

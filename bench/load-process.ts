@@ -1,6 +1,6 @@
 /**
- * One line of the pull's benchmark in a process of its own, so that its memory and processor time are its own: started by
- * pull-scale.ts with what to do as one JSON argument, it prints what that took as one line of JSON.
+ * One line of the pull's benchmark in a process of its own, so that its memory and processor time are its own: started
+ * by pull-scale.ts with what to do as one JSON argument, it prints what that took as one line of JSON.
  */
 import type pg from 'pg'
 import { request } from 'undici'
@@ -17,7 +17,9 @@ import { copyRows } from './copy-limit.ts'
 import { memoryOf, processorOf } from './memory.ts'
 import { loadAsPeopleDo } from './people-load.ts'
 
-/** `identity` and `gzip` take the bytes and throw them away; `download` does so with what Nightferry's download gives. */
+/**
+ * `identity` and `gzip` take the bytes and throw them away; `download` does so with what Nightferry's download gives.
+ */
 export type Way = 'limit' | 'nightferry' | 'tokens' | 'people' | 'identity' | 'gzip' | 'download'
 
 export type LoadTask = {

@@ -89,7 +89,9 @@ function lastToFirst(submissions: readonly SubmissionTimes[]): SubmissionTimes[]
   return chain
 }
 
-/** Seconds of all links of one name. `waited`: all of a wait; of anything else the part in which nobody did anything. */
+/**
+ * Seconds of all links of one name. `waited`: all of a wait; of anything else the part in which nobody did anything.
+ */
 export type LinkSum = Spell & { what: string; kind: LinkKind; links: number; seconds: number; waited: number }
 
 export type Path = {

@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { memoryOf } from './memory.ts'
 
-/** Who uses the processors in a night: our process, our database's server, the partner's server, the service and its server. */
+/**
+ * Who uses the processors in a night: our process, our database's server, the partner's server, the service and its
+ * server.
+ */
 export const parties = ['ours', 'database', 'partner', 'service'] as const
 export type Party = (typeof parties)[number]
 
@@ -12,8 +15,8 @@ export type Seconds = Record<Party, number>
 export type Members = Record<Party, { programs: readonly number[]; servers: readonly number[] }>
 
 /**
- * What was used from the moment before until `at`, a time of `Date.now()`; `queued`: seconds for which the four stood in
- * line for a processor that others had.
+ * What was used from the moment before until `at`, a time of `Date.now()`; `queued`: seconds for which the four stood
+ * in line for a processor that others had.
  */
 export type Slice = { from: number; at: number; used: Seconds; queued: number }
 
@@ -78,7 +81,9 @@ function usedUntilNow(members: Members): Seconds {
   })
 }
 
-/** Seconds that all threads of everybody have stood in line so far, as the scheduler counts them; 0 where it does not. */
+/**
+ * Seconds that all threads of everybody have stood in line so far, as the scheduler counts them; 0 where it does not.
+ */
 function queuedUntilNow(members: Members): number {
   const pids = parties.flatMap((party) => [...members[party].programs, ...members[party].servers.flatMap(childrenOf)])
   return pids.reduce((sum, pid) => sum + queuedOf(pid), 0)

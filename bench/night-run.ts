@@ -32,7 +32,9 @@ export type NightSpent = {
   /** Without what only the service did, and without standing in line for a processor. */
   own: number
   used: Seconds
-  /** Processor time of everything else on the machine, this benchmark included: it makes a night slower, and look idle. */
+  /**
+   * Processor time of everything else on the machine, this benchmark included: it makes a night slower, and look idle.
+   */
   others: number
   peaks: Peaks
   steps: StepSpent[]

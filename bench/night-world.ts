@@ -49,8 +49,8 @@ const atOnce = [
 ]
 
 /**
- * The demo's world with so many hotels: a server for Nightferry, one for the partner and one for the service, which is a
- * process of its own. All of it is gone when the world is disposed of.
+ * The demo's world with so many hotels: a server for Nightferry, one for the partner and one for the service, which is
+ * a process of its own. All of it is gone when the world is disposed of.
  */
 export async function openNightWorld(hotels: number, capture: Capture): Promise<NightWorld> {
   await using opened = new AsyncDisposableStack()

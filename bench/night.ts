@@ -1,10 +1,11 @@
 /**
- * How long a whole night takes, where its time goes, and how that compares with bare copies of the same rows:
- * node bench/night.ts [--hotels 1000,10000,50000] [--rounds 5] [--capture cursor|snapshot] [--json] [--quick]
+ * How long a whole night takes, where its time goes, and how that compares with bare copies of the same rows: node
+ * bench/night.ts [--hotels 1000,10000,50000] [--rounds 5] [--capture cursor|snapshot] [--json] [--quick]
  *   [--profile FOLDER]
  *
- * The demo's world, with a sandbox that answers at once. Brings a PostgreSQL for each of Nightferry, the partner and the
- * service, and removes them. `--profile` keeps a processor profile of each night there, for a browser's tools. `--quick` shows that the benchmark works, not how fast anything is.
+ * The demo's world, with a sandbox that answers at once. Brings a PostgreSQL for each of Nightferry, the partner and
+ * the service, and removes them. `--profile` keeps a processor profile of each night there, for a browser's tools.
+ * `--quick` shows that the benchmark works, not how fast anything is.
  */
 import { availableParallelism, loadavg, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -1,6 +1,6 @@
 /**
- * What people write: the page fetched and parsed whole, and upserted with statements of many rows in one transaction, by
- * the ids of the page. No more careful than that: what a page leaves out stays, and nothing is judged.
+ * What people write: the page fetched and parsed whole, and upserted with statements of many rows in one transaction,
+ * by the ids of the page. No more careful than that: what a page leaves out stays, and nothing is judged.
  */
 import type pg from 'pg'
 import type { Contract } from '../src/exchange/contract.ts'

@@ -1,11 +1,11 @@
 /**
- * How long a page of calculators takes to load, beside a bare COPY of the same rows and beside what people write:
- * npm run bench -- [--quick] [--companies 20000] [--rounds 5] [--lines 1,2,3,4,5,6,7] [--rss 2000,20000,200000]
+ * How long a page of calculators takes to load, beside a bare COPY of the same rows and beside what people write: npm
+ * run bench -- [--quick] [--companies 20000] [--rounds 5] [--lines 1,2,3,4,5,6,7] [--rss 2000,20000,200000]
  *                  [--download] [--seed 1] [--markdown]
  *
- * Brings its own PostgreSQL, one for Nightferry and one for the sandbox, and removes both. Every line of every round is a
- * process of its own (load-process.ts). A round runs all lines one after the other, each round beginning with another;
- * ratios are of one round, and their median is given.
+ * Brings its own PostgreSQL, one for Nightferry and one for the sandbox, and removes both. Every line of every round is
+ * a process of its own (load-process.ts). A round runs all lines one after the other, each round beginning with
+ * another; ratios are of one round, and their median is given.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg, tmpdir, totalmem } from 'node:os'

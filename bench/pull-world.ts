@@ -54,7 +54,8 @@ const runProcess = promisify(execFile)
 
 /**
  * Opens what the benchmark needs: a Postgres for Nightferry and one for the sandbox, which is a process of its own, as
- * the service is elsewhere. All of it is gone when the world is disposed of. No load begins or goes on once `signal` aborts.
+ * the service is elsewhere. All of it is gone when the world is disposed of. No load begins or goes on once `signal`
+ * aborts.
  */
 export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
   await using opened = new AsyncDisposableStack()
@@ -70,7 +71,8 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
   opened.defer(() => service.stop())
   const sandbox = openPool(opened, sandboxCluster.url(sandboxDatabase))
 
-  // Vacuumed where a night would have passed, and not whenever it happens to be time: that would fall on one line or another.
+  // Vacuumed where a night would have passed, and not whenever it happens to be time: that would fall on one line or
+  // another.
   const cluster = await openOwnCluster(opened, join(folder, 'nightferry'), { autovacuum: 'off' })
   const databaseUrl = cluster.url('nightferry_bench')
   await cluster.ensureDatabase('nightferry_bench')

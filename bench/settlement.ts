@@ -2,8 +2,8 @@
  * How fast the rows of one submission are planned and settled: node bench/settlement.ts [--rows 2000,10000,50000]
  * [--rounds 5] [--json] [--quick]
  *
- * In a ledger five times as large, whose tables the planner knows nothing of, or all of. Rows a second are of the server's
- * processor time, so they are those of one core. Brings its own PostgreSQL and removes it.
+ * In a ledger five times as large, whose tables the planner knows nothing of, or all of. Rows a second are of the
+ * server's processor time, so they are those of one core. Brings its own PostgreSQL and removes it.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -3,8 +3,8 @@
  *
  * Brings its own PostgreSQL and removes it. For each size it fills the tables under the views, prints bytes per row of
  * each table and its indexes, copies the values into an empty table as a load would, ends a search that misses one
- * company of a hundred, and asks the views what people ask. Memory is what the server process holds for itself (RssAnon),
- * seen 50 times a second; processor time is that process's, which a busy machine changes less than the time.
+ * company of a hundred, and asks the views what people ask. Memory is what the server process holds for itself
+ * (RssAnon), seen 50 times a second; processor time is that process's, which a busy machine changes less than the time.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir, totalmem } from 'node:os'

@@ -6,7 +6,10 @@ export type Spent = { wall: number; processor: number }
 
 export type Called = { command: readonly string[]; folder: string; environment: NodeJS.ProcessEnv }
 
-/** Calls a command so many times, one after the other, and gives the mean. A shell counts: its clock of processors ticks 100 times a second. */
+/**
+ * Calls a command so many times, one after the other, and gives the mean. A shell counts: its clock of processors ticks
+ * 100 times a second.
+ */
 export async function spentBy({ command, folder, environment }: Called, times: number): Promise<Spent> {
   const script = `n=${times}; while [ $n -gt 0 ]; do "$@" >/dev/null || exit 1; n=$((n - 1)); done; times`
   const began = performance.now()

@@ -47,7 +47,8 @@ export async function openVerbsWorld(rows: number): Promise<VerbsWorld> {
 
 /**
  * A ledger after many nights: ten rows of each hotel, one of them its property. The service has rejected one row in a
- * thousand and the property of one hotel in a thousand, whose other rows are parked. One row in a hundred has changed since.
+ * thousand and the property of one hotel in a thousand, whose other rows are parked. One row in a hundred has changed
+ * since.
  */
 async function fillLedger(url: string, rows: number): Promise<void> {
   const client = new pg.Client({ connectionString: url, options: `-c search_path=${schemaName}` })

@@ -1,9 +1,9 @@
 /**
  * The second half of `npm run build`: node build/bundle-packages.ts [FOLDER]
  *
- * Kysely, Zod and yaml are four hundred files together, and Node.js takes longer to find them than to run a verb. So the
- * build in FOLDER (dist) gets each as one file, and imports that. Only what is built is changed: from the sources, and for
- * types, the packages are themselves.
+ * Kysely, Zod and yaml are four hundred files together, and Node.js takes longer to find them than to run a verb. So
+ * the build in FOLDER (dist) gets each as one file, and imports that. Only what is built is changed: from the sources,
+ * and for types, the packages are themselves.
  */
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
@@ -12,7 +12,10 @@ import { rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** File of the bundle by what is imported. A package is here whole or not at all: two copies of it would not know each other. */
+/**
+ * File of the bundle by what is imported. A package is here whole or not at all: two copies of it would not know each
+ * other.
+ */
 const bundled = { kysely: 'kysely', 'kysely/migration': 'kysely-migration', zod: 'zod', yaml: 'yaml' } as const
 
 const entryPrefix = 'entry:'

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// An old Node reads this file and all that it imports before it runs a line. So nothing is imported until the version is
-// known, and what stands here is understood since Node 12.
+// An old Node reads this file and all that it imports before it runs a line. So nothing is imported until the version
+// is known, and what stands here is understood since Node 12.
 const [major = 0] = process.versions.node.split('.').map(Number)
 
 if (major >= 24) {

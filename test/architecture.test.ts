@@ -45,8 +45,8 @@ test('every part of src imports only what lies below it', () => {
 })
 
 /**
- * The stages of the pipeline, lowest first: a stage imports those before it and none after. What all of them share lies in
- * the folder itself, below them.
+ * The stages of the pipeline, lowest first: a stage imports those before it and none after. What all of them share lies
+ * in the folder itself, below them.
  */
 const stages = [
   'streams',
@@ -213,6 +213,16 @@ test('every process that is started is given its environment, and inherits none 
 test('no file of src is longer than 350 lines', () => {
   const long = sources.filter(({ text }) => text.split('\n').length > 351)
   expect(long.map(({ path, text }) => `src/${path}: ${text.split('\n').length - 1} lines`)).toEqual([])
+})
+
+test('no line of a comment is longer than 120 columns', () => {
+  const long = sources.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .filter((line) => line.length > 120 && /^\s*(\*|\/\/|\/\*)/.test(line))
+      .map((line) => `src/${path}: ${line.trim()}`),
+  )
+  expect(long).toEqual([])
 })
 
 test('paths, statuses and request types of the service are spelt in config/contract.yaml only', () => {

@@ -57,7 +57,9 @@ const named = /^(?:import|export)\s+(?:type\s+)?([^'";]*?)\s*from\s+'(\.[^']+)'/
 const exported =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|class|type|interface|enum)\s+(\w+)/gm
 
-/** What files export and none of the readers imports, as `file: name`. A file that is imported as a whole is not judged. */
+/**
+ * What files export and none of the readers imports, as `file: name`. A file that is imported as a whole is not judged.
+ */
 export function unusedExports(files: readonly ReadingFile[], readers: readonly ReadingFile[]): string[] {
   const used = new Map<string, Set<string>>()
   for (const { file, text } of readers) {

@@ -11,7 +11,10 @@ export type ExplainedPool = {
   statements: () => StatementWork[]
 }
 
-/** Set for the database. Plans go to the client, so no log has to be read; without timing, counting costs next to nothing. */
+/**
+ * Set for the database. Plans go to the client, so no log has to be read; without timing, counting costs next to
+ * nothing.
+ */
 const explaining = {
   session_preload_libraries: 'auto_explain',
   'auto_explain.log_min_duration': '0',
@@ -23,8 +26,8 @@ const explaining = {
 }
 
 /**
- * A pool whose connections tell the plan of every statement when it is done. The database must be the caller's own: every
- * later connection to it tells as well.
+ * A pool whose connections tell the plan of every statement when it is done. The database must be the caller's own:
+ * every later connection to it tells as well.
  */
 export async function openExplainedPool(url: string): Promise<ExplainedPool> {
   await setForDatabase(url)

@@ -12,8 +12,8 @@ export const knowledge = ['none', 'empty', 'landed', 'midway', 'good'] as const
 export type Knowledge = (typeof knowledge)[number]
 
 /**
- * What the tests of growth know of the tables. When tables change, this file changes, and no other of them: all else goes
- * through the functions that the program itself calls.
+ * What the tests of growth know of the tables. When tables change, this file changes, and no other of them: all else
+ * goes through the functions that the program itself calls.
  */
 export type LedgerWorld = {
   storeFramework(document: { id: string }): Promise<void>

@@ -35,8 +35,8 @@ import { answersOf, frameworkDocument, inputsOf, omissionsOf, type PartnerRow, p
 import type { StatementWork } from './statement-work.ts'
 
 /**
- * The streams of the night, each with the streams that it requires, and the kinds of request that carry them. Nothing is
- * kept apart by framework: all rows of a kind are to be in one request.
+ * The streams of the night, each with the streams that it requires, and the kinds of request that carry them. Nothing
+ * is kept apart by framework: all rows of a kind are to be in one request.
  */
 const requires = { framework_answers: ['properties'], omissions: ['properties'], calculator_inputs: ['properties'] }
 const kinds = {
@@ -55,9 +55,9 @@ const basis = 1
 const judgedAtOnce = 500
 
 /**
- * Every statement of landing, preflight, planning, sending, settlement, comparison and report, on `rows` answers, as many
- * inputs and a tenth of the properties: two nights, each kind in one submission, in a ledger five times as large. The tables are new, and nobody but
- * `knows` tells the planner of them.
+ * Every statement of landing, preflight, planning, sending, settlement, comparison and report, on `rows` answers, as
+ * many inputs and a tenth of the properties: two nights, each kind in one submission, in a ledger five times as large.
+ * The tables are new, and nobody but `knows` tells the planner of them.
  */
 export async function measureNight(url: string, rows: number, knows: Knowledge): Promise<StatementWork[]> {
   const { pool, during, statements } = await openExplainedPool(url)

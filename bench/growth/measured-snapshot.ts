@@ -19,8 +19,8 @@ const stream = 'custom_property_values'
 const linesAtOnce = 500
 
 /**
- * A stream read by snapshot, twice: all of it, then with one row in ten changed and one in ten gone. Its lines are of two
- * columns, the key and a value.
+ * A stream read by snapshot, twice: all of it, then with one row in ten changed and one in ten gone. Its lines are of
+ * two columns, the key and a value.
  */
 export async function snapshotTwice(pool: pg.Pool, rows: number): Promise<void> {
   const first = Array.from({ length: rows }, (_, row) => lineOf(row, 0))

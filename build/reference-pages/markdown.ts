@@ -7,7 +7,10 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(widths.map((wide) => '-'.repeat(wide))), ...rows.map(line)].join('\n')
 }
 
-/** Text of the program, as a sentence: with a capital letter and a full stop, and nothing that Markdown reads as HTML. Pure. */
+/**
+ * Text of the program, as a sentence: with a capital letter and a full stop, and nothing that Markdown reads as HTML.
+ * Pure.
+ */
 export function sentence(text: string): string {
   const safe = text.replaceAll('<', '\\<').replaceAll('|', '\\|')
   return `${safe.charAt(0).toUpperCase()}${safe.slice(1)}${/[.!?]$/.test(safe) ? '' : '.'}`

@@ -2,26 +2,31 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
 /**
  * Keeps the part of V8's heap where objects begin from growing further than it has while the program was loaded. What
- * passes through here in millions lives for moments: with more room it is not freed earlier, only later, and more of it is
- * moved to where only full collections free it. Measured in a first extraction: 35 to 50 MB less at the peak, and no more
- * processor time.
+ * passes through here in millions lives for moments: with more room it is not freed earlier, only later, and more of it
+ * is moved to where only full collections free it. Measured in a first extraction: 35 to 50 MB less at the peak, and no
+ * more processor time.
  */
 export function boundHeap(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
 }
 
-/** Both halves of the part of the heap where objects begin, in a process that carries rows; V8 begins with 1. Megabytes. */
+/**
+ * Both halves of the part of the heap where objects begin, in a process that carries rows; V8 begins with 1. Megabytes.
+ */
 const roomForRows = 16
 
-/** How much of the heap may be garbage, in percent of what is in use, before a full collection frees it; V8 lets it double and more. */
+/**
+ * How much of the heap may be garbage, in percent of what is in use, before a full collection frees it; V8 lets it
+ * double and more.
+ */
 const garbageShare = 60
 
 /** Turns of 2,000 objects after which the room must have grown. It takes about five. */
 const mostTurns = 200
 
 /**
- * Gives a process that carries rows room for some batches of them, so that most are garbage by the time that the room is
- * full and need not be moved; and has the rest of the heap collected before it has doubled.
+ * Gives a process that carries rows room for some batches of them, so that most are garbage by the time that the room
+ * is full and need not be moved; and has the rest of the heap collected before it has doubled.
  */
 export function makeRoomForRows(): void {
   setFlagsFromString('--semi-space-growth-factor=8')

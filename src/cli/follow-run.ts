@@ -13,7 +13,9 @@ const followIntervalMs = 150
 /** How long a run is followed without the database. */
 const patienceMs = 60_000
 
-/** Shows how a run gets on, with bars on a terminal and a line per change elsewhere, until it ends or is interrupted. */
+/**
+ * Shows how a run gets on, with bars on a terminal and a line per change elsewhere, until it ends or is interrupted.
+ */
 export async function followRun(cli: Cli, db: Database, runId: number): Promise<RunProgress> {
   const display = cli.stderr.isTTY ? bars(cli) : lines(cli)
   try {

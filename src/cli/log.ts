@@ -7,7 +7,8 @@ import { warningLines } from './show/warning-lines.ts'
 const isoInUtc = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'"
 
 /**
- * JSON lines with times in ISO 8601, or readable ones on a terminal; secrets are scrubbed by value whatever a line holds.
+ * JSON lines with times in ISO 8601, or readable ones on a terminal; secrets are scrubbed by value whatever a line
+ * holds.
  * @param followed a person follows a run: warnings are told to them, between the lines that say how it gets on.
  */
 export function createLogger(

@@ -22,7 +22,9 @@ export type OpenDatabase = {
   close(): Promise<void>
 }
 
-/** What did not end in the time that it was given is cut off after this much more: a transaction leaves nothing behind. */
+/**
+ * What did not end in the time that it was given is cut off after this much more: a transaction leaves nothing behind.
+ */
 const closingMs = 200
 
 const embeddedPrefix = 'embedded:'
@@ -34,8 +36,8 @@ class DatabaseUnreachable extends Error {
 
 type OpenDatabaseOptions = {
   /**
-   * `migrate`: brought to the newest schema, for who carries rows. `write` and `read`: it must be there already, because a
-   * question must not change what others work on; `read` may write nothing at all.
+   * `migrate`: brought to the newest schema, for who carries rows. `write` and `read`: it must be there already,
+   * because a question must not change what others work on; `read` may write nothing at all.
    */
   access: 'migrate' | 'write' | 'read'
   /** Told of connections that die while nobody uses them. */

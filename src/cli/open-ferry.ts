@@ -40,7 +40,9 @@ type OpenedBy = 'person' | 'follower' | 'daemon'
 /** How often a process that carries rows looks whether a newer version has migrated the database. Milliseconds. */
 const schemaWatchMs = 60_000
 
-/** Everything that a process needs to carry rows: configuration checked, databases open and migrated, engine at work. */
+/**
+ * Everything that a process needs to carry rows: configuration checked, databases open and migrated, engine at work.
+ */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
   makeRoomForRows()
   const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')

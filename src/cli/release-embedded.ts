@@ -4,7 +4,9 @@ import type { Cluster } from '../embedded/open-cluster.ts'
 /** Every cluster that this process opened or is about to open. */
 const opened = new Set<Promise<Cluster>>()
 
-/** Longer than a clean stop takes on a slow disk; a person who does not want to wait sends a third signal. Milliseconds. */
+/**
+ * Longer than a clean stop takes on a slow disk; a person who does not want to wait sends a third signal. Milliseconds.
+ */
 const releaseWithinMs = 30_000
 
 /** Keeps in mind that this process has a cluster, or will have it. */

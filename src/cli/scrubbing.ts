@@ -9,9 +9,9 @@ const mask = '********'
 const signedParameter = /([?&](?:[\w-]*signature|[\w-]*credential|[\w-]*token|sig)=)[^&\s"'\\<>]+/gi
 
 /**
- * A stream that writes log lines on to another with every secret replaced, in every form in which it may be written, and
- * with what could drive a terminal escaped. The last line of defence: nothing should put a secret into a line in the
- * first place.
+ * A stream that writes log lines on to another with every secret replaced, in every form in which it may be written,
+ * and with what could drive a terminal escaped. The last line of defence: nothing should put a secret into a line in
+ * the first place.
  */
 export function scrubbing(to: Writable, secrets: readonly string[]): Writable {
   const forms = secrets.flatMap(secretForms).toSorted((a, b) => b.length - a.length)

@@ -7,7 +7,9 @@ type ServerError = { code?: unknown; message?: string; position?: string; detail
 /** How much of a long line is shown on either side of the caret. */
 const aroundCaret = 60
 
-/** What the server said of a query, with the line it means and a caret under the place. Other errors stay as they are. */
+/**
+ * What the server said of a query, with the line it means and a caret under the place. Other errors stay as they are.
+ */
 export function queryFailed(query: string, error: unknown): unknown {
   const { code, message, position, detail, hint } = error as ServerError
   if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return error

@@ -114,7 +114,10 @@ function* fromEnvironment(
   }
 }
 
-/** Variables that set nothing, and that look as if they were to set something. Others may have variables of this prefix too. */
+/**
+ * Variables that set nothing, and that look as if they were to set something. Others may have variables of this prefix
+ * too.
+ */
 function misspelt(environment: ConfigSources['environment']): ConfigProblem[] {
   const known = [...leafPaths(), ...Object.keys(removedSettings)].map(variableOf)
   return Object.keys(environment)

@@ -11,7 +11,9 @@ export type { StreamConfig } from './stream-settings.ts'
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** The key travels with every call, so it needs TLS on any network; credentials in an address would be shown with it. */
+/**
+ * The key travels with every call, so it needs TLS on any network; credentials in an address would be shown with it.
+ */
 function isServiceAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname, username, password } = new URL(text)

@@ -56,7 +56,9 @@ export type ConformanceResult = {
   ms: number
 }
 
-/** Nothing answers, or refuses the key, or is not the service or the sandbox that it was said to be: nothing was judged. */
+/**
+ * Nothing answers, or refuses the key, or is not the service or the sandbox that it was said to be: nothing was judged.
+ */
 class NothingToJudge extends Error {
   readonly code:
     | 'conformance_unreachable'

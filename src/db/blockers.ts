@@ -3,7 +3,10 @@ import type pg from 'pg'
 /** A session that holds a lock which another one waits for. */
 type Blocker = { pid: number; words: string }
 
-/** Whom the sessions of one application wait for in this database, themselves aside. A transaction without a session is not named. */
+/**
+ * Whom the sessions of one application wait for in this database, themselves aside. A transaction without a session is
+ * not named.
+ */
 export async function blockersOf(pool: pg.Pool, application: string): Promise<Blocker[]> {
   const { rows } = await pool.query<{
     pid: number

@@ -5,8 +5,8 @@ import type { Database } from './database.ts'
 const freshMs = 1_000
 
 /**
- * The clock of Nightferry's own database, by which all delays are reckoned: processes differ, and each may be wrong. Between
- * two readings it goes on by this process's monotonic clock, which nobody sets.
+ * The clock of Nightferry's own database, by which all delays are reckoned: processes differ, and each may be wrong.
+ * Between two readings it goes on by this process's monotonic clock, which nobody sets.
  */
 type DatabaseClock = {
   now: () => Date

@@ -1,6 +1,6 @@
 /**
- * Our own database, or the system under it, refused. The message is theirs, and then what to do; the code is ours, because
- * theirs says neither.
+ * Our own database, or the system under it, refused. The message is theirs, and then what to do; the code is ours,
+ * because theirs says neither.
  */
 export class DatabaseTrouble extends Error {
   readonly code:

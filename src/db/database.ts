@@ -34,7 +34,10 @@ const typeParsers: pg.CustomTypesConfig = {
 /** The server lets go of a client whose host died, and of its locks, within a minute; its own default is two hours. */
 const keepAlives = '-c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3'
 
-/** A pool of connections to one database. Every client carries an error listener: a killed backend must not end the process. */
+/**
+ * A pool of connections to one database. Every client carries an error listener: a killed backend must not end the
+ * process.
+ */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
   const { readOnly = false, lockTimeoutMs = 0 } = options
   const session = [

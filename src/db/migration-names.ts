@@ -1,6 +1,6 @@
 /**
- * Every migration by its file name, in order. Apart from what they do: a verb that only looks compares the names, and need not
- * load them.
+ * Every migration by its file name, in order. Apart from what they do: a verb that only looks compares the names, and
+ * need not load them.
  */
 export const migrationNames = [
   '0001-ledger',

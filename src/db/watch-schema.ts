@@ -10,7 +10,9 @@ type SchemaWatch = {
   stop: () => void
 }
 
-/** Looks now and then whether a newer version has migrated the database under this process, which must not go on then. */
+/**
+ * Looks now and then whether a newer version has migrated the database under this process, which must not go on then.
+ */
 export function watchSchema(db: Database, intervalMs: number): SchemaWatch {
   const newer = new AbortController()
   const stopping = new AbortController()

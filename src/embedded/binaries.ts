@@ -139,7 +139,9 @@ async function sweepUnfinished(base: string): Promise<void> {
   }
 }
 
-/** Lets everyone read and enter: an installation under umask 077 closes the files of the package to all but their owner. */
+/**
+ * Lets everyone read and enter: an installation under umask 077 closes the files of the package to all but their owner.
+ */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755)
   for (const name of await readdir(folder)) {

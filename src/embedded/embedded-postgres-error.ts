@@ -1,6 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
-/** How much of the end of a server log is read for a message: enough for a start that failed, small enough for a terminal. */
+/**
+ * How much of the end of a server log is read for a message: enough for a start that failed, small enough for a
+ * terminal.
+ */
 const tailBytes = 8_192
 
 /**

@@ -4,7 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts'
 import { isAlive, ownIdentity } from './process-identity.ts'
 
-/** Starting after a crash replays the write-ahead log, up to `max_wal_size`; shorter would give up on a healthy holder. */
+/**
+ * Starting after a crash replays the write-ahead log, up to `max_wal_size`; shorter would give up on a healthy holder.
+ */
 const waitMs = 180_000
 const retryMs = 25
 

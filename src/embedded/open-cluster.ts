@@ -39,7 +39,8 @@ export type Cluster = {
   /** Drops a database if it exists; one that somebody is connected to is not dropped. */
   dropDatabase(name: string): Promise<void>
   /**
-   * Starts the server again if it has ended, under the address that it had. Answers whether it was started by this call.
+   * Starts the server again if it has ended, under the address that it had. Answers whether it was started by this
+   * call.
    * @throws {EmbeddedPostgresError} when it cannot be had back under that address.
    */
   ensureRunning(): Promise<boolean>

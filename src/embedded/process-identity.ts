@@ -35,7 +35,9 @@ function startOnLinux(pid: number): string | undefined {
   }
 }
 
-/** The kernel's PF_EXITING: set before a killed process closes its files, long before it is a zombie on a busy machine. */
+/**
+ * The kernel's PF_EXITING: set before a killed process closes its files, long before it is a zombie on a busy machine.
+ */
 const exitingFlag = 0x4
 
 /**

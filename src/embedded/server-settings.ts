@@ -18,7 +18,8 @@ const defaults: ServerSettings = {
   max_wal_size: '2GB',
   checkpoint_timeout: '15min',
   random_page_cost: '1.1',
-  // With 2 cores a parallel query takes the second one from ourselves, and its shared memory exceeds a container's 64 MB.
+  // With 2 cores a parallel query takes the second one from ourselves, and its shared memory exceeds a container's 64
+  // MB.
   max_parallel_workers_per_gather: '0',
   // Our statements are short; compiling them costs more than it saves.
   jit: 'off',

@@ -10,7 +10,9 @@ import { type ServerSettings, settingsFile } from './server-settings.ts'
 
 /** A replay of the write-ahead log after a crash takes a minute or two on a slow disk. */
 const readyWithinMs = 150_000
-/** Backends of a killed server end within a second of being told; a port that was taken just now is given up at once. */
+/**
+ * Backends of a killed server end within a second of being told; a port that was taken just now is given up at once.
+ */
 const attempts = 5
 const logLimitBytes = 10_000_000
 

@@ -11,7 +11,10 @@ export type KeyRefusal = KeySaid & { since: Date }
 export type Admission = { kind: 'call' } | { kind: 'probe' } | { kind: 'refused'; refusal: KeyRefusal }
 
 export type AdmitOptions = {
-  /** The call changes nothing and tells whether the key is accepted: it may be the one that is let through an open breaker. */
+  /**
+   * The call changes nothing and tells whether the key is accepted: it may be the one that is let through an open
+   * breaker.
+   */
   mayProbe: boolean
   /** Calls that wait behind this one; several turns can be had together then. */
   waiting: () => number

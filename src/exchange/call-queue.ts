@@ -10,7 +10,9 @@ export class NotStarted extends Error {
 }
 
 type CallQueue = {
-  /** Runs the work in its turn. @throws {NotStarted} when a signal aborts before. What the work throws passes through. */
+  /**
+   * Runs the work in its turn. @throws {NotStarted} when a signal aborts before. What the work throws passes through.
+   */
   run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>
   /** Calls that wait for their turn. */
   waiting(): number

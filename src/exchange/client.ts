@@ -91,7 +91,8 @@ export type ExchangeClient = {
 /**
  * The service's API, one method per endpoint that Nightferry uses. Specification: Endpoints, Authentication.
  *
- * Reads are retried on a broken transport, 429, 5xx and an answer that is not the promised one; whatever writes is sent exactly once.
+ * Reads are retried on a broken transport, 429, 5xx and an answer that is not the promised one; whatever writes is sent
+ * exactly once.
  */
 export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
   const { contract, logger, backOff = defaultBackOff, random = Math.random, wait = waitFor } = options
@@ -199,8 +200,8 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
 }
 
 /**
- * A cache or a gateway that mixes answers up must not settle the wrong submission. A task is kept as it came, but for our
- * key: a service may repeat it in an error.
+ * A cache or a gateway that mixes answers up must not settle the wrong submission. A task is kept as it came, but for
+ * our key: a service may repeat it in an error.
  */
 function taskNamed(correlationId: string, apiKey: string): (contract: Contract, json: unknown) => Task {
   return (contract, json) => {

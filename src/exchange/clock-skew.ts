@@ -8,8 +8,9 @@ export type ClockSkew = { lowMs: number; highMs: number }
 const resolutionMs = 1_000
 
 /**
- * What an answer's `Date` says about the service's clock. Pure. It was written at some moment between the request and the
- * answer, so the longer an answer took the less it says. Null where it says nothing: no date, or an answer from a cache.
+ * What an answer's `Date` says about the service's clock. Pure. It was written at some moment between the request and
+ * the answer, so the longer an answer took the less it says. Null where it says nothing: no date, or an answer from a
+ * cache.
  */
 export function clockSkew(
   headers: Dispatcher.ResponseData['headers'],

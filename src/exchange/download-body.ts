@@ -6,7 +6,10 @@ export type DownloadLimits = {
   maxBytes: number
   /** Bytes after decompression. */
   maxInflatedBytes: number
-  /** Slowest rate on the wire that is still a download; 0 or undefined: any. Time in which the reader does not read does not count. */
+  /**
+   * Slowest rate on the wire that is still a download; 0 or undefined: any. Time in which the reader does not read does
+   * not count.
+   */
   minBytesPerSecond?: number | undefined
   /** Over which the rate is measured. */
   rateWindowMs: number
@@ -30,9 +33,8 @@ const gatheredBytes = 256 * 1024
 const aheadBytes = 256 * 1024
 
 /**
- * The decompressed body of a download within its limits.
- * It ends only when it is whole; otherwise it errors, with `DownloadRefused` for a limit and `DownloadFailed` for a body
- * that was cut short, stalled or cannot be decompressed.
+ * The decompressed body of a download within its limits. It ends only when it is whole; otherwise it errors, with
+ * `DownloadRefused` for a limit and `DownloadFailed` for a body that was cut short, stalled or cannot be decompressed.
  */
 export function downloadBody({ host, body, contentLength, inflater, limits, release }: DownloadSource): Readable {
   const inner = pipeline(
@@ -78,8 +80,8 @@ function asDownloadError(host: string, error: unknown): Error {
 }
 
 /**
- * Hands on larger parts than those that the network brings, so that the thread that decompresses them is not waiting for
- * the next while the reader is at work.
+ * Hands on larger parts than those that the network brings, so that the thread that decompresses them is not waiting
+ * for the next while the reader is at work.
  */
 function gather(): Transform {
   let parts: Buffer[] = []

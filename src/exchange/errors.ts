@@ -36,7 +36,9 @@ export type Refusal = {
   retryAfterMs: number | null
 }
 
-/** The service answered and did not do what was asked. The class of the status decides `code`. Specification: Errors. */
+/**
+ * The service answered and did not do what was asked. The class of the status decides `code`. Specification: Errors.
+ */
 export class HttpError extends Error {
   readonly code: HttpErrorCode
   readonly status: number
@@ -88,7 +90,9 @@ function codeFor(status: number): HttpErrorCode {
   return status >= 500 || passing.has(status) ? 'exchange_failed' : 'exchange_refused'
 }
 
-/** Client errors that a proxy answers for a while, or for one connection: the same request can succeed a moment later. */
+/**
+ * Client errors that a proxy answers for a while, or for one connection: the same request can succeed a moment later.
+ */
 const passing = new Set([408, 421, 425, 460, 499])
 
 function adviceFor(status: number): string {

@@ -27,7 +27,9 @@ export type FrameworkIndex = {
   raw: unknown
 }
 
-/** Known frameworks nest some 15 levels deep. A bound that is too low refuses a framework, one too high costs nothing. */
+/**
+ * Known frameworks nest some 15 levels deep. A bound that is too low refuses a framework, one too high costs nothing.
+ */
 const maxDepth = 100
 
 type Place = {

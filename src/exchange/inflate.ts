@@ -12,8 +12,8 @@ import {
 const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
 
 /**
- * Upper bound of one decompressed part: a thread of its own makes the next while the reader is at work on one. The default
- * of 16 KiB costs the reader of a large page more turns than bytes.
+ * Upper bound of one decompressed part: a thread of its own makes the next while the reader is at work on one. The
+ * default of 16 KiB costs the reader of a large page more turns than bytes.
  */
 const chunkSize = 512 * 1024
 

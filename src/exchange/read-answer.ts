@@ -37,7 +37,10 @@ export async function readAnswer(body: Dispatcher.ResponseData['body'], limits: 
   }
 }
 
-/** Frameworks nest some 15 levels deep. JSON.parse takes any depth, but writing such a value again, or storing it, fails. */
+/**
+ * Frameworks nest some 15 levels deep. JSON.parse takes any depth, but writing such a value again, or storing it,
+ * fails.
+ */
 const maxDepth = 200
 
 function nestsDeeper(json: Buffer, limit: number): boolean {
@@ -58,8 +61,8 @@ function nestsDeeper(json: Buffer, limit: number): boolean {
 
 /**
  * Parses an answer as JSON in UTF-8.
- * @throws {AnswerFormatError} for HTML, nesting that no answer has, an empty body, a coding nobody asked for, or bytes that are no UTF-8, which a
- * lenient decoder would alter silently.
+ * @throws {AnswerFormatError} for HTML, nesting that no answer has, an empty body, a coding nobody asked for, or bytes
+ * that are no UTF-8, which a lenient decoder would alter silently.
  */
 export function parseAnswer(bytes: Buffer, headers: Dispatcher.ResponseData['headers']): unknown {
   const coding = headerText(headers['content-encoding'])

@@ -8,7 +8,8 @@ const seconds = /^\d+(\.\d+)?$/
  * Milliseconds that a `Retry-After` header asks for: seconds, or an HTTP date. Pure.
  *
  * Of several headers, or several numbers of seconds joined by commas, the longest counts: waiting for too long only
- * delays. Undefined when nothing of it makes sense. Never above `capMs`, so that no answer can stop a night; a date in the past is 0.
+ * delays. Undefined when nothing of it makes sense. Never above `capMs`, so that no answer can stop a night; a date in
+ * the past is 0.
  */
 export function retryAfterMs(
   header: string | readonly string[] | undefined,

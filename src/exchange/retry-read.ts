@@ -10,7 +10,8 @@ type RetrySettings = {
 }
 
 /**
- * Repeats a read on a broken transport, 429, 5xx and an answer that is not the promised one, with growing, jittered waits. Never for anything that writes.
+ * Repeats a read on a broken transport, 429, 5xx and an answer that is not the promised one, with growing, jittered
+ * waits. Never for anything that writes.
  * @throws what the last attempt threw; when the wait is given up, what the attempt before it threw.
  */
 export async function retryRead<T>(read: () => Promise<T>, settings: RetrySettings): Promise<T> {
@@ -32,8 +33,8 @@ export async function retryRead<T>(read: () => Promise<T>, settings: RetrySettin
 }
 
 /**
- * A page of HTML with a 200 is what a proxy answers while the service restarts, so it passes like a 503. An answer that is
- * longer than may be read is as long the next time.
+ * A page of HTML with a 200 is what a proxy answers while the service restarts, so it passes like a 503. An answer that
+ * is longer than may be read is as long the next time.
  */
 function isPassing(error: unknown): error is Error {
   if (error instanceof HttpError) return error.code === 'exchange_throttled' || error.code === 'exchange_failed'

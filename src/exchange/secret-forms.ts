@@ -3,8 +3,8 @@ const shortestPiece = 6
 
 /**
  * Every form in which a secret may stand in a line: as it is, as JSON writes it (also within a text of JSON),
- * percent-encoded, and in base64, as in a Basic authorization, where it need not begin on a border. Longest first, so that
- * no form hides a part of another.
+ * percent-encoded, and in base64, as in a Basic authorization, where it need not begin on a border. Longest first, so
+ * that no form hides a part of another.
  */
 export function secretForms(secret: string): string[] {
   const encoded = encodeURIComponent(secret)

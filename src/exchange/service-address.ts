@@ -20,7 +20,8 @@ export function serviceAddress(baseUrl: string): ServiceAddress {
 
 /**
  * Address of an endpoint, with `id` in place of its placeholder.
- * @throws {TypeError} for an id of dots alone: encoding leaves dots as they are, and such a path climbs to another endpoint.
+ * @throws {TypeError} for an id of dots alone: encoding leaves dots as they are, and such a path climbs to another
+ * endpoint.
  */
 export function endpointUrl(address: ServiceAddress, endpoint: Endpoint, id?: string): URL {
   if (id !== undefined && /^\.*$/.test(id)) throw new TypeError(`"${id}" is no id`)

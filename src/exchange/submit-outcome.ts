@@ -3,20 +3,20 @@ import { AnswerFormatError, type Call, HttpError, TransportError, UncertainSubmi
 import { idOf, objectOf } from './wire-value.ts'
 
 /**
- * What the status of an answer to a POST says about the request. `refused`: the service will not take it. `declined`: it
- * was not taken up, and may be sent again. `ambiguous`: a task of it may be running.
+ * What the status of an answer to a POST says about the request. `refused`: the service will not take it. `declined`:
+ * it was not taken up, and may be sent again. `ambiguous`: a task of it may be running.
  */
 type PostVerdict = 'refused' | 'declined' | 'ambiguous'
 
 /**
- * 401 and 429 come before a request is looked at. HTTP defines 421 (a connection to the wrong server) and 425 (too early
- * to be sure that it is no replay) as not processed, and as reasons to send it once more.
+ * 401 and 429 come before a request is looked at. HTTP defines 421 (a connection to the wrong server) and 425 (too
+ * early to be sure that it is no replay) as not processed, and as reasons to send it once more.
  */
 const declined = new Set([401, 421, 425, 429])
 
 /**
- * Client errors by which HTTP says that the request as it is was not carried out. Not among them: 408, which a proxy also
- * answers after it has passed everything on, and what proxies made up (460 and 499: the caller hung up).
+ * Client errors by which HTTP says that the request as it is was not carried out. Not among them: 408, which a proxy
+ * also answers after it has passed everything on, and what proxies made up (460 and 499: the caller hung up).
  */
 const refused = new Set([
   400, 402, 403, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414, 415, 416, 417, 422, 423, 424, 426, 428, 431, 451,

@@ -100,8 +100,8 @@ function addressOf(value: unknown, field: string, where: string): string {
 }
 
 /**
- * Row errors that are read of one task, each of which costs a kilobyte of memory however few bytes it has in the answer. A
- * request holds 100,000 rows at most; too low, and a task is read in halves for nothing.
+ * Row errors that are read of one task, each of which costs a kilobyte of memory however few bytes it has in the
+ * answer. A request holds 100,000 rows at most; too low, and a task is read in halves for nothing.
  */
 const maxRowErrors = 250_000
 

@@ -44,7 +44,9 @@ const prefix = 'whsec_'
 /** Bytes. Standard Webhooks wants 24 to 64; below 16 a secret can be guessed. */
 const shortestKey = 16
 
-/** Seconds, either way, inclusive (specification, Signature 4). Longer lets an overheard delivery be played back longer. */
+/**
+ * Seconds, either way, inclusive (specification, Signature 4). Longer lets an overheard delivery be played back longer.
+ */
 const toleranceSeconds = 300
 
 const version = 'v1,'

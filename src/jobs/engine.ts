@@ -35,8 +35,10 @@ export type Engine = {
   looks: Looks
   /**
    * Begins to work off looks. Without it a process only asks for them.
-   * @param options.beforeRun called before each look at a run; if it throws, the look is left to another process, or to later.
-   * @param options.yields a look at a run of another destination than the configured one is left to other processes, and the
+   * @param options.beforeRun called before each look at a run; if it throws, the look is left to another process, or to
+   * later.
+   * @param options.yields a look at a run of another destination than the configured one is left to other processes,
+   * and the
    *   run ends only when none has taken it for as long as faults are tolerated. Without it the run ends at once.
    */
   work(deps: Deps, jobs: readonly Job[], options?: { beforeRun?: () => Promise<void>; yields?: boolean }): Promise<void>
@@ -237,7 +239,10 @@ const finalCodes = new Set([
   'database_permission_denied',
 ])
 
-/** Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached, or that its disk is full. */
+/**
+ * Somebody waits for a run that was started by hand, so it says at once that a server cannot be reached, or that its
+ * disk is full.
+ */
 const finalByHand = new Set([
   'exchange_unreachable',
   'exchange_failed',

@@ -39,7 +39,10 @@ async function planSearches(deps: Deps, run: Run): Promise<boolean> {
   return (await planDocuments(deps, run)) || calculators
 }
 
-/** What was accepted is checked against what the service shows, for every kind of row, and what is missing is sent again. */
+/**
+ * What was accepted is checked against what the service shows, for every kind of row, and what is missing is sent
+ * again.
+ */
 async function compareWithService(deps: Deps, run: Run): Promise<void> {
   await compareWithStored(deps, run)
   await compareDocuments(deps, run)

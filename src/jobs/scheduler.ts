@@ -5,7 +5,9 @@ import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
 import { triggerRun } from './trigger-run.ts'
 
-/** An occurrence found this long after it fell due was missed: no daemon was up. Two ticks of grace, in milliseconds. */
+/**
+ * An occurrence found this long after it fell due was missed: no daemon was up. Two ticks of grace, in milliseconds.
+ */
 const missedAfterMs = 120_000
 
 /**

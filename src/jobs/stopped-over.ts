@@ -3,7 +3,10 @@ import type { Submission } from '../db/tables/submission.ts'
 /** Codes that concern no submission more than another, and those whose own words name the submission and the verbs. */
 const saidAlready = new Set(['exchange_unauthorized', 'task_list_too_short', 'kind_unknown'])
 
-/** The submission that a run stopped over, and the verb that helps with it, as a sentence or two; null: none would. Pure. */
+/**
+ * The submission that a run stopped over, and the verb that helps with it, as a sentence or two; null: none would.
+ * Pure.
+ */
 export function stoppedOver(
   code: string,
   submission: Pick<Submission, 'submission_id' | 'kind' | 'state' | 'correlation_id'>,

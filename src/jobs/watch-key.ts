@@ -14,7 +14,8 @@ const marginMs = 20
 
 /**
  * Finds out whether a key that the service did not accept is accepted again. Every daemon watches, and of each probe
- * that is due one of them makes it, so none has to be told. A probe that is under way when it is stopped ends with the client.
+ * that is due one of them makes it, so none has to be told. A probe that is under way when it is stopped ends with the
+ * client.
  */
 export function startKeyWatch({ refusal, probe, logger }: WatchedKey, intervalMs: number): { stop: () => void } {
   const stopping = new AbortController()

@@ -48,7 +48,10 @@ const embeddings: [prefix: IpBits, length: number, after: bigint][] = [
   ['::/96', 0n],
 ].map(([range, after]) => [...cidr(String(range)), BigInt(after ?? 0n)])
 
-/** Where an IP address leads; null when the text is no IP address. Pure. An address in an address is judged by what it carries. */
+/**
+ * Where an IP address leads; null when the text is no IP address. Pure. An address in an address is judged by what it
+ * carries.
+ */
 export function addressKind(text: string): AddressKind | null {
   const address = ipBits(text)
   if (address === null) return null

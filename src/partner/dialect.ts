@@ -18,14 +18,16 @@ export type DeltaQuery = StreamQuery & {
   overlapMs: number
   /**
    * All rows of some hotels, wherever their cursors stand, instead of those from `from` on. A dialect may yield rows of
-   * others as well, where it cannot tell by SQL what it will print; it leaves out none of these. An empty id is also null.
+   * others as well, where it cannot tell by SQL what it will print; it leaves out none of these. An empty id is also
+   * null.
    */
   only?: { column: string; partnerIds: readonly string[] }
 }
 
 /**
  * Rows of a delta, each an array of texts in the order of `columns`, then the cursor as far as it may move the
- * watermark. Where that may be short of the row's own cursor, one more text says this one, and is null where they are equal.
+ * watermark. Where that may be short of the row's own cursor, one more text says this one, and is null where they are
+ * equal.
  */
 export type DeltaRows = AsyncIterable<(string | null)[][]>
 
@@ -34,7 +36,9 @@ export type DeltaRows = AsyncIterable<(string | null)[][]>
  * provides, and all that the rest knows of it.
  */
 export type PartnerSnapshot = {
-  /** Which server and database answer, and since which restore, in the dialect's own words; null where it does not say. */
+  /**
+   * Which server and database answer, and since which restore, in the dialect's own words; null where it does not say.
+   */
   server: string | null
   /** Why the server's open transactions cannot be told; null if they can, or if the dialect knows no such list. */
   lacks: ProtectionLack | null

@@ -44,8 +44,8 @@ export async function oldestOpen(session: MysqlSession, zone: string): Promise<M
 }
 
 /**
- * Whether rows arrive by replication: threads of the user `system user` apply them, or nobody else may write. Either may
- * be wrong of a server that has several sources or is frozen; the overlap protects then, which harms nothing.
+ * Whether rows arrive by replication: threads of the user `system user` apply them, or nobody else may write. Either
+ * may be wrong of a server that has several sources or is frozen; the overlap protects then, which harms nothing.
  */
 async function isReplica(session: MysqlSession): Promise<boolean> {
   const { rows } = await session.ask(
@@ -61,8 +61,8 @@ async function isReplica(session: MysqlSession): Promise<boolean> {
 const accessDenied = 1227
 
 /**
- * The list says starts in the server's own time zone, to the second. A transaction of ours in it shows how far that is from
- * UTC, and that the list is not older than it.
+ * The list says starts in the server's own time zone, to the second. A transaction of ours in it shows how far that is
+ * from UTC, and that the list is not older than it.
  */
 async function oldestTransaction(session: MysqlSession): Promise<{ oldest: string | null; seesAll: boolean }> {
   await session.ask(sql`start transaction with consistent snapshot, read only`)

@@ -120,8 +120,8 @@ export function watermarkValue(text: string, { kind, decimals }: MysqlColumn): R
 }
 
 /**
- * A text as hexadecimal digits: they need no escapes, whose meaning depends on the server's sql_mode. It is no parameter,
- * because the driver puts parameters in place of question marks, and would find those of a configured query.
+ * A text as hexadecimal digits: they need no escapes, whose meaning depends on the server's sql_mode. It is no
+ * parameter, because the driver puts parameters in place of question marks, and would find those of a configured query.
  */
 export function textLiteral(text: string): RawBuilder<unknown> {
   return sql`_utf8mb4 ${hexadecimal(Buffer.from(text))}`

@@ -108,7 +108,10 @@ async function* readLines(session: MysqlSession, query: StreamQuery): AsyncGener
   }
 }
 
-/** The configured query, wrapped: its columns, in cursor order, from the watermark on; rows without a cursor are always read. */
+/**
+ * The configured query, wrapped: its columns, in cursor order, from the watermark on; rows without a cursor are always
+ * read.
+ */
 function deltaSql(
   columns: ReadonlyMap<string, MysqlColumn>,
   cursor: MysqlColumn,

@@ -2,8 +2,8 @@ import type pg from 'pg'
 import type { ProtectionLack } from '../db/tables/run-tables.ts'
 
 /**
- * No row past this moment may move a watermark; `zone` is where the server's clocks without a time zone stand. `lacks`: why
- * the moment does not speak for all transactions, so that the overlap has to protect; null if it does.
+ * No row past this moment may move a watermark; `zone` is where the server's clocks without a time zone stand. `lacks`:
+ * why the moment does not speak for all transactions, so that the overlap has to protect; null if it does.
  */
 export type PostgresBound = { moment: string; zone: string; lacks: ProtectionLack | null }
 
@@ -12,8 +12,9 @@ export type PostgresBound = { moment: string; zone: string; lacks: ProtectionLac
  * server prints it. The tenth is for transactions that have begun and are not listed yet, for want of a processor.
  *
  * Three things hide transactions. A standby lists its own and not those of its primary, which are the ones that write.
- * Sessions with `track_activities` off leave no start; they show as disabled to those who may see them. And transactions
- * of other roles show their start only to members of pg_read_all_stats. For all of them there is the overlap.
+ * Sessions with `track_activities` off leave no start; they show as disabled to those who may see them. And
+ * transactions of other roles show their start only to members of pg_read_all_stats. For all of them there is the
+ * overlap.
  */
 export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
   const { rows } = await client.query<{ moment: string; zone: string; lacks: ProtectionLack | null }>(
@@ -34,9 +35,9 @@ export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
 }
 
 /**
- * The cluster, its timeline and the database's own number. A restore of files begins another timeline or is another cluster,
- * and a database that was created anew has another number. A dump that was restored into the same database shows nowhere
- * here. Servers that are only like PostgreSQL may not tell.
+ * The cluster, its timeline and the database's own number. A restore of files begins another timeline or is another
+ * cluster, and a database that was created anew has another number. A dump that was restored into the same database
+ * shows nowhere here. Servers that are only like PostgreSQL may not tell.
  */
 export async function serverOf(client: pg.Client): Promise<string | null> {
   try {

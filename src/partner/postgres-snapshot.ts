@@ -121,8 +121,8 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Postgr
 const firstRows = 100
 
 /**
- * Bytes of text that a batch should have. Batches that outlive a collection or two of young garbage are moved with it: with
- * 2 MB the process grew by 200 MB, with a quarter of one by 30, and neither took longer.
+ * Bytes of text that a batch should have. Batches that outlive a collection or two of young garbage are moved with it:
+ * with 2 MB the process grew by 200 MB, with a quarter of one by 30, and neither took longer.
  */
 const batchBytes = 65_536
 
@@ -162,7 +162,10 @@ function textColumns({ columns }: StreamQuery): string {
   return columns.map((column) => `s.${pg.escapeIdentifier(column)}::text`).join(', ')
 }
 
-/** The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are always read. */
+/**
+ * The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are
+ * always read.
+ */
 function deltaSql(
   cursorType: number | undefined,
   bound: PostgresBound,

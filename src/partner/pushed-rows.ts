@@ -1,6 +1,6 @@
 /**
- * Bytes of values that a batch may have, however few its rows are. Texts of a row may be millions of characters long, and
- * thousands of such rows do not fit into memory; ordinary ones are far from it.
+ * Bytes of values that a batch may have, however few its rows are. Texts of a row may be millions of characters long,
+ * and thousands of such rows do not fit into memory; ordinary ones are far from it.
  */
 const batchBytes = 1024 * 1024
 

@@ -102,7 +102,10 @@ export function printed(at: RawBuilder<unknown>, kind: SqlserverKind): RawBuilde
   }
 }
 
-/** Rows of texts: what the server printed, floating point numbers with the digits that tell them apart, bytes in hexadecimal. */
+/**
+ * Rows of texts: what the server printed, floating point numbers with the digits that tell them apart, bytes in
+ * hexadecimal.
+ */
 export function textRows(
   stream: string,
   names: readonly string[],

@@ -106,7 +106,10 @@ async function* readLines(session: SqlserverSession, query: StreamQuery): AsyncG
   }
 }
 
-/** The configured query, wrapped: its columns, in cursor order, from the watermark on; rows without a cursor are always read. */
+/**
+ * The configured query, wrapped: its columns, in cursor order, from the watermark on; rows without a cursor are always
+ * read.
+ */
 function deltaSql(
   columns: ReadonlyMap<string, SqlserverColumn>,
   bound: SqlserverBound,

@@ -12,8 +12,8 @@ import type { Task } from '../exchange/task.ts'
 import type { Looks } from './looks.ts'
 
 /**
- * Stores what a search found whose task has ended, in the transaction that settles it. Searches travel as other requests
- * do, and only the stage that loads their pages knows how they end.
+ * Stores what a search found whose task has ended, in the transaction that settles it. Searches travel as other
+ * requests do, and only the stage that loads their pages knows how they end.
  */
 type EndSearch = (deps: Deps, trx: Transaction<Schema>, submission: Submission, task: Task) => Promise<void>
 

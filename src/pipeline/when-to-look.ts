@@ -1,6 +1,6 @@
 /**
- * When something is looked at again: every delay between two looks, and how long is long enough to give up. All pure, in
- * milliseconds. A webhook needs nothing but a look that comes earlier: looks that come early or twice are harmless.
+ * When something is looked at again: every delay between two looks, and how long is long enough to give up. All pure,
+ * in milliseconds. A webhook needs nothing but a look that comes earlier: looks that come early or twice are harmless.
  */
 
 /** Polls before the interval has grown to its full length. */
@@ -8,16 +8,16 @@ const growing = 3
 
 /**
  * Until a task is polled again, after so many polls of it: an eighth of the interval at first, then twice as much each
- * time, and the whole interval from then on. Most tasks end soon, and a wave waits for the last of them; a long one costs
- * three polls more. Specification: What the service does, which forbids tight loops.
+ * time, and the whole interval from then on. Most tasks end soon, and a wave waits for the last of them; a long one
+ * costs three polls more. Specification: What the service does, which forbids tight loops.
  */
 export function pollInMs(intervalMs: number, polls: number): number {
   return polls >= growing ? intervalMs : Math.ceil(intervalMs / 2 ** (growing - polls))
 }
 
 /**
- * Until a call is made again that has failed so many times in a row: doubling from a second to a minute, and never before
- * the service wants it (Retry-After).
+ * Until a call is made again that has failed so many times in a row: doubling from a second to a minute, and never
+ * before the service wants it (Retry-After).
  */
 export function retryInMs(failures: number, askedMs: number | null): number {
   return Math.max(askedMs ?? 0, Math.min(500 * 2 ** Math.min(failures, 10), 60_000))

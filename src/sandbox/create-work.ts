@@ -25,7 +25,10 @@ type Work = {
   resume(): void
 }
 
-/** Everything that works by itself: the processing of tasks, the delivery of webhooks, the removal of what is old. Rests until `resume`. */
+/**
+ * Everything that works by itself: the processing of tasks, the delivery of webhooks, the removal of what is old. Rests
+ * until `resume`.
+ */
 export function createWork(sandbox: Sandbox, options: WorkOptions): Work {
   let running: { wake(): void; stops: readonly { stop(): Promise<void> }[] } | undefined
   const start = () => {

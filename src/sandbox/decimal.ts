@@ -3,7 +3,10 @@ export type Decimal = { units: bigint; scale: number }
 
 export const zero: Decimal = { units: 0n, scale: 0 }
 
-/** Reads plain decimal text: digits, an optional fraction, an optional minus. Null for anything else, exponents included. */
+/**
+ * Reads plain decimal text: digits, an optional fraction, an optional minus. Null for anything else, exponents
+ * included.
+ */
 export function parseDecimal(text: string): Decimal | null {
   const match = /^(-?\d+)(?:\.(\d+))?$/.exec(text)
   if (!match) return null

@@ -38,9 +38,9 @@ const inputHeads = resourceFieldTypes.map(({ id }) => `"${id}":"`)
 const outputPlans = resourceOutputs.map(planOf)
 
 /**
- * The twelve months of a company's resource record and the year that sums them up, for the hotel with this number in the
- * world of this seed. Pure. Whole-number arithmetic on purpose: it gives what `computeOutputs` gives for these inputs,
- * several times faster, and a million calculators are drawn.
+ * The twelve months of a company's resource record and the year that sums them up, for the hotel with this number in
+ * the world of this seed. Pure. Whole-number arithmetic on purpose: it gives what `computeOutputs` gives for these
+ * inputs, several times faster, and a million calculators are drawn.
  */
 export function drawResourceYear(seed: number, number: number): DrawnYear {
   const random = randomFrom(createHash('sha256').update(`resource record ${seed} ${number}`).digest().readUInt32LE(0))

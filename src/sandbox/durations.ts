@@ -11,7 +11,9 @@ export type Durations = {
   scheduledMs: number
   /** Milliseconds, and microseconds per item, in InProgress. */
   processing: Record<BulkRequest, Processing>
-  /** 0 to 1: the share by which the time in InProgress varies, up or down, so that equal requests overtake each other. */
+  /**
+   * 0 to 1: the share by which the time in InProgress varies, up or down, so that equal requests overtake each other.
+   */
   jitter: number
 }
 

@@ -9,7 +9,10 @@ export type LosingProxy = AsyncDisposable & {
   lost(): number
 }
 
-/** Stands between us and the service, and loses the answer to the first POST that ends in `path`: the service has taken it. */
+/**
+ * Stands between us and the service, and loses the answer to the first POST that ends in `path`: the service has taken
+ * it.
+ */
 export async function losingProxy(target: string, path: string): Promise<LosingProxy> {
   let lost = 0
   const server = createServer((request, response) => {

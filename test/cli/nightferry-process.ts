@@ -41,8 +41,9 @@ function withoutLog(text: string): string {
 /**
  * Starts the program as a person would, with nothing in its environment but what is given.
  *
- * What it writes is looked through for secrets, at trace level unless the test sets another. A verb that a person follows
- * writes no log by itself, so the test is not shown the log that it then writes; what the daemon writes is its log.
+ * What it writes is looked through for secrets, at trace level unless the test sets another. A verb that a person
+ * follows writes no log by itself, so the test is not shown the log that it then writes; what the daemon writes is its
+ * log.
  */
 export function start(cwd: string, args: readonly string[], env: Record<string, string> = {}): Running {
   const traced = !setsLogLevel(args, env)

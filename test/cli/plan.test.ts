@@ -54,8 +54,8 @@ function counts({ unsent }: Plan, state: string): number {
 }
 
 /**
- * A digest of every row of every table of ours, the queue's among them, and of where the sequences stand. But for the pace
- * of calls: those of a plan count like any other.
+ * A digest of every row of every table of ours, the queue's among them, and of where the sequences stand. But for the
+ * pace of calls: those of a plan count like any other.
  */
 async function everything(): Promise<Record<string, string>> {
   const { rows: tables } = await world.pool.query<{ name: string }>(

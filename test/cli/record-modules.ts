@@ -1,4 +1,7 @@
-/** Loaded before the program by a test: writes the address of every module that was loaded, one a line, as the process ends. */
+/**
+ * Loaded before the program by a test: writes the address of every module that was loaded, one a line, as the process
+ * ends.
+ */
 import { writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 

@@ -22,7 +22,9 @@ function inFlight(world: World): Promise<void> {
   }, patience)
 }
 
-/** The settings of a daemon whose nightly run fell due an hour ago, while none was up: it catches up with it at once. */
+/**
+ * The settings of a daemon whose nightly run fell due an hour ago, while none was up: it catches up with it at once.
+ */
 async function missedRun(world: World): Promise<Record<string, string>> {
   await migrateToLatest(world.databaseUrl)
   const due = new Date(Math.floor(Date.now() / 60_000) * 60_000 - 3_600_000)

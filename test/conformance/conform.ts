@@ -19,7 +19,9 @@ export const contract = loadContract(contractFile)
 export const openNames = readOpenNames(contractFile)
 export const seed = 7
 
-/** A sandbox of its own, on a database of its own, at its usual pace, with pages so small that searches have several. */
+/**
+ * A sandbox of its own, on a database of its own, at its usual pace, with pages so small that searches have several.
+ */
 export async function openService(
   options: Partial<SandboxOptions> = {},
 ): Promise<RunningSandbox & AsyncDisposable & { databaseUrl: string }> {

@@ -9,7 +9,9 @@ const size = { pages: 6, companiesPerPage: 6 }
 const nights = 3
 const command = ['run', 'nightly-sync', '--json']
 
-/** Each night some companies are gone and those of the night before are back, a third is as it was, the rest changed. */
+/**
+ * Each night some companies are gone and those of the night before are back, a third is as it was, the rest changed.
+ */
 const onNight =
   (night: number): VersionOf =>
   (place) =>
@@ -21,7 +23,10 @@ async function wholeNight({ folder, options, environment }: PullWorld): Promise<
   expect(run, run.stderr).toMatchObject({ code: 0 })
 }
 
-/** Kills the process as soon as the question answers true, or later by up to so many milliseconds; false: it ended before. */
+/**
+ * Kills the process as soon as the question answers true, or later by up to so many milliseconds; false: it ended
+ * before.
+ */
 async function killWhen(
   { pool }: PullWorld,
   victim: Running,

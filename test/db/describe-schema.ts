@@ -1,6 +1,9 @@
 import type pg from 'pg'
 
-/** Everything that the catalogue knows of a schema's shape, one line per fact, in an order that does not change by itself. */
+/**
+ * Everything that the catalogue knows of a schema's shape, one line per fact, in an order that does not change by
+ * itself.
+ */
 const facts = `
 with relation as (
   select c.oid, c.relname as object, c.relkind, c.relpersistence

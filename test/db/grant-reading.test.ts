@@ -24,7 +24,9 @@ afterAll(() => pool.end())
 
 const password = 'only for this test'
 
-/** A role of the test's own that can log in, gone with the test; its name needs quoting unless another prefix is given. */
+/**
+ * A role of the test's own that can log in, gone with the test; its name needs quoting unless another prefix is given.
+ */
 async function makeRole(prefix = 'Robert"); drop table -- '): Promise<string> {
   const role = `${prefix}${randomBytes(6).toString('hex')}`
   const quoted = pg.escapeIdentifier(role)
@@ -36,7 +38,9 @@ async function makeRole(prefix = 'Robert"); drop table -- '): Promise<string> {
   return role
 }
 
-/** What the role can do when it logs in: the codes of the queries that it is refused, and of the others how many rows. */
+/**
+ * What the role can do when it logs in: the codes of the queries that it is refused, and of the others how many rows.
+ */
 async function asRole(role: string, queries: readonly string[]): Promise<(number | string)[]> {
   const address = new URL(url)
   address.username = encodeURIComponent(role)

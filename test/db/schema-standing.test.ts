@@ -11,7 +11,10 @@ import { migrateBut } from './fixtures/migrate-but.ts'
 const patience = { timeout: 20_000, interval: 10 }
 const all = Object.keys(migrations).length
 
-/** Holds the list of migrations as somebody's open transaction may, until it is told to let go. Every migration writes to it. */
+/**
+ * Holds the list of migrations as somebody's open transaction may, until it is told to let go. Every migration writes
+ * to it.
+ */
 async function reader(url: string): Promise<{ letGo: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: url, application_name: 'an analyst' })
   client.on('error', () => {})

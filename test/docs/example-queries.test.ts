@@ -9,7 +9,9 @@ let world: World
 /** The last year that the sandbox shows whole: what the pages call 2025. */
 let lastYear: number
 
-/** Two nights of the sandbox; between them a month vanishes there, a calculator loses its results, and one holds words. */
+/**
+ * Two nights of the sandbox; between them a month vanishes there, a calculator loses its results, and one holds words.
+ */
 beforeAll(async () => {
   world = await startWorld({ hotels: 4 })
   await night()

@@ -2,7 +2,10 @@ import { demoProfile } from '../../src/sandbox/catalogue/accounts.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { holdsSecret } from './find-secret.ts'
 
-/** In every canary, and nowhere by chance: only letters and digits, so that of all encodings base64 and hexadecimal alone change it. */
+/**
+ * In every canary, and nowhere by chance: only letters and digits, so that of all encodings base64 and hexadecimal
+ * alone change it.
+ */
 const mark = 'c4n4ry'
 
 /** A secret with everything that an encoding may change. A space is for passwords only: a header has none. */

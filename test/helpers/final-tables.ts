@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 
-/** The business columns of every table that a run leaves behind, in key order; times and surrogate keys are left out. */
+/**
+ * The business columns of every table that a run leaves behind, in key order; times and surrogate keys are left out.
+ */
 const contents: Record<string, string> = {
   companies: 'select company_id, name, partner_id, removed_at is null as here from companies order by 1',
   company_properties: `select company_id, property_id, property_name, ordinal, value

@@ -1,6 +1,6 @@
 /**
- * Whether a text holds a secret: as it is, escaped by JSON once or twice, percent-encoded, or in base64. It undoes what a
- * writer may have done, and knows nothing of the forms that the program looks for.
+ * Whether a text holds a secret: as it is, escaped by JSON once or twice, percent-encoded, or in base64. It undoes what
+ * a writer may have done, and knows nothing of the forms that the program looks for.
  */
 export function holdsSecret(text: string, secret: string): boolean {
   const readings = [text, unescaped(text), unescaped(unescaped(text))]

@@ -147,8 +147,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 let copies = 0
 
 /**
- * Copies a database, or puts a copy back in its place: the files of it, page by page. Who is connected to it is cut off,
- * and connects again.
+ * Copies a database, or puts a copy back in its place: the files of it, page by page. Who is connected to it is cut
+ * off, and connects again.
  */
 async function copyDatabase(url: string, from: string | null): Promise<string> {
   const { pathname } = new URL(url)

@@ -63,7 +63,10 @@ test.each([
   },
 )
 
-/** What the service's clock shows, apart from ours: on its answers before and after the answer was lost, and on the lost task. */
+/**
+ * What the service's clock shows, apart from ours: on its answers before and after the answer was lost, and on the lost
+ * task.
+ */
 type Shifts = { before: number; after: number; stamp: number }
 
 // They wait for tasks more than they work.

@@ -30,7 +30,8 @@ async function verb(world: World, folder: string, ...args: string[]): Promise<st
 test('hotels that the service fails over are found in the same night, the others are mapped, and nothing is sent twice at once', async () => {
   await using world = await startWorld({ hotels: 30, seed })
   await using folder = await workingFolder()
-  // Of the demonstration's streams only the hotels: of the others every request would hold poison. What is sent again is the default.
+  // Of the demonstration's streams only the hotels: of the others every request would hold poison. What is sent again
+  // is the default.
   const {
     streams,
     push: _,

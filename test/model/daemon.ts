@@ -57,7 +57,9 @@ export type Daemon = {
   repair(restored: ReadonlySet<Which>): Promise<void>
 }
 
-/** The real job; a night that brings nothing back is much shorter, and none of the invariants is about what it brings. */
+/**
+ * The real job; a night that brings nothing back is much shorter, and none of the invariants is about what it brings.
+ */
 function jobOf({ pull }: Night): Job {
   if (pull) return nightlySync
   const [first, ...rest] = nightlySync.steps
@@ -224,7 +226,9 @@ export function openDaemon(world: ModelWorld, night: Night): Daemon {
   }
 }
 
-/** What a person is told: nothing was changed, or the service did not answer. A mistake of the program is not among it. */
+/**
+ * What a person is told: nothing was changed, or the service did not answer. A mistake of the program is not among it.
+ */
 function refused(error: unknown): null {
   const { code } = error as { code?: unknown }
   if (typeof code === 'string') return null

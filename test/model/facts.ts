@@ -165,7 +165,9 @@ function calculatorsOf(company: Json): Fact[] {
   return [...settings.filter(({ value }) => value !== ''), ...inputs]
 }
 
-/** Whether a row of the service's report on a request, which names what it is about, is about a fact of that request. */
+/**
+ * Whether a row of the service's report on a request, which names what it is about, is about a fact of that request.
+ */
 export function isAbout(path: string, row: Json, fact: Fact): boolean {
   const hotel = row.identifier
   if (path.endsWith('/company-mappings')) return fact.target === target('property', hotel)

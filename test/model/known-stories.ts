@@ -13,7 +13,9 @@ const calm: Step = { do: 'trouble', profiles: {} }
 const work = (looks: number): Step => ({ do: 'work', looks })
 
 const answers: StreamName[] = ['framework_answers', 'omissions']
-/** Where the number of employees of the two hotels stands among the cells of these streams; its last value is refused. */
+/**
+ * Where the number of employees of the two hotels stands among the cells of these streams; its last value is refused.
+ */
 const employees = [1, 8] as const
 /** Where a text of the first hotel stands. */
 const training = 2
@@ -123,7 +125,9 @@ const brokenReading = (at: number): Story =>
     ...night,
   )
 
-/** A row changes while a request that carries it outlives its run, and the next run reads the change before the answer. */
+/**
+ * A row changes while a request that carries it outlives its run, and the next run reads the change before the answer.
+ */
 const changedInFlight = (looks: number): Story =>
   story(
     answers,
@@ -153,7 +157,9 @@ const parted: Story = {
   ],
 }
 
-/** The service is restored in the middle of a night, when it has taken the mapping and before it is sent the answers. */
+/**
+ * The service is restored in the middle of a night, when it has taken the mapping and before it is sent the answers.
+ */
 const restoredAmid: Story = {
   night: { streams: ['properties', ...answers], pull: false },
   initial: [0, null, 0, 0, 0, 0],

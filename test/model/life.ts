@@ -2,8 +2,8 @@ import type pg from 'pg'
 import type { ExchangeClient } from '../../src/exchange/client.ts'
 
 /**
- * Where a process breaks off: at its nth call of the database or of the service, before it or when it is done. `from`: calls
- * count from the first statement with these words.
+ * Where a process breaks off: at its nth call of the database or of the service, before it or when it is done. `from`:
+ * calls count from the first statement with these words.
  */
 export type Fate = { at: number; when: 'before' | 'after'; how: 'dies' | 'fails'; from?: string }
 
@@ -12,7 +12,9 @@ export class ConnectionBroken extends Error {
   readonly code = '57P01'
 }
 
-/** What one process may do until it dies: from then on nothing that it awaits comes back, and its connections are cut. */
+/**
+ * What one process may do until it dies: from then on nothing that it awaits comes back, and its connections are cut.
+ */
 export type Life = {
   /** Resolves when the process is dead. */
   death: Promise<void>
@@ -85,7 +87,8 @@ export function startLife(fate: Fate | null): Life {
         if (key !== 'query') return bound(target, key)
         return (...args: unknown[]) => {
           const query = bound(target, 'query') as Callable
-          // COPY and cursors are streams: they are handed out at once, so they can only be the call after which it dies.
+          // COPY and cursors are streams: they are handed out at once, so they can only be the call after which it
+          // dies.
           if (typeof args[0] === 'object' && args[0] !== null && 'submit' in args[0]) return query(...args)
           if (!counting && JSON.stringify(args[0]).includes(fate?.from ?? '')) counting = true
           return call(() => query(...args), true)

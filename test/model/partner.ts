@@ -9,7 +9,9 @@ import { copying } from './copying.ts'
 /** The world of the sandbox that the model talks to. */
 export const seed = 7
 
-/** Hotels that the service knows. A sibling integration of the profile writes to the last one, we to the first three. */
+/**
+ * Hotels that the service knows. A sibling integration of the profile writes to the last one, we to the first three.
+ */
 export const knownHotels = 6
 /** Nobody there has heard of it. */
 export const unknownHotel = 9
@@ -21,7 +23,10 @@ export type PartnerValues = Readonly<Record<string, string | null>>
 
 /** What names a row of the partner. */
 export type RowName = { stream: StreamName; key: PartnerValues }
-/** One row that may stand in the partner's database, and what it may say; `insteadOf`: the row that it takes the place of. */
+/**
+ * One row that may stand in the partner's database, and what it may say; `insteadOf`: the row that it takes the place
+ * of.
+ */
 export type Cell = RowName & { values: readonly PartnerValues[]; insteadOf?: RowName }
 
 /** The columns of each table: those that name a row, and the others. */
@@ -194,7 +199,9 @@ export type Partner = {
   remove(row: RowName): Promise<void>
   /** Waits until what was put is old enough to move a watermark. */
   ripe(): Promise<void>
-  /** Ends the readers that a dead process left: their open transactions would keep every later watermark where it is. */
+  /**
+   * Ends the readers that a dead process left: their open transactions would keep every later watermark where it is.
+   */
   bury(): Promise<void>
   /** Every row of every table. */
   rows(): Promise<{ stream: StreamName; row: PartnerValues }[]>

@@ -14,7 +14,9 @@ export type Story = {
 /** Nightferry's own database, the service's, and the partner's. */
 export type Which = 'own' | 'service' | 'partner'
 
-/** One thing that happens. Numbers choose among what there is at that moment, so that every step can always be taken. */
+/**
+ * One thing that happens. Numbers choose among what there is at that moment, so that every step can always be taken.
+ */
 export type Step =
   /** A row of the partner appears, changes, or is touched without a change. */
   | { do: 'put'; cell: number; value: number }
@@ -35,8 +37,8 @@ export type Step =
   /** From now on the service makes this trouble, and no other. */
   | { do: 'trouble'; profiles: Record<string, number> }
   /**
-   * The process ends, or its connection breaks, at the nth call from now, or from when it begins to read a stream; `gone`: only a
-   * new trigger looks after its work.
+   * The process ends, or its connection breaks, at the nth call from now, or from when it begins to read a stream;
+   * `gone`: only a new trigger looks after its work.
    */
   | { do: 'break'; at: number; when: 'before' | 'after'; how: 'dies' | 'fails'; gone: boolean; reading?: boolean }
   /** Another integration of the profile sends something of its own, with its own key or with ours. */
@@ -145,7 +147,9 @@ const calm: Step = { do: 'trouble', profiles: {} }
 const putSome = (cell: number, value: number): Step[] =>
   [0, 1, 2, 3, 4, 5].map((next) => ({ do: 'put', cell: cell + next, value }))
 
-/** Rows change while requests that carry them outlive their run, and the next run reads the changes before the answers. */
+/**
+ * Rows change while requests that carry them outlive their run, and the next run reads the changes before the answers.
+ */
 const changedInFlight: fc.Arbitrary<Step[]> = fc
   .record({ cell: at, value: fc.nat({ max: 1 }), looks: fc.integer({ min: 2, max: 5 }) })
   .map(({ cell, value, looks }) => [
@@ -161,8 +165,8 @@ const changedInFlight: fc.Arbitrary<Step[]> = fc
   ])
 
 /**
- * A run breaks off while it reads what has changed since the one before, and the next takes its place. Several rows change:
- * the newest one is read again in any case.
+ * A run breaks off while it reads what has changed since the one before, and the next takes its place. Several rows
+ * change: the newest one is read again in any case.
  */
 const brokenReading: fc.Arbitrary<Step[]> = fc
   .record({

@@ -48,7 +48,10 @@ export type ModelWorld = {
   bury(): Promise<void>
   /** Sets our clock so many milliseconds after the service's. */
   setClock(aheadMs: number): void
-  /** Keeps a copy of each database in the place of the last. To be called while the service makes no trouble that keeps its tasks. */
+  /**
+   * Keeps a copy of each database in the place of the last. To be called while the service makes no trouble that keeps
+   * its tasks.
+   */
   dump(): Promise<void>
   restore(which: Which): Promise<void>
   close(): Promise<void>

@@ -13,7 +13,10 @@ import { authority, valid } from '../exchange/certificates.ts'
 export type MariadbServer = { port: number; authorityFile: string }
 export type RunningMariadb = MariadbServer & { stop(): Promise<void> }
 
-/** Five hours behind UTC and with a summer time, so that no test passes because all clocks agree. Needs no list of zones. */
+/**
+ * Five hours behind UTC and with a summer time, so that no test passes because all clocks agree. Needs no list of
+ * zones.
+ */
 export const zone = 'EST5EDT,M3.2.0,M11.1.0'
 
 /** Starts one in a folder of its own, on a free port, as a user who is not root. */

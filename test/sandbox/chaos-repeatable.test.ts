@@ -93,7 +93,9 @@ async function filesOf(open: OpenSandbox, ids: string[]): Promise<string[]> {
 
 type Told = Pick<LogLine, 'method' | 'path' | 'httpStatus' | 'task' | 'phase' | 'status' | 'chaos' | 'identifiers'>
 
-/** What struck the requests of the script that do not depend on the world: which hotels there are differs by seed too. */
+/**
+ * What struck the requests of the script that do not depend on the world: which hotels there are differs by seed too.
+ */
 function struckBySeed(lines: Told[]): (string[] | null)[] {
   const { unitTypes, groups } = contract.endpoints
   return lines.filter(({ path }) => path === unitTypes.path || path === groups.path).map(({ chaos }) => chaos)

@@ -10,7 +10,10 @@ export function readable(text: string): string {
   return text.replaceAll(unsafe, escaped)
 }
 
-/** JSON as it is safe to show on a terminal: equal, with every unsafe character escaped, also those that JSON need not escape. */
+/**
+ * JSON as it is safe to show on a terminal: equal, with every unsafe character escaped, also those that JSON need not
+ * escape.
+ */
 export function readableJson(json: string): string {
   return json.replaceAll(unsafe, (character) => (character === '\n' ? character : escaped(character)))
 }

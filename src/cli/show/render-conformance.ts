@@ -9,7 +9,9 @@ const fixed = { id: 46, source: 7, verdict: 12, gaps: 6 }
 /** Narrower than this, columns of words are of no use. */
 const narrowest = 18
 
-/** The result for a person: a table of statements, a table of names, and a summary. `width`: columns of the terminal. */
+/**
+ * The result for a person: a table of statements, a table of names, and a summary. `width`: columns of the terminal.
+ */
 export function renderConformance(result: ConformanceResult, width: number): string {
   return [statements(result, width), '', nameTable(result, width), '', ...summary(result)].join('\n')
 }

@@ -5,7 +5,10 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, prin
 import { counted, readable } from '../show/readable.ts'
 import { withIdleFerry } from '../with-idle-ferry.ts'
 
-/** `nightferry abandon <submission>`: gives a submission up that waits for ever; its rows go out again with the next run. */
+/**
+ * `nightferry abandon <submission>`: gives a submission up that waits for ever; its rows go out again with the next
+ * run.
+ */
 export async function abandon(cli: Cli, submissionId: number, options: CommonOptions): Promise<ExitCode> {
   return await withIdleFerry(cli, options, async (deps) => {
     const abandoned = await abandonSubmission(deps, submissionId, actingUser(cli))

@@ -30,7 +30,9 @@ export async function cancel(cli: Cli, submissionId: number, options: CommonOpti
 
 type Now = { state: string; task_status: string | null; run_state: string }
 
-/** Looks at once, as a daemon would, so that the person sees what came of it. Whatever fails here is looked at again. */
+/**
+ * Looks at once, as a daemon would, so that the person sees what came of it. Whatever fails here is looked at again.
+ */
 async function stateNow(deps: Deps, submissionId: number): Promise<Now> {
   await lookAtSubmission(deps, submissionId).catch((error: Error) =>
     deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed'),

@@ -24,8 +24,8 @@ export type ChangesOptions = CommonOptions & {
 }
 
 /**
- * `nightferry changes`: which values of calculators the service shows otherwise than before. Of the last run that loaded
- * a search, unless a run, a time or a hotel is named.
+ * `nightferry changes`: which values of calculators the service shows otherwise than before. Of the last run that
+ * loaded a search, unless a run, a time or a hotel is named.
  * @throws {UsageError} when there is no such run.
  */
 export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCode> {

@@ -72,7 +72,10 @@ export async function conformance(cli: Cli, options: ConformanceOptions): Promis
   return exitCodeOf(result)
 }
 
-/** The configuration judges its own address; one from the command line has to pass the same. What may be credentials is not repeated. */
+/**
+ * The configuration judges its own address; one from the command line has to pass the same. What may be credentials is
+ * not repeated.
+ */
 function checkAddress(baseUrl: string): void {
   if (settings.shape.exchange.safeParse({ baseUrl }).success) return
   throw new UsageError('The base address is none that can be used: https, without credentials; http only on loopback.')

@@ -17,8 +17,8 @@ export type PlanVerbOptions = CommonOptions & {
 }
 
 /**
- * `nightferry plan`: what a run would send now, and why. Sends nothing, and leaves nothing behind: it works on temporary
- * copies of the ledger, also while a run is under way.
+ * `nightferry plan`: what a run would send now, and why. Sends nothing, and leaves nothing behind: it works on
+ * temporary copies of the ledger, also while a run is under way.
  */
 export async function plan(cli: Cli, options: PlanVerbOptions): Promise<ExitCode> {
   const opened = await openStages(cli, quietConfig(readConfig(cli, options)))

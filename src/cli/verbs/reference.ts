@@ -14,8 +14,8 @@ import { withDatabase } from '../with-database.ts'
 export type ReferenceOptions = CommonOptions & { changes?: boolean; from?: number; to?: number; accept?: boolean }
 
 /**
- * `nightferry reference`: what is cached of the service's reference data, of when and in which version; with `--changes`
- * what differs between two versions; with `--accept` a fetch that was withheld is taken by the next run.
+ * `nightferry reference`: what is cached of the service's reference data, of when and in which version; with
+ * `--changes` what differs between two versions; with `--accept` a fetch that was withheld is taken by the next run.
  */
 export async function reference(cli: Cli, options: ReferenceOptions): Promise<ExitCode> {
   if (options.accept && options.changes) throw new UsageError('--accept and --changes: choose one')

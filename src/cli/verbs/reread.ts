@@ -12,8 +12,8 @@ import { withDatabase } from '../with-database.ts'
 export type RereadOptions = CommonOptions & { since?: string; dryRun?: boolean }
 
 /**
- * `nightferry reread <stream>`: the next run reads all rows of a stream again, or those from a cursor on, and compares them
- * with the ledger. Nothing is sent that the service has already.
+ * `nightferry reread <stream>`: the next run reads all rows of a stream again, or those from a cursor on, and compares
+ * them with the ledger. Nothing is sent that the service has already.
  */
 export async function reread(cli: Cli, stream: string, options: RereadOptions): Promise<ExitCode> {
   requireStream(cli, options, stream)

@@ -22,8 +22,8 @@ export type ResendOptions = CommonOptions & {
 const examples = 20
 
 /**
- * `nightferry resend`: rows that the service accepted are sent again as they are, once, by the next run: after its database
- * was restored, or where it shows something else than was sent. More than the guard would let through needs
+ * `nightferry resend`: rows that the service accepted are sent again as they are, once, by the next run: after its
+ * database was restored, or where it shows something else than was sent. More than the guard would let through needs
  * `--beyond-guard`, as a change of that size at the partner needs approval.
  */
 export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode> {

@@ -16,8 +16,9 @@ export type RestoreOptions = CommonOptions & {
 }
 
 /**
- * `nightferry restore`: brings back values and property values that were removed, as they were last, with the calculators
- * and companies that went with them. No search removes them again until one has shown them, or a person accepts it.
+ * `nightferry restore`: brings back values and property values that were removed, as they were last, with the
+ * calculators and companies that went with them. No search removes them again until one has shown them, or a person
+ * accepts it.
  */
 export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCode> {
   const { run: runId, since, partnerId } = options

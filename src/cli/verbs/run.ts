@@ -23,7 +23,10 @@ export async function run(cli: Cli, jobName: string, options: CommonOptions): Pr
   }
 }
 
-/** Whoever follows a run reads how it gets on, its warnings, and why it failed; all of it again as log lines would bury that. */
+/**
+ * Whoever follows a run reads how it gets on, its warnings, and why it failed; all of it again as log lines would bury
+ * that.
+ */
 export function quietConfig(config: Config): Config {
   return { ...config, log: { level: config.log.level === 'info' ? 'silent' : config.log.level } }
 }

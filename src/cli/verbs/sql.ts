@@ -16,8 +16,8 @@ import { queryFailed } from '../sql-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 /**
- * `nightferry sql [query]`: runs one query under a role that can only read, and prints its rows; without a query it says
- * how to connect with a client of one's own, and keeps an embedded server up until it is interrupted.
+ * `nightferry sql [query]`: runs one query under a role that can only read, and prints its rows; without a query it
+ * says how to connect with a client of one's own, and keeps an embedded server up until it is interrupted.
  */
 export async function sql(cli: Cli, query: string | undefined, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ url, cluster }) => {

@@ -13,7 +13,10 @@ export function judgeSearch(bench: Bench, run: TaskRun): Observation {
   return judged(pages > 0, `${endOf(run)}, page addresses: ${pages}`)
 }
 
-/** An import must have been queued and have ended in one of these statuses, by the contract's keys, with or without a file. */
+/**
+ * An import must have been queued and have ended in one of these statuses, by the contract's keys, with or without a
+ * file.
+ */
 export function judgeImport(
   bench: Bench,
   run: TaskRun,

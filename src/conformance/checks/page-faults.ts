@@ -39,7 +39,10 @@ export function periodFault({ contract }: PageBench, calculator: WireObject): st
   return null
 }
 
-/** Variables that a page's calculators use and its list does not name, names twice or without a text; or that nothing uses. */
+/**
+ * Variables that a page's calculators use and its list does not name, names twice or without a text; or that nothing
+ * uses.
+ */
 export function variableFaults({ contract }: PageBench, page: unknown): string[] {
   const names = contract.names.calculatorsPage
   const listed = at(page, names.calculatorVariables)

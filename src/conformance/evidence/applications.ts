@@ -35,7 +35,9 @@ type ApplicationChanges = {
   answersEvents: SeenEvent[]
 }
 
-/** Changes one application of the certifier, by the API and as in the web application; a sentence when there is none. */
+/**
+ * Changes one application of the certifier, by the API and as in the web application; a sentence when there is none.
+ */
 export function changeApplication(bench: Bench): Promise<ApplicationChanges | string> {
   return bench.once('application changes', async () => {
     const key = bench.certifierKey

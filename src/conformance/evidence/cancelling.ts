@@ -16,7 +16,9 @@ type Cancelling = {
 const burst = 6
 const attempts = 3
 
-/** Sends searches and cancels the last at once; tried a few times, because a quick service may have begun it already. */
+/**
+ * Sends searches and cancels the last at once; tried a few times, because a quick service may have begun it already.
+ */
 export function cancelling(bench: Bench): Promise<Cancelling> {
   return bench.once('cancelling', async () => {
     let seen = await tryToCancel(bench)

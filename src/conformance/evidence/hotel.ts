@@ -42,7 +42,9 @@ export function findHotel(bench: Bench, writing: Writing): Promise<Hotel | strin
   })
 }
 
-/** In the sandbox any hotel will do: the first company, the first group, the first identifier. Null when one is missing. */
+/**
+ * In the sandbox any hotel will do: the first company, the first group, the first identifier. Null when one is missing.
+ */
 export async function chooseHotel(bench: Bench, year: number): Promise<Writing | null> {
   const groupId = objectsOf((await groups(bench)).json).flatMap(
     (group) => textOf(group[bench.contract.names.groups.id]) ?? [],

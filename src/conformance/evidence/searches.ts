@@ -29,8 +29,8 @@ type Searches = {
 }
 
 /**
- * Sends every search once and waits for all. They change nothing but the list of tasks. They are sent without a pause, so
- * that they are in flight together and the order in which they are picked up can be seen.
+ * Sends every search once and waits for all. They change nothing but the list of tasks. They are sent without a pause,
+ * so that they are in flight together and the order in which they are picked up can be seen.
  */
 export function searches(bench: Bench): Promise<Searches> {
   return bench.once('searches', async () => {

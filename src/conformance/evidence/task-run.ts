@@ -48,7 +48,10 @@ export async function finish(bench: Bench, runs: readonly TaskRun[], key?: strin
 /** Looks that a status is given which the specification does not name: it may pass, and it may be an end. */
 const looksAtStrangers = 20
 
-/** Whether it is of use to wait for the end of a task. Where one status that nobody knows stayed, no other task waits for it. */
+/**
+ * Whether it is of use to wait for the end of a task. Where one status that nobody knows stayed, no other task waits
+ * for it.
+ */
 export function isOpen(bench: Bench, run: TaskRun): boolean {
   if (run.correlationId === null || run.task !== null) return false
   const status = run.statuses.at(-1)

@@ -15,8 +15,8 @@ export const customHeader = { name: 'x-nightferry-conformance', value: 'a value 
 export const dispatchMs = 61_000
 
 /**
- * Opens a receiver on loopback and subscribes it to every topic, before anything else is sent, so that it is told of all
- * that the run does. A sentence instead when that cannot be done.
+ * Opens a receiver on loopback and subscribes it to every topic, before anything else is sent, so that it is told of
+ * all that the run does. A sentence instead when that cannot be done.
  */
 export function webhooks(bench: Bench): Promise<Webhooks | string> {
   return bench.once('webhooks', async () => {

@@ -12,7 +12,10 @@ type WrittenCalculators = {
   run: TaskRun
   /** The result file; null when the task named none. */
   file: unknown
-  /** The hotel's calculators of that year, with yearly calculation on, and after it was switched off and the inputs blanked. */
+  /**
+   * The hotel's calculators of that year, with yearly calculation on, and after it was switched off and the inputs
+   * blanked.
+   */
   stored: WireObject[]
   storedAfter: WireObject[]
   takenBack: TaskRun

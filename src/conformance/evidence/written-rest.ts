@@ -140,7 +140,10 @@ export function writeDeprecated(bench: Bench, hotel: Hotel): Promise<DeprecatedU
 
 type Refusals = Record<'noGroup' | 'noIdentifier' | 'foreignGroup' | 'foreignIdentifier' | 'again', Answer>
 
-/** Calculator upserts of no company that must be refused: an id that is missing, or belongs to nobody; one of them twice. */
+/**
+ * Calculator upserts of no company that must be refused: an id that is missing, or belongs to nobody; one of them
+ * twice.
+ */
 export function refusedUpserts(bench: Bench, hotel: Hotel): Promise<Refusals> {
   return bench.once('refused upserts', async () => {
     const { names, endpoints } = bench.contract

@@ -1,4 +1,7 @@
-/** How a statement stands in the specification: a table row, a numbered item, a bullet, running text, or a remark that something is not shown. */
+/**
+ * How a statement stands in the specification: a table row, a numbered item, a bullet, running text, or a remark that
+ * something is not shown.
+ */
 export type Form = 'row' | 'item' | 'bullet' | 'text' | 'open'
 
 /** One statement of the specification: a stable id, its form, and what it says, in our own words. */

@@ -21,7 +21,10 @@ type ComparedCompany = {
 
 export type ComparedSearch = {
   submissionId: number
-  /** The name of the search in `pull.searches`, the list on its pages, and the member of its elements that names the company. */
+  /**
+   * The name of the search in `pull.searches`, the list on its pages, and the member of its elements that names the
+   * company.
+   */
   search: string
   list: string
   companyMember: string
@@ -31,8 +34,8 @@ export type ComparedSearch = {
 const fetchCompanies = 100
 
 /**
- * Every mapped company with its rows of some streams, and with what a search showed of it. The search must have ended, and
- * prove what is absent, so what is stored of it is what it showed.
+ * Every mapped company with its rows of some streams, and with what a search showed of it. The search must have ended,
+ * and prove what is absent, so what is stored of it is what it showed.
  */
 export async function* comparedCompanies(
   trx: Transaction<Schema>,

@@ -9,10 +9,11 @@ export type ProvenSearch = {
 }
 
 /**
- * Lays out, for as long as the transaction lasts, what is to be compared: the table `compared_company` (mapped companies
- * of which no part was left out of a page, and no calculator or value stands that it did not renew), `sent_input` (every input of theirs in the ledger, `settled` where the
- * service has accepted what the row says) and `unequal_input`: settled inputs of which the search returned no equal, and,
- * without a `row_id`, returned inputs of which the ledger has none. Under integer keys, because there are millions.
+ * Lays out, for as long as the transaction lasts, what is to be compared: the table `compared_company` (mapped
+ * companies of which no part was left out of a page, and no calculator or value stands that it did not renew),
+ * `sent_input` (every input of theirs in the ledger, `settled` where the service has accepted what the row says) and
+ * `unequal_input`: settled inputs of which the search returned no equal, and, without a `row_id`, returned inputs of
+ * which the ledger has none. Under integer keys, because there are millions.
  */
 export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch): Promise<void> {
   const { submissionId } = search
@@ -63,8 +64,8 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
       from calculator_variable order by lower(variable_id), variable_key
     ) v on v.field_id = lower(part.key)
     where sent.year is not null and sent.month is not null`.execute(trx)
-  // Nearly all are equal. So what is there is not written down a second time, and one join finds the rest of both sides;
-  // a full join is never done row by row, whatever the planner believes of the tables.
+  // Nearly all are equal. So what is there is not written down a second time, and one join finds the rest of both
+  // sides; a full join is never done row by row, whatever the planner believes of the tables.
   await sql`
     create temporary table unequal_input on commit drop as
     select s.row_id, s.field_id, coalesce(s.company, t.company) as company, coalesce(s.year, t.year) as year,

@@ -38,8 +38,8 @@ export async function dropFindings(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Makes the differences of a kind those that were found. One that stands as it was found before keeps its run, and whether
- * it was sent again over it.
+ * Makes the differences of a kind those that were found. One that stands as it was found before keeps its run, and
+ * whether it was sent again over it.
  * @returns how many are new.
  */
 export async function storeFindings(trx: Transaction<Schema>, comparison: string, runId: number): Promise<number> {

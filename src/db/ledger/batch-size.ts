@@ -18,8 +18,8 @@ export async function fewestTooLarge(db: Database, runId: number, kind: string):
 }
 
 /**
- * A request of one row was too large: it is that row, and not their size, for which the requests were refused that carried
- * it before in the same run. Theirs say nothing more of the size, and their other rows go out again.
+ * A request of one row was too large: it is that row, and not their size, for which the requests were refused that
+ * carried it before in the same run. Theirs say nothing more of the size, and their other rows go out again.
  */
 export async function blameRow(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`

@@ -71,9 +71,9 @@ export async function sweepKind(
 }
 
 /**
- * Makes candidates of the properties whose rows were released since the planner looked last, because a submission ended,
- * and of other partner ids of the same company: for the kinds whose rows may have waited for what was accepted, and for
- * the same kind where something was left of a property. No row is read for it.
+ * Makes candidates of the properties whose rows were released since the planner looked last, because a submission
+ * ended, and of other partner ids of the same company: for the kinds whose rows may have waited for what was accepted,
+ * and for the same kind where something was left of a property. No row is read for it.
  */
 export async function considerEnded(
   trx: Transaction<Schema>,

@@ -41,7 +41,8 @@ const batch = 5_000
  * standard, field type and period as far as it names them. An error whose two ids belong to different companies matches
  * nothing. Errors that match no row are kept with the submission, each with the reason. Inside `settleRows`.
  *
- * @param unnamed what is said of rows that no error names: accepted as far as can be inferred, or unknown with a reason.
+ * @param unnamed what is said of rows that no error names: accepted as far as can be inferred, or unknown with a
+ * reason.
  *   What a result file has said of them already stays.
  * @returns how many errors match none of the submission's rows, and what that leaves to be said of unnamed ones.
  */
@@ -87,7 +88,8 @@ async function stageErrors(trx: Transaction<Schema>, errors: readonly NamedError
     from mapping
     where named_error.why is null and mapping.partner_id = named_error.partner_id
       and mapping.company_id::text <> lower(named_error.company_id)`.execute(trx)
-  // Errors that name the same share a number, so that a service which repeats itself costs no more than one that does not.
+  // Errors that name the same share a number, so that a service which repeats itself costs no more than one that does
+  // not.
   await sql`
     update named_error set number = numbered.number
     from (select ordinal, dense_rank() over (order by company_id, partner_id, data_point_id, question_id, property_id,

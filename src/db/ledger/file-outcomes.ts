@@ -12,8 +12,8 @@ type FileOptions = {
 }
 
 /**
- * Outcomes from the staged result file: what it names is confirmed or rejected, what it does not name is unknown. Most is
- * confirmed without a word, so that is what is said of rows without a verdict.
+ * Outcomes from the staged result file: what it names is confirmed or rejected, what it does not name is unknown. Most
+ * is confirmed without a word, so that is what is said of rows without a verdict.
  *
  * An element is matched by the partner's id; where it has none, or one that nobody here knows, by the company that the
  * mapping of a row's property names. A company that several properties of the request stand for is never accepted that

@@ -10,7 +10,9 @@ export type RowFilter = {
   since?: Date
 }
 
-/** Whether a row, which the query must call `row`, passes a filter; the query says what its code, words and moment are. */
+/**
+ * Whether a row, which the query must call `row`, passes a filter; the query says what its code, words and moment are.
+ */
 export function passes(
   filter: RowFilter,
   told: { code: RawBuilder<unknown>; reason: RawBuilder<unknown>; at: RawBuilder<unknown> },

@@ -60,7 +60,9 @@ function nextBatch(batch: number, wanted: number, { properties, rows }: Taken): 
   return Math.min(largestBatch, batch * 4, Math.max(firstBatch, expected))
 }
 
-/** Takes the next candidates out, also those that turn out to have nothing ready: what changes that names them again. */
+/**
+ * Takes the next candidates out, also those that turn out to have nothing ready: what changes that names them again.
+ */
 async function takeCandidates(
   trx: Transaction<Schema>,
   { runId, kind, streams, requires, partition, sendable, maxRowsOfProperty }: Gathering,

@@ -23,10 +23,10 @@ export type PlanKindOptions = {
 /**
  * Cuts ready rows of one kind into submissions and holds them.
  *
- * A row is ready when it is pending, checked and valid, not gone, held by nothing, also not by the guard, not refused as it is, not yet tried as it is
- * in this run, and every row that it requires is accepted. Of one property, and of one company of the service, only one
- * submission of a kind is in flight at a time, so two requests never write the same thing at once; a property's rows
- * stay together as far as they fit.
+ * A row is ready when it is pending, checked and valid, not gone, held by nothing, also not by the guard, not refused
+ * as it is, not yet tried as it is in this run, and every row that it requires is accepted. Of one property, and of one
+ * company of the service, only one submission of a kind is in flight at a time, so two requests never write the same
+ * thing at once; a property's rows stay together as far as they fit.
  *
  * @returns the ids of the new submissions.
  */
@@ -52,7 +52,10 @@ export async function planKind(trx: Transaction<Schema>, options: PlanKindOption
   return ids
 }
 
-/** Whether a row, which the query must call `row`, could go out as far as the row itself says, if nothing of its property is in flight. */
+/**
+ * Whether a row, which the query must call `row`, could go out as far as the row itself says, if nothing of its
+ * property is in flight.
+ */
 function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
   const { runId, maxRows } = options
   return sql<boolean>`(row.pending

@@ -4,7 +4,8 @@ import type { Requires } from './requirement.ts'
 
 /**
  * Notes by which submissions of this run the rows of new ones, which `cut_property` counts, were released: what a row
- * requires was accepted by it. A row that required several counts for the one that was accepted last, so that no row counts twice.
+ * requires was accepted by it. A row that required several counts for the one that was accepted last, so that no row
+ * counts twice.
  */
 export async function recordReleases(trx: Transaction<Schema>, runId: number, requires: Requires): Promise<void> {
   const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))

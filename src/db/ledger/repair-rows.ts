@@ -8,16 +8,16 @@ import type { RepairHeldTable } from '../tables/row-difference.ts'
 export type Repairable = { stream: string; kind: 'absent' | 'different'; rows: number; known: number }
 
 /**
- * By how much the service's clock is ahead of ours at least: the later a change of the service's may have been, the less is
- * written over.
+ * By how much the service's clock is ahead of ours at least: the later a change of the service's may have been, the
+ * less is written over.
  */
 const serviceAhead = sql`coalesce((
   select used_key.skew_low_ms from ${keyInUse} used_key), 0) * interval '1 millisecond'`
 
 /**
- * Rows found otherwise than they were sent, that were not sent again over it yet. Once per finding: what is still absent
- * after it was sent again is for a person, and what was accepted since the comparison is for the next one. Of a different
- * one the service's own change, which bears the time of the service's clock, must not be younger than ours.
+ * Rows found otherwise than they were sent, that were not sent again over it yet. Once per finding: what is still
+ * absent after it was sent again is for a person, and what was accepted since the comparison is for the next one. Of a
+ * different one the service's own change, which bears the time of the service's clock, must not be younger than ours.
  */
 const repairable = sql`
   select d.row_id, d.kind, row.stream

@@ -70,11 +70,11 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
 }
 
 /**
- * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run, as
- * retries are. Of a row that changed since it was marked, its new content goes out anyway.
+ * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
+ * as retries are. Of a row that changed since it was marked, its new content goes out anyway.
  *
- * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping rejects
- * whatever is for its hotel.
+ * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping
+ * rejects whatever is for its hotel.
  * @returns how many rows were accepted, and are sent again.
  */
 export async function releaseResends(db: Database, requires: Requires): Promise<number> {

@@ -5,7 +5,10 @@ import { passes, type RowFilter } from './filter-rows.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 
-/** Rejected as they are, there at the partner, not held by the guard, and not asked about again yet: what a retry can mark. The query must call the row `row`. */
+/**
+ * Rejected as they are, there at the partner, not held by the guard, and not asked about again yet: what a retry can
+ * mark. The query must call the row `row`.
+ */
 function retryable(filter: RowFilter): RawBuilder<boolean> {
   const told = { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` }
   return sql<boolean>`(

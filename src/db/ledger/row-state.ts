@@ -18,10 +18,11 @@ const rowStates = [
 export type RowState = (typeof rowStates)[number]
 
 /**
- * Where a row of the view `ledger`, which the query must call `row`, stands. One state each, so that counts add up: what keeps a row
- * from being sent comes before what it waits for. `unknown` and `pending` go out in the next run. `gone` rows carry a
- * tombstone, and `held` ones wait for approval: the order is that of the sums of a report (report-rows.ts). While the
- * service does not accept the key, whatever could be sent otherwise is parked, also what is planned already.
+ * Where a row of the view `ledger`, which the query must call `row`, stands. One state each, so that counts add up:
+ * what keeps a row from being sent comes before what it waits for. `unknown` and `pending` go out in the next run.
+ * `gone` rows carry a tombstone, and `held` ones wait for approval: the order is that of the sums of a report
+ * (report-rows.ts). While the service does not accept the key, whatever could be sent otherwise is parked, also what is
+ * planned already.
  */
 export function rowState(requires: Requires): RawBuilder<RowState> {
   return sql<RowState>`case

@@ -8,15 +8,16 @@ export type RowOutcome =
   | { outcome: 'rejected' | 'unknown'; code: string; reason: string }
 
 /**
- * Carries the outcomes of a submission's rows into the ledger and releases the rows, in one pass. What most rows share is
- * kept with the submission, and only of the others with each.
+ * Carries the outcomes of a submission's rows into the ledger and releases the rows, in one pass. What most rows share
+ * is kept with the submission, and only of the others with each.
  *
- * `accepted_hash` becomes what was sent, not what is wanted by now: a row that changed in flight stays pending.
- * When nobody knows whether new content was taken, nothing is accepted any more: a row that has changed back to what
- * was accepted before must be sent again all the same.
+ * `accepted_hash` becomes what was sent, not what is wanted by now: a row that changed in flight stays pending. When
+ * nobody knows whether new content was taken, nothing is accepted any more: a row that has changed back to what was
+ * accepted before must be sent again all the same.
  * @param keepOut whether rejected content waits until it changes; false where the request as a whole was refused,
  *   which may be fixed without the rows changing.
- * @param decide writes the outcomes of rows in `carried_row` into the temporary table `verdict`, and returns that of all
+ * @param decide writes the outcomes of rows in `carried_row` into the temporary table `verdict`, and returns that of
+ * all
  *   others.
  */
 export async function settleRows(
@@ -87,8 +88,9 @@ export async function releaseUnsent(trx: Transaction<Schema>, submissionId: numb
 const carriedProperties = sql`array(select distinct partner_id from carried_row)`
 
 /**
- * The properties that the submission held, and holds no longer; they are told to the planner. They are found by their own
- * keys: the planner may take the table for as empty as it is between two nights, and would read all of it for any other.
+ * The properties that the submission held, and holds no longer; they are told to the planner. They are found by their
+ * own keys: the planner may take the table for as empty as it is between two nights, and would read all of it for any
+ * other.
  * @param properties those that the submission carries, as an array.
  * @param pending those of which something is to be sent that the submission carried.
  */

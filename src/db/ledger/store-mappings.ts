@@ -20,9 +20,9 @@ const named = 20
  * becomes pending again, with the reason; what the old company holds of it is kept for `drift`. Rows of it that are in
  * flight right now went to one or the other, and nobody knows which: they count as not sent.
  *
- * Rows that are pending, of hotels that turn out to be one company, are judged again before any of them is sent: they may
- * contradict each other. So are rows that contradicted each other while a hotel that moves was the same company as another.
- * Inside `settleRows`.
+ * Rows that are pending, of hotels that turn out to be one company, are judged again before any of them is sent: they
+ * may contradict each other. So are rows that contradicted each other while a hotel that moves was the same company as
+ * another. Inside `settleRows`.
  */
 export async function storeMappings(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings> {
   await gatherConfirmed(trx, submissionId)
@@ -46,9 +46,9 @@ export async function storeMappings(trx: Transaction<Schema>, submissionId: numb
 }
 
 /**
- * Keeps other submissions from being settled until the end of the transaction, if a staged result file moves hotels: what
- * they carry of these is denied (`storeMappings`), and who has read it before must have settled it before. Ahead of
- * `settleRows`, which takes a weaker lock.
+ * Keeps other submissions from being settled until the end of the transaction, if a staged result file moves hotels:
+ * what they carry of these is denied (`storeMappings`), and who has read it before must have settled it before. Ahead
+ * of `settleRows`, which takes a weaker lock.
  */
 export async function holdSettlements(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const { rows } = await sql<{ moves: boolean }>`
@@ -59,7 +59,10 @@ export async function holdSettlements(trx: Transaction<Schema>, submissionId: nu
   if (rows[0]?.moves) await sql`lock table held_property in share row exclusive mode`.execute(trx)
 }
 
-/** What the result file says of the hotels that were confirmed, which are those without another verdict: the table `confirmed_mapping`. */
+/**
+ * What the result file says of the hotels that were confirmed, which are those without another verdict: the table
+ * `confirmed_mapping`.
+ */
 async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
     create temp table named_company on commit drop as

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * Makes an unchanged company cost nothing: what its bytes were when it was last read, and what they referred to.
- * Values carry the key of their company, so that a company's values lie together and every key can be distributed by it.
+ * Makes an unchanged company cost nothing: what its bytes were when it was last read, and what they referred to. Values
+ * carry the key of their company, so that a company's values lie together and every key can be distributed by it.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await addCompanyToValues(db)

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely'
 
 /** What the searches other than that for calculators returned: a document per element of the lists on their pages. */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  // No GIN index: pages are merged by their key and people mostly ask for one search, which the key finds. An index over
-  // every path and value would cost each load more than the load itself.
+  // No GIN index: pages are merged by their key and people mostly ask for one search, which the key finds. An index
+  // over every path and value would cost each load more than the load itself.
   await sql`
     create table document (
       document_key bigint generated always as identity unique,

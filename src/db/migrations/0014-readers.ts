@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
-/** Who may read is written down like the other things that people do, and the views answer what they are asked at scale. */
+/**
+ * Who may read is written down like the other things that people do, and the views answer what they are asked at scale.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`alter table action drop constraint action_verb_check`.execute(db)
   await sql`
@@ -18,7 +20,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await joinValuesByOneKey(db)
 }
 
-/** A strict function with a `case` in it is never inlined, and its call takes most of the time of a query that asks for numbers. */
+/**
+ * A strict function with a `case` in it is never inlined, and its call takes most of the time of a query that asks for
+ * numbers.
+ */
 async function readNumbersInPlace(db: Kysely<unknown>): Promise<void> {
   await sql`alter function numeric_reading(text) called on null input`.execute(db)
 }

@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * What stands although a search did not renew it, with the reason; and what was removed, so that it can be brought back.
- * No foreign keys, as with the values: both belong to what was pulled.
+ * What stands although a search did not renew it, with the reason; and what was removed, so that it can be brought
+ * back. No foreign keys, as with the values: both belong to what was pulled.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  // The key begins with the company, so that the table can be distributed by it. What does not apply is 0, because a key
-  // holds no nulls: then a view that is not asked for these columns does not read the table.
+  // The key begins with the company, so that the table can be distributed by it. What does not apply is 0, because a
+  // key holds no nulls: then a view that is not asked for these columns does not read the table.
   await sql`
     create table unrenewed_part (
       company_key integer not null default 0,
@@ -109,8 +109,9 @@ async function replaceViews(db: Kysely<unknown>): Promise<void> {
 type Mark = (column: 'since' | 'reason') => ReturnType<typeof sql>
 
 /**
- * The columns of a view that say since when and why, of the first of these marks that there is. Subqueries and no joins: a
- * view with more joins is not planned as one with the views beside it. Mostly nothing is marked, which is asked once.
+ * The columns of a view that say since when and why, of the first of these marks that there is. Subqueries and no
+ * joins: a view with more joins is not planned as one with the views beside it. Mostly nothing is marked, which is
+ * asked once.
  */
 function columns(...marks: Mark[]) {
   const first = (column: 'since' | 'reason') => sql.join(marks.map((mark) => sql`(${mark(column)})`))

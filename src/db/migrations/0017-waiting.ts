@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
-/** What a run no longer waits for, what the service refused over one of many rows, and how far its clock is from ours. */
+/**
+ * What a run no longer waits for, what the service refused over one of many rows, and how far its clock is from ours.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table submission

@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
-/** How each stream was last read: whole or from a cursor, by which cursor, from which server, and what to do next time. */
+/**
+ * How each stream was last read: whole or from a cursor, by which cursor, from which server, and what to do next time.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table stream_watermark

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * Which submission holds a row, apart from what was accepted of it: a line is added when a row is planned and removed when
- * its outcome is known, where an update of `acceptance` would write the row and all its indexes twice more.
+ * Which submission holds a row, apart from what was accepted of it: a line is added when a row is planned and removed
+ * when its outcome is known, where an update of `acceptance` would write the row and all its indexes twice more.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string }>`
@@ -10,9 +10,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     union all
     select schema_name from destination where schema_name is not null`.execute(db)
   for (const { name } of rows) await holdApart(db, name)
-  // A submission and its rows are written in one transaction, to rows of the ledger that are there, and none of the three
-  // is ever deleted while another names it: two look-ups a row less. Half a page stays free, so that an outcome is written
-  // beside the row that it belongs to, without new lines in the indexes.
+  // A submission and its rows are written in one transaction, to rows of the ledger that are there, and none of the
+  // three is ever deleted while another names it: two look-ups a row less. Half a page stays free, so that an outcome
+  // is written beside the row that it belongs to, without new lines in the indexes.
   await sql`
     alter table submission_row
       drop constraint submission_row_submission_id_fkey,

@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * What the planner asks of every property, whether something of it is in flight, is answered by `held_row` alone; and the
- * properties of submissions that have ended are kept for it when their rows are released, so that it need not look at
- * each row again for whose it was.
+ * What the planner asks of every property, whether something of it is in flight, is answered by `held_row` alone; and
+ * the properties of submissions that have ended are kept for it when their rows are released, so that it need not look
+ * at each row again for whose it was.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string }>`
@@ -46,8 +46,9 @@ async function nameStreams(db: Kysely<unknown>, schema: string): Promise<void> {
 }
 
 /**
- * A hold is looked up by its row, not joined: at the end of a night nothing is held, and a planner that has seen that takes
- * the table for empty until it is told otherwise. A join of it would read all holds of the next night for each row.
+ * A hold is looked up by its row, not joined: at the end of a night nothing is held, and a planner that has seen that
+ * takes the table for empty until it is told otherwise. A join of it would read all holds of the next night for each
+ * row.
  */
 async function askForHolds(db: Kysely<unknown>, schema: string): Promise<void> {
   const [held, acceptance, ledger] = ['held_row', 'acceptance', 'ledger'].map((name) => sql.id(schema, name))

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * A difference is shown while what was accepted stands as it was compared: not of a row that is to be sent again or is on
- * the way, nor of one that was accepted since the last comparison.
+ * A difference is shown while what was accepted stands as it was compared: not of a row that is to be sent again or is
+ * on the way, nor of one that was accepted since the last comparison.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string }>`

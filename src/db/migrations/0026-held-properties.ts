@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely'
 
 /**
  * What is in flight is kept by property and stream, not by row: a submission holds all rows that it carries, from the
- * moment it is planned until its outcomes are known, so `submission_row` says which rows these are. And the outcome that
- * most rows of a submission have is kept with the submission: only rows that have another one are written again.
+ * moment it is planned until its outcomes are known, so `submission_row` says which rows these are. And the outcome
+ * that most rows of a submission have is kept with the submission: only rows that have another one are written again.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string }>`
@@ -60,7 +60,10 @@ async function holdProperties(db: Kysely<unknown>, schema: string): Promise<void
   await sql`drop table ${rows}`.execute(db)
 }
 
-/** What the planner was to be told of ended submissions when an older version stopped is found by its last look over all rows. */
+/**
+ * What the planner was to be told of ended submissions when an older version stopped is found by its last look over all
+ * rows.
+ */
 async function tellKinds(db: Kysely<unknown>): Promise<void> {
   await sql`drop table ended_submission`.execute(db)
   await sql`

@@ -25,7 +25,10 @@ import * as endedSubmissions from './0024-ended-submissions.ts'
 import * as standingDifferences from './0025-standing-differences.ts'
 import * as heldProperties from './0026-held-properties.ts'
 
-/** Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder. Forward only. */
+/**
+ * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
+ * Forward only.
+ */
 export const migrations: Record<MigrationName, Migration> = {
   '0001-ledger': ledger,
   '0002-calculators': calculators,

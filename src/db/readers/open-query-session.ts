@@ -5,7 +5,9 @@ import { ReaderError } from './reader-error.ts'
 
 type QuerySession = {
   client: pg.Client
-  /** What a person should know of the rights that the query has; null: it can read Nightferry's tables and nothing else. */
+  /**
+   * What a person should know of the rights that the query has; null: it can read Nightferry's tables and nothing else.
+   */
   notice: string | null
 }
 

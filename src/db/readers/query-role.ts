@@ -11,12 +11,15 @@ const powers = ['pg_execute_server_program', 'pg_read_server_files', 'pg_write_s
 /** SQLSTATE of what our own role may not do. */
 const insufficientPrivilege = '42501'
 
-/** One query at a time sets the password of the role, and gives it what came since the last: `select pg_advisory_lock`. */
+/**
+ * One query at a time sets the password of the role, and gives it what came since the last: `select pg_advisory_lock`.
+ */
 const roleLock = 4_711_021
 
 /**
- * Lets a role of the server log in that reads the tables and views of Nightferry's schemas in this database, and nothing
- * else. The role stays, because making one is the work of an administrator; between queries nobody can log in as it.
+ * Lets a role of the server log in that reads the tables and views of Nightferry's schemas in this database, and
+ * nothing else. The role stays, because making one is the work of an administrator; between queries nobody can log in
+ * as it.
  *
  * @returns null where our own role may not make it.
  * @throws {ReaderError} `query_not_limited` where the role is there and may do more: somebody gave it that.

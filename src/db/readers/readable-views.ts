@@ -2,12 +2,14 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 
 /**
- * Views that are no data for analysis: `actions` names people and their machines, and `drift` and `ledger` have rows as the
- * partner's database had them, with whatever a stream's query selects. A role reads them only if a person says so.
+ * Views that are no data for analysis: `actions` names people and their machines, and `drift` and `ledger` have rows as
+ * the partner's database had them, with whatever a stream's query selects. A role reads them only if a person says so.
  */
 export const withheldViews: readonly string[] = ['actions', 'drift', 'ledger']
 
-/** The views of the schema, in the order of their names: what people query. The tables under them are not among them. */
+/**
+ * The views of the schema, in the order of their names: what people query. The tables under them are not among them.
+ */
 export async function viewsOfSchema(db: Database): Promise<string[]> {
   const { rows } = await sql<{ view: string }>`
     select relname as view from pg_class

@@ -31,7 +31,10 @@ type StatusCounts = {
   oldest_pending: Date | null
 }
 
-/** The ledger at a glance: how many rows of each stream are accepted, and where the others stand, as the verbs that list them say. */
+/**
+ * The ledger at a glance: how many rows of each stream are accepted, and where the others stand, as the verbs that list
+ * them say.
+ */
 export async function statusCounts(db: Database, requires: Requires): Promise<StatusCounts[]> {
   // Most rows of a large ledger are accepted, and only counted, by an index; the state is asked of the others alone.
   const { rows } = await sql<StatusCounts>`

@@ -5,8 +5,8 @@ import type { Database } from '../database.ts'
 const cannotTell = new Set(['42501', '42883', '42P01', '42703', '0A000'])
 
 /**
- * Which copy of our database this is: the cluster, its timeline, the database's own number and that of a table. A restore
- * of files begins another timeline, and one of a dump makes another table.
+ * Which copy of our database this is: the cluster, its timeline, the database's own number and that of a table. A
+ * restore of files begins another timeline, and one of a dump makes another table.
  * @returns null where the server does not tell.
  */
 async function copyInUse(db: Database): Promise<string | null> {

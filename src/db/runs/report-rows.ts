@@ -172,7 +172,9 @@ export type SubmissionReport = {
   overdue_since: Date | null
   /** The first status of its task that the contract does not name. */
   unknown_status: string | null
-  /** What came of judging a refusal that may be over one of many rows, and the service's words; null: there was none. */
+  /**
+   * What came of judging a refusal that may be over one of many rows, and the service's words; null: there was none.
+   */
   refusal_verdict: string | null
   refusal_reason: string | null
   planned_at: Date
@@ -278,7 +280,9 @@ export async function searchReports(db: Database, runId: number, searchKind: str
 
 export type NameChange = Pick<NameChangesView, 'kind' | 'id' | 'before' | 'after'>
 
-/** Variables and custom properties that the run's pages named otherwise than before: what it comes to, by id, cut short. */
+/**
+ * Variables and custom properties that the run's pages named otherwise than before: what it comes to, by id, cut short.
+ */
 export async function nameChanges(db: Database, runId: number): Promise<NameChange[]> {
   const { rows } = await sql<NameChange>`
     select kind, id, left(before, 200) as before, left(after, 200) as after from (

@@ -40,9 +40,9 @@ export async function runningRuns(db: Database): Promise<Run[]> {
 /**
  * Hands the unfinished submissions of runs that ended early to a new run, which polls and settles them with its own:
  * nothing in flight is forgotten, nothing is sent beside it. Not carried over are searches, because the new run has its
- * own, and submissions of which nothing has left, written or not: their rows may have changed, or the guard may hold them
- * by now, so they are planned afresh. One whose answer was lost goes on with what it said. What went to a destination that is
- * not in use stays with its run until that is put to use again.
+ * own, and submissions of which nothing has left, written or not: their rows may have changed, or the guard may hold
+ * them by now, so they are planned afresh. One whose answer was lost goes on with what it said. What went to a
+ * destination that is not in use stays with its run until that is put to use again.
  */
 export async function adoptUnfinished(
   trx: Transaction<Schema>,

@@ -2,8 +2,9 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 
 /**
- * The furthest ahead that turns are reserved, or calls paused: what lies beyond that was written by a clock that has been
- * put back since, and would stop all calls for as long. Too low, and very many daemons at a very low rate call early.
+ * The furthest ahead that turns are reserved, or calls paused: what lies beyond that was written by a clock that has
+ * been put back since, and would stop all calls for as long. Too low, and very many daemons at a very low rate call
+ * early.
  */
 const furthestAhead = sql`interval '15 minutes'`
 

@@ -6,8 +6,8 @@ export type OutcomeName = 'confirmed' | 'inferred' | 'rejected' | 'unknown'
 
 /**
  * What the destination in use has taken of each ledger row: one line per row of `source_row`, made as that lands. A row
- * is pending while `wanted_hash` and `accepted_hash` differ; `accepted_hash` moves only when an outcome says accepted, and
- * is forgotten when its hotel becomes another company.
+ * is pending while `wanted_hash` and `accepted_hash` differ; `accepted_hash` moves only when an outcome says accepted,
+ * and is forgotten when its hotel becomes another company.
  */
 export type AcceptanceTable = {
   row_id: number

@@ -1,8 +1,8 @@
 import type { Generated, Selectable } from 'kysely'
 
 /**
- * A service, the profile that the key acts as there, and the identifier under which it names companies. What one took is
- * true of no other.
+ * A service, the profile that the key acts as there, and the identifier under which it names companies. What one took
+ * is true of no other.
  */
 export type DestinationTable = {
   destination_id: Generated<number>

@@ -11,7 +11,9 @@ export type UnrenewedPart =
   | 'variable_name'
   | 'property_name'
 
-/** What stands although the last search that should have renewed it did not. 0 and `-` where a column does not apply. */
+/**
+ * What stands although the last search that should have renewed it did not. 0 and `-` where a column does not apply.
+ */
 type UnrenewedPartTable = {
   company_key: Generated<number>
   part: UnrenewedPart

@@ -35,15 +35,15 @@ export type Run = Selectable<RunTable>
 export type CursorProtection = 'transactions' | 'overlap' | 'none'
 
 /**
- * Why late commits cannot be told by the transactions that the server shows: it is a `standby`, sessions do not say what they
- * do (`track_activities`), or our role may not see those of others (`privilege`).
+ * Why late commits cannot be told by the transactions that the server shows: it is a `standby`, sessions do not say
+ * what they do (`track_activities`), or our role may not see those of others (`privilege`).
  */
 export type ProtectionLack = 'standby' | 'track_activities' | 'privilege'
 
 /**
- * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor (`no_watermark`),
- * `fullEvery` has passed (`due`), a person asked (`reread`), its `capture` or its `cursor` was changed in the configuration,
- * another `server` answers, or the newest row known is not where it was (`newest_row`).
+ * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor
+ * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture` or its `cursor` was
+ * changed in the configuration, another `server` answers, or the newest row known is not where it was (`newest_row`).
  */
 export type WholeReason = 'first' | 'no_watermark' | 'due' | 'reread' | 'capture' | 'cursor' | 'server' | 'newest_row'
 
@@ -68,7 +68,9 @@ export type RunStreamTable = {
   pending: number | null
   watermark_before: string | null
   watermark_after: string | null
-  /** Why all of the stream was read and compared, and what exactly was found; null where it was read from its watermark. */
+  /**
+   * Why all of the stream was read and compared, and what exactly was found; null where it was read from its watermark.
+   */
   whole: Generated<WholeReason | null>
   whole_detail: Generated<string | null>
   lacks: Generated<ProtectionLack | null>

@@ -17,7 +17,9 @@ export type ServiceKeyTable = {
   refusal_message: string | null
   /** While the breaker is open: when the next probe may go out. */
   probe_at: Date | null
-  /** The service's clock minus the database's, in milliseconds: between these two, as measured on a call at `skew_at`. */
+  /**
+   * The service's clock minus the database's, in milliseconds: between these two, as measured on a call at `skew_at`.
+   */
   skew_low_ms: number | null
   skew_high_ms: number | null
   skew_at: Date | null

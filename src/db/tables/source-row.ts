@@ -2,7 +2,9 @@ import type { Generated, JSONColumnType, Selectable } from 'kysely'
 
 export type GuardChange = 'new' | 'changed' | 'gone'
 
-/** What the partner wants at the service, whichever that is: one row per thing. What was taken of it is in `acceptance`. */
+/**
+ * What the partner wants at the service, whichever that is: one row per thing. What was taken of it is in `acceptance`.
+ */
 export type SourceRowTable = {
   row_id: Generated<number>
   stream: string

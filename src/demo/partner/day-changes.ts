@@ -3,7 +3,9 @@ import { alwaysAnswered, dataPointTitled } from './demo-answers.ts'
 import { PartnerDatabaseError } from './demo-database-error.ts'
 import { meterIdOf } from './readings.ts'
 
-/** @throws {PartnerDatabaseError} `partner_database_unexpected` if there is no hotel or one row is as young as `moment`. */
+/**
+ * @throws {PartnerDatabaseError} `partner_database_unexpected` if there is no hotel or one row is as young as `moment`.
+ */
 export async function assertUntouchedSince(client: pg.ClientBase, moment: Date): Promise<void> {
   const { rows } = await client.query<{ newest: string | null; younger: boolean | null }>(
     `select max(updated_at)::text as newest, max(updated_at) >= $1 as younger from (

@@ -44,7 +44,9 @@ export function settingRows({ seed, stamp }: World, hotel: number): CopyValue[][
   return [[hotel, draw(seed, 'yearly', hotel) < 0.7, draw(seed, 'publishing', hotel) < 0.4, stamp('setting', hotel)]]
 }
 
-/** Rows of `hotelier.certificate` of one hotel: none to two of the standards, at a level where the standard has levels. */
+/**
+ * Rows of `hotelier.certificate` of one hotel: none to two of the standards, at a level where the standard has levels.
+ */
 export function certificateRows({ seed, stamp, lastFullYear }: World, hotel: number): CopyValue[][] {
   const held = drawSome(catalogue.standards, drawInteger(0, 2, seed, 'certificates', hotel), seed, 'standard', hotel)
   return held.map(({ id, levels }, index) => {

@@ -3,7 +3,9 @@ import type { CopyValue } from '../../sandbox/copy-rows.ts'
 import { draw, drawInteger, drawSome } from './draw.ts'
 import { roomsAt, type World } from './world.ts'
 
-/** What one room uses in an average month, in the unit of the field type, and how much more of it in winter than then. */
+/**
+ * What one room uses in an average month, in the unit of the field type, and how much more of it in winter than then.
+ */
 type Use = { least: number; most: number; winter: number; decimals: number }
 
 const uses: Record<string, Use> = {
@@ -22,7 +24,9 @@ const uses: Record<string, Use> = {
 const everywhere = ['Electricity', 'Occupied room nights', 'Mains water', 'Residual waste']
 const elsewhere = Object.keys(uses).filter((name) => !everywhere.includes(name))
 
-/** Square metres per room. Surveyed once a year: twelve monthly values would be summed to a yearly one by the service. */
+/**
+ * Square metres per room. Surveyed once a year: twelve monthly values would be summed to a yearly one by the service.
+ */
 const floorArea = { least: 25, most: 60 }
 
 const meterIds = new Map(catalogue.fieldTypes.map(({ name }, index) => [name, index + 1]))
@@ -38,7 +42,9 @@ export function meterRows(world: World): CopyValue[][] {
   return catalogue.fieldTypes.map(({ id, name }) => [meterIdOf(name), name, id, world.stamp('meter', meterIdOf(name))])
 }
 
-/** One hotel's readings: four to six meters in each month of the last full year, and the year before that as a whole. */
+/**
+ * One hotel's readings: four to six meters in each month of the last full year, and the year before that as a whole.
+ */
 export function readingRows(world: World, hotel: number): CopyValue[][] {
   const { seed, lastFullYear } = world
   const extra = drawSome(elsewhere, drawInteger(0, 2, seed, 'meters', hotel), seed, 'meter chosen', hotel)

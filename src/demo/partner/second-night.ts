@@ -8,7 +8,9 @@ import { inTransaction } from './in-transaction.ts'
 import { hotelTables } from './partner-tables.ts'
 import { worldAt } from './world.ts'
 
-/** What happened between the nights, as partner ids. With fewer than fourteen hotels, one can stand in several lists. */
+/**
+ * What happened between the nights, as partner ids. With fewer than fourteen hotels, one can stand in several lists.
+ */
 export type SecondNight = {
   renamed: string[]
   /** Another house number, and coordinates some 150 metres away. */

@@ -12,7 +12,8 @@ const patienceMs = 75_000
 /**
  * Runs a person's action under the lock that every look at the submission takes: no daemon sends, polls or settles it
  * meanwhile.
- * @throws {ActionRefused} `submission_unknown`; `submission_elsewhere` when it went to a destination that is not in use;
+ * @throws {ActionRefused} `submission_unknown`; `submission_elsewhere` when it went to a destination that is not in
+ * use;
  *   `submission_busy` when a look does not end in time.
  */
 export async function holdSubmission<T>(

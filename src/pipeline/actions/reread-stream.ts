@@ -26,8 +26,8 @@ export type Forgotten = {
 }
 
 /**
- * Forgets how far a stream was read, wholly or back to a cursor: the next run reads the rows from there again and compares
- * them with the ledger, so that nothing is sent twice. Read wholly, it also finds what is gone.
+ * Forgets how far a stream was read, wholly or back to a cursor: the next run reads the rows from there again and
+ * compares them with the ledger, so that nothing is sent twice. Read wholly, it also finds what is gone.
  *
  * @returns what is forgotten, or why a cursor cannot be gone back to.
  */

@@ -11,8 +11,8 @@ import type { Expected, SentRow, Stored, StoredThings } from './stored.ts'
 const unitMark = ' unit '
 
 /**
- * The answers and omissions of one company on a page of the framework answers search; null where the page is not laid out
- * as the contract assumes (Spec gap: docs/spec-gaps.md, the other pages). Pure.
+ * The answers and omissions of one company on a page of the framework answers search; null where the page is not laid
+ * out as the contract assumes (Spec gap: docs/spec-gaps.md, the other pages). Pure.
  */
 export function readAnswers(contract: Contract, documents: readonly unknown[]): StoredThings | null {
   const names = contract.names.frameworkAnswersPage
@@ -68,8 +68,8 @@ export function expectedAnswer(contract: Contract, reference: ReferenceIndex, ro
 }
 
 /**
- * Whether an answer that is stored otherwise may still be what was sent: the same value with a unit that only one of the
- * two names, or another value in another unit, into which the service may have converted it. Pure.
+ * Whether an answer that is stored otherwise may still be what was sent: the same value with a unit that only one of
+ * the two names, or another value in another unit, into which the service may have converted it. Pure.
  */
 export function mayBeSameAnswer(sent: string, stored: string): boolean {
   const [value, unit] = sent.split(unitMark)
@@ -104,7 +104,9 @@ function readAnswer(contract: Contract, answer: unknown): { dataPoint: string; v
   }
 }
 
-/** One text for values that mean the same: numbers by their value, lists in any order; null for a member nobody knows. */
+/**
+ * One text for values that mean the same: numbers by their value, lists in any order; null for a member nobody knows.
+ */
 function canonical({ names: all }: Contract, answer: Record<string, unknown>): string | null {
   const names = all.frameworkAnswers
   const of = (member: string) => answer[member]

@@ -17,9 +17,9 @@ export type Judge = {
 /**
  * Holds the rows of one company against what a page shows of it. Pure.
  *
- * Rows may write the same thing: two hotels that are one company, or one answer under two frameworks. It is right if it is
- * right for one of them. While one of them is unsettled nothing is said, and of several that are wrong only the one that was
- * accepted last is named, because it wrote last.
+ * Rows may write the same thing: two hotels that are one company, or one answer under two frameworks. It is right if it
+ * is right for one of them. While one of them is unsettled nothing is said, and of several that are wrong only the one
+ * that was accepted last is named, because it wrote last.
  */
 export function compareCompany(
   { companyId, rows, stored }: CompanyOnPage,

@@ -19,9 +19,10 @@ import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 import type { Counts } from './stored.ts'
 
 /**
- * Holds every kind of row but calculator inputs against what the run's searches show of it: answers and omissions, custom
- * property values, standards held, and mappings. A kind without a search, with one that cannot prove absence, or whose
- * pages are laid out otherwise than the contract assumes, is not compared, and it is noted why: no false alarm is raised.
+ * Holds every kind of row but calculator inputs against what the run's searches show of it: answers and omissions,
+ * custom property values, standards held, and mappings. A kind without a search, with one that cannot prove absence, or
+ * whose pages are laid out otherwise than the contract assumes, is not compared, and it is noted why: no false alarm is
+ * raised.
  */
 export async function compareDocuments(deps: Deps, run: Run): Promise<void> {
   const kinds = comparedKinds(deps, await loadReferenceIndex(deps.db))
@@ -106,8 +107,8 @@ async function misfitWords(trx: Transaction<Schema>, kind: ComparedKind, { name 
 }
 
 /**
- * These pages are an assumption. Where not one of the rows is found on them as it was sent, it is more likely that they are
- * read wrongly than that the service lost everything: that is told, and nothing is concluded from it.
+ * These pages are an assumption. Where not one of the rows is found on them as it was sent, it is more likely that they
+ * are read wrongly than that the service lost everything: that is told, and nothing is concluded from it.
  */
 function nothingFits({ name }: ComparedKind, { rows, equal, absent, different }: Counts): string | null {
   if (equal > 0 || absent + different === 0) return null

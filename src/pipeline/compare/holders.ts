@@ -3,7 +3,10 @@ import { idOf, instantOf, objectOf } from '../../exchange/wire-value.ts'
 import { text } from '../streams/rules/row-content.ts'
 import type { Expected, SentRow, Stored, StoredThings } from './stored.ts'
 
-/** The standards that one company holds, by the standard holders search; null where the page is laid out otherwise. Pure. */
+/**
+ * The standards that one company holds, by the standard holders search; null where the page is laid out otherwise.
+ * Pure.
+ */
 export function readHolders(contract: Contract, documents: readonly unknown[]): StoredThings | null {
   const names = contract.names.standardHoldersPage
   const things = new Map<string, Stored>()

@@ -6,9 +6,9 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 
 /**
- * Has the next run send again what the service accepted and does not show: absent rows by themselves, different ones where
- * `push.repair` says so for their stream. Once per finding, and never more at a time than the guard lets through; what is
- * more is named in the report, with the verb that sends it.
+ * Has the next run send again what the service accepted and does not show: absent rows by themselves, different ones
+ * where `push.repair` says so for their stream. Once per finding, and never more at a time than the guard lets through;
+ * what is more is named in the report, with the verb that sends it.
  */
 export async function repairDifferences(deps: Deps, run: Run): Promise<void> {
   const { config, db, logger, now } = deps

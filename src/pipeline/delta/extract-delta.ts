@@ -17,8 +17,8 @@ import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
 import { movedBack, type Whole, whyWhole } from './why-whole.ts'
 
 /**
- * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner gets
- * its tombstone then. Rows, counts and the new watermark are one transaction.
+ * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner
+ * gets its tombstone then. Rows, counts and the new watermark are one transaction.
  */
 export async function extractDelta(
   deps: Deps,

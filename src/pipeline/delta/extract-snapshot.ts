@@ -86,7 +86,10 @@ export async function extractSnapshot(
   deps.logger.info({ run_id: run.run_id, stream: name, ...counts }, 'stream_extracted')
 }
 
-/** What there is to say of a snapshot beside its counts: all rows are read each time, but not each time for the first time. */
+/**
+ * What there is to say of a snapshot beside its counts: all rows are read each time, but not each time for the first
+ * time.
+ */
 function whatIsNew(
   before: StreamReading,
   server: string | null,

@@ -21,8 +21,8 @@ type FirstLanding = {
 }
 
 /**
- * Reads a stream of which the ledger has nothing yet, and writes its rows as they come, with hash and verdict. The guard
- * holds no first rows, so nothing has to be counted before.
+ * Reads a stream of which the ledger has nothing yet, and writes its rows as they come, with hash and verdict. The
+ * guard holds no first rows, so nothing has to be counted before.
  *
  * @returns null where rows have to be staged after all: nothing was written then.
  */

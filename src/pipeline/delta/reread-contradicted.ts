@@ -20,12 +20,13 @@ const hotelsAtOnce = 200
 const hotelsAtMost = 5_000
 
 /**
- * Reads all rows of the hotels whose rows contradict each other, from the snapshot that the run has read everything from.
- * A cursor shows what is new and not what is gone: a row that contradicts an old one may be all that the partner has. What
- * it has no longer gets its tombstone, through the guard, and preflight judges the others again in the same run.
+ * Reads all rows of the hotels whose rows contradict each other, from the snapshot that the run has read everything
+ * from. A cursor shows what is new and not what is gone: a row that contradicts an old one may be all that the partner
+ * has. What it has no longer gets its tombstone, through the guard, and preflight judges the others again in the same
+ * run.
  *
- * Streams that this run has read whole are left out: what the ledger has of them is what the partner has. So is everything
- * while the guard holds the run, which sends nothing.
+ * Streams that this run has read whole are left out: what the ledger has of them is what the partner has. So is
+ * everything while the guard holds the run, which sends nothing.
  */
 export async function rereadContradicted(
   deps: Deps,

@@ -39,9 +39,9 @@ type Staging = Walk & { judge: JudgeRow }
 type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean }
 
 /**
- * Rows of a delta. Notes the newest cursor on the way, which the order of the delta makes the
- * last one. Rows with equal cursors share an ordinal. Parts of one ledger row that come one after the other, as those do
- * which were stored together, are merged here: each row less is one less to store, sort and merge.
+ * Rows of a delta. Notes the newest cursor on the way, which the order of the delta makes the last one. Rows with equal
+ * cursors share an ordinal. Parts of one ledger row that come one after the other, as those do which were stored
+ * together, are merged here: each row less is one less to store, sort and merge.
  */
 async function* walkedRows(batches: DeltaRows, { shape, seen, only }: Walk): AsyncGenerator<WalkedRow[]> {
   const { columns } = shape

@@ -12,8 +12,8 @@ export type ReadingNow = {
 export type Whole = { reason: WholeReason; detail: string | null }
 
 /**
- * Whether all rows of a cursor stream have to be read and compared, instead of those from its watermark on, and why. Pure.
- * A full comparison is always safe: content is compared by hash, and the guard judges what would change.
+ * Whether all rows of a cursor stream have to be read and compared, instead of those from its watermark on, and why.
+ * Pure. A full comparison is always safe: content is compared by hash, and the guard judges what would change.
  */
 export function whyWhole(before: StreamReading, watermark: StreamWatermark | null, now: ReadingNow): Whole | null {
   if (before.capture === null && watermark === null) return { reason: 'first', detail: null }
@@ -36,7 +36,10 @@ function isDue(agoMs: number | null, everyMs: number | null): boolean {
   return agoMs === null || agoMs >= everyMs * earlyShare
 }
 
-/** What is different about a cursor since its watermark was taken; null where nothing is. A type that is not known is none. */
+/**
+ * What is different about a cursor since its watermark was taken; null where nothing is. A type that is not known is
+ * none.
+ */
 function cursorChange(watermark: StreamWatermark, { cursor, cursorType }: ReadingNow): string | null {
   if (watermark.cursor === null) return agrees(watermark.watermark, cursorType) ? null : `is ${cursor} (${cursorType})`
   const sameType = watermark.cursor_type === null || cursorType === null || watermark.cursor_type === cursorType

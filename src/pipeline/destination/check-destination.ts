@@ -41,8 +41,8 @@ export function configuredDestination({ required }: Pick<Deps, 'required'>): Con
 }
 
 /**
- * Makes sure that what this process would send goes where the ledger says that rows were accepted. Asked before each look
- * and each step of a run: two rows are read, and the service is asked only where something has changed.
+ * Makes sure that what this process would send goes where the ledger says that rows were accepted. Asked before each
+ * look and each step of a run: two rows are read, and the service is asked only where something has changed.
  *
  * Another key of the same profile is noted and changes nothing (Authentication 3 and 4).
  *
@@ -55,8 +55,8 @@ export async function checkDestination(deps: DestinationDeps, service: 'ask' | '
 }
 
 /**
- * What differs between the destination in use and the configured one; null where nothing does. Notes what it learns: the
- * first destination of a new ledger, and keys of the same profile.
+ * What differs between the destination in use and the configured one; null where nothing does. Notes what it learns:
+ * the first destination of a new ledger, and keys of the same profile.
  *
  * @param service `ask`: where only the key is new, the service is asked whose it is; `leave`: it counts as changed.
  */

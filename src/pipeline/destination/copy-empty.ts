@@ -4,8 +4,9 @@ import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Relation } from './moving-relations.ts'
 
 /**
- * Makes tables and views in the schema in use that are like those in another, and empty: columns, defaults, keys, indexes,
- * foreign keys, storage, comments, and who may read. Read from the catalogue, so that whatever a migration adds is copied.
+ * Makes tables and views in the schema in use that are like those in another, and empty: columns, defaults, keys,
+ * indexes, foreign keys, storage, comments, and who may read. Read from the catalogue, so that whatever a migration
+ * adds is copied.
  *
  * @param relations each after those that it reads.
  */

@@ -13,7 +13,8 @@ export type Decided = { destination: string; was: string; made: boolean }
 type Decision = { actor: Actor; at: Date; name?: string }
 
 /**
- * A person's word that the configured destination is the one in use under a new name: what was accepted stays true there.
+ * A person's word that the configured destination is the one in use under a new name: what was accepted stays true
+ * there.
  * @throws {ActionRefused} `run_under_way`.
  */
 export async function sameDestination(
@@ -76,8 +77,8 @@ export async function otherDestination(
 }
 
 /**
- * A destination that was used before and is the configured one: by address, identifier and key, or, with a key that is new,
- * by what that shows of its profile.
+ * A destination that was used before and is the configured one: by address, identifier and key, or, with a key that is
+ * new, by what that shows of its profile.
  */
 async function matchingDestination(deps: DestinationDeps): Promise<Destination | null> {
   const { origin, customIdentifierId, fingerprint } = configuredDestination(deps)

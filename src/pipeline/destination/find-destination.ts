@@ -97,7 +97,9 @@ export type KnownProfile = {
 /** Tasks that are looked for in a task list: it shows the newest, so older ones prove nothing. */
 const newestTasks = 500
 
-/** What is known of a destination's profile: of the one in use, or of one whose tables wait in a schema of their own. */
+/**
+ * What is known of a destination's profile: of the one in use, or of one whose tables wait in a schema of their own.
+ */
 export async function knownProfile(db: Database, { destination_id, schema_name }: Destination): Promise<KnownProfile> {
   const referenceData = schema_name === null ? sql.table('reference_data') : sql.id(schema_name, 'reference_data')
   const { rows } = await sql<KnownProfile>`

@@ -16,12 +16,12 @@ export type ProfileVerdict = {
 }
 
 /**
- * Whether a key acts as the profile that is known of a destination. The service names a key's profile nowhere, so what it
- * may use has to show it. Pure.
+ * Whether a key acts as the profile that is known of a destination. The service names a key's profile nowhere, so what
+ * it may use has to show it. Pure.
  *
- * A custom property has one owner, so one that is owned before and now proves the profile, and owned ones of which none is
- * left prove another. A task of ours in the list shows that the key reads our tasks. Groups may be shared between profiles:
- * the same ones make it likely. Spec gap: docs/spec-gaps.md, which profile a key acts as.
+ * A custom property has one owner, so one that is owned before and now proves the profile, and owned ones of which none
+ * is left prove another. A task of ours in the list shows that the key reads our tasks. Groups may be shared between
+ * profiles: the same ones make it likely. Spec gap: docs/spec-gaps.md, which profile a key acts as.
  */
 export function judgeProfile(known: KnownProfile, shown: ShownProfile): ProfileVerdict {
   const owned = common(known.owned, shown.owned)

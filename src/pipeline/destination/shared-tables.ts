@@ -1,7 +1,7 @@
 /**
- * Tables that belong to no destination: what the partner has, what was done, and the queue of the run at work. Every other
- * table of the schema says what one destination took or showed, and moves out of the way when another is put to use. A
- * test compares this list with the schema, so that a new table cannot be forgotten.
+ * Tables that belong to no destination: what the partner has, what was done, and the queue of the run at work. Every
+ * other table of the schema says what one destination took or showed, and moves out of the way when another is put to
+ * use. A test compares this list with the schema, so that a new table cannot be forgotten.
  */
 export const sharedTables: readonly string[] = [
   'action',

@@ -10,9 +10,9 @@ import { movingRelations, type Relation } from './moving-relations.ts'
 const lockTimeoutMs = 10_000
 
 /**
- * Puts another destination to use. The tables of the one in use move to a schema of their own, under the same names, where
- * they can be read; those of the other move here, or are made empty where it was never used. Both happen in the caller's
- * transaction, so a process that reads by name sees the one or the other as a whole.
+ * Puts another destination to use. The tables of the one in use move to a schema of their own, under the same names,
+ * where they can be read; those of the other move here, or are made empty where it was never used. Both happen in the
+ * caller's transaction, so a process that reads by name sees the one or the other as a whole.
  *
  * What the partner has may have changed meanwhile: what the destination is to take is brought up to date from it.
  *

@@ -4,8 +4,8 @@ import { storeSkew } from '../../db/service-key/stored-skew.ts'
 import type { ClockSkew } from '../../exchange/clock-skew.ts'
 
 /**
- * How far apart the service's clock and ours may be before it is told. A minute: no clock that is kept right is that far
- * off, and by five the signatures of webhooks are refused.
+ * How far apart the service's clock and ours may be before it is told. A minute: no clock that is kept right is that
+ * far off, and by five the signatures of webhooks are refused.
  */
 export const tolerableSkewMs = 60_000
 
@@ -20,7 +20,9 @@ type ServiceClock = {
   close(): Promise<void>
 }
 
-/** Keeps how far the service's clock is from the database's, for whoever asks, and warns each time it comes to be far. */
+/**
+ * Keeps how far the service's clock is from the database's, for whoever asks, and warns each time it comes to be far.
+ */
 export function createServiceClock(
   db: Database,
   fingerprint: string,

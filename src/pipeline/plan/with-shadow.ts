@@ -53,9 +53,10 @@ const partly: Record<string, RawBuilder<unknown>> = {
 }
 
 /**
- * Runs `work` on temporary copies of our tables, and of the view `ledger`, through which the stages read them. Temporary tables are found before the real ones, so the stages of a
- * run do there what they do in a run; what they write is gone at the end, and no row of the real tables is locked. Every
- * table has its shadow, also those of which nothing is copied, so that no write can reach the real one.
+ * Runs `work` on temporary copies of our tables, and of the view `ledger`, through which the stages read them.
+ * Temporary tables are found before the real ones, so the stages of a run do there what they do in a run; what they
+ * write is gone at the end, and no row of the real tables is locked. Every table has its shadow, also those of which
+ * nothing is copied, so that no write can reach the real one.
  */
 export async function withShadow<T>(pool: pg.Pool, work: (shadow: Shadow) => Promise<T>): Promise<T> {
   return await withSession(pool, async ({ client, db }) => {

@@ -5,14 +5,16 @@ import { notCompared } from './judging-basis.ts'
 import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
 
 /**
- * Finds rows that contradict others, before they are judged: rows to judge are held against all rows of their hotel, and
- * of other partner ids that are confirmed for the same company. Both sides are to be judged then, unless one is accepted as
- * it stands: what the service has is not taken back for a newcomer.
+ * Finds rows that contradict others, before they are judged: rows to judge are held against all rows of their hotel,
+ * and of other partner ids that are confirmed for the same company. Both sides are to be judged then, unless one is
+ * accepted as it stands: what the service has is not taken back for a newcomer.
  *
- * What was found is kept, so that a row is judged again when the other says something else. Begun anew it finds the same.
+ * What was found is kept, so that a row is judged again when the other says something else. Begun anew it finds the
+ * same.
  *
  * @param which `unjudged`: only rows that were never judged as they are, in the middle of a run.
- * @param since what landed from then on is not noted as held against others: most of it is accepted before the next night.
+ * @param since what landed from then on is not noted as held against others: most of it is accepted before the next
+ * night.
  * @returns how many rows contradict another, newly or still.
  */
 export async function findContradictions(
@@ -38,8 +40,8 @@ export async function findContradictions(
 }
 
 /**
- * Notes rows that wait since an earlier night as held against others. Those of this night are not written a second time for
- * it: what still waits on the next is held against others once more.
+ * Notes rows that wait since an earlier night as held against others. Those of this night are not written a second time
+ * for it: what still waits on the next is held against others once more.
  */
 async function settleCompared(trx: Transaction<Schema>, basis: number, since: Date): Promise<void> {
   await sql`
@@ -96,9 +98,9 @@ const said = (row: Fragment) => sql`
             lower(${row}.content ->> 'unit_id'))`
 
 /**
- * Rows that the ledger has of some hotels in some streams, which the table `sought` names: the table `rows`. Its pairs are
- * joined by the whole of an index, so that a planner who knows nothing of the ledger goes by hotel, or over all rows once.
- * From then on all joins are between tables that it knows.
+ * Rows that the ledger has of some hotels in some streams, which the table `sought` names: the table `rows`. Its pairs
+ * are joined by the whole of an index, so that a planner who knows nothing of the ledger goes by hotel, or over all
+ * rows once. From then on all joins are between tables that it knows.
  */
 async function gather(trx: Transaction<Schema>, rows: string, sought: Fragment, columns: Fragment): Promise<void> {
   await sql`create temp table sought on commit drop as ${sought}`.execute(trx)
@@ -126,7 +128,9 @@ async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
   )
 }
 
-/** An answer and an omission of the same question, hotel and period. Which data points a question has, frameworks say. */
+/**
+ * An answer and an omission of the same question, hotel and period. Which data points a question has, frameworks say.
+ */
 async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> {
   await gather(
     trx,
@@ -227,7 +231,10 @@ async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
   await sql`drop table namesake, rival, twin`.execute(trx)
 }
 
-/** Partner ids of properties that are new here and differ from another's by case or surrounding white space alone: a warning. */
+/**
+ * Partner ids of properties that are new here and differ from another's by case or surrounding white space alone: a
+ * warning.
+ */
 async function noteAlike(trx: Transaction<Schema>): Promise<void> {
   const plain = (row: Fragment) => sql`lower(btrim(${row}.partner_id, e' \t\n\r'))`
   await sql`

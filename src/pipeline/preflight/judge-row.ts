@@ -5,8 +5,8 @@ import { checkRow, rowWarnings } from './check-row.ts'
 import { judgingOf } from './judging.ts'
 
 /**
- * What is wrong with a row whose content is whole, or null. Undefined where that is for preflight to say, because there is
- * more to note of it than a verdict.
+ * What is wrong with a row whose content is whole, or null. Undefined where that is for preflight to say, because there
+ * is more to note of it than a verdict.
  */
 export type JudgeRow = (row: LandingRow) => string | null | undefined
 

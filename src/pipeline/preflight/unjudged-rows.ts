@@ -18,7 +18,10 @@ export type UnjudgedRow = {
   is_gone: boolean
 }
 
-/** Pending rows of the view `ledger` whose content was never judged as it is. In the words of the index `acceptance_unjudged`. */
+/**
+ * Pending rows of the view `ledger` whose content was never judged as it is. In the words of the index
+ * `acceptance_unjudged`.
+ */
 export const neverJudged = sql<boolean>`(pending and unjudged and gone_at is null)`
 
 /**
@@ -79,8 +82,8 @@ export async function anyUnjudged(db: Database): Promise<boolean> {
 type Batch = { rows: UnjudgedRow[]; end: { judged_by: number; row_id: number } | undefined }
 
 /**
- * The next pending rows, and where they end. The batch is cut from one index, in its order, before the contents are joined
- * to it: else each would join all that is left.
+ * The next pending rows, and where they end. The batch is cut from one index, in its order, before the contents are
+ * joined to it: else each would join all that is left.
  */
 async function batch(
   db: Database,

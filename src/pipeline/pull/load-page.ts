@@ -27,7 +27,9 @@ export type LoadOptions = {
   limits: PageLimits
   /** The calculator types that the search selected; empty, the default, for all. Others are never proven absent. */
   calculatorTypeIds?: readonly string[]
-  /** Below this share of what its companies are known to have, a page removes no calculator. 0 to 1; 0.5 is the default. */
+  /**
+   * Below this share of what its companies are known to have, a page removes no calculator. 0 to 1; 0.5 is the default.
+   */
   minSeenShare?: number
   /** `split`, the default, or all of it token by token, which is slower and knows no company that is unchanged. */
   reading?: 'split' | 'tokens'
@@ -46,9 +48,9 @@ type ListedPage = { page_id: number; submission_id: number }
 
 /**
  * Loads one page of a calculator search in one transaction. Most pages hold companies that are new, or changed, or just
- * as they were: those are loaded fast, beside other pages. What that cannot do, such as a calculator that moves from one
- * company to another, rolls back, and the page is opened again and loaded with care.
- * A page that is loaded already is left alone, its body unread. On any failure nothing has changed.
+ * as they were: those are loaded fast, beside other pages. What that cannot do, such as a calculator that moves from
+ * one company to another, rolls back, and the page is opened again and loaded with care. A page that is loaded already
+ * is left alone, its body unread. On any failure nothing has changed.
  *
  * @param open gives the page from its beginning; called once more if it is to be loaded with care.
  * @throws {PageFormatError} when the structure of the page is wrong; what `open` and its body throw; database errors.
@@ -128,7 +130,10 @@ async function attempt(
   }
 }
 
-/** Whether the page is still to be loaded, once nothing else is; in the order of locks that the fast way and the end keep. */
+/**
+ * Whether the page is still to be loaded, once nothing else is; in the order of locks that the fast way and the end
+ * keep.
+ */
 async function claimAlone(trx: Transaction<Schema>, pageId: number): Promise<boolean> {
   await lockLoading(trx, 'exclusive')
   return (await lockSearchPage(trx, pageId))?.state !== 'loaded'

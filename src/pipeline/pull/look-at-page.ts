@@ -16,7 +16,10 @@ import { renewedUrl } from './search/renewed-url.ts'
 /** Attempts at one page before it counts as failed: enough for a service that restarts, few enough to end the night. */
 const attempts = 6
 
-/** What says that a page cannot be had or read as it is; anything else is trouble of ours and is tried again by the engine. */
+/**
+ * What says that a page cannot be had or read as it is; anything else is trouble of ours and is tried again by the
+ * engine.
+ */
 const pageCodes = new Set(['download_failed', 'download_refused', 'page_malformed', 'search_not_configured'])
 
 /** Of these: what another attempt will not mend. */

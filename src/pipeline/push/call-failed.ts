@@ -40,7 +40,10 @@ export async function callFailed(
   })
 }
 
-/** Milliseconds after which the service wants to be asked again, where it says so; also where the answer is lost for all that. */
+/**
+ * Milliseconds after which the service wants to be asked again, where it says so; also where the answer is lost for all
+ * that.
+ */
 export function retryAfterOf(error: unknown): number | null {
   if (error instanceof HttpError) return error.retryAfterMs
   return error instanceof Error && error.cause instanceof HttpError ? error.cause.retryAfterMs : null

@@ -13,6 +13,8 @@ export type Kind = {
   /** Rows of a request as long as nothing better is known; absent: as many as there may be. */
   firstRows?: number
   writeBody: BodyWriter
-  /** Where the outcome of each row is read: a file that names every company, or the rows that the task's error names. */
+  /**
+   * Where the outcome of each row is read: a file that names every company, or the rows that the task's error names.
+   */
   outcomes: ResultFile | 'error_rows'
 }

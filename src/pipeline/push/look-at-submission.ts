@@ -62,9 +62,9 @@ async function act(deps: Deps, submission: Submission, held: AbortSignal): Promi
 }
 
 /**
- * Sends a planned submission. A part of a split request waits for an earlier one that writes to the same company: its end
- * asks for the next look, and the delay is for when it cannot. Where that one is overdue, the part is given up unsent:
- * its rows are planned afresh once nothing of their company is in flight.
+ * Sends a planned submission. A part of a split request waits for an earlier one that writes to the same company: its
+ * end asks for the next look, and the delay is for when it cannot. Where that one is overdue, the part is given up
+ * unsent: its rows are planned afresh once nothing of their company is in flight.
  */
 async function plannedOrPart(deps: Deps, submission: Submission, held: AbortSignal): Promise<void> {
   const { submission_id: id, run_id } = submission

@@ -6,7 +6,8 @@ import { nextState, type SubmissionEvent } from './submission-state.ts'
 /**
  * Applies an event to a stored submission under its row's lock: the only writer of `state`.
  * @returns the new state, and the run that the submission belongs to by now: a later one may have taken it over. Null
- *   when the submission's state does not expect the event, or the destination that it went to is not in use any more: its
+ *   when the submission's state does not expect the event, or the destination that it went to is not in use any more:
+ *   its
  *   rows lie there. Nothing was changed then.
  */
 export async function moveSubmission(

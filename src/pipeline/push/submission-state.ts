@@ -30,14 +30,15 @@ export type SubmissionEvent =
   | 'abandoned'
 
 /**
- * Next state of a submission. Pure: no clock, no I/O. An event that a state does not expect leaves it as it is:
- * looks come twice and late, and a settled submission ignores all that follows.
+ * Next state of a submission. Pure: no clock, no I/O. An event that a state does not expect leaves it as it is: looks
+ * come twice and late, and a settled submission ignores all that follows.
  *
  * - `planned`: its rows are held and nothing was sent. Left by `send_begun`.
  * - `sending`: the POST is or was under way. Whoever finds it here without its sender knows that the answer is lost.
  * - `uncertain`: the service may or may not have a task. Left by a late answer, once a person says which task it is, or
  *   once sending again is safe.
- * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown. A run does not wait for
+ * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown. A run does not wait
+ *   for
  *   one that is overdue (`overdue_since`), nor for an overdue `uncertain` one; both keep their rows.
  * - `terminal`: the task is stored as it came, or the service's refusal; outcomes are still to be read or judged.
  * - `settled`, `refused`, `lost`, `abandoned`: the end; rows are released.

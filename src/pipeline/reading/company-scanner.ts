@@ -13,8 +13,8 @@ const closeBrace = 0x7d
 const levelsAround = 2
 
 /**
- * Finds where a company ends, in bytes that arrive in pieces of any size. It counts brackets outside of texts and judges
- * nothing else: what it finds may be no JSON, but if it is JSON, then it is exactly one object.
+ * Finds where a company ends, in bytes that arrive in pieces of any size. It counts brackets outside of texts and
+ * judges nothing else: what it finds may be no JSON, but if it is JSON, then it is exactly one object.
  *
  * In UTF-8 a byte below 0x80 is always a character of its own, so that text need not be decoded to be skipped.
  */

@@ -9,8 +9,8 @@ export const doubledKey = Symbol('doubled key')
 type Container = unknown[] | Record<string, unknown>
 
 /**
- * Builds one list element from tokens, within `limits.maxElementSize`: its characters, and `markWeight` for each key, each
- * object or array, and each value inside one. However the tokens were cut, that is never more than what
+ * Builds one list element from tokens, within `limits.maxElementSize`: its characters, and `markWeight` for each key,
+ * each object or array, and each value inside one. However the tokens were cut, that is never more than what
  * `CompanyScanner` counts, so that a company which it lets pass is not refused here.
  *
  * Objects have no prototype, so that a key such as `__proto__` is a key like any other.

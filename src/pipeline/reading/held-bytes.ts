@@ -1,6 +1,6 @@
 /**
- * Bytes that arrive in pieces, copied together: however small the pieces are, no more memory than twice their bytes is held,
- * and none of the chunks that they were cut from.
+ * Bytes that arrive in pieces, copied together: however small the pieces are, no more memory than twice their bytes is
+ * held, and none of the chunks that they were cut from.
  */
 export class HeldBytes {
   #buffer = Buffer.alloc(0)

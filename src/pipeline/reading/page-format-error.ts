@@ -1,4 +1,7 @@
-/** A page whose structure is wrong: refused whole, nothing of it is loaded. Downloading it again may help; retrying the same bytes does not. */
+/**
+ * A page whose structure is wrong: refused whole, nothing of it is loaded. Downloading it again may help; retrying the
+ * same bytes does not.
+ */
 export class PageFormatError extends Error {
   readonly code = 'page_malformed'
 

@@ -13,5 +13,7 @@ export type PageLimits = {
   maxQuarantineRows: number
 }
 
-/** What a mark weighs besides its byte: two of them make about what an empty array costs in memory, against two bytes. */
+/**
+ * What a mark weighs besides its byte: two of them make about what an empty array costs in memory, against two bytes.
+ */
 export const markWeight = 8

@@ -6,12 +6,13 @@ import type { SplitCompany } from './split-page.ts'
 import { TokenReader } from './token-reader.ts'
 
 /**
- * One company as `readPage` would have read it, from its bytes on the page. `JSON.parse` reads it wherever it can; a company
- * that it refuses, that gives a key twice or that has a key with escapes, is read by the parser of `readPage`.
+ * One company as `readPage` would have read it, from its bytes on the page. `JSON.parse` reads it wherever it can; a
+ * company that it refuses, that gives a key twice or that has a key with escapes, is read by the parser of `readPage`.
  *
  * The objects have a prototype, where those of `readPage` have none: look fields up by `fieldOf`.
  *
- * @throws {PageFormatError} when it is no JSON or no strict UTF-8; the place names the company and about how many bytes in.
+ * @throws {PageFormatError} when it is no JSON or no strict UTF-8; the place names the company and about how many bytes
+ * in.
  */
 export function parseCompany(company: SplitCompany, limits: Pick<PageLimits, 'maxElementSize'>): unknown {
   const parsed = parseQuickly(company)
@@ -20,7 +21,8 @@ export function parseCompany(company: SplitCompany, limits: Pick<PageLimits, 'ma
 
 /** Undefined: it is no JSON, or none that `JSON.parse` can be trusted with. */
 function parseQuickly({ bytes, escapedKeys }: SplitCompany): unknown {
-  // V8 up to 14.6 at least may take such a key for one that it has met before: https://github.com/nodejs/node/issues/63785
+  // V8 up to 14.6 at least may take such a key for one that it has met before:
+  // https://github.com/nodejs/node/issues/63785
   if (escapedKeys || !isUtf8(bytes)) return undefined
   try {
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()) as unknown

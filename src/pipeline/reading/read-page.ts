@@ -18,7 +18,10 @@ type ListElement<K> = {
 }
 
 type ListsOptions<K> = {
-  /** The top-level lists to read, by their name; or what to make of each name, where all are read, whatever they are called. */
+  /**
+   * The top-level lists to read, by their name; or what to make of each name, where all are read, whatever they are
+   * called.
+   */
   lists: ReadonlyMap<string, K> | ((name: string) => K)
   /** The list that must be there; null: none, but where all are read at least one must be. */
   required: string | null
@@ -30,7 +33,10 @@ type ListsOptions<K> = {
 /** What builds an element from its tokens: `ElementAssembler` is one. */
 export type ElementBuilder = Pick<ElementAssembler, 'push' | 'take'>
 
-/** Bounds on names at the top of a page whose lists are not known: what is remembered of them must not outgrow the memory. */
+/**
+ * Bounds on names at the top of a page whose lists are not known: what is remembered of them must not outgrow the
+ * memory.
+ */
 const maxListName = 100
 const maxTopMembers = 10_000
 
@@ -114,7 +120,10 @@ export class ListReader<K> {
     yield* this.#walk(this.#tokens.read(bytes))
   }
 
-  /** Steps over an element of the list that is open, as if its comma and it had been read: for whoever knows that it is one. */
+  /**
+   * Steps over an element of the list that is open, as if its comma and it had been read: for whoever knows that it is
+   * one.
+   */
   pass(): void {
     this.#ordinal++
   }

@@ -10,8 +10,8 @@ import { ListReader, type PageElement, type PageElementKind, pageLists, pieceByt
 export type SplitCompany = {
   kind: 'companyBytes'
   /**
-   * Valid for as long as the body leaves its chunks alone: a company that lies within one chunk is a view of it, not a copy.
-   * It keeps the whole chunk in memory.
+   * Valid for as long as the body leaves its chunks alone: a company that lies within one chunk is a view of it, not a
+   * copy. It keeps the whole chunk in memory.
    */
   bytes: Uint8Array
   /** Position in the list, from 0. */
@@ -28,12 +28,13 @@ export type SplitCompany = {
  * Reads a calculator search page as it arrives, as `readPage` does, but leaves each company as its bytes: finding where
  * it ends costs a fraction of parsing it. `parseCompany` then makes of the bytes what `readPage` would have given.
  *
- * Only objects in the list of companies are cut out, and only where its key is spelt without escapes. Everything else on
- * the page goes through `ListReader`, with `null` in the place of each company: the page around its companies is judged by
- * the one reader, and whatever is unusual arrives as elements of `readPage`. Elements come in the order of the page, in
- * arrays, of which a chunk of the body makes as few as it can.
+ * Only objects in the list of companies are cut out, and only where its key is spelt without escapes. Everything else
+ * on the page goes through `ListReader`, with `null` in the place of each company: the page around its companies is
+ * judged by the one reader, and whatever is unusual arrives as elements of `readPage`. Elements come in the order of
+ * the page, in arrays, of which a chunk of the body makes as few as it can.
  *
- * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for `parseCompany` to
+ * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for `parseCompany`
+ * to
  *   say. Elements before that place may have been yielded by then: the caller must be able to undo them.
  */
 export async function* splitPage(
@@ -48,7 +49,10 @@ export async function* splitPage(
 
 const comma = 0x2c
 
-/** Elements handed over together: a chunk of a megabyte holds some dozens of companies, or as many as 350,000 times `{}`. */
+/**
+ * Elements handed over together: a chunk of a megabyte holds some dozens of companies, or as many as 350,000 times
+ * `{}`.
+ */
 const elementsAtOnce = 1_000
 
 /** What the reader gets to see of a company. The spaces keep it a word of its own, whatever stands beside it. */
@@ -135,9 +139,9 @@ class PageSplitter {
   }
 
   /**
-   * A company right behind another, with nothing but a comma between them, leaves the reader where the one before did: it is
-   * told of it, and not asked. Otherwise it answers the placeholder with an element of its own, unless the page before it
-   * is no JSON.
+   * A company right behind another, with nothing but a comma between them, leaves the reader where the one before did:
+   * it is told of it, and not asked. Otherwise it answers the placeholder with an element of its own, unless the page
+   * before it is no JSON.
    */
   #cutOut(last: Uint8Array, found: (SplitCompany | PageElement)[]): void {
     const bytes = this.#held.length === 0 ? last : this.#whole(last)

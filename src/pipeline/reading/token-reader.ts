@@ -3,7 +3,9 @@ import { jsonParser } from 'stream-json/core/parser.js'
 import type { Token } from './element-assembler.ts'
 import type { PageFormatError } from './page-format-error.ts'
 
-/** Tokens of a document that arrives in pieces: strict UTF-8, one byte-order mark at its start ignored, and strict JSON. */
+/**
+ * Tokens of a document that arrives in pieces: strict UTF-8, one byte-order mark at its start ignored, and strict JSON.
+ */
 export class TokenReader {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true })
   readonly #parse = jsonParser({ packValues: false })

@@ -61,7 +61,10 @@ function checkIdentifier({ required }: Deps, properties: CustomProperty[]): void
   )
 }
 
-/** Companies are named by a String property of the key's own profile (Framework answers upsert request) that is an identifier. */
+/**
+ * Companies are named by a String property of the key's own profile (Framework answers upsert request) that is an
+ * identifier.
+ */
 function whyUnusable({ isIdentifier, isOwnedByInvokingCompany, ownerName, type }: CustomProperty): string | null {
   if (!isIdentifier) return 'is a custom property, but no identifier'
   if (isOwnedByInvokingCompany === false) return `belongs to ${ownerName ?? 'another profile'}`

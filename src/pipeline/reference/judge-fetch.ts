@@ -7,7 +7,8 @@ import { itemsOf } from './reference-items.ts'
  * data points, more often comes from a fault at the service or from a changed answer than from a decision; taking it
  * would make every row invalid at once.
  *
- * @param minShare of what is known, 0 to 1; a fetch that brings less of anything is not believed. 0 believes everything.
+ * @param minShare of what is known, 0 to 1; a fetch that brings less of anything is not believed. 0 believes
+ * everything.
  */
 export function whyNotBelieved(
   known: readonly ReferenceDocument[],

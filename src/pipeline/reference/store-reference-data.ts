@@ -4,7 +4,10 @@ import type { Schema } from '../../db/tables/database-schema.ts'
 import type { ReferenceChange } from '../../db/tables/reference-tables.ts'
 import type { FetchedDocuments, ReferenceDocument } from './reference-documents.ts'
 
-/** Versions whose changes and documents are kept. At one a week that is half a year; a service that changes daily leaves a month. */
+/**
+ * Versions whose changes and documents are kept. At one a week that is half a year; a service that changes daily leaves
+ * a month.
+ */
 export const versionsKept = 30
 
 /** What a fetch came to: the version in force after it, and how many things it changed. */
@@ -32,8 +35,8 @@ export function storableDocuments(fetched: FetchedDocuments): ReferenceDocument[
 }
 
 /**
- * Replaces the reference data with what was just fetched. Documents that did not change are not written. Where something
- * differs that rows are judged by, a new version is made, what it replaces is kept, and what is older than
+ * Replaces the reference data with what was just fetched. Documents that did not change are not written. Where
+ * something differs that rows are judged by, a new version is made, what it replaces is kept, and what is older than
  * `versionsKept` versions is dropped; else the version in force is confirmed.
  *
  * @param changes of `documents` against those in force. Empty although a document changed: nothing of it is read here.

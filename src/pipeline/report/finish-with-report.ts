@@ -32,7 +32,9 @@ import { rowComparisonRemarks } from './row-comparison-words.ts'
 import { searchNotices, unknownPropertyNotices } from './search-words.ts'
 import { unrenewedRemarks } from './unrenewed-words.ts'
 
-/** Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`. */
+/**
+ * Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`.
+ */
 const refusedListed = 50
 
 /** Draws up the report of a run, checks that its counts add up, and ends the run with it. */

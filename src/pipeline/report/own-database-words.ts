@@ -1,4 +1,6 @@
-/** What a report says after a backup of our own database came back; nothing while it is the one of the run before. Pure. */
+/**
+ * What a report says after a backup of our own database came back; nothing while it is the one of the run before. Pure.
+ */
 export function ownDatabaseRemarks(runOfOther: number | null): string[] {
   if (runOfOther === null) return []
   return [

@@ -43,7 +43,10 @@ export function missingPropertyLines(
   ]
 }
 
-/** Ids in the settings that the service lists nowhere. The search for calculators says itself what its pages left out. Pure. */
+/**
+ * Ids in the settings that the service lists nowhere. The search for calculators says itself what its pages left out.
+ * Pure.
+ */
 export function unknownPropertyNotices(unknown: readonly UnknownProperties[]): string[] {
   return unknown.map(
     ({ setting, ids }) =>

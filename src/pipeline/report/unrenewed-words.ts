@@ -21,7 +21,8 @@ export function unrenewedLines(counts: readonly UnrenewedCount[]): string[] {
 }
 
 /**
- * What a run's report says of it: what needs a person, and, of what a person has brought back, what is worth knowing. Pure.
+ * What a run's report says of it: what needs a person, and, of what a person has brought back, what is worth knowing.
+ * Pure.
  */
 export function unrenewedRemarks(counts: readonly UnrenewedCount[]): { remarks: string[]; notices: string[] } {
   const withheld = counts.filter((one) => one.withheld && one.reason !== 'restored')

@@ -92,7 +92,10 @@ function checkFramework(reference: ReferenceIndex, content: RowContent): string 
   return `data point ${named(reference, pointId)} is not in the framework "${shown(framework.title)}" that the row names; it is in "${shown(home?.title ?? '')}" (${home?.id ?? ''})`
 }
 
-/** A data point that is reported yearly takes no monthly answer, nor the other way round. Words that are not known say nothing. */
+/**
+ * A data point that is reported yearly takes no monthly answer, nor the other way round. Words that are not known say
+ * nothing.
+ */
 function checkPeriodType(
   contract: Contract,
   reference: ReferenceIndex,

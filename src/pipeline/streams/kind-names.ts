@@ -1,6 +1,8 @@
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
 
-/** The kinds of bulk request that the specification shows and that carry rows, in the order in which waves are planned. */
+/**
+ * The kinds of bulk request that the specification shows and that carry rows, in the order in which waves are planned.
+ */
 export const kindNames = [
   'company_mappings',
   'framework_answers',

@@ -23,7 +23,9 @@ export type RowWarning = { kind: 'coordinates_zero' | 'field_type_unseen'; detai
 
 /** Everything that is known of one stream of ours: each has a file in this folder. What contradicts what is in SQL. */
 export type Stream = Pick<StreamShape, 'foldedKey'> & {
-  /** What one row of the query is, in Markdown: docs/streams.md is generated from it, from the columns and the notes. */
+  /**
+   * What one row of the query is, in Markdown: docs/streams.md is generated from it, from the columns and the notes.
+   */
   about: string
   /** The columns that the query must yield, each with its meaning; their order is that in which values are read. */
   columns: Readonly<Record<string, string>>
@@ -32,8 +34,8 @@ export type Stream = Pick<StreamShape, 'foldedKey'> & {
   /** The kind of request that carries its rows. */
   kind: KindName
   /**
-   * The ledger row of a partner row. Its key says what the row writes at the service, so that two rows with one key would
-   * overwrite each other there.
+   * The ledger row of a partner row. Its key says what the row writes at the service, so that two rows with one key
+   * would overwrite each other there.
    */
   toRow: StreamShape['toRow']
   /** What is wrong with a row whose texts are sound, before anyone is asked; or null. Pure. */

@@ -11,8 +11,8 @@ const bodyNames = { status: 'status', answers: 'answers', dataPointId: 'dataPoin
 const changed = { 200: { description: 'Done.', schema: z.object({ applicationId: z.guid() }) } }
 
 /**
- * Changes of applications that do not come through the service's API: by the owner in the web application, with a key of
- * the owning profile, or by the applicant, with a key of a profile that has the applying company in a group.
+ * Changes of applications that do not come through the service's API: by the owner in the web application, with a key
+ * of the owning profile, or by the applicant, with a key of a profile that has the applying company in a group.
  */
 export function applicationChangeOperations(sandbox: Sandbox): Operation[] {
   const { pool, contract } = sandbox

@@ -20,7 +20,9 @@ const collection = '/sandbox/webhooks'
 const one = `${collection}/{webhookId}`
 const notFound = { 404: { description: 'The profile has no such webhook.' } }
 
-/** How the real service's web application has webhooks configured (specification, Webhook). Each profile has its own. */
+/**
+ * How the real service's web application has webhooks configured (specification, Webhook). Each profile has its own.
+ */
 export function webhookOperations(sandbox: Sandbox): Operation[] {
   const { pool } = sandbox
   const bodies = webhookBodies(sandbox.contract)

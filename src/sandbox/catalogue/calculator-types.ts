@@ -3,7 +3,9 @@ import { uuidFrom } from '../uuid-from.ts'
 /** What a calculator is fed: the input variable of the search pages has the id of its field type. */
 export type FieldType = { id: string; name: string; unit: string; calculatorTypeIds: readonly string[] }
 export type CalculatorType = { id: string; title: string }
-/** One output: the sum of inputs times factors (decimal text), divided by the input `perFieldTypeId` if there is one. */
+/**
+ * One output: the sum of inputs times factors (decimal text), divided by the input `perFieldTypeId` if there is one.
+ */
 export type OutputVariable = {
   id: string
   name: string

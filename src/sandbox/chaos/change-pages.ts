@@ -5,7 +5,9 @@ import { withUnknownFields } from './unknown-fields.ts'
 
 type Parts = AsyncIterable<PagePart>
 
-/** The members of every object in another order, those of the whole document included; the elements keep their order. */
+/**
+ * The members of every object in another order, those of the whole document included; the elements keep their order.
+ */
 export async function* withShuffledKeys(
   parts: Parts,
   listName: string,

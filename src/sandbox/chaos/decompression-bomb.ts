@@ -6,8 +6,9 @@ import { deflate, gzipHead, gzipTail } from '../files/deflate.ts'
 const pieceBytes = 64 * 1024 * 1024
 
 /**
- * A gzip file of some ten megabytes that is `{"<listName>":[`, `pieces` times 64 MiB of white space, and `]}` when it is
- * unpacked: a good document, so that only a limit on unpacked bytes stops its reader. White space is compressed once.
+ * A gzip file of some ten megabytes that is `{"<listName>":[`, `pieces` times 64 MiB of white space, and `]}` when it
+ * is unpacked: a good document, so that only a limit on unpacked bytes stops its reader. White space is compressed
+ * once.
  */
 export async function* decompressionBomb(listName: string, pieces = 160): AsyncGenerator<Buffer> {
   const head = Buffer.from(`{${JSON.stringify(listName)}:[`)

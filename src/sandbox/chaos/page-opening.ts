@@ -11,7 +11,9 @@ export function readHead(head: Buffer, listName: string): Document {
   return members
 }
 
-/** A head that opens the list behind the members of `before`, and the tail that closes it in front of those of `after`. */
+/**
+ * A head that opens the list behind the members of `before`, and the tail that closes it in front of those of `after`.
+ */
 export function writeFrame(before: Document, listName: string, after: Document = {}): { head: string; tail: string } {
   const written = (members: Document) => JSON.stringify(members).slice(1, -1)
   const [front, behind] = [written(before), written(after)]
@@ -21,7 +23,9 @@ export function writeFrame(before: Document, listName: string, after: Document =
   }
 }
 
-/** Gives the beginning of a file to `change`, and puts what it made of it in its place; what is behind it streams past. */
+/**
+ * Gives the beginning of a file to `change`, and puts what it made of it in its place; what is behind it streams past.
+ */
 export async function* withOpening(
   parts: AsyncIterable<PagePart>,
   listName: string,

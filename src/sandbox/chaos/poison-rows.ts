@@ -6,7 +6,10 @@ import { taskProfile } from './task-profiles.ts'
 
 const profile = taskProfile.poisonRows
 
-/** Under which a row of an import is judged: what names it, the property first. The same row has the same fate in every task. */
+/**
+ * Under which a row of an import is judged: what names it, the property first. The same row has the same fate in every
+ * task.
+ */
 export function rowOccasion(...names: (string | number | null)[]): string {
   return `row ${names.filter((name) => name !== null).join(' ')}`
 }

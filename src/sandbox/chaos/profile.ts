@@ -12,7 +12,9 @@ export type Profile = {
 /** Trouble that comes in several cases: one profile for any of them, and one for each. */
 type Choice<Case extends string> = { any: Profile; cases: ReadonlyMap<Case, Profile> }
 
-/** The profile `any` picks a case by measure; the profile `<prefix>:<case>` asks for one, with the same default share. */
+/**
+ * The profile `any` picks a case by measure; the profile `<prefix>:<case>` asks for one, with the same default share.
+ */
 export function choiceOf<Case extends string>(
   any: Profile,
   prefix: string,

@@ -18,7 +18,9 @@ type Sending = {
  */
 export type Ending = 'length' | 'chunked' | 'clean' | 'never'
 
-/** Sends the body without its last `missing` bytes, 1 or more; of a body that is no longer than that, the first half. */
+/**
+ * Sends the body without its last `missing` bytes, 1 or more; of a body that is no longer than that, the first half.
+ */
 export async function sendCut({ reply, body, bytes }: Sending, missing: number, ending: Ending): Promise<void> {
   const { socket } = reply.raw
   takeOver(reply, ending === 'length' || ending === 'never' ? bytes : null)

@@ -5,10 +5,11 @@ import { isSearch, type Outcome, type StartedTask, terminalStatus } from '../tas
 import type { Profile } from './profile.ts'
 import { taskOccasion, taskProfile } from './task-profiles.ts'
 
-// What is done to tasks. A task's fate is its own: it does not depend on when the dispatcher asks. When several profiles
-// strike one task, they come in this order: pending-repeated; tasks-cancelled, which leaves nothing for the rest;
-// tasks-stuck, which keeps the rest from happening; one of error-without-body, errors-without-rows and poison-rows in the
-// place of the work; statuses-repeated, which repeats that; one of partial-without-rows and success-without-pages; small-first.
+// What is done to tasks. A task's fate is its own: it does not depend on when the dispatcher asks. When several
+// profiles strike one task, they come in this order: pending-repeated; tasks-cancelled, which leaves nothing for the
+// rest; tasks-stuck, which keeps the rest from happening; one of error-without-body, errors-without-rows and
+// poison-rows in the place of the work; statuses-repeated, which repeats that; one of partial-without-rows and
+// success-without-pages; small-first.
 
 /** Whether the profile strikes the task; the log is told by whoever does what the profile says. */
 export function isStruck({ chaos }: Sandbox, { name }: Profile, task: { sequence: number | string }): boolean {

@@ -4,7 +4,9 @@ import { calculatorsPage } from './calculators-page.ts'
 import { customFields } from './custom-fields.ts'
 import { document, month, oncePer, uuid, value, year } from './document.ts'
 
-/** The documents behind the page addresses of each search. Spec gap: only the calculators' is shown, docs/spec-gaps.md. */
+/**
+ * The documents behind the page addresses of each search. Spec gap: only the calculators' is shown, docs/spec-gaps.md.
+ */
 export const pages = oncePer((contract: Contract) => ({
   calculatorsSearch: calculatorsPage(contract),
   companiesSearch: companiesPage(contract),

@@ -10,7 +10,9 @@ import { type Failure, slices, type Work } from './work.ts'
 /** Values of one property of one company, in the order sent; what is stored before goes. */
 type Replacement = { companyId: string; propertyId: string; values: string[] }
 
-/** Stores custom property values. What an entry sends of a property replaces the company's values; blank clears them. */
+/**
+ * Stores custom property values. What an entry sends of a property replaces the company's values; blank clears them.
+ */
 export async function processCompanies(
   work: Work,
   request: Pick<CompaniesRequest, 'customIdentifierId' | 'companies'>,

@@ -13,8 +13,8 @@ const maxIdentifierLength = 400
 /**
  * Stores the partner's id under the identifier for every company that is found, and brings the company into the
  * profile's group. The last mapping of a value wins; a company may have several values. A company that an id of the
- * same request leads to only for a moment is neither stored nor reported as mapped. Spec gap: what becomes of an id that
- * stands twice in a request is not shown, docs/spec-gaps.md.
+ * same request leads to only for a moment is neither stored nor reported as mapped. Spec gap: what becomes of an id
+ * that stands twice in a request is not shown, docs/spec-gaps.md.
  */
 export async function processMappings(work: Work, request: MappingRequest): Promise<Outcome> {
   const { pool, contract } = work.sandbox

@@ -10,7 +10,8 @@ export type Resolved = { companyId: string; failure: null } | { companyId: null;
 
 /**
  * The companies that references name, in the same order. A reference is a company id, or a value of one of the
- * profile's own String properties; the company must be in one of the groups `groupIds`, by default all of the profile's.
+ * profile's own String properties; the company must be in one of the groups `groupIds`, by default all of the
+ * profile's.
  */
 export async function resolveCompanies(
   db: Queryable,

@@ -4,7 +4,8 @@ import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../running-sandbox.ts'
 
 /**
- * The key that a request carries. The header's value is the key itself, without a scheme (specification, Authentication).
+ * The key that a request carries. The header's value is the key itself, without a scheme (specification,
+ * Authentication).
  * @throws {RequestRefused} 401. Spec gap: the answer to a missing or unknown key is not shown, docs/spec-gaps.md.
  */
 export function authenticate({ apiKeys }: Sandbox, request: FastifyRequest): ApiKey {

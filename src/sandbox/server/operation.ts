@@ -38,7 +38,10 @@ type OperationOf<Body> = {
   query?: Readonly<Record<string, z.ZodType>>
   /** The document behind the addresses that a finished task gives. */
   resultFile?: z.ZodType
-  /** By HTTP status. What every operation may answer (400, 413 and 415 with a body, 401, 500) is added by the description. */
+  /**
+   * By HTTP status. What every operation may answer (400, 413 and 415 with a body, 401, 500) is added by the
+   * description.
+   */
   answers: Readonly<Record<number, Answer>>
   handle: (call: Call<Body>) => unknown
 }

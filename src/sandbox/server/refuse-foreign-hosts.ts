@@ -7,8 +7,8 @@ export type Whereabouts = { host: string; publicUrl: string | undefined }
 
 /**
  * Refuses what is addressed to a host name that is not the sandbox's, where it listens on loopback only. A web page can
- * make its own name lead to loopback, and its scripts then read every answer; the keys, which are no secret, do not stop
- * them. An IP address as the host is nobody's name.
+ * make its own name lead to loopback, and its scripts then read every answer; the keys, which are no secret, do not
+ * stop them. An IP address as the host is nobody's name.
  */
 export function refuseForeignHosts(server: FastifyInstance, { host, publicUrl }: Whereabouts): void {
   if (host !== 'localhost' && addressKind(host) !== 'loopback') return

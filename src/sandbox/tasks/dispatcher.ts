@@ -11,7 +11,9 @@ import type { StartedTask } from './sandbox-task.ts'
 type Dispatcher = {
   /** Look for work now: a request was queued. */
   wake(): void
-  /** Stops picking up, breaks off what is in process, and resolves when nothing runs. Broken-off tasks stay InProgress. */
+  /**
+   * Stops picking up, breaks off what is in process, and resolves when nothing runs. Broken-off tasks stay InProgress.
+   */
   stop(): Promise<void>
 }
 

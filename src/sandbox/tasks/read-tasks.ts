@@ -2,7 +2,10 @@ import type { Contract } from '../../exchange/contract.ts'
 import type { Queryable } from '../running-sandbox.ts'
 import { asBulkRequest, isSearch, type TaskStatus } from './sandbox-task.ts'
 
-/** How many tasks the list shows. Spec gap: the number is not shown, docs/spec-gaps.md; a hundred spans some minutes of a busy partner. */
+/**
+ * How many tasks the list shows. Spec gap: the number is not shown, docs/spec-gaps.md; a hundred spans some minutes of
+ * a busy partner.
+ */
 const listedTasks = 100
 
 type Row = {

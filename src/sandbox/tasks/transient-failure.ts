@@ -1,6 +1,8 @@
 import pg from 'pg'
 
-/** SQLSTATE classes and codes of trouble that passes: connections, resources, restarts, conflicts between transactions. */
+/**
+ * SQLSTATE classes and codes of trouble that passes: connections, resources, restarts, conflicts between transactions.
+ */
 const transientStates = /^(08|53|57P|40|55P03|57014)/
 
 /** pg reports a lost connection as a plain Error without a code, so its wording is all there is to tell it by. */

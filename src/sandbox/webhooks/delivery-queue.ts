@@ -32,7 +32,8 @@ export async function webhooksWithDue(db: Queryable, due: Due, except: readonly 
 }
 
 /**
- * Takes up to `limit` due deliveries of a webhook. What chaos reorders is taken only when it is asked for, the last first.
+ * Takes up to `limit` due deliveries of a webhook. What chaos reorders is taken only when it is asked for, the last
+ * first.
  */
 export async function claimDeliveries(
   db: Queryable,

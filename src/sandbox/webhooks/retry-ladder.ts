@@ -3,7 +3,9 @@ const minuteMs = 60_000
 /** Milliseconds from each failed attempt to the next: six attempts in all, over about eight and a half hours. */
 const ladderMs: readonly number[] = [1, 5, 30, 120, 360].map((minutes) => minutes * minuteMs)
 
-/** What becomes of a delivery after an attempt. `nextAttemptAt`, in milliseconds since 1970, only while it is queued. */
+/**
+ * What becomes of a delivery after an attempt. `nextAttemptAt`, in milliseconds since 1970, only while it is queued.
+ */
 export type AfterAttempt =
   | { status: 'delivered' | 'failed'; nextAttemptAt: null }
   | { status: 'queued'; nextAttemptAt: number }

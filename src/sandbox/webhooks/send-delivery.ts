@@ -36,7 +36,8 @@ export function hasSucceeded({ httpStatus }: Attempt): boolean {
 }
 
 /**
- * Sends a delivery once. `secret` is a header's value that nobody may read again, not even from what the receiver answers.
+ * Sends a delivery once. `secret` is a header's value that nobody may read again, not even from what the receiver
+ * answers.
  * @returns null when the signal ended it: whether it arrived is then unknown.
  */
 export async function sendDelivery(

@@ -14,7 +14,9 @@ import {
 const size = { pages: 5, companiesPerPage: 4 }
 const patience = { timeout: 60_000, interval: 20 }
 
-/** A night in whose search, while one of the pages cannot go on and those behind it are not begun, something happens. */
+/**
+ * A night in whose search, while one of the pages cannot go on and those behind it are not begun, something happens.
+ */
 async function nightWith(world: PullWorld, happens: () => Promise<unknown>): Promise<Ended> {
   const holder = await world.pool.connect()
   // A page that failed comes again at once: nobody waits for a back-off here.

@@ -59,7 +59,9 @@ const { value } = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof({ depthSize: 'small', withCrossShrink: true }, scalar, listOf(tie('value')), anyObject(tie('value'))),
 }))
 
-/** Members of an object that should have each of `fields`, in any order, sometimes lacks one or has one twice or others. */
+/**
+ * Members of an object that should have each of `fields`, in any order, sometimes lacks one or has one twice or others.
+ */
 const members = (fields: Record<string, fc.Arbitrary<string>>): fc.Arbitrary<readonly [string, string][]> => {
   const own = Object.entries(fields).map(([name, values]) =>
     values.map((one) => [`"${name}"`, one] as [string, string]),

@@ -19,7 +19,10 @@ const changed = company('both', { calculators: [calculator('k1', { outputs: { to
 /** So many that the first of them are marked as seen while the page is still being read. */
 const many = [both, ...Array.from({ length: 5_000 }, (_, index) => company(`hotel ${index}`))]
 
-/** Loads, of one search, a page with `both` as it was and half-way through it one where it changed, which waits for its end. */
+/**
+ * Loads, of one search, a page with `both` as it was and half-way through it one where it changed, which waits for its
+ * end.
+ */
 async function loadTwoPages() {
   const [before] = await database.search()
   if (before === undefined) throw new Error('no page was listed')

@@ -6,7 +6,9 @@ import { type SearchDatabase, searchDatabase } from './search-database.ts'
 const database: SearchDatabase = await searchDatabase()
 afterAll(() => database[Symbol.asyncDispose]())
 
-/** How many connections stand so: in the midst of a transaction, after this statement, or waiting for another's lock. */
+/**
+ * How many connections stand so: in the midst of a transaction, after this statement, or waiting for another's lock.
+ */
 async function standing(condition: string): Promise<number> {
   const { rows } = await sql<{ count: string }>`
     select count(*) as count from pg_stat_activity

@@ -45,7 +45,9 @@ async function night(pages: SampleCompany[][], { history = true, finish = {} }: 
 const nightOf = (at: Date | null) =>
   at === null ? null : nights.findIndex(({ from, to }) => at >= from && at <= to) + 1
 
-/** The history, a line per value that ever stood: company, calculator, variable = value, first night–last night, end. */
+/**
+ * The history, a line per value that ever stood: company, calculator, variable = value, first night–last night, end.
+ */
 async function history(): Promise<string[]> {
   const rows = await db
     .selectFrom('calculator_value_history')

@@ -11,7 +11,10 @@ export type LimitingProxy = AsyncDisposable & {
   open(): void
 }
 
-/** Stands between us and the service and refuses bulk requests with a body of more than `maxBytes` with 413, as gateways do. */
+/**
+ * Stands between us and the service and refuses bulk requests with a body of more than `maxBytes` with 413, as gateways
+ * do.
+ */
 export async function limitingProxy(target: string, maxBytes: number): Promise<LimitingProxy> {
   let refused = 0
   let limit = maxBytes

@@ -6,8 +6,8 @@ import { contradictionKinds } from '../../preflight/contradiction-kinds.ts'
 type ContradictedHotel = { stream: string; partner_id: string }
 
 /**
- * Hotels, stream by stream, whose rows contradict each other or rows of another hotel, as preflight noted it; and those with
- * a row for which the partner yielded two contents. Those whose rows were longest not asked for come first.
+ * Hotels, stream by stream, whose rows contradict each other or rows of another hotel, as preflight noted it; and those
+ * with a row for which the partner yielded two contents. Those whose rows were longest not asked for come first.
  *
  * @param longest partner ids of more characters are not stored as the partner has them, so nobody can ask for them.
  */
@@ -69,8 +69,8 @@ export async function findMissingOf(
 }
 
 /**
- * Adds what hotels that were asked for brought to light to what the run read of the stream. Rows that were read once more
- * and say the same are not counted a second time.
+ * Adds what hotels that were asked for brought to light to what the run read of the stream. Rows that were read once
+ * more and say the same are not counted a second time.
  */
 export async function addToStream(
   trx: Transaction<Schema>,

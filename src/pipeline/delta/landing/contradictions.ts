@@ -5,11 +5,11 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 const quotedCharacters = 300
 
 /**
- * Staged rows that share a key while nothing says which is newer, and that differ: the table `contradiction`, with
- * the columns of `landed`. To be asked only when keys repeat.
+ * Staged rows that share a key while nothing says which is newer, and that differ: the table `contradiction`, with the
+ * columns of `landed`. To be asked only when keys repeat.
  *
- * The ledger row keeps one of the contents, the first in the order of their texts, under a hash over all of them: so it is
- * the same every night in whatever order the rows come, and equals none that was accepted.
+ * The ledger row keeps one of the contents, the first in the order of their texts, under a hash over all of them: so it
+ * is the same every night in whatever order the rows come, and equals none that was accepted.
  */
 export async function findContradictions(trx: Transaction<Schema>): Promise<void> {
   await sql`

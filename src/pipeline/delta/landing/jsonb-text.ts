@@ -2,9 +2,9 @@
 export type JsonbValue = string | null | { readonly [member: string]: JsonbValue }
 
 /**
- * A value as the server writes it when it is `jsonb`: members by the length of their names in bytes, then by the bytes, and
- * a space after each colon and comma. Equal contents have equal texts, whichever of the two wrote them; the hash of a
- * ledger row's content is taken over this text. Pure.
+ * A value as the server writes it when it is `jsonb`: members by the length of their names in bytes, then by the bytes,
+ * and a space after each colon and comma. Equal contents have equal texts, whichever of the two wrote them; the hash of
+ * a ledger row's content is taken over this text. Pure.
  */
 export function jsonbText(value: JsonbValue): string {
   if (value === null || typeof value === 'string') return JSON.stringify(value)

@@ -35,11 +35,11 @@ export class RowNeedsCare extends Error {
 const chunkLength = 512 * 1024
 
 /**
- * Writes the rows of a stream of which the ledger has nothing yet straight into its tables, in the shape in which they are
- * stored: nothing has to be compared, so nothing is staged. Inside the caller's transaction, on its connection.
+ * Writes the rows of a stream of which the ledger has nothing yet straight into its tables, in the shape in which they
+ * are stored: nothing has to be compared, so nothing is staged. Inside the caller's transaction, on its connection.
  *
- * Two rows with one key end it, for nobody knows here which is right; so does a server that writes content otherwise than
- * `jsonbText` does, of which a row in each chunk is asked. Then nothing is written, and the rows are to be staged.
+ * Two rows with one key end it, for nobody knows here which is right; so does a server that writes content otherwise
+ * than `jsonbText` does, of which a row in each chunk is asked. Then nothing is written, and the rows are to be staged.
  *
  * @returns how many rows were written, or why none was.
  */

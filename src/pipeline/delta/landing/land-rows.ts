@@ -115,8 +115,8 @@ async function landFirstRows(
 type Mark = { run: RawBuilder<unknown>; change: RawBuilder<unknown> }
 
 /**
- * Contents in the order of their keys, which is that of two indexes: in any other, each row would touch other pages. What
- * destinations take of them is written beside them, by ascending numbers.
+ * Contents in the order of their keys, which is that of two indexes: in any other, each row would touch other pages.
+ * What destinations take of them is written beside them, by ascending numbers.
  * @param rows a query with the columns of `landed`.
  */
 async function insertRows(
@@ -226,7 +226,8 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
         changed_at = clock_timestamp(), gone_at = null, guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
-  // While a row is gone another may be written in its place: under another framework, or of another hotel of its company.
+  // While a row is gone another may be written in its place: under another framework, or of another hotel of its
+  // company.
   await sql`
     update acceptance
     set accepted_hash = null, outcome = null, outcome_code = 'row_returned',

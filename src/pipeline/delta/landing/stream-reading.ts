@@ -10,8 +10,8 @@ export type StreamReading = Pick<Selectable<StreamReadingTable>, 'capture' | 'se
 export type StreamWatermark = Selectable<StreamWatermarkTable>
 
 /**
- * What is known of a stream's last reading, locked until the transaction ends: two readings, or a reading and a person who
- * wants it read again, come one after the other.
+ * What is known of a stream's last reading, locked until the transaction ends: two readings, or a reading and a person
+ * who wants it read again, come one after the other.
  */
 export async function lockReading(trx: Transaction<Schema>, stream: string): Promise<StreamReading> {
   await sql`insert into stream_reading (stream) values (${stream}) on conflict do nothing`.execute(trx)
@@ -38,8 +38,8 @@ type Reading = {
 }
 
 /**
- * Keeps how a stream was read now. What the guard holds is not known to be right, and the partner may put it right without
- * touching a cursor: the next run reads everything again.
+ * Keeps how a stream was read now. What the guard holds is not known to be right, and the partner may put it right
+ * without touching a cursor: the next run reads everything again.
  */
 export async function noteReading(trx: Transaction<Schema>, reading: Reading): Promise<void> {
   const { stream, capture, server, whole, held } = reading

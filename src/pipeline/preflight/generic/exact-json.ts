@@ -40,8 +40,9 @@ const textOrMark = /"(?:[^"\\]|\\.)*"|[{}:]/g
 const asLists: Record<string, string> = { '{': '{"":[', ':': ',', '}': ']}' }
 
 /**
- * What a text says that is known to be JSON and not deep, where names have escapes: V8 up to 14.6 at least may take such a
- * name for another that it has met before, https://github.com/nodejs/node/issues/63785. Texts that are no names it reads.
+ * What a text says that is known to be JSON and not deep, where names have escapes: V8 up to 14.6 at least may take
+ * such a name for another that it has met before, https://github.com/nodejs/node/issues/63785. Texts that are no names
+ * it reads.
  */
 function withNamesAsTexts(text: string): unknown {
   return objectsOf(JSON.parse(text.replaceAll(textOrMark, (token) => asLists[token] ?? token)))
@@ -55,7 +56,9 @@ function objectsOf(value: unknown): unknown {
   return Object.fromEntries(members)
 }
 
-/** Members of all objects in a value, or null when it is nested too deep. Without recursion, for it may be very deep. */
+/**
+ * Members of all objects in a value, or null when it is nested too deep. Without recursion, for it may be very deep.
+ */
 function countMembers(value: unknown): number | null {
   let members = 0
   const open: [value: unknown, depth: number][] = [[value, 0]]

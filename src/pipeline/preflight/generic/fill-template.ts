@@ -23,8 +23,8 @@ export function templateProblem(template: BodyTemplate, column: Filling['column'
 /**
  * A template with its placeholders filled, as a value for `JSON.stringify`; `undefined` where nothing is left of it.
  *
- * What is optional and absent leaves its member out, and an object or list of which nothing is left goes with it. Values
- * are never searched for placeholders, and members are set as own ones whatever they are called.
+ * What is optional and absent leaves its member out, and an object or list of which nothing is left goes with it.
+ * Values are never searched for placeholders, and members are set as own ones whatever they are called.
  * @throws when a row is written that preflight would have refused.
  */
 export function fillTemplate(template: BodyTemplate, filling: Filling): unknown {

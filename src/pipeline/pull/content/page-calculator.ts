@@ -78,7 +78,8 @@ export function pageCalculator(
   if (typeof period === 'string') return unreadable(names.period, period, fieldOf(element, names.period))
   const groups = { i: fieldOf(element, names.inputs), o: fieldOf(element, names.outputs) }
   const held: HeldValues[] = []
-  // Without values a group is absent. One of null brings none either, but it proves none of those that are known absent.
+  // Without values a group is absent. One of null brings none either, but it proves none of those that are known
+  // absent.
   if (groups.i === null) held.push({ direction: 'i', variableId: null, reason: 'no_object', field: names.inputs })
   if (groups.o === null) held.push({ direction: 'o', variableId: null, reason: 'no_object', field: names.outputs })
   const inputs = groups.i ?? {}

@@ -42,8 +42,8 @@ function contractIds(names: Contract['names'], search: SearchSettings['search'])
 const hashPrefix = 'sha256:'
 
 /**
- * The id of an element, or null where it has none that can be a key: a part is missing, empty or too long. Several parts
- * are joined by a slash, with `~0` for a tilde and `~1` for a slash within one, as in a JSON Pointer. Pure.
+ * The id of an element, or null where it has none that can be a key: a part is missing, empty or too long. Several
+ * parts are joined by a slash, with `~0` for a tilde and `~1` for a slash within one, as in a JSON Pointer. Pure.
  */
 export function documentId(members: ReadonlyMap<string, string>, idMembers: readonly string[]): string | null {
   const parts = idMembers.map((name) => members.get(name))

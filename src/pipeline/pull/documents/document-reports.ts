@@ -72,7 +72,9 @@ export type SearchStanding = {
   error_code: string | null
 }
 
-/** Where each search for documents stands: those of the configuration, and those whose documents are kept from before. */
+/**
+ * Where each search for documents stands: those of the configuration, and those whose documents are kept from before.
+ */
 export async function searchStandings(
   db: Database,
   configured: readonly string[],

@@ -106,7 +106,10 @@ function excerptOf(text: string): string {
 /** SQLSTATE classes by which PostgreSQL says that it cannot hold a value: a data exception, a limit of its own. */
 const valueClasses = ['22', '54']
 
-/** What can be held is judged before it is copied; should the server judge otherwise, the page is at fault, not the night. */
+/**
+ * What can be held is judged before it is copied; should the server judge otherwise, the page is at fault, not the
+ * night.
+ */
 function unstorable(error: unknown): PageFormatError | null {
   const { code, message } = error as { code?: unknown; message?: string }
   if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || !valueClasses.includes(code.slice(0, 2))) return null

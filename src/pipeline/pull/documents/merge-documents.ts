@@ -57,7 +57,9 @@ export async function mergeDocuments(
   }
 }
 
-/** Decides what becomes of each element: `new`, `changed`, `unchanged`, `same` as one before it on the page, or `later`. */
+/**
+ * Decides what becomes of each element: `new`, `changed`, `unchanged`, `same` as one before it on the page, or `later`.
+ */
 async function judgeStaged(trx: Transaction<Schema>, { search, submissionId, ordinal }: MergeDocumentsOptions) {
   await sql`analyze staged_document (position, list)`.execute(trx)
   await sql`
@@ -100,7 +102,10 @@ async function leaveOutLater(trx: Transaction<Schema>): Promise<void> {
     order by m.position`.execute(trx)
 }
 
-/** A page that was loaded before this one and stands behind it in the search: its differing element is left out after all. */
+/**
+ * A page that was loaded before this one and stands behind it in the search: its differing element is left out after
+ * all.
+ */
 async function displaceLater(trx: Transaction<Schema>, { submissionId, ordinal }: MergeDocumentsOptions) {
   await sql`
     with displaced as (

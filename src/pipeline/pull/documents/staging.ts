@@ -32,7 +32,10 @@ const batchCharacters = 1024 * 1024
 
 export type DocumentWriter = {
   add(table: DocumentStaging, row: readonly CopyValue[]): void
-  /** Copies what has been added, if it is enough to be worth a round trip. Await it between elements: memory depends on it. */
+  /**
+   * Copies what has been added, if it is enough to be worth a round trip. Await it between elements: memory depends on
+   * it.
+   */
   drain(): Promise<void>
   /** Copies all that has been added. */
   flush(): Promise<void>

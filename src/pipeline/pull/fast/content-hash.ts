@@ -8,8 +8,9 @@ const readingVersion = 2
 export type ContentHash = (bytes: Uint8Array) => string
 
 /**
- * A hash under which the same bytes mean the same rows: it differs where the names of the contract do, or the types that
- * the search selects. SHA-256, cut to 128 bits: who could make two companies of one hash would own the service's pages.
+ * A hash under which the same bytes mean the same rows: it differs where the names of the contract do, or the types
+ * that the search selects. SHA-256, cut to 128 bits: who could make two companies of one hash would own the service's
+ * pages.
  */
 export function createContentHash(contract: Contract, calculatorTypeIds: readonly string[]): ContentHash {
   const meaning = JSON.stringify([readingVersion, contract.names.calculatorsPage, calculatorTypeIds.toSorted()])

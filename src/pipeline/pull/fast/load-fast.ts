@@ -70,8 +70,8 @@ export async function loadFast(
   let read: ReadBatch = { companies: [], reader: readers[0], existing: Promise.resolve(new Set()) }
 
   /**
-   * Sends the companies gathered one step on: which of them are unchanged is asked; those asked about before are read, and
-   * which of them are there is asked; those read before are written. While the answers come, the next are gathered.
+   * Sends the companies gathered one step on: which of them are unchanged is asked; those asked about before are read,
+   * and which of them are there is asked; those read before are written. While the answers come, the next are gathered.
    */
   async function step(): Promise<void> {
     const elements = gathered

@@ -13,8 +13,8 @@ const space = 0x20
 
 /**
  * The ids of the variables or properties that new companies of a page refer to, each with a number from 0 and, once
- * resolved, its key. Ids come in nearly the same order again and again, so that the next is guessed and compared byte by
- * byte, and no text is made of it.
+ * resolved, its key. Ids come in nearly the same order again and again, so that the next is guessed and compared byte
+ * by byte, and no text is made of it.
  */
 export class NameIndex {
   readonly #keys: NameKeys

@@ -5,8 +5,8 @@
 export class NeedsCare extends Error {}
 
 /**
- * SQLSTATEs of two pages, or one page twice, that wrote the same: a unique violation and a deadlock. A statement that runs
- * beside others may fail before anyone asks for it, and the next one then says only that one before it has.
+ * SQLSTATEs of two pages, or one page twice, that wrote the same: a unique violation and a deadlock. A statement that
+ * runs beside others may fail before anyone asks for it, and the next one then says only that one before it has.
  */
 const contention: Record<string, string> = {
   '23505': 'same_rows_twice',

@@ -19,10 +19,10 @@ export const valueWidth = 3
 export const propertyWidth = 4
 
 /**
- * A company that is written plainly and of which nothing is left out, as places in its bytes. `tape` holds from `tapeFrom`:
- * its properties (number of the name, ordinal, from, to each), then its calculators (where the id, the type and the title
- * begin, where the title ends, year, month or 0, number of values), each with its values behind it (twice the number of
- * the name, and 1 more for outputs; from; to).
+ * A company that is written plainly and of which nothing is left out, as places in its bytes. `tape` holds from
+ * `tapeFrom`: its properties (number of the name, ordinal, from, to each), then its calculators (where the id, the type
+ * and the title begin, where the title ends, year, month or 0, number of values), each with its values behind it (twice
+ * the number of the name, and 1 more for outputs; from; to).
  */
 export type PlainCompany = {
   companyId: string
@@ -41,10 +41,10 @@ const calculatorKeys = ['id', 'typeId', 'title', 'period', 'inputs', 'outputs'] 
 const periodKeys = ['year', 'month'] as const
 
 /**
- * Reads new companies straight from their bytes into numbers, without making objects of them. It knows only
- * the plain form: every field of the specification and no other, no escapes, nothing that would be left out. For any other
- * it answers undefined, and `parseCompany` and `pageCompany` say what the company is; where it does answer, they would have
- * read the same. See "Calculator search result page" in the specification.
+ * Reads new companies straight from their bytes into numbers, without making objects of them. It knows only the plain
+ * form: every field of the specification and no other, no escapes, nothing that would be left out. For any other it
+ * answers undefined, and `parseCompany` and `pageCompany` say what the company is; where it does answer, they would
+ * have read the same. See "Calculator search result page" in the specification.
  */
 export class PlainCompanyReader {
   readonly #cursor = new ByteCursor()

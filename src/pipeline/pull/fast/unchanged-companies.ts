@@ -6,7 +6,10 @@ import { markWholeSeen } from '../merge/mark-seen.ts'
 /** Companies marked as seen in one statement, while others are read. */
 const markedAtOnce = 4_000
 
-/** Companies of a page whose bytes are those of the last time: nothing of theirs is read or written, they are only marked. */
+/**
+ * Companies of a page whose bytes are those of the last time: nothing of theirs is read or written, they are only
+ * marked.
+ */
 export class UnchangedCompanies {
   readonly counts = { companies: 0, calculators: 0, values: 0 }
   /** By the names that were listed where they were last read: those names must be listed still. */

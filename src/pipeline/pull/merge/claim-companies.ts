@@ -39,7 +39,10 @@ export async function claimCompanies(trx: Transaction<Schema>): Promise<void> {
   await sql`analyze staged_company`.execute(trx)
 }
 
-/** Of a company listed twice on one page the first readable one counts; as the other might hold more, it is not complete. */
+/**
+ * Of a company listed twice on one page the first readable one counts; as the other might hold more, it is not
+ * complete.
+ */
 async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
   const { numAffectedRows } = await sql`
     with listed as (

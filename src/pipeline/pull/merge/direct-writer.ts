@@ -25,8 +25,8 @@ export type DirectWriter = {
 }
 
 /**
- * Bytes of one table per COPY. While one batch is copied the next is made, so that at most two are held. Fewer bytes cost more
- * round trips, during which the server has nothing to do.
+ * Bytes of one table per COPY. While one batch is copied the next is made, so that at most two are held. Fewer bytes
+ * cost more round trips, during which the server has nothing to do.
  */
 const batchBytes = 1024 * 1024
 

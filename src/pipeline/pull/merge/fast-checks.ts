@@ -34,8 +34,9 @@ export async function findTrouble(trx: Transaction<Schema>, submissionId: number
 }
 
 /**
- * Whether no merged company is on another page of the search that was loaded while this one was: `findTrouble` could not
- * see that page yet, and what it holds may have been removed. To be asked when the merge has marked what it has seen.
+ * Whether no merged company is on another page of the search that was loaded while this one was: `findTrouble` could
+ * not see that page yet, and what it holds may have been removed. To be asked when the merge has marked what it has
+ * seen.
  */
 export async function checkShownOnce(trx: Transaction<Schema>, submissionId: number): Promise<boolean> {
   const { rows } = await sql<{ again: boolean }>`

@@ -5,8 +5,8 @@ import { isSuspiciousWith } from './suspicion.ts'
 import { markAgain, someUnrenewed } from './unrenewed-parts.ts'
 
 /**
- * Takes out of merge_property the lists of which a value cannot be right, where the property is known: values stand in an
- * order, so that half a list beside half of another would be one that the service never had.
+ * Takes out of merge_property the lists of which a value cannot be right, where the property is known: values stand in
+ * an order, so that half a list beside half of another would be one that the service never had.
  */
 export async function keepHeldLists(trx: Transaction<Schema>): Promise<void> {
   await sql`
@@ -20,10 +20,11 @@ export async function keepHeldLists(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Lays out, as absent_property, what stands of the page's readable companies and the page does not give, and says of what
- * stays why: what a person has brought back; lists that cannot be right; properties that the page does not list, for
- * those it was not asked for, or it breaks the rules; all of it where the page shows a smaller share than `minSeenShare`.
- * Whatever stays is marked as not renewed. What another page of the search has judged before is not laid out.
+ * Lays out, as absent_property, what stands of the page's readable companies and the page does not give, and says of
+ * what stays why: what a person has brought back; lists that cannot be right; properties that the page does not list,
+ * for those it was not asked for, or it breaks the rules; all of it where the page shows a smaller share than
+ * `minSeenShare`. Whatever stays is marked as not renewed. What another page of the search has judged before is not
+ * laid out.
  */
 export async function holdProperties(trx: Transaction<Schema>, options: HoldOptions): Promise<void> {
   const { submissionId } = options

@@ -14,10 +14,10 @@ export type HoldOptions = {
 }
 
 /**
- * Decides, of the values in value_difference that the page does not give (`removed`), which stay: those that a person has
- * brought back, those that the page gives in a form that cannot be right, and all inputs or outputs where the page
- * shows a smaller share of them than `minSeenShare`. They become `held`, with the reason, and are marked as not renewed.
- * What another page of the search has judged before is left as it stands (`kept`).
+ * Decides, of the values in value_difference that the page does not give (`removed`), which stay: those that a person
+ * has brought back, those that the page gives in a form that cannot be right, and all inputs or outputs where the page
+ * shows a smaller share of them than `minSeenShare`. They become `held`, with the reason, and are marked as not
+ * renewed. What another page of the search has judged before is left as it stands (`kept`).
  * @returns how many are still to be removed.
  */
 export async function holdValues(trx: Transaction<Schema>, options: HoldOptions): Promise<number> {
@@ -88,8 +88,8 @@ async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Without inputs, or without outputs, a calculator is as the specification allows; all calculators of a page without them
- * are suspicious. So the two are judged apart.
+ * Without inputs, or without outputs, a calculator is as the specification allows; all calculators of a page without
+ * them are suspicious. So the two are judged apart.
  */
 async function holdSuspicious(trx: Transaction<Schema>, options: HoldOptions): Promise<void> {
   const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`

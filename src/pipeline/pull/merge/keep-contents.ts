@@ -2,9 +2,10 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 
 /**
- * Notes what each staged company was read from, once it is merged and marked as seen. Where what stands is not just what
- * those bytes say (something was left out, was not renewed, or came from another page), nothing is noted: the company is
- * read again. Of one that could not be read the note goes, so that it is read again when it comes as it was before.
+ * Notes what each staged company was read from, once it is merged and marked as seen. Where what stands is not just
+ * what those bytes say (something was left out, was not renewed, or came from another page), nothing is noted: the
+ * company is read again. Of one that could not be read the note goes, so that it is read again when it comes as it was
+ * before.
  */
 export async function keepContents(trx: Transaction<Schema>, submissionId: number, listingKey: number): Promise<void> {
   await sql`

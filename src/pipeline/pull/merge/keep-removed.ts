@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 
 /**
- * The part of a statement that keeps what its other part, called `source`, has removed of values: rows with the key of a
- * value and `before`. What is kept can be brought back.
+ * The part of a statement that keeps what its other part, called `source`, has removed of values: rows with the key of
+ * a value and `before`. What is kept can be brought back.
  */
 export function keepRemovedValues(source: 'removed' | 'gone_values', submissionId: number): RawBuilder<unknown> {
   return sql`

@@ -16,8 +16,8 @@ type Blocks = {
 
 /**
  * Surrogate keys ahead of their rows, taken from the tables' own sequences in blocks. Keys that were taken and not used
- * are lost, and there are two thousand million of them: a page with one new company takes one, and none takes more ahead
- * than it has used, or every night's pages would use up thousands each.
+ * are lost, and there are two thousand million of them: a page with one new company takes one, and none takes more
+ * ahead than it has used, or every night's pages would use up thousands each.
  */
 export function createKeyBlocks(db: Database): { take(table: KeyedTable, count: number): Promise<number[]> } {
   const blocks: Record<KeyedTable, Blocks> = {

@@ -39,7 +39,9 @@ function asked({ runId, since, partnerId }: ChangeFilter) {
   return sql.join(conditions, sql` and `)
 }
 
-/** The newest run whose calculator search has loaded a page, and whether that recorded changes; null before the first. */
+/**
+ * The newest run whose calculator search has loaded a page, and whether that recorded changes; null before the first.
+ */
 export async function lastSearchedRun(
   db: Database,
   searchKind: string,

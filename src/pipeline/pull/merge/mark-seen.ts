@@ -2,9 +2,10 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 
 /**
- * Notes what the staged page has shown of the search. A company of which nothing else stands is seen whole; otherwise its
- * calculators are noted one by one, and the end of the search judges the rest. Where a company could not be read, or one
- * of its calculators not be identified, everything that is known of it counts as seen: nothing there is proven absent.
+ * Notes what the staged page has shown of the search. A company of which nothing else stands is seen whole; otherwise
+ * its calculators are noted one by one, and the end of the search judges the rest. Where a company could not be read,
+ * or one of its calculators not be identified, everything that is known of it counts as seen: nothing there is proven
+ * absent.
  */
 export async function markSeen(
   trx: Transaction<Schema>,

@@ -40,8 +40,8 @@ export async function updateCalculators(trx: Transaction<Schema>): Promise<void>
 }
 
 /**
- * Leaves out calculators that are known to have a month and whose month is null on the page: null is no absence, and what
- * stands of them stays, whole. After the calculators were claimed.
+ * Leaves out calculators that are known to have a month and whose month is null on the page: null is no absence, and
+ * what stands of them stays, whole. After the calculators were claimed.
  */
 export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void> {
   await sql`
@@ -69,9 +69,9 @@ type RemoveOptions = {
 
 /**
  * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
- * that the search did not ask for stays. Of a company that several pages hold, in this search or in the last, nothing is
- * removed before the search ends. What is absent stays, marked as not renewed, where a calculator of the company could not
- * be identified, where a person has brought it back, and all of it where the page shows a smaller share than
+ * that the search did not ask for stays. Of a company that several pages hold, in this search or in the last, nothing
+ * is removed before the search ends. What is absent stays, marked as not renewed, where a calculator of the company
+ * could not be identified, where a person has brought it back, and all of it where the page shows a smaller share than
  * `minSeenShare` of what its companies are known to have.
  * @returns how many values went.
  */

@@ -49,9 +49,10 @@ export type MergeOptions = {
 }
 
 /**
- * Merges the staged page into the tables: every company of the page becomes what the page says, and rows that stand
- * as they are are not written. What the page leaves out against the rules of the specification, or gives in a form that
- * cannot be right, stays and is marked as not renewed; so does all of a kind, where suspiciously little of it is there. Locks are taken in the order companies, names, calculators; see `claimCompanies`.
+ * Merges the staged page into the tables: every company of the page becomes what the page says, and rows that stand as
+ * they are are not written. What the page leaves out against the rules of the specification, or gives in a form that
+ * cannot be right, stays and is marked as not renewed; so does all of a kind, where suspiciously little of it is there.
+ * Locks are taken in the order companies, names, calculators; see `claimCompanies`.
  */
 export async function mergePage(trx: Transaction<Schema>, options: MergeOptions): Promise<MergedCounts> {
   const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows, listingKey } = options

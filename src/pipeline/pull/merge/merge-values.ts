@@ -9,9 +9,9 @@ type ValueCounts = { values: number; added: number; changed: number; removed: nu
 
 /**
  * Makes the values of every readable calculator of the page those that the page gives: adds, changes, removes. What it
- * leaves out and does not show as absent stays, marked as not renewed: see `holdValues`.
- * A value that stands as it is is not written. Known calculators whose values differ land in touched_calculator, and
- * what differed in the history, if the search records it. The values that a calculator is first seen with are no change.
+ * leaves out and does not show as absent stays, marked as not renewed: see `holdValues`. A value that stands as it is
+ * is not written. Known calculators whose values differ land in touched_calculator, and what differed in the history,
+ * if the search records it. The values that a calculator is first seen with are no change.
  */
 export async function mergeValues(trx: Transaction<Schema>, options: HoldOptions): Promise<ValueCounts> {
   const { submissionId } = options

@@ -26,9 +26,9 @@ export function createNameKeys(db: Database, of: 'variable' | 'property'): NameK
 }
 
 /**
- * Makes the keys of what the staged page lists and nobody has named yet, outside its transaction as well. Were they made
- * in it, another page would wait for its end on a connection whose lock the server does not connect with that page's own:
- * if this page then waited for a company of that one, neither would ever end, and no deadlock be found.
+ * Makes the keys of what the staged page lists and nobody has named yet, outside its transaction as well. Were they
+ * made in it, another page would wait for its end on a connection whose lock the server does not connect with that
+ * page's own: if this page then waited for a company of that one, neither would ever end, and no deadlock be found.
  * @returns false when there are more than `most` of them: nothing was made then.
  */
 export async function makeListedNames(trx: Transaction<Schema>, db: Database, most: number): Promise<boolean> {
@@ -48,8 +48,8 @@ export async function makeListedNames(trx: Transaction<Schema>, db: Database, mo
 type Keyed = { id: string; key: number }
 
 /**
- * Asked first, since an insert that finds its row uses up a key all the same. In the order of ids, as `mergeNames` does:
- * pages that meet the same new ids in another order would wait for each other.
+ * Asked first, since an insert that finds its row uses up a key all the same. In the order of ids, as `mergeNames`
+ * does: pages that meet the same new ids in another order would wait for each other.
  */
 async function variableKeys(db: Database, ids: readonly string[]) {
   await sql`

@@ -19,7 +19,9 @@ export type SearchEvidence = {
   seenCalculators: number
 }
 
-/** Counts what speaks for and against absence, with the pages locked: two that end a search come one after the other. */
+/**
+ * Counts what speaks for and against absence, with the pages locked: two that end a search come one after the other.
+ */
 export async function gatherEvidence(
   trx: Transaction<Schema>,
   submissionId: number,
@@ -104,7 +106,9 @@ export async function layOutUnseen(
   await sql`analyze gone_company, gone_calculator`.execute(trx)
 }
 
-/** How much of what stood before the search would go with the companies and calculators that were laid out as unseen. */
+/**
+ * How much of what stood before the search would go with the companies and calculators that were laid out as unseen.
+ */
 export type Loss = {
   reason: 'too_few_inputs' | 'too_few_outputs' | 'too_few_properties'
   gone: number
@@ -197,7 +201,8 @@ export async function tombstoneUnseen(
 /**
  * Forgets what the search has shown, but for which companies were on several of its pages, and the lists of names to
  * which no company refers any more. The lock on loading must be held exclusively.
- * @param proving whether the search proves what is absent: no other shows that a company is not on several pages any more.
+ * @param proving whether the search proves what is absent: no other shows that a company is not on several pages any
+ * more.
  */
 export async function forgetSeen(trx: Transaction<Schema>, submissionId: number, proving: boolean): Promise<void> {
   await sql`

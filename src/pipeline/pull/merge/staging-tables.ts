@@ -49,8 +49,8 @@ export async function createStaging(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Nothing analyses temporary tables by itself, and the merge is planned from what is in them. Of values it is their number
- * that matters, which the planner takes from the size of the table.
+ * Nothing analyses temporary tables by itself, and the merge is planned from what is in them. Of values it is their
+ * number that matters, which the planner takes from the size of the table.
  */
 export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
   await sql`

@@ -7,8 +7,8 @@ import { type StagingTable, stagingColumns } from './staging-tables.ts'
 export type StagingWriter = {
   add(table: StagingTable, row: readonly CopyValue[]): void
   /**
-   * Begins to copy what has been added, if it is enough to be worth a round trip, once the copy before is done. Await it
-   * between elements: memory depends on it.
+   * Begins to copy what has been added, if it is enough to be worth a round trip, once the copy before is done. Await
+   * it between elements: memory depends on it.
    */
   drain(): Promise<void>
   /** Copies all that has been added. */

@@ -81,8 +81,8 @@ export async function noteCompleteSearch(
 }
 
 /**
- * Forgets changes that are older than a moment. The history then begins there: of a value that stands since before it is
- * no longer known since when.
+ * Forgets changes that are older than a moment. The history then begins there: of a value that stands since before it
+ * is no longer known since when.
  * @returns how many changes.
  */
 export async function removeHistory(db: Database, changedBefore: Date): Promise<number> {

@@ -49,8 +49,8 @@ export type Accepted = {
 
 /**
  * Removes what stands and was not renewed: what a search showed as absent and was withheld, or, if the filter names a
- * reason, whatever is marked with it. What is removed is kept for as long as other removals are, and can be brought back.
- * Waits until no page is being loaded.
+ * reason, whatever is marked with it. What is removed is kept for as long as other removals are, and can be brought
+ * back. Waits until no page is being loaded.
  */
 export async function acceptRemovals(trx: Transaction<Schema>, filter: PartFilter): Promise<Accepted> {
   await lockLoading(trx, 'exclusive')

@@ -35,7 +35,9 @@ type WithheldReason =
   | 'too_few_outputs'
   | 'too_few_properties'
 
-/** Reasons of the guard: the search is whole, and shows suspiciously little. A person may let through what it withholds. */
+/**
+ * Reasons of the guard: the search is whole, and shows suspiciously little. A person may let through what it withholds.
+ */
 const guardReasons: readonly WithheldReason[] = [
   'too_few_companies',
   'too_few_calculators',
@@ -60,11 +62,11 @@ export type FinishedSearch = {
 export const defaultMinSeenShare = 0.5
 
 /**
- * Ends a calculator search whose pages are all loaded: what it should have returned and did not is tombstoned,
- * and what it has seen is forgotten. A company that is gone takes all of its calculators with it.
+ * Ends a calculator search whose pages are all loaded: what it should have returned and did not is tombstoned, and what
+ * it has seen is forgotten. A company that is gone takes all of its calculators with it.
  *
- * Tombstones nothing, says why, and marks what it has not seen as not renewed, when the search cannot prove absence. While pages are missing it can be called
- * again and judges anew; on a search that it ended before it does nothing.
+ * Tombstones nothing, says why, and marks what it has not seen as not renewed, when the search cannot prove absence.
+ * While pages are missing it can be called again and judges anew; on a search that it ended before it does nothing.
  */
 export async function finishSearch(
   trx: Transaction<Schema>,

@@ -9,8 +9,8 @@ import { searchKind } from '../../streams/kind-names.ts'
 import { doubtfulProperties } from './requested-properties.ts'
 
 /**
- * Plans the run's calculator search, once, and waits for it and its pages, for `exchange.taskPatienceMs` at most for its task.
- * A run that the guard holds asks the service for nothing.
+ * Plans the run's calculator search, once, and waits for it and its pages, for `exchange.taskPatienceMs` at most for
+ * its task. A run that the guard holds asks the service for nothing.
  *
  * @returns true while the search or one of its pages is still under way.
  * @throws {StopRun} when the service could not do the search.

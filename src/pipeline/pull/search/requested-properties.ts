@@ -3,8 +3,8 @@ import type { LeftOutProperty } from '../../../db/tables/submission.ts'
 import { type KnownProperty, knownProperties, lastLeftOut, listedProperties } from '../merge/listed-properties.ts'
 
 /**
- * The custom properties that a search asked for and its pages did not name: a requested id that the profile does not own
- * is silently left out, not rejected (specification, Calculator search result page). Empty while no page has said.
+ * The custom properties that a search asked for and its pages did not name: a requested id that the profile does not
+ * own is silently left out, not rejected (specification, Calculator search result page). Empty while no page has said.
  */
 export async function leftOutProperties(
   db: Database,

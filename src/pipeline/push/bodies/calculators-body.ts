@@ -9,7 +9,10 @@ import {
   withoutAbsent,
 } from './body.ts'
 
-/** Body of POST calculators/upsert: inputs by company and period, with the per-company switches (Calculator upsert request). */
+/**
+ * Body of POST calculators/upsert: inputs by company and period, with the per-company switches (Calculator upsert
+ * request).
+ */
 export const writeCalculators: BodyWriter = function* (rows, context) {
   const { calculators: names } = context.contract.names
   const head = { [names.groupId]: context.groupId, [names.customIdentifierId]: context.customIdentifierId }

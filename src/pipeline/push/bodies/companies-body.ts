@@ -1,7 +1,10 @@
 import { text } from '../../streams/rules/row-content.ts'
 import { type BodyContext, type BodyWriter, byPartner, type OutgoingRow, objectWithList } from './body.ts'
 
-/** Body of POST companies/upsert: custom property values by company (Versioning names the endpoint; its body is assumed). */
+/**
+ * Body of POST companies/upsert: custom property values by company (Versioning names the endpoint; its body is
+ * assumed).
+ */
 export const writeCompanies: BodyWriter = function* (rows, context) {
   const { companies: names } = context.contract.names
   const head = { [names.customIdentifierId]: context.customIdentifierId }

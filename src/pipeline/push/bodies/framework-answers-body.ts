@@ -12,7 +12,10 @@ import {
   withoutAbsent,
 } from './body.ts'
 
-/** Body of POST framework-answers/upsert: answers and omissions by company and period (Framework answers upsert request). */
+/**
+ * Body of POST framework-answers/upsert: answers and omissions by company and period (Framework answers upsert
+ * request).
+ */
 export const writeFrameworkAnswers: BodyWriter = function* (rows, context) {
   const { frameworkAnswers: names } = context.contract.names
   const head = context.partition === '' ? {} : { [names.frameworkId]: context.partition }

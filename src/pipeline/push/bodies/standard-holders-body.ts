@@ -1,7 +1,10 @@
 import { text } from '../../streams/rules/row-content.ts'
 import { type BodyContext, type BodyWriter, type OutgoingRow, objectWithList, withoutAbsent } from './body.ts'
 
-/** Body of POST standards/holders/upsert: certifications and commitments (Versioning names the endpoint; its body is assumed). */
+/**
+ * Body of POST standards/holders/upsert: certifications and commitments (Versioning names the endpoint; its body is
+ * assumed).
+ */
 export const writeStandardHolders: BodyWriter = function* (rows, context) {
   const { standardHolders: names } = context.contract.names
   const head = { [names.customIdentifierId]: context.customIdentifierId }

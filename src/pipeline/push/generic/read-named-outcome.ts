@@ -1,7 +1,9 @@
 import type { ResultFileNames } from '../../../exchange/generic-kinds.ts'
 import { type CompanyOutcome, companyIdOf, nobody, partnerIdOf, textOf } from '../outcomes/result-outcome.ts'
 
-/** Reads one element of a result file by the names that the contract gives; what names nobody is kept as it came. Pure. */
+/**
+ * Reads one element of a result file by the names that the contract gives; what names nobody is kept as it came. Pure.
+ */
 export function namedOutcome(names: ResultFileNames, element: unknown): CompanyOutcome {
   if (typeof element !== 'object' || element === null) return nobody(element)
   const fields = new Map(Object.entries(element))

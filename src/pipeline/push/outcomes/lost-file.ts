@@ -18,9 +18,9 @@ const downloadCodes = new Set(['download_failed', 'download_refused', 'result_fi
 type FileTrouble = { over: boolean; code: string; message: string }
 
 /**
- * Judges a failed attempt at a result file. A file that is not there, or arrives malformed (it may have been cut short on
- * the way), is tried as often as a page; other trouble, as when nobody answers, for `exchange.giveUpAfterMs`. Pure but for
- * the clock.
+ * Judges a failed attempt at a result file. A file that is not there, or arrives malformed (it may have been cut short
+ * on the way), is tried as often as a page; other trouble, as when nobody answers, for `exchange.giveUpAfterMs`. Pure
+ * but for the clock.
  */
 export function judgeFileTrouble({ config, now }: Deps, submission: Submission, error: unknown): FileTrouble | null {
   const { code: said, message } = error as Error & { code?: string }

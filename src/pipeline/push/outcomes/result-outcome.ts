@@ -29,7 +29,10 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 /** Characters of an element that names nobody: what is kept of it for a person to look at. */
 const keptOfElement = 500
 
-/** Reads one element of a company-mappings result file; what names nobody is kept as it came. Spec gap: docs/spec-gaps.md. */
+/**
+ * Reads one element of a company-mappings result file; what names nobody is kept as it came. Spec gap:
+ * docs/spec-gaps.md.
+ */
 export function mappingOutcome(contract: Contract, element: unknown): CompanyOutcome {
   const names = contract.names.companyMappingsResult
   const fields = fieldsOf(element)
@@ -48,7 +51,10 @@ export function mappingOutcome(contract: Contract, element: unknown): CompanyOut
   return { ...common, accepted: true, code: null }
 }
 
-/** Reads one element of a calculator-upsert result file; what names nobody is kept as it came. Spec gap: docs/spec-gaps.md. */
+/**
+ * Reads one element of a calculator-upsert result file; what names nobody is kept as it came. Spec gap:
+ * docs/spec-gaps.md.
+ */
 export function calculatorOutcome(contract: Contract, element: unknown): CompanyOutcome {
   const names = contract.names.calculatorsResult
   const fields = fieldsOf(element)

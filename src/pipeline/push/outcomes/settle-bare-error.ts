@@ -38,13 +38,13 @@ export function isBareWithoutFile(contract: Contract, task: Task): boolean {
 }
 
 /**
- * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one that
- * names very many rows is, or that the service refused with 400 or 422: it is split in halves, down to the rows that the
- * service fails over, or left as it is where splitting is no use. One transaction: halves exist, and hold their rows,
- * exactly if the request is settled.
+ * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one
+ * that names very many rows is, or that the service refused with 400 or 422: it is split in halves, down to the rows
+ * that the service fails over, or left as it is where splitting is no use. One transaction: halves exist, and hold
+ * their rows, exactly if the request is settled.
  *
- * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run that
- * took the request over still reads and judges what the partner has by now; a look comes again.
+ * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run
+ * that took the request over still reads and judges what the partner has by now; a look comes again.
  */
 export async function settleBareError(deps: Deps, submission: Submission, failure: WholeFailure): Promise<void> {
   const { submission_id: id, run_id } = submission
@@ -88,8 +88,8 @@ export async function settleBareError(deps: Deps, submission: Submission, failur
 }
 
 /**
- * Of a refusal two things are judged besides: a row that was refused alone waits for its siblings, which tell whether it is
- * the row; and what was shown not to be the rows in this run is not split another time.
+ * Of a refusal two things are judged besides: a row that was refused alone waits for its siblings, which tell whether
+ * it is the row; and what was shown not to be the rows in this run is not split another time.
  */
 async function judge(
   { config }: Deps,

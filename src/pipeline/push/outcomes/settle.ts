@@ -91,8 +91,8 @@ function tellMappings({ logger }: Deps, { run_id, submission_id }: Submission, {
 const overContent = new Set([400, 422])
 
 /**
- * The service refused the request as a whole; its rows may be sent again by the next run. One that was refused over what it
- * carries, and carries several rows or is a part of one that does, is judged like a failed task: by halves.
+ * The service refused the request as a whole; its rows may be sent again by the next run. One that was refused over
+ * what it carries, and carries several rows or is a part of one that does, is judged like a failed task: by halves.
  */
 export async function settleRefused(deps: Deps, submission: Submission, error: HttpError): Promise<void> {
   const { code, reason } = refusalWords(error)
@@ -135,7 +135,10 @@ async function judgeRefusal(deps: Deps, submission: Submission, refusal: StoredR
 /** The status by which any HTTP server, or a proxy before the service, refuses a body for its size. */
 const contentTooLarge = 413
 
-/** Code and words of a request that was refused as a whole: the service's own, but for its size, which has a code here. Pure. */
+/**
+ * Code and words of a request that was refused as a whole: the service's own, but for its size, which has a code here.
+ * Pure.
+ */
 function refusalWords(error: HttpError): { code: string; reason: string } {
   const said = error.serviceMessage ?? error.message
   if (error.status !== contentTooLarge) {
@@ -248,7 +251,9 @@ const serviceCodes = new Set([
   'exchange_answer_malformed',
 ])
 
-/** Nobody can say any more what became of the rows; the run goes on. An Error without its file is one without a word. */
+/**
+ * Nobody can say any more what became of the rows; the run goes on. An Error without its file is one without a word.
+ */
 async function settleWithoutFile(deps: Deps, submission: Submission, task: Task, message: string): Promise<void> {
   const reason = storableText(`the result file cannot be had: ${message}`)
   const told = { error_code: lostFileCode, error_message: reason }

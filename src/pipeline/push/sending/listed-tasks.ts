@@ -3,8 +3,8 @@ import type { ClockSkew } from '../../../exchange/clock-skew.ts'
 import type { Task } from '../../../exchange/task.ts'
 
 /**
- * How far the clock that stamps tasks may lag behind the one that the service's answers show, in milliseconds: they need
- * not be the same machine's. Too little could overlook our own task.
+ * How far the clock that stamps tasks may lag behind the one that the service's answers show, in milliseconds: they
+ * need not be the same machine's. Too little could overlook our own task.
  */
 const clockSkewMs = 300_000
 
@@ -12,9 +12,9 @@ const clockSkewMs = 300_000
 const unmeasuredSkewMs = 3_600_000
 
 /**
- * Spec gap: how many tasks the list returns is not shown (docs/spec-gaps.md). Only where the service has taken nothing of
- * ours for a day is a list with fewer taken to be all that there are: then it cannot show a task that we know. Too high a number
- * overlooks that a task has scrolled out, too low a one stops a first run for nothing.
+ * Spec gap: how many tasks the list returns is not shown (docs/spec-gaps.md). Only where the service has taken nothing
+ * of ours for a day is a list with fewer taken to be all that there are: then it cannot show a task that we know. Too
+ * high a number overlooks that a task has scrolled out, too low a one stops a first run for nothing.
  */
 const shortestFullList = 10
 
@@ -22,9 +22,9 @@ const shortestFullList = 10
 const remembered = 200
 
 /**
- * The earliest that the service can have stamped a task of an attempt of ours, by its own clock. Pure. Its clock may have
- * been set since the attempt, so of what was measured then and now the lower counts. One that is ahead is not believed: what
- * stamps tasks may not be what dates the answers, and the error on this side costs no more than waiting.
+ * The earliest that the service can have stamped a task of an attempt of ours, by its own clock. Pure. Its clock may
+ * have been set since the attempt, so of what was measured then and now the lower counts. One that is ahead is not
+ * believed: what stamps tasks may not be what dates the answers, and the error on this side costs no more than waiting.
  */
 export function earliestStamp(attemptedAt: Date, skewAtAttempt: number | null, skewNow: ClockSkew | null): Date {
   const measured = [skewAtAttempt, skewNow?.lowMs ?? null].filter((ms) => ms !== null)
@@ -48,8 +48,8 @@ type Reading = {
  * What is known of the task list once it was read again for a submission whose answer was lost. Pure.
  *
  * The list shows the newest tasks only, so the submission's may have scrolled out of it. It has not if the list holds
- * something from before the attempt (a task that we know, or one that was surely stamped earlier), or if every reading since
- * shows a task of the one before. How many tasks are listed proves nothing.
+ * something from before the attempt (a task that we know, or one that was surely stamped earlier), or if every reading
+ * since shows a task of the one before. How many tasks are listed proves nothing.
  */
 export function afterReading(before: ListedTasks | null, reading: Reading): ListedTasks {
   const { tasks, unfinished, ownEarlier, knowsEarlier, earliest } = reading

@@ -9,7 +9,10 @@ import { moveSubmission } from '../move-submission.ts'
 /** Of a submission: what it waits for at the service has not ended within `exchange.taskPatienceMs`. */
 export const overdueCode = 'task_overdue'
 
-/** Whether a submission has waited for the service longer than a run waits. `since`: from when it has. Pure but for the clock. */
+/**
+ * Whether a submission has waited for the service longer than a run waits. `since`: from when it has. Pure but for the
+ * clock.
+ */
 export function hasBecomeOverdue({ config, now }: Deps, { overdue_since }: Submission, since: Date | null): boolean {
   if (overdue_since !== null || since === null) return false
   return hasLasted(since, now(), config.exchange.taskPatienceMs)

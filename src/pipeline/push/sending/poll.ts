@@ -13,12 +13,14 @@ import { settleLost } from '../outcomes/settle.ts'
 import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
 import { unauthorized } from './send.ts'
 
-/** How often in a row the service must deny a task before it counts as lost: a replica may lag behind its own answer. */
+/**
+ * How often in a row the service must deny a task before it counts as lost: a replica may lag behind its own answer.
+ */
 const denialsBeforeLost = 3
 
 /**
- * Asks for the task once. In flight: come back later, at most after the poll interval. Terminal: store the task as it came.
- * A poll that fails changes no outcome. Specification: What the service does, Task statuses.
+ * Asks for the task once. In flight: come back later, at most after the poll interval. Terminal: store the task as it
+ * came. A poll that fails changes no outcome. Specification: What the service does, Task statuses.
  *
  * @returns true when the task is terminal and stored.
  */

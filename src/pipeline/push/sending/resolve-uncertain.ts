@@ -195,7 +195,9 @@ function lowestSkew(before: number | null, now: ClockSkew | null): number | null
 /** What was accepted longer ago the service may have removed, in milliseconds: a day. It says nothing of a list. */
 const surelyKeptMs = 86_400_000
 
-/** Whether the service had taken a request of ours of late: then a list that reaches back shows one, and is not empty. */
+/**
+ * Whether the service had taken a request of ours of late: then a list that reaches back shows one, and is not empty.
+ */
 async function acceptedBefore({ db }: Deps, moment: Date): Promise<boolean> {
   const earlier = await db
     .selectFrom('submission')

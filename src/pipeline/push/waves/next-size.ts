@@ -20,8 +20,9 @@ type SizeLimits = {
 const muchSlower = 4
 
 /**
- * Rows below which slowness alone makes no request smaller: what takes so long then is the service's queue, in which more
- * and smaller requests only wait longer. Too low, and a service that is slow whatever it is sent gets row after row.
+ * Rows below which slowness alone makes no request smaller: what takes so long then is the service's queue, in which
+ * more and smaller requests only wait longer. Too low, and a service that is slow whatever it is sent gets row after
+ * row.
  */
 const fewestIfSlow = 100
 

@@ -18,11 +18,12 @@ type WaveOptions = {
 }
 
 /**
- * Cuts ready rows into submissions, as many as keep each kind's share in flight, and asks for each to be looked at. Runs
- * at the start of the push and after every settlement, so that rows go out as soon as what they require is accepted.
+ * Cuts ready rows into submissions, as many as keep each kind's share in flight, and asks for each to be looked at.
+ * Runs at the start of the push and after every settlement, so that rows go out as soon as what they require is
+ * accepted.
  *
- * Before it says that nothing is under way it looks over all rows once more, not only those that a settlement has named:
- * a run does not end while anything is ready.
+ * Before it says that nothing is under way it looks over all rows once more, not only those that a settlement has
+ * named: a run does not end while anything is ready.
  *
  * A run that the guard holds plans nothing: it waits for what an earlier run left in flight, and ends.
  *

@@ -1,8 +1,8 @@
 import type { RowContent } from './row-content.ts'
 
 /**
- * Controls that no text has on purpose; tabulators and line ends are let through. Those from U+0080 to U+009F are left by
- * text that was read in the wrong encoding.
+ * Controls that no text has on purpose; tabulators and line ends are let through. Those from U+0080 to U+009F are left
+ * by text that was read in the wrong encoding.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose.
 const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/ // oxlint-disable-line no-control-regex

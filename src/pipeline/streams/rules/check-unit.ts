@@ -4,8 +4,8 @@ import { key, type ReferenceIndex } from './reference-index.ts'
 import { shown } from './row-content.ts'
 
 /**
- * What is wrong with the unit of an answer, or null. Spec gap: whether a unit may be left out where a data point has units
- * is not shown; a quantity without one is taken for a mistake (docs/spec-gaps.md).
+ * What is wrong with the unit of an answer, or null. Spec gap: whether a unit may be left out where a data point has
+ * units is not shown; a quantity without one is taken for a mistake (docs/spec-gaps.md).
  */
 export function checkUnit(
   reference: ReferenceIndex,

@@ -92,7 +92,9 @@ const member = fc
   .oneof(fc.constantFrom('__proto__', 'constructor', '"', 'a.b', ''), fc.string())
   .filter((name) => !name.startsWith('$'))
 
-/** What a template says of a row, worked out without the code that is tested: a template as written, and as expected. */
+/**
+ * What a template says of a row, worked out without the code that is tested: a template as written, and as expected.
+ */
 type Case = { template: unknown; expected: (row: { id: string; content: Content }) => unknown }
 
 const columnCase = fc.constantFrom('partner_id', 'a', 'b', 'c').map<Case>((column) => ({
