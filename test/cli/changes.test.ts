@@ -3,6 +3,7 @@ import { applySecondNight, type SecondNight } from '../../src/demo/partner/secon
 import type { ListedChange } from '../../src/pipeline/pull/merge/list-changes.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { brandProperty, otherIdentifierProperty } from '../../src/sandbox/catalogue/accounts.ts'
+import { some } from '../helpers/some.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
 
@@ -74,7 +75,7 @@ test('a change names the hotel, the value before and the value that stands now',
   const rows = await listed('--partner-id', corrected ?? '')
   expect(rows.length).toBeGreaterThan(0)
   expect(new Set(rows.map(({ partner_id }) => partner_id))).toEqual(new Set([corrected]))
-  for (const row of rows.filter(({ kind }) => kind === 'changed')) {
+  for (const row of some(rows.filter(({ kind }) => kind === 'changed'))) {
     const { rows: standing } = await world.pool.query(
       'select value from calculator_values where calculator_id = $1 and variable_id = $2 and direction = $3',
       [row.calculator_id, row.variable_id, row.direction],

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import type { DurationSettings } from '../../src/sandbox/durations.ts'
+import { some } from '../helpers/some.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { nightferry, start, workingFolder } from './nightferry-process.ts'
 
@@ -61,13 +62,13 @@ test('a key that is revoked in mid-run parks everything and says so; the next ru
     streams: { stream: string; pending: number; parked: number; in_flight: number; invalid: number; rejected: number }[]
   }
   expect(told.key_refused).toMatchObject({ code: 'api_key_unknown' })
-  for (const s of told.streams) expect(s.parked + s.in_flight + s.invalid + s.rejected).toBe(s.pending)
+  for (const s of some(told.streams)) expect(s.parked + s.in_flight + s.invalid + s.rejected).toBe(s.pending)
   expect(told.streams.find(({ stream }) => stream === 'framework_answers')?.parked).toBeGreaterThan(0)
   const properties = "select row_id from source_row where stream = 'properties'"
   await world.pool.query(`update acceptance set accepted_hash = wanted_hash where row_id in (${properties})`)
   const parked = JSON.parse((await verb('parked', '--json', '--reason', 'requires_key')).stdout) as { reason: string }[]
   expect(parked.length).toBeGreaterThan(5)
-  for (const { reason } of parked) expect(reason).toMatch(words)
+  for (const { reason } of some(parked)) expect(reason).toMatch(words)
   expect((await verb('trace', 'H-0001')).stdout).toMatch(words)
   await world.pool.query(`update acceptance set accepted_hash = null where row_id in (${properties})`)
   expect(await callsOf(world)).toEqual(before)
@@ -121,5 +122,5 @@ test('daemons stop the scheduled run, find the key accepted again by themselves,
   const next = await nightferry(folder.path, ['run', 'nightly-sync', ...common], environment)
   expect(next.code).toBe(0)
   for (const { child } of daemons) child.kill('SIGTERM')
-  for (const { ended } of daemons) expect(await ended).toMatchObject({ code: 143 })
+  for (const { ended } of some(daemons)) expect(await ended).toMatchObject({ code: 143 })
 }, 120_000)

@@ -7,6 +7,7 @@ import type { DurationSettings } from '../../src/sandbox/durations.ts'
 import { ask } from '../db/fixtures/cluster-process.ts'
 import { migrateBut } from '../db/fixtures/migrate-but.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { some } from '../helpers/some.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, start, workingFolder } from './nightferry-process.ts'
 
@@ -47,7 +48,7 @@ async function verb(args: readonly string[], environment: Record<string, string>
 
 test('a verb that looks makes nothing in a database that was never migrated, and says which verbs do', async () => {
   const { url } = await testDatabase({ template: 'empty' })
-  for (const args of looking) {
+  for (const args of some(looking)) {
     await expect(verb(args, { DATABASE_URL: url }), args.join(' ')).rejects.toMatchObject({
       code: 'schema_missing',
       message: expect.stringMatching(/`nightferry migrate` makes them, and so do `run` and `serve`/),

@@ -6,6 +6,7 @@ import { migrateToLatest, schemaName } from '../../src/db/migrate-to-latest.ts'
 import { migrations } from '../../src/db/migrations/index.ts'
 import { type JudgingRules, judgingBasis } from '../../src/pipeline/preflight/judging-basis.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { some } from '../helpers/some.ts'
 import { type Landing, type Ledger, openLedger } from './ledger/ledger.ts'
 
 /** The last schema whose ledger was one table with hashes of 32 bytes. */
@@ -145,7 +146,7 @@ const stillPending = ['guarded', 'held', 'invalid', 'pending', 'refused', 'retri
 
 describe('a database of the version before the ledger was split', () => {
   it('has the same rows in the same states once it is migrated, and the same views', () => {
-    for (const [name, rows] of Object.entries(before)) expect(rows, name).not.toEqual([])
+    for (const [name, rows] of some(Object.entries(before))) expect(rows, name).not.toEqual([])
     expect(after).toEqual(before)
   })
 

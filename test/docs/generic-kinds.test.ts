@@ -6,6 +6,7 @@ import { checkTemplateRow } from '../../src/pipeline/preflight/generic/check-tem
 import { kindOf } from '../../src/pipeline/push/kinds.ts'
 import { shapeOf } from '../../src/pipeline/streams/stream-shape.ts'
 import { commentedKinds, contractFileWithText } from '../helpers/contract-file.ts'
+import { some } from '../helpers/some.ts'
 import { bodyOf } from '../pipeline/push/generic/kinds.ts'
 import { readPage } from './pages.ts'
 
@@ -30,8 +31,9 @@ test('the kind that docs/generic-kinds.md shows is that of the comments in confi
 test('the stream that docs/generic-kinds.md shows yields the columns of its kind', () => {
   const { streams } = settings.parse(parse(configured))
   const contract = loadContract(contractFileWithText(described))
-  for (const [name, stream] of Object.entries(streams)) {
-    for (const column of shapeOf(contract, name).columns) expect(stream?.query).toMatch(new RegExp(`\\b${column}\\b`))
+  for (const [name, stream] of some(Object.entries(streams))) {
+    for (const column of some(shapeOf(contract, name).columns))
+      expect(stream?.query).toMatch(new RegExp(`\\b${column}\\b`))
   }
   expect(Object.keys(streams)).toEqual(['supplier_certificates'])
 })
@@ -40,7 +42,7 @@ test('the body that docs/generic-kinds.md shows is what the template makes of it
   const contract = loadContract(contractFileWithText(described))
   const [kind] = contract.kinds
   if (kind === undefined) throw new Error('the page describes no kind')
-  for (const [partnerId, content] of rows)
+  for (const [partnerId, content] of some(rows))
     expect(checkTemplateRow(contract, kind.stream, partnerId, content)).toBeNull()
   expect(JSON.parse(bodyOf(kind, rows))).toEqual(JSON.parse(body))
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
 import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
+import { some } from '../helpers/some.ts'
 import { mapHotels, partnerId } from './bodies.ts'
 import { exchange, json, type Received, wire } from './chaos-wire.ts'
 import { type LogLine, readLog, shows, struckLines, struckNames, switchTo } from './chaos-world.ts'
@@ -258,7 +259,7 @@ describe('what stands in an answer', () => {
     await switchTo(sandbox, { 'unknown-fields': 1 })
     const answer = json<Open[]>(await wire(unitTypes()))
     expect(answer).toMatchObject(good)
-    for (const object of answer.flatMap((unitType) => [unitType, ...unitType.units])) {
+    for (const object of some(answer.flatMap((unitType) => [unitType, ...unitType.units]))) {
       expect(object).toMatchObject({ introducedLater: expect.anything(), alsoNew: 'later' })
     }
     await strikesOnce('unknown-fields')
@@ -291,7 +292,7 @@ it('does not keep a sandbox from closing: what waits, stalls or trickles is brok
     asked.push(one)
   }
   await ending.close()
-  for (const one of asked) expect((await one.end()).isWhole).toBe(false)
+  for (const one of some(asked)) expect((await one.end()).isWhole).toBe(false)
 })
 
 describe('an import that holds a refused row', () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { withShuffledKeys } from '../../src/sandbox/chaos/change-pages.ts'
 import { joinParts, type PagePart, splitPage } from '../../src/sandbox/chaos/page-pieces.ts'
 import { randomFrom } from '../../src/sandbox/chaos/shuffle.ts'
+import { some } from '../helpers/some.ts'
 
 async function* pieces(text: string, size: number): AsyncGenerator<Buffer> {
   const bytes = Buffer.from(text)
@@ -68,6 +69,6 @@ describe('withShuffledKeys', () => {
     expect(JSON.parse(text)).toEqual(JSON.parse(good))
     const { companies } = JSON.parse(text) as { companies: object[] }
     expect(Object.keys(JSON.parse(text) as object)).not.toEqual(['a', 'b', 'companies'])
-    for (const company of companies) expect(Object.keys(company)).toEqual(['q', 'p'])
+    for (const company of some(companies)) expect(Object.keys(company)).toEqual(['q', 'p'])
   })
 })

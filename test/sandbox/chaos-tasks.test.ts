@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
 import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
+import { some } from '../helpers/some.ts'
 import { calculators, identifiedBy, inputsOf, mapHotels, partnerId } from './bodies.ts'
 import { json, wire } from './chaos-wire.ts'
 import { readLog, shows, struckLines, switchTo } from './chaos-world.ts'
@@ -61,7 +62,7 @@ describe('what is done to a task', () => {
     const stuck = []
     for (const number of [1, 2]) stuck.push(await sandbox.submit('companyMappings', mapHotels(number)))
     for (const id of stuck) await reaches(id, 'InProgress')
-    for (const id of stuck) expect((await onWire(id)).status).toBe('InProgress')
+    for (const id of some(stuck)) expect((await onWire(id)).status).toBe('InProgress')
     expect(await doneTo(stuck[1] ?? '')).toEqual([['tasks-stuck']])
     await switchTo(sandbox, {})
     for (const id of stuck) await reaches(id, 'Success')
@@ -180,7 +181,7 @@ describe('what is done to a task', () => {
       },
       standardHoldersUpsert: holders(),
     } as const
-    for (const [request, body] of Object.entries(bodies) as [keyof typeof bodies, unknown][]) {
+    for (const [request, body] of some(Object.entries(bodies) as [keyof typeof bodies, unknown][])) {
       const id = await sandbox.submit(request, body)
       await reaches(id, 'Error')
       expect([request, await doneTo(id)]).toEqual([request, [['poison-rows']]])

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dataPointsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'
+import { some } from '../helpers/some.ts'
 import { mapHotels, partnerId } from './bodies.ts'
 import type { CustomProperty, MappingFile, Task } from './documents.ts'
 import { contract, type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
@@ -121,7 +122,7 @@ it('latest-file has the pages of the search that finished last, through whicheve
     [old.companiesLatestFileV1, old.companiesSearchV1, 'companiesSearch'],
     [old.standardsLatestFileV1, old.standardsSearchV1, 'standardsSearch'],
   ] as const
-  for (const [place, v1, kind] of places) {
+  for (const [place, v1, kind] of some(places)) {
     for (const search of [() => run(v1, {}), () => sandbox.run(kind, {})]) {
       const task = await search()
       const { status, body } = await latest(place)

@@ -1,6 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Contract } from '../../src/exchange/contract.ts'
+import { some } from '../helpers/some.ts'
 import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
 import { type OpenApi, readDocument } from './read-description.ts'
 
@@ -57,8 +58,8 @@ it('describes only what is served', async () => {
 
 it('needs a key for everything but the descriptions and the files', async () => {
   for (const document of [service, administration]) {
-    for (const [path, item] of Object.entries(document.paths)) {
-      for (const [method, { security }] of Object.entries(item)) {
+    for (const [path, item] of some(Object.entries(document.paths))) {
+      for (const [method, { security }] of some(Object.entries(item))) {
         if (path.startsWith('/files/')) continue
         const answer = await sandbox.call(method.toUpperCase(), path, { key: null })
         expect([path, answer.status]).toEqual([path, security?.length === 0 ? 200 : 401])

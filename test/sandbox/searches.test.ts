@@ -3,6 +3,7 @@ import type { BulkRequest } from '../../src/exchange/contract.ts'
 import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt, hotelAt, isKnownToService } from '../../src/sandbox/hotels.ts'
+import { some } from '../helpers/some.ts'
 import { identifiedBy, mapHotels, partnerId } from './bodies.ts'
 import type { Task } from './documents.ts'
 import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
@@ -104,14 +105,14 @@ describe('the companies search', () => {
         }
       }),
     )
-    for (const page of pages) expect(page).not.toHaveProperty('customProperties')
+    for (const page of some(pages)) expect(page).not.toHaveProperty('customProperties')
   })
 
   it('shows owned custom properties on every page, and drops the ids of others without a word', async () => {
     const pages = await search<CompaniesPage>('companiesSearch', {
       customPropertyIds: [roomsPropertyId, otherCustomIdentifierId, brandPropertyId, customIdentifierId],
     })
-    for (const page of pages) {
+    for (const page of some(pages)) {
       expect(page.customProperties?.map(({ name }) => name)).toEqual(['Rooms', 'Brand', 'Partner id'])
     }
     const withFields = pages.flatMap((page) => page.companies).flatMap(({ fields }) => (fields ? [fields] : []))
@@ -281,7 +282,7 @@ describe('the framework answers search', () => {
     const pages = await search<AnswersPage>('frameworkAnswersSearch', {
       customPropertyIds: [brandPropertyId, otherCustomIdentifierId],
     })
-    for (const page of pages) expect(page.customProperties).toEqual([{ id: brandPropertyId, name: 'Brand' }])
+    for (const page of some(pages)) expect(page.customProperties).toEqual([{ id: brandPropertyId, name: 'Brand' }])
     expect(pages[0]?.companies[0]?.fields).toEqual({ [brandPropertyId]: ['Nord', 'Lys'] })
     expect(pages[0]?.companies[1]).not.toHaveProperty('fields')
     const others = await companiesOf({}, 'other-key')

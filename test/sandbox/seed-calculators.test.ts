@@ -2,6 +2,7 @@ import { afterEach, expect, it } from 'vitest'
 import { resourceFieldTypes, resourceOutputs, resourceRecord } from '../../src/sandbox/catalogue/resource-record.ts'
 import { drawResourceYear } from '../../src/sandbox/draw-resource-record.ts'
 import { seedCalculators } from '../../src/sandbox/seed-calculators.ts'
+import { some } from '../helpers/some.ts'
 import { calculators, inputsOf, mapHotels, partnerId } from './bodies.ts'
 import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
 
@@ -27,10 +28,10 @@ it('gives every company twelve monthly calculators and a yearly one, with 18 inp
   expect(pages[0]?.calculatorVariables?.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual(
     variables.toSorted((a, b) => a.id.localeCompare(b.id)),
   )
-  for (const company of companies) {
+  for (const company of some(companies)) {
     expect(company.calculators.map(({ period }) => period.year)).toEqual(Array(13).fill(lastYear))
     expect(company.calculators.flatMap(({ period }) => period.month ?? [])).toHaveLength(12)
-    for (const { typeId, inputs = {}, outputs = {} } of company.calculators) {
+    for (const { typeId, inputs = {}, outputs = {} } of some(company.calculators)) {
       expect([typeId, Object.keys(inputs).length, Object.keys(outputs).length]).toEqual([resourceRecord.id, 18, 12])
     }
   }

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { electricity } from '../../src/sandbox/catalogue/calculator-types.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
+import { some } from '../helpers/some.ts'
 import { calculators, inputsOf, mapHotels, partnerId } from './bodies.ts'
 import type { CalculatorFile, ErrorBody, MappingFile, Task } from './documents.ts'
 import { manualClock } from './manual-clock.ts'
@@ -237,7 +238,7 @@ describe('reading tasks', () => {
     const { body } = await sandbox.call<Task[]>('GET', '/api/v2/bulk/tasks')
     expect(body.map((task) => task.correlationId)).toEqual([second, first])
     expect(body.map((task) => task.requestType)).toEqual(['BulkGetCompanyCalculators', null])
-    for (const task of body) expect(Object.keys(task)).not.toContain('file')
+    for (const task of some(body)) expect(Object.keys(task)).not.toContain('file')
   })
 
   it('lists by the time that it shows, although another key of the profile was stored a moment earlier', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Webhook } from '../../src/sandbox/webhooks/webhook-store.ts'
+import { some } from '../helpers/some.ts'
 import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
 import { allTopics, testTopic } from './webhook-world.ts'
 
@@ -161,7 +162,7 @@ describe('what is secret', () => {
       await patch(id, { enabled: false }),
       await sandbox.call('GET', `/sandbox/webhooks/${id}/deliveries`),
     ]
-    for (const answer of answers) {
+    for (const answer of some(answers)) {
       expect(answer.status).toBe(200)
       expect(JSON.stringify(answer.body)).not.toMatch(/whsec_|canary-value/)
       expect(JSON.stringify(answer.body)).not.toContain(secret.slice(6))
@@ -172,7 +173,7 @@ describe('what is secret', () => {
     await created({ header: { name: 'x-a', value: 'canary-value' } })
     const { rows } = await sandbox.pool.query('select log::text as line from sandbox.request_log log')
     expect(rows.length).toBeGreaterThan(0)
-    for (const { line } of rows) expect(line).not.toMatch(/whsec_|canary-value/)
+    for (const { line } of some(rows)) expect(line).not.toMatch(/whsec_|canary-value/)
   })
 })
 

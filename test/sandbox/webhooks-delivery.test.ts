@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { some } from '../helpers/some.ts'
 import { events, hourMs, minuteMs, oneEvent, openWebhookWorld, refuseRows, type WebhookWorld } from './webhook-world.ts'
 
 let world: WebhookWorld
@@ -199,7 +200,7 @@ describe('the retry ladder', () => {
     await oneEvent(world)
     world.dispatch()
     const waits = [1, 5, 30, 120, 360].map((minutes) => minutes * minuteMs)
-    for (const [failures, wait] of waits.entries()) {
+    for (const [failures, wait] of some(waits.entries())) {
       const log = await world.logged(id, (lines) => expect(lines.at(-1)?.attempts).toHaveLength(failures + 1))
       const logged = log.at(-1)
       expect(logged?.status).toBe('queued')

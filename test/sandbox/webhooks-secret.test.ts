@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { some } from '../helpers/some.ts'
 import { hourMs, openWebhookWorld, type WebhookWorld } from './webhook-world.ts'
 
 let world: WebhookWorld
@@ -23,7 +24,7 @@ describe('a rotated secret', () => {
     }
     const both = await entries(1)
     expect(both).toHaveLength(2)
-    for (const entry of both) expect(entry).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/)
+    for (const entry of some(both)) expect(entry).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/)
     world.clock.advance(dayMs - 1)
     expect(await entries(2)).toHaveLength(2)
     world.clock.advance(1)

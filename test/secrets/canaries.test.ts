@@ -5,6 +5,7 @@ import { canaries, secretsIn } from '../helpers/canaries.ts'
 import { keptSecrets } from '../helpers/kept-secrets.ts'
 import { inspectedLogger, takeLeaks } from '../helpers/leaks.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { some } from '../helpers/some.ts'
 
 const inBase64 = (text: string) => Buffer.from(text).toString('base64')
 
@@ -21,7 +22,7 @@ const forms: [string, (secret: string) => string][] = [
 ]
 
 test.each(forms)('a canary is found in a text as %s', (_, form) => {
-  for (const [name, secret] of Object.entries(canaries)) {
+  for (const [name, secret] of some(Object.entries(canaries))) {
     expect(secretsIn(`a line\n{"msg":"${form(secret)}"}\nanother`)).toEqual([name])
   }
 })

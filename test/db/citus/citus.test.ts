@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createPool } from '../../../src/db/database.ts'
 import { finalTables } from '../../helpers/final-tables.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
+import { some } from '../../helpers/some.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage } from '../../pipeline/pull/sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../../pipeline/pull/search-database.ts'
 
@@ -103,7 +104,7 @@ const needed = [
 
 test.each(needed)('the stand-in for Citus refuses the script without $what', async ({ without, refusal }) => {
   const pool = await migratedPool()
-  for (const statement of without) expect(script).toMatch(statement)
+  for (const statement of some(without)) expect(script).toMatch(statement)
   const rest = without.reduce((text, statement) => text.replace(statement, ''), script)
   await expect(distribute(pool, rest)).rejects.toMatchObject({ message: expect.stringContaining(refusal) })
   expect((await pool.query('select * from public.declared')).rows).toEqual([])

@@ -6,6 +6,7 @@ import { type RowOutcome, settleRows } from '../../../src/db/ledger/settle-outco
 import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
 import type { LedgerView } from '../../../src/db/tables/acceptance.ts'
 import type { FieldError } from '../../../src/db/tables/submission.ts'
+import { some } from '../../helpers/some.ts'
 import { type Landing, type Ledger, openLedger } from './ledger.ts'
 
 const company = '0b6c2f4e-0000-4000-8000-00000000000a'
@@ -342,7 +343,7 @@ describe('error rows', () => {
     const { rejected, unmatched, stored } = await rejectedBy([error], inferred, questions)
     expect(rejected).toEqual(expected)
     expect(unmatched).toEqual([])
-    for (const row of stored) {
+    for (const row of some(stored)) {
       if (expected.includes(row.row_key)) {
         expect(row).toMatchObject({ outcome_code: 'OutOfRange', outcome_reason: 'Too much.' })
         expect(row.refused_hash).toEqual(row.desired_hash)
@@ -464,7 +465,7 @@ describe('error rows', () => {
       )
       return { stored: await ledger.db.selectFrom('ledger').selectAll().execute() }
     })()
-    for (const { row_key, outcome_code } of stored) {
+    for (const { row_key, outcome_code } of some(stored)) {
       expect(outcome_code).toBe(row_key === 'other hotel' ? 'OutOfRange' : 'told')
     }
   })
@@ -505,7 +506,7 @@ describe('error rows', () => {
     const unnamed: RowOutcome = { outcome: 'unknown', code: 'task_error', reason: 'It broke.' }
     const { rejected, stored } = await rejectedBy([{ partner_id: 'H-2' }], unnamed)
     expect(rejected).toEqual(['other hotel'])
-    for (const row of stored.filter(({ row_key }) => row_key !== 'other hotel')) {
+    for (const row of some(stored.filter(({ row_key }) => row_key !== 'other hotel'))) {
       expect(row).toMatchObject({ outcome: 'unknown', outcome_code: 'task_error', outcome_reason: 'It broke.' })
       expect(row.accepted_hash).toBeNull()
       expect(row.refused_hash).toBeNull()

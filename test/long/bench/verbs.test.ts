@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import type { Spent } from '../../../bench/verbs-run.ts'
+import { some } from '../../helpers/some.ts'
 
 const script = fileURLToPath(new URL('../../../bench/verbs.ts', import.meta.url))
 
@@ -17,5 +18,5 @@ it('the bench of verbs measures the program built and from its sources, beside a
   expect(Object.keys(rounds[0] ?? {})).toEqual(
     expect.arrayContaining([...names, 'status', 'rejected', 'trace', 'parked']),
   )
-  for (const spent of Object.values(rounds[0] ?? {})) expect(spent.wall).toBeGreaterThan(0)
+  for (const spent of some(Object.values(rounds[0] ?? {}))) expect(spent.wall).toBeGreaterThan(0)
 })

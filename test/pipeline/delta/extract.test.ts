@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { maxPartnerIdLength } from '../../../src/pipeline/streams/row-key.ts'
+import { some } from '../../helpers/some.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner, propertiesQuery, settingsQuery } from './partner.ts'
 
@@ -249,7 +250,8 @@ describe('an extraction', () => {
     const names = ['a "quote"', 'line\nbreak', '\\.\\N', '🏨', '\u202e', 'a\tb']
     for (const name of names) await hotel(`id ${name}`, { at: '2026-01-01T00:00:00Z', name })
     await extractNow(ferry, partner, { properties: {} })
-    for (const name of names) expect((await ferry.ledger.row('properties', `id ${name}`)).content).toEqual({ name })
+    for (const name of some(names))
+      expect((await ferry.ledger.row('properties', `id ${name}`)).content).toEqual({ name })
   })
 
   it('does not depend on how the server prints times and dates', async () => {

