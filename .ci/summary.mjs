@@ -5,7 +5,8 @@ import { basename } from 'node:path'
 const files = process.argv.slice(2)
 const missing = files.filter((file) => !existsSync(file))
 // A suite that was ended because it took too long has written nothing; what the others found is still to be told.
-for (const file of missing) console.log(`FAILED ${basename(file, '.json')}: the suite ended without a result, see its step above`)
+for (const file of missing)
+  console.log(`FAILED ${basename(file, '.json')}: the suite ended without a result, see its step above`)
 const results = files.filter((file) => !missing.includes(file)).map((file) => JSON.parse(readFileSync(file, 'utf8')))
 const total = (key) => results.reduce((sum, result) => sum + result[key], 0)
 const [passed, failed, skipped] = [total('numPassedTests'), total('numFailedTests'), total('numPendingTests')]

@@ -61,6 +61,7 @@ const stages = [
   'actions',
   'destination',
   'report',
+  'notify',
   'plan',
 ]
 

@@ -15,6 +15,7 @@ import type { DifferencesOptions } from './verbs/differences.ts'
 import type { DriftOptions } from './verbs/drift.ts'
 import type { GrantOptions } from './verbs/grant.ts'
 import type { ListOptions } from './verbs/list-rows.ts'
+import type { NotifyOptions } from './verbs/notify.ts'
 import type { PlanVerbOptions } from './verbs/plan.ts'
 import type { ReferenceOptions } from './verbs/reference.ts'
 import type { RereadOptions } from './verbs/reread.ts'
@@ -260,6 +261,14 @@ export async function createProgram(
     .action(async (query: string | undefined, options: CommonOptions) =>
       done(await (await import('./verbs/sql.ts')).sql(cli, query, options)),
     )
+  verb(
+    'notify',
+    'list what was told of runs, and what could not be delivered',
+    'With --test it sends one message to notify.url and says whether it arrived.',
+  )
+    .option('--test', 'send a test message now')
+    .option('--limit <count>', 'how many to list', wholeNumber(1, 10_000), 20)
+    .action(async (options: NotifyOptions) => done(await (await import('./verbs/notify.ts')).notify(cli, options)))
   verb('grant', 'let a role of the database server read the views, and nothing else')
     .argument('<role>', 'an existing role')
     .option('--all', 'also the views that name people, or show rows as the partner had them')

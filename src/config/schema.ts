@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { addressProblem } from './database-address.ts'
+import { notifySettings } from './notify-settings.ts'
 import { pullSearches } from './pull-searches.ts'
 import { pushSettings } from './push-settings.ts'
 import { bytes, count, milliseconds, optionalText, section } from './setting-kinds.ts'
@@ -247,6 +248,7 @@ export const settings = z.strictObject({
     },
     'When things happen.',
   ),
+  notify: notifySettings,
   engine: section(
     {
       submissionsAtOnce: count('Submissions looked after at once, per process.', 4, 1, 64),
@@ -270,4 +272,10 @@ export const settings = z.strictObject({
 export type Config = z.infer<typeof settings>
 
 /** Settings that hold or may hold secrets: hidden wherever configuration is shown, refused on the command line. */
-export const secretPaths = ['exchange.apiKey', 'database.url', 'partner.url'] as const
+export const secretPaths = [
+  'exchange.apiKey',
+  'database.url',
+  'partner.url',
+  'notify.url',
+  'notify.heartbeatUrl',
+] as const

@@ -7,12 +7,17 @@ const passwordParameters = ['password', 'sslpassword']
 
 /** The configuration in force with secrets hidden: of a database URL only the password, of a key everything. */
 export function showableConfig(config: Config): Config {
-  const { exchange, database, partner } = config
+  const { exchange, database, partner, notify } = config
   return {
     ...config,
     exchange: { ...exchange, apiKey: exchange.apiKey === null ? null : mask },
     database: { ...database, url: withoutPassword(database.url) },
     partner: { ...partner, url: partner.url === null ? null : withoutPassword(partner.url) },
+    notify: {
+      ...notify,
+      url: notify.url === null ? null : mask,
+      heartbeatUrl: notify.heartbeatUrl === null ? null : mask,
+    },
   }
 }
 
@@ -23,7 +28,16 @@ export function secretValues(config: Config): string[] {
     const { password, searchParams } = new URL(url)
     return [password, decodeURIComponentOr(password), ...passwordParameters.map((name) => searchParams.get(name) ?? '')]
   })
-  return [config.exchange.apiKey ?? '', ...passwords].filter((secret) => secret.length >= 4)
+  const receivers = [config.notify.url, config.notify.heartbeatUrl].flatMap((url) =>
+    url === null ? [] : secretsOfReceiver(url),
+  )
+  return [config.exchange.apiKey ?? '', ...passwords, ...receivers].filter((secret) => secret.length >= 4)
+}
+
+/** Anyone who knows the address of a receiver can write there; of the address its path and its query are the secret. */
+function secretsOfReceiver(text: string): string[] {
+  const { pathname, search } = new URL(text)
+  return [text, pathname.slice(1), search.slice(1)]
 }
 
 /** A database URL as it may be shown: `embedded`, or with its password masked. */

@@ -27,5 +27,6 @@ export const migrationNames = [
   '0024-ended-submissions',
   '0025-standing-differences',
   '0026-held-properties',
+  '0027-notifications',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { expectNews, tellNews } from '../../jobs/tell-news.ts'
 import { triggerRun } from '../../jobs/trigger-run.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
@@ -41,6 +42,7 @@ export type RunEnded = { code: ExitCode; document: object }
 
 /** Triggers the nightly job and follows it; prints its report as text, unless the caller prints it as JSON. */
 export async function runToEnd(cli: Cli, { deps, lost }: Ferry, json: boolean): Promise<RunEnded> {
+  await expectNews(deps, nightlySync)
   const triggered = await triggerRun(deps, nightlySync, 'cli', deps.now())
   if (triggered === null) throw new UsageError('A run was started at this very instant; look at nightferry runs')
   const { run: started, resumed } = triggered
@@ -50,6 +52,7 @@ export async function runToEnd(cli: Cli, { deps, lost }: Ferry, json: boolean): 
   const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {
     throw lost.aborted ? lost.reason : error
   })
+  await tellNews(deps, nightlySync, following.signal)
   if (ended.state === 'failed') {
     const { step, code, message } = ended.failure ?? { step: ended.step, code: 'internal_error', message: '' }
     printLine(cli.stderr, `Run ${ended.run_id} failed at the step ${step} (${readable(code)}):`)

@@ -1,6 +1,7 @@
 import { runningRun } from '../../db/runs/start-run.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { startScheduler } from '../../jobs/scheduler.ts'
+import { expectNews, startNotices } from '../../jobs/tell-news.ts'
 import { triggerRun } from '../../jobs/trigger-run.ts'
 import { startKeyWatch } from '../../jobs/watch-key.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, untilInterrupted } from '../cli.ts'
@@ -16,12 +17,15 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     { refusal: () => gate.refusal(), probe: () => ferry.deps.exchange.getUnitTypes(), logger },
     config.exchange.probeIntervalMs,
   )
+  let notices: ReturnType<typeof startNotices> | null = null
   try {
+    await expectNews(ferry.deps, nightlySync)
     const interrupted = await runningRun(ferry.deps.db, nightlySync.name)
     if (interrupted !== undefined) {
       await triggerRun(ferry.deps, nightlySync, interrupted.trigger, interrupted.scheduled_for)
     }
     const scheduler = startScheduler(ferry.deps, nightlySync, ferry.deps.now())
+    notices = startNotices(ferry.deps, nightlySync)
     ferry.logger.info({ ...config.jobs }, 'service_started')
     if (config.jobs[nightlySync.name].schedule === null) {
       ferry.logger.warn(
@@ -36,6 +40,7 @@ export async function serve(cli: Cli, options: CommonOptions): Promise<ExitCode>
     return exitCodes.well
   } finally {
     watch.stop()
+    await notices?.stop()
     await ferry.close()
   }
 }

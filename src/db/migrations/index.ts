@@ -24,6 +24,7 @@ import * as heldRows from './0023-held-rows.ts'
 import * as endedSubmissions from './0024-ended-submissions.ts'
 import * as standingDifferences from './0025-standing-differences.ts'
 import * as heldProperties from './0026-held-properties.ts'
+import * as notifications from './0027-notifications.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -54,4 +55,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0024-ended-submissions': endedSubmissions,
   '0025-standing-differences': standingDifferences,
   '0026-held-properties': heldProperties,
+  '0027-notifications': notifications,
 }

@@ -14,6 +14,7 @@ import type { GuardPlanTable } from './guard-plan-table.ts'
 import type { HistorySchema } from './history.ts'
 import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
 import type { NotRenewedSchema } from './not-renewed.ts'
+import type { NotificationMarkTable, NotificationTable } from './notification-tables.ts'
 import type {
   BatchSizeTable,
   CandidateTable,
@@ -43,6 +44,8 @@ export type Schema = CalculatorsSchema &
   NotRenewedSchema & {
     run: RunTable
     run_stream: RunStreamTable
+    notification: NotificationTable
+    notification_mark: NotificationMarkTable
     stream_watermark: StreamWatermarkTable
     stream_reading: StreamReadingTable
     stream_snapshot: StreamSnapshotTable

@@ -12,6 +12,8 @@ export const sharedTables: readonly string[] = [
   'guard_plan',
   'judging_basis',
   'kind_sweep',
+  'notification',
+  'notification_mark',
   'null_cursor_row',
   'row_change',
   'row_finding',

@@ -13,6 +13,7 @@ let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'nightferry-drivers-'))
   await cp(join(root, 'src/partner'), join(folder, 'partner'), { recursive: true })
+  await cp(join(root, 'src/db/copy-text.ts'), join(folder, 'db/copy-text.ts'))
   await mkdir(join(folder, 'node_modules'))
   for (const name of ['kysely', 'pg', 'pg-cursor', 'pg-copy-streams']) {
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name))

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { DocumentAssembler, type DocumentText } from '../../../../src/pipeline/pull/documents/document-assembler.ts'
 import { numberDigits } from '../../../../src/pipeline/pull/documents/number-digits.ts'
 import { readLists } from '../../../../src/pipeline/reading/read-page.ts'
-import { some } from '../../../helpers/some.ts'
 import { defaultPageLimits } from '../limits.ts'
 
 /** The elements of every list of a page that comes in chunks of so many bytes. */
@@ -29,7 +28,7 @@ describe('an element as JSON text', () => {
         expect(elements.map(({ text }) => JSON.parse(text) as unknown)).toEqual(
           JSON.parse(JSON.stringify(values)) as unknown,
         )
-        for (const { text, list } of some(elements)) {
+        for (const { text, list } of elements) {
           expect(list).toBe('list')
           expect(text).toBe(JSON.stringify(JSON.parse(text)))
         }

@@ -1,0 +1,57 @@
+import { newestNotifications } from '../../db/runs/newest-notifications.ts'
+import { send } from '../../pipeline/notify/deliver.ts'
+import { testMessage } from '../../pipeline/notify/message.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { readConfig } from '../read-config.ts'
+import { moment } from '../show/readable.ts'
+import { table } from '../show/table.ts'
+import { UsageError } from '../usage-error.ts'
+import { withDatabase } from '../with-database.ts'
+
+export type NotifyOptions = CommonOptions & { test?: boolean; limit: number }
+
+/** `nightferry notify`: what was told of runs, and what could not be delivered; `--test` tells that this is a test. */
+export async function notify(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
+  return options.test ? await sendTest(cli, options) : await listTold(cli, options)
+}
+
+async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
+  const { url, format } = readConfig(cli, options).notify
+  if (url === null) throw new UsageError('notify.url is not set: put it into NIGHTFERRY_NOTIFY_URL')
+  const error = await send(url, 'notify.url', testMessage, format, cli.signal)
+  if (options.json) printJson(cli.stdout, { sent: error === null, error })
+  else printLine(cli.stdout, error === null ? 'The receiver took the test message.' : `Not sent: ${error}.`)
+  return error === null ? exitCodes.well : exitCodes.failed
+}
+
+async function listTold(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
+  return await withDatabase(cli, options, async ({ db }) => {
+    const found = await newestNotifications(db, options.limit)
+    if (options.json) {
+      printJson(cli.stdout, found)
+      return exitCodes.well
+    }
+    const stateOf = (one: (typeof found)[number]) => {
+      if (one.told_at !== null) return `told ${moment(one.told_at)}`
+      if (one.next_at !== null) return one.error === null ? 'due' : `tried ${one.attempts} times: ${one.error}`
+      return one.error === null ? 'not wanted (notify.on)' : `given up: ${one.error}`
+    }
+    printLine(
+      cli.stdout,
+      found.length === 0
+        ? 'Nothing was told of any run yet.'
+        : table(
+            ['no', 'run', 'event', 'noted (UTC)', 'what became of it', 'cause'],
+            found.map((one) => [
+              one.notification_id,
+              one.run_id ?? '–',
+              one.event,
+              moment(one.created_at),
+              stateOf(one),
+              one.cause,
+            ]),
+          ),
+    )
+    return exitCodes.well
+  })
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { count, milliseconds, section } from './setting-kinds.ts'
+
+/** What people can be told of: the ends of runs that need them, runs that do not end, and that all is well again. */
+const notifiableEvents = ['failed', 'partial', 'late', 'recovered'] as const
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+
+/**
+ * What is told names hotels' troubles and needs TLS on any network; credentials in an address would be shown with it.
+ */
+function isReceiver(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname, username, password } = new URL(text)
+  return (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname))) && username + password === ''
+}
+
+const receiver = (text: string) =>
+  z
+    .string()
+    .min(1)
+    .refine(
+      isReceiver,
+      'is no address; it looks like https://hooks.example.com/…, without credentials; http only on loopback',
+    )
+    .nullable()
+    .default(null)
+    .describe(text)
+
+/** Who is told how runs end. */
+export const notifySettings = section(
+  {
+    url: receiver(
+      'Receives a POST when a run needs a person, and when all is well again; null: nobody is told. Anyone who knows the address can write there, so keep it out of the file: NIGHTFERRY_NOTIFY_URL.',
+    ),
+    format: z
+      .enum(['json', 'slack', 'teams'])
+      .default('json')
+      .describe('What the receiver understands: our JSON, or the incoming webhooks of Slack or Microsoft Teams.'),
+    on: z
+      .array(z.enum(notifiableEvents))
+      .default([...notifiableEvents])
+      .describe('Which events are told. A cause is told once, not every night.'),
+    partialRows: count('A partial run is told of if at least so many rows need a person.', 1, 1, 1_000_000_000),
+    lateAfterMs: milliseconds(
+      'A scheduled run is late if it has not ended so long after its time; 0: none is. A daemon has to be up to notice.',
+      0,
+    ),
+    heartbeatUrl: receiver(
+      'Called with GET after each run that did not fail, for a monitor that raises an alarm when the calls stop. NIGHTFERRY_NOTIFY_HEARTBEAT_URL.',
+    ),
+  },
+  'Who is told how runs end.',
+)

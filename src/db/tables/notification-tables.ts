@@ -1,0 +1,32 @@
+import type { Generated, JSONColumnType } from 'kysely'
+
+/** `heartbeat` is for a monitor, the others are for people. */
+export type NotificationEvent = 'failed' | 'partial' | 'late' | 'recovered' | 'heartbeat'
+
+/** What people were or are to be told of a run. */
+export type NotificationTable = {
+  notification_id: Generated<number>
+  job: string
+  /** Null of a run that is late and has not begun. */
+  run_id: number | null
+  event: NotificationEvent
+  /** What is told once as long as it lasts. */
+  cause: string
+  message: JSONColumnType<object>
+  created_at: Generated<Date>
+  attempts: Generated<number>
+  /** When it is sent; null once it was, once it was given up, and if nobody wants it. */
+  next_at: Date | null
+  told_at: Date | null
+  /** Why the last attempt failed. */
+  error: string | null
+}
+
+/** Up to which run the ends of a job's runs were judged. */
+export type NotificationMarkTable = {
+  job: string
+  run_id: number
+  /** The moment for which a run was found late. */
+  late_for: Date | null
+  since: Generated<Date>
+}

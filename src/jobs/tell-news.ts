@@ -1,0 +1,51 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Deps } from '../pipeline/deps.ts'
+import { deliverDue } from '../pipeline/notify/deliver.ts'
+import { beginNoting, noteEnds, noteLate } from '../pipeline/notify/note-ends.ts'
+import { dueOccurrence } from './due-occurrence.ts'
+import type { Job } from './job.ts'
+
+/** How often a daemon looks whether there is something to tell. Milliseconds. */
+const intervalMs = 15_000
+
+function isAnyoneTold({ config }: Deps): boolean {
+  return config.notify.url !== null || config.notify.heartbeatUrl !== null
+}
+
+/** To be called before a run begins: it is the first whose end people are told of, if they are told of any. */
+export async function expectNews(deps: Deps, job: Job): Promise<void> {
+  if (isAnyoneTold(deps)) await beginNoting(deps.db, job.name)
+}
+
+/** Tells people what is new of a job: how its runs ended, and that one is late. Never throws: a run is what it is. */
+export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Promise<void> {
+  if (!isAnyoneTold(deps)) return
+  try {
+    await deps.readClock?.()
+    await noteEnds(deps, job.name)
+    const due = dueOccurrence(job.name, deps.config.jobs[job.name], deps.now())
+    if (due !== null) await noteLate(deps, job.name, due)
+    await deliverDue(deps, signal)
+  } catch (error) {
+    deps.logger.warn({ error: (error as Error).message }, 'notifications_failed')
+  }
+}
+
+/** Does so as long as a daemon is up. Several daemons share it. */
+export function startNotices(deps: Deps, job: Job): { stop: () => Promise<void> } {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const work = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await tellNews(deps, job, signal)
+      await delay(intervalMs, undefined, { signal }).catch(() => {})
+    }
+  }
+  const working = work()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await working
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import type { NotificationEvent } from '../../db/tables/notification-tables.ts'
+import type { EndedRun, Judged } from './judge-end.ts'
+
+/** What people are told, whatever format it leaves in: the documented shape of `notify.format: json`. */
+export type Message = {
+  event: NotificationEvent | 'test'
+  job: string
+  run_id: number | null
+  verdict: string | null
+  /** What happened, in a sentence. */
+  sentence: string
+  numbers: Record<string, number>
+  /** The likeliest causes, at most three, each with the verb that shows more or helps. */
+  causes: { what: string; rows: number | null; verb: string }[]
+}
+
+/** What is told of a run that ended. Pure. */
+export function messageOfEnd(run: EndedRun, judged: Judged): Message {
+  const about = { event: judged.event, job: run.job, run_id: run.run_id, verdict: run.verdict }
+  const numbers = numbersOf(run)
+  if (judged.event === 'recovered') {
+    const sentence = `${run.job} is well again: run ${run.run_id} ${run.verdict}. Before: ${judged.cause}`
+    return { ...about, sentence, numbers, causes: [] }
+  }
+  if (run.failure !== null) {
+    const { code, message, step } = run.failure
+    const sentence = `${run.job} failed: run ${run.run_id} stopped at the step ${step} (${code}). ${message}`
+    return { ...about, sentence, numbers, causes: [{ what: code, rows: null, verb: 'nightferry status' }] }
+  }
+  const remarks = run.report?.remarks ?? []
+  const needs = judged.event === 'failed' ? 'cannot be trusted' : 'needs a person'
+  const sentence = `${run.job} finished, and ${needs} (run ${run.run_id}): ${remarks.join(' ')}`
+  return { ...about, sentence, numbers, causes: causesOf(run) }
+}
+
+/** What is told of a run that was due and has not ended. Pure. */
+export function messageOfLate(job: string, due: Date, runId: number | null): Message {
+  const state = runId === null ? 'no run of it has begun' : `run ${runId} is under way`
+  return {
+    event: 'late',
+    job,
+    run_id: runId,
+    verdict: null,
+    sentence: `${job} was due at ${due.toISOString()} and has not ended: ${state}.`,
+    numbers: {},
+    causes: [{ what: state, rows: null, verb: 'nightferry status' }],
+  }
+}
+
+/** What `nightferry notify --test` sends. */
+export const testMessage: Message = {
+  event: 'test',
+  job: 'nightly-sync',
+  run_id: null,
+  verdict: null,
+  sentence: 'This is a test of Nightferry: how runs end will be told here.',
+  numbers: {},
+  causes: [],
+}
+
+const counts = ['sent', 'confirmed', 'inferred', 'rejected', 'invalid', 'parked', 'unknown', 'held'] as const
+
+function sumOf({ report }: EndedRun, name: (typeof counts)[number] | 'withheld'): number {
+  return (report?.streams ?? []).reduce((sum, stream) => sum + stream[name], 0)
+}
+
+function numbersOf(run: EndedRun): Record<string, number> {
+  if (run.report === null) return {}
+  return {
+    ...Object.fromEntries(counts.map((name) => [name, sumOf(run, name)])),
+    duration_ms: run.report.duration_ms,
+  }
+}
+
+function causesOf(run: EndedRun): Message['causes'] {
+  const kinds = [
+    { what: 'held by the guard', rows: sumOf(run, 'held'), verb: `nightferry approve ${run.run_id}` },
+    {
+      what: 'refused by the service',
+      rows: sumOf(run, 'rejected') + sumOf(run, 'withheld'),
+      verb: 'nightferry rejected',
+    },
+    { what: 'invalid, and not sent', rows: sumOf(run, 'invalid'), verb: 'nightferry invalid' },
+    { what: 'sent, without an answer', rows: sumOf(run, 'unknown'), verb: 'nightferry unknown' },
+    { what: 'parked', rows: sumOf(run, 'parked'), verb: 'nightferry parked' },
+  ]
+  const found = kinds.filter(({ rows }) => rows > 0).toSorted((one, other) => other.rows - one.rows)
+  return found.length > 0 ? found.slice(0, 3) : [{ what: 'see the report', rows: null, verb: 'nightferry status' }]
+}

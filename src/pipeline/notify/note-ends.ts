@@ -1,0 +1,126 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../../db/database.ts'
+import { storableJson } from '../../db/storable.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
+import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/notification-tables.ts'
+import type { Deps } from '../deps.ts'
+import { type EndedRun, judgeEnd } from './judge-end.ts'
+import { type Message, messageOfEnd, messageOfLate } from './message.ts'
+
+/** Begins to judge the ends of a job's runs with the next one: of what ended before, nobody is told. */
+export async function beginNoting(db: Database, job: string): Promise<void> {
+  await sql`
+    insert into notification_mark (job, run_id)
+    select ${job}, coalesce(max(run_id) filter (where state <> 'running'), 0) from run where job = ${job}
+    on conflict do nothing`.execute(db)
+}
+
+/**
+ * Judges every run that has ended since the last time, in order, and stores what people are to be told of it. Any
+ * process may do it at any time: the mark's row is locked meanwhile, so each end is judged once.
+ */
+export async function noteEnds(deps: Deps, job: string): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const mark = await lockedMark(trx, job)
+    if (mark === undefined) return
+    const ended = await trx
+      .selectFrom('run')
+      .select(['run_id', 'job', 'verdict', 'failure', 'report'])
+      .where('job', '=', job)
+      .where('run_id', '>', mark.run_id)
+      .where('state', 'in', ['finished', 'failed'])
+      .orderBy('run_id')
+      .execute()
+    for (const { verdict, report, ...run } of ended) {
+      if (verdict === null) continue
+      await noteEnd(deps, trx, { ...run, verdict, report: report as EndedRun['report'] })
+    }
+    const last = ended.at(-1)
+    if (last === undefined) return
+    await trx.updateTable('notification_mark').set({ run_id: last.run_id }).where('job', '=', job).execute()
+  })
+}
+
+async function noteEnd(deps: Deps, trx: Transaction<Schema>, run: EndedRun): Promise<void> {
+  const { partialRows, heartbeatUrl } = deps.config.notify
+  const judged = judgeEnd(run, await standingCause(trx, run.job), partialRows)
+  if (judged !== null) {
+    await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged))
+  }
+  if (run.verdict !== 'failed' && heartbeatUrl !== null) {
+    const message = { ...messageOfEnd(run, { event: 'recovered', cause: '' }), event: 'heartbeat' as const }
+    await store(deps, trx, 'heartbeat', 'heartbeat', message)
+  }
+}
+
+/**
+ * Notes that no run of a job has ended for a moment at which one was due, once for each moment.
+ * @param due the last moment at which the schedule asked for a run.
+ */
+export async function noteLate(deps: Deps, job: string, due: Date): Promise<void> {
+  const { lateAfterMs } = deps.config.notify
+  if (lateAfterMs === 0 || deps.now().getTime() - due.getTime() < lateAfterMs) return
+  await deps.db.transaction().execute(async (trx) => {
+    const mark = await lockedMark(trx, job)
+    if (mark === undefined || due <= mark.since || (mark.late_for !== null && mark.late_for >= due)) return
+    const runs = await trx
+      .selectFrom('run')
+      .select(['run_id', 'state'])
+      .where('job', '=', job)
+      .where((where) => where.or([where('scheduled_for', '>=', due), where('state', '=', 'running')]))
+      .orderBy('run_id')
+      .execute()
+    if (runs.some(({ state }) => state !== 'running')) return
+    const underWay = runs.at(-1)?.run_id ?? null
+    await store(deps, trx, 'late', 'late', messageOfLate(job, due, underWay))
+    await trx.updateTable('notification_mark').set({ late_for: due }).where('job', '=', job).execute()
+  })
+}
+
+async function lockedMark(
+  trx: Transaction<Schema>,
+  job: string,
+): Promise<(Pick<NotificationMarkTable, 'run_id' | 'late_for'> & { since: Date }) | undefined> {
+  return await trx
+    .selectFrom('notification_mark')
+    .select(['run_id', 'late_for', 'since'])
+    .where('job', '=', job)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** The cause that people were told of last, unless they were told since that it is over. */
+async function standingCause(trx: Transaction<Schema>, job: string): Promise<string | null> {
+  const last = await trx
+    .selectFrom('notification')
+    .select(['event', 'cause'])
+    .where('job', '=', job)
+    .where('event', '<>', 'heartbeat')
+    .orderBy('notification_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return last === undefined || last.event === 'recovered' ? null : last.cause
+}
+
+async function store(
+  deps: Deps,
+  trx: Transaction<Schema>,
+  event: NotificationEvent,
+  cause: string,
+  message: Message,
+): Promise<void> {
+  const { url, on } = deps.config.notify
+  const wanted = event === 'heartbeat' || (url !== null && on.includes(event))
+  await trx
+    .insertInto('notification')
+    .values({
+      job: message.job,
+      run_id: message.run_id,
+      event,
+      cause,
+      message: storableJson(message),
+      created_at: deps.now(),
+      next_at: wanted ? deps.now() : null,
+    })
+    .execute()
+}

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Message } from '../../src/pipeline/notify/message.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { json, refusal, type ScriptedService, service } from '../pipeline/push/service.ts'
+import { nightferry, workingFolder } from './nightferry-process.ts'
+
+const hook = '/hooks/T0/B0/what-only-we-know'
+
+let world: World
+let receiver: ScriptedService
+let folder: { path: string } & AsyncDisposable
+beforeAll(async () => {
+  world = await startWorld({ hotels: 3 })
+  receiver = await service({ [hook]: [json({})], '/closed': [refusal(403)] })
+  folder = await workingFolder()
+})
+afterAll(async () => {
+  await world[Symbol.asyncDispose]()
+  await receiver[Symbol.asyncDispose]()
+  await folder[Symbol.asyncDispose]()
+})
+
+const call = (args: string[], settings: Record<string, string> = {}) =>
+  nightferry(folder.path, [...args, '--config', demoConfig], {
+    ...world.environment(),
+    NIGHTFERRY_NOTIFY_URL: `${receiver.url}${hook}`,
+    ...settings,
+  })
+const told = () => receiver.seen.filter(({ path }) => path === hook).map(({ body }) => JSON.parse(body) as Message)
+
+test('a test message arrives before the first night, and a receiver that refuses it is named', async () => {
+  expect(await call(['notify', '--test'])).toMatchObject({ code: 0, stdout: 'The receiver took the test message.\n' })
+  expect(told()).toMatchObject([{ event: 'test' }])
+  const closed = await call(['notify', '--test'], { NIGHTFERRY_NOTIFY_URL: `${receiver.url}/closed` })
+  expect(closed).toMatchObject({ code: 1, stdout: 'Not sent: the receiver of notify.url answered 403.\n' })
+  const none = await nightferry(folder.path, ['notify', '--test', '--config', demoConfig], world.environment())
+  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('NIGHTFERRY_NOTIFY_URL') })
+})
+
+test('a night that fails is told once, and so is the one after it that does not', async () => {
+  const before = told().length
+  const unreachable = { EXCHANGE_BASE_URL: 'http://127.0.0.1:9', NIGHTFERRY_EXCHANGE_GIVE_UP_AFTER_MS: '1000' }
+  expect(await call(['run', 'nightly-sync'], unreachable)).toMatchObject({ code: 1 })
+  expect(await call(['run', 'nightly-sync'], unreachable)).toMatchObject({ code: 1 })
+  expect(told().slice(before)).toMatchObject([{ event: 'failed', run_id: 1, verdict: 'failed' }])
+
+  expect(await call(['run', 'nightly-sync'])).toMatchObject({ code: 0 })
+  expect(told().slice(before)).toMatchObject([
+    { event: 'failed' },
+    { event: 'recovered', run_id: 3, numbers: { sent: expect.any(Number) } },
+  ])
+  const listed = await call(['notify'])
+  expect(listed.stdout).toMatch(/^ *2 +3 +recovered .* told /m)
+  expect(JSON.parse((await call(['notify', '--json'])).stdout)).toHaveLength(2)
+})
+
+test('the address of a receiver is shown nowhere, and refused where others would see it', async () => {
+  const shown = await call(['config', 'print'])
+  expect(shown.code).toBe(0)
+  expect(shown.stdout + shown.stderr).not.toContain('what-only-we-know')
+  const given = await call(['run', 'nightly-sync', '--set', `notify.url=${receiver.url}${hook}`])
+  expect(given.code).toBe(2)
+  const plain = await call(['notify', '--test'], { NIGHTFERRY_NOTIFY_URL: 'http://hooks.example.com/x' })
+  expect(plain).toMatchObject({ code: 2, stderr: expect.stringContaining('notify.url') })
+})

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Config } from '../../src/config/schema.ts'
+import type { Verdict } from '../../src/db/tables/run-tables.ts'
+import { nightlySync } from '../../src/jobs/nightly-sync.ts'
+import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
+import type { Deps } from '../../src/pipeline/deps.ts'
+import type { Message } from '../../src/pipeline/notify/message.ts'
+import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
+import { json, refusal, reset, type ScriptedService, service } from '../pipeline/push/service.ts'
+
+let ferry: Ferry
+let plain: Deps & AsyncDisposable
+beforeAll(async () => {
+  ferry = await openFerry()
+  plain = ferry.deps('http://127.0.0.1:9')
+})
+beforeEach(async () => {
+  await ferry.clear()
+  ferry.clock.at = new Date('2026-11-21T02:00:00Z')
+  await ferry.ledger.db.deleteFrom('notification').execute()
+  await ferry.ledger.db.deleteFrom('notification_mark').execute()
+})
+afterAll(async () => {
+  await plain[Symbol.asyncDispose]()
+  await ferry.close()
+})
+
+const hook = '/hooks/T0/secret-of-the-hook'
+const beat = '/beats/secret-of-the-beat'
+
+function depsFor(server: ScriptedService, settings: Partial<Config['notify']> = {}): Deps {
+  const notify = { ...plain.config.notify, url: `${server.url}${hook}`, ...settings }
+  const jobs = { 'nightly-sync': { schedule: '30 2 * * *', timeZone: 'UTC', missed: 'once' as const } }
+  return { ...plain, config: { ...plain.config, notify, jobs }, now: () => ferry.clock.at }
+}
+
+async function ended(verdict: Verdict, code?: string): Promise<number> {
+  const { run_id } = await ferry.ledger.db
+    .insertInto('run')
+    .values({
+      job: nightlySync.name,
+      trigger: 'cli',
+      scheduled_for: new Date(ferry.clock.at),
+      state: verdict === 'failed' ? 'failed' : 'finished',
+      step: 'report',
+      verdict,
+      failure: code === undefined ? null : JSON.stringify({ code, message: 'Words.', step: 'push' }),
+      report: code === undefined ? JSON.stringify({ remarks: [], streams: [], held: [], duration_ms: 1 }) : null,
+      finished_at: new Date(ferry.clock.at),
+    })
+    .returning('run_id')
+    .executeTakeFirstOrThrow()
+  ferry.clock.at = new Date(ferry.clock.at.getTime() + 60_000)
+  return run_id
+}
+
+const bodies = (server: ScriptedService) =>
+  server.seen.filter(({ path }) => path === hook).map(({ body }) => JSON.parse(body.toString()) as Message)
+const events = (server: ScriptedService) => bodies(server).map(({ event }) => event)
+const stored = () => ferry.ledger.db.selectFrom('notification').selectAll().orderBy('notification_id').execute()
+
+describe('people', () => {
+  it('are told of a cause once, of another one again, and that all is well again', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    const first = await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    expect(bodies(server)).toMatchObject([
+      { event: 'failed', run_id: first, sentence: expect.stringContaining('Words.') },
+    ])
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed'])
+    await ended('failed', 'exchange_unauthorized')
+    await ended('succeeded')
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed', 'failed', 'recovered'])
+  })
+
+  it('are told nothing of what ended before they were to be told', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server)
+    await ended('failed', 'exchange_unreachable')
+    await expectNews(deps, nightlySync)
+    await tellNews(deps, nightlySync)
+    expect(server.seen).toEqual([])
+    expect(await stored()).toEqual([])
+  })
+
+  it('are told once by many daemons at the same time', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await Promise.all(Array.from({ length: 4 }, () => tellNews(deps, nightlySync)))
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed'])
+  })
+
+  it('are told of the events that they want, and the others are listed', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server, { on: ['recovered'] })
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['recovered'])
+    expect(await stored()).toMatchObject([{ event: 'failed', next_at: null, told_at: null }, { event: 'recovered' }])
+  })
+})
+
+describe('a receiver', () => {
+  it('that refuses or breaks off is tried again, later each time, until it takes the message', async () => {
+    await using server = await service({ [hook]: [refusal(500), reset, json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    expect(await stored()).toMatchObject([
+      { attempts: 1, told_at: null, error: 'the receiver of notify.url answered 500' },
+    ])
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(1)
+    for (const _ of [2, 3]) {
+      ferry.clock.at = new Date(ferry.clock.at.getTime() + 60_000)
+      await tellNews(deps, nightlySync)
+    }
+    expect(server.count(hook)).toBe(3)
+    expect(await stored()).toMatchObject([{ attempts: 3, next_at: null, error: null }])
+  })
+
+  it('that takes nothing for a day is given up, and its address stands nowhere', async () => {
+    await using server = await service({ [hook]: [reset] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    ferry.clock.at = new Date(ferry.clock.at.getTime() + 86_400_000)
+    await tellNews(deps, nightlySync)
+    const [only] = await stored()
+    expect(only).toMatchObject({ attempts: 2, next_at: null, told_at: null })
+    expect(only?.error).toMatch(/^the receiver of notify\.url cannot be reached: /)
+    expect(JSON.stringify(only)).not.toContain('secret-of-the-hook')
+  })
+
+  it('that never answers is left as soon as the process is to end', async () => {
+    await using server = await service({ [hook]: [() => {}] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    const stopping = new AbortController()
+    const telling = tellNews(deps, nightlySync, stopping.signal)
+    await expect.poll(() => server.count(hook), { timeout: 30_000 }).toBe(1)
+    stopping.abort()
+    await telling
+    expect(await stored()).toMatchObject([{ attempts: 1, told_at: null }])
+  })
+})
+
+describe('a scheduled run', () => {
+  it('is late once if it has not ended in time, and that it has is told as well', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server, { lateAfterMs: 3_600_000 })
+    await ferry.ledger.db
+      .insertInto('notification_mark')
+      .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z') })
+      .execute()
+    ferry.clock.at = new Date('2026-11-21T03:29:59Z')
+    await tellNews(deps, nightlySync)
+    expect(server.seen).toEqual([])
+    ferry.clock.at = new Date('2026-11-21T03:30:00Z')
+    await tellNews(deps, nightlySync)
+    await tellNews(deps, nightlySync)
+    expect(bodies(server)).toMatchObject([
+      { event: 'late', run_id: null, sentence: expect.stringContaining('2026-11-21T02:30:00.000Z') },
+    ])
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['late', 'recovered'])
+  })
+
+  it('that ended in time is not late, nor one that was due before anyone was to be told', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server, { lateAfterMs: 60_000 })
+    ferry.clock.at = new Date('2026-11-21T02:40:00Z')
+    const since = (at: string) =>
+      ferry.ledger.db
+        .insertInto('notification_mark')
+        .values({ job: nightlySync.name, run_id: 0, since: new Date(at) })
+        .onConflict((conflict) => conflict.column('job').doUpdateSet({ since: new Date(at) }))
+        .execute()
+    await since('2026-11-21T02:31:00Z')
+    await tellNews(deps, nightlySync)
+    await since('2026-11-21T02:00:00Z')
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect(server.seen).toEqual([])
+  })
+})
+
+it('a monitor hears of each run that did not fail', async () => {
+  await using server = await service({ [hook]: [json({})], [beat]: [json({})] })
+  const deps = depsFor(server, { heartbeatUrl: `${server.url}${beat}` })
+  await expectNews(deps, nightlySync)
+  await ended('succeeded')
+  await ended('failed', 'exchange_unreachable')
+  await ended('partial')
+  await tellNews(deps, nightlySync)
+  expect(server.seen.filter(({ path }) => path === beat).map(({ method }) => method)).toEqual(['GET', 'GET'])
+})

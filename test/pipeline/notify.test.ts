@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { bodyOf } from '../../src/pipeline/notify/formats.ts'
+import { type EndedRun, judgeEnd } from '../../src/pipeline/notify/judge-end.ts'
+import { messageOfEnd } from '../../src/pipeline/notify/message.ts'
+
+const stream = {
+  sent: 10,
+  confirmed: 8,
+  inferred: 0,
+  rejected: 0,
+  invalid: 0,
+  unknown: 0,
+  withheld: 0,
+  parked: 0,
+  held: 0,
+  behind: 0,
+}
+
+function run(verdict: EndedRun['verdict'], remarks: string[] = [], counts: Partial<typeof stream> = {}): EndedRun {
+  const streams = [{ ...stream, ...counts }] as unknown as NonNullable<EndedRun['report']>['streams']
+  return {
+    run_id: 7,
+    job: 'nightly-sync',
+    verdict,
+    failure: null,
+    report: { remarks, streams, held: [], duration_ms: 61_000 },
+  }
+}
+
+const failed = (code: string): EndedRun => ({
+  ...run('failed'),
+  failure: { code, message: 'The key is not accepted.', step: 'reference' },
+  report: null,
+})
+
+describe('the end of a run', () => {
+  it('is told if the run failed, and not again while it fails for the same reason', () => {
+    const first = judgeEnd(failed('exchange_unauthorized'), null, 1)
+    expect(first).toEqual({ event: 'failed', cause: 'failed: exchange_unauthorized' })
+    expect(judgeEnd(failed('exchange_unauthorized'), first?.cause ?? null, 1)).toBeNull()
+    expect(judgeEnd(failed('exchange_unreachable'), first?.cause ?? null, 1)?.cause).toBe(
+      'failed: exchange_unreachable',
+    )
+  })
+
+  it('is told if the run was partial, and not again while only the numbers differ', () => {
+    const first = judgeEnd(run('partial', ['1 row refused by the service.'], { rejected: 1 }), null, 1)
+    expect(first?.event).toBe('partial')
+    const next = run('partial', ['1,204 rows refused by the service.'], { rejected: 1204 })
+    expect(judgeEnd(next, first?.cause ?? null, 1)).toBeNull()
+    const more = run('partial', ['2 rows refused by the service.', '3 rows invalid, and not sent.'], { rejected: 2 })
+    expect(judgeEnd(more, first?.cause ?? null, 1)?.event).toBe('partial')
+  })
+
+  it('is not told if fewer rows need a person than are wanted, unless it is not about rows', () => {
+    expect(judgeEnd(run('partial', ['4 rows invalid.'], { invalid: 4 }), null, 5)).toBeNull()
+    expect(judgeEnd(run('partial', ['5 rows invalid.'], { invalid: 5 }), null, 5)?.event).toBe('partial')
+    expect(judgeEnd(run('partial', ['1 page could not be loaded.']), null, 5)?.event).toBe('partial')
+  })
+
+  it('is told as a recovery if people had been told of trouble, and otherwise not at all', () => {
+    expect(judgeEnd(run('succeeded'), 'failed: exchange_unreachable', 1)?.event).toBe('recovered')
+    expect(judgeEnd(run('succeeded'), null, 1)).toBeNull()
+  })
+})
+
+describe('a message', () => {
+  it('names the numbers that matter, and the three largest causes with the verb for each', () => {
+    const ended = run('partial', ['Rows.'], { rejected: 2, invalid: 9, parked: 40, unknown: 3, held: 0 })
+    const message = messageOfEnd(ended, { event: 'partial', cause: 'x' })
+    expect(message.numbers).toMatchObject({ sent: 10, rejected: 2, invalid: 9, parked: 40, duration_ms: 61_000 })
+    expect(message.causes).toEqual([
+      { what: 'parked', rows: 40, verb: 'nightferry parked' },
+      { what: 'invalid, and not sent', rows: 9, verb: 'nightferry invalid' },
+      { what: 'sent, without an answer', rows: 3, verb: 'nightferry unknown' },
+    ])
+  })
+
+  it('reaches Slack with its own signs escaped, and Teams as a card', () => {
+    const message = messageOfEnd(run('partial', ['Hotel <!channel> & co.'], { rejected: 1 }), {
+      event: 'partial',
+      cause: 'x',
+    })
+    const slack = bodyOf(message, 'slack') as { text: string }
+    expect(slack.text).toContain('Hotel &lt;!channel&gt; &amp; co.')
+    expect(slack.text).toContain('• 1 row refused by the service: nightferry rejected')
+    expect(bodyOf(message, 'teams')).toMatchObject({
+      attachments: [{ content: { type: 'AdaptiveCard', body: [{ text: message.sentence, wrap: true }, {}] } }],
+    })
+    expect(bodyOf(message, 'json')).toBe(message)
+  })
+})
