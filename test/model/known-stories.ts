@@ -167,6 +167,14 @@ const restoredAmid: Story = {
   steps: [{ do: 'dump' }, { do: 'trigger' }, work(7), { do: 'restore', which: 'service' }],
 }
 
+/** The only input of a period is taken back after it was sent. */
+const takenBack: Story = {
+  night: { streams: ['properties', 'calculator_inputs'], pull: false },
+  initial: [0, 0, null, null, null, null],
+  trouble: {},
+  steps: [work(60), { do: 'put', cell: 1, value: 3 }, ...night],
+}
+
 /** Played before any random one: the shortest stories in which each of the worst mistakes would show. */
 export const knownStories: Story[] = [
   story(answers, {}, work(1), { do: 'trouble', profiles: { 'lost-answer': 1 } }, work(1), calm, work(3)),
@@ -192,6 +200,7 @@ export const knownStories: Story[] = [
   restoredAfter('service'),
   restoredAfter('partner'),
   restoredAmid,
+  takenBack,
   replaced(5, 2),
   replaced(6, 1),
   clockSet(60, -60),
