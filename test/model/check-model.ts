@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { knownStories } from './known-stories.ts'
 import type { Capture } from './partner.ts'
 import { counted, type Played, play } from './play.ts'
-import { stories } from './steps.ts'
-import { openWorld } from './world.ts'
+import { type Story, stories } from './steps.ts'
+import { type ModelWorld, openWorld } from './world.ts'
 
 /** Random stories of each kind of partner in the usual run of the suite; MODEL_RUNS plays more. */
 const usualStories = 24
@@ -11,6 +12,9 @@ const usualSeeds: Record<Capture, number> = { cursor: 20_261_121, snapshot: 77 }
 
 /** A test that hangs must fail, and so must one that is too slow to tell its stories. Milliseconds. */
 const mostMs = 1_000_000
+
+/** How long a story may take on a machine that is busy; most take a second or two. Milliseconds. */
+const storyMs = 180_000
 
 const number = (name: string): number | undefined => {
   const given = process.env[name]
@@ -42,7 +46,7 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
   try {
     await fc.assert(
       fc.asyncProperty(stories, async (story) => {
-        const playing = play(world, story).catch(tellFirst)
+        const playing = withinTime(play(world, story), () => howItHangs(world, story)).catch(tellFirst)
         last = playing
         const played = await playing
         sum.stories += 1
@@ -61,7 +65,34 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
   } finally {
     // Where time is up, a story is still being played.
     await last.catch(() => {})
-    await world.close()
+    // A story that does not end has connections that are not given back.
+    const closing = new AbortController()
+    await Promise.race([world.close(), delay(30_000, undefined, { signal: closing.signal })])
+    closing.abort()
   }
   return sum
+}
+
+/** The end of some work, or an error if it does not end in the time of a story. */
+async function withinTime<T>(work: Promise<T>, why: () => Promise<Error>): Promise<T> {
+  const stopping = new AbortController()
+  try {
+    return await Promise.race([
+      work,
+      delay(storyMs, undefined, { signal: stopping.signal }).then(async () => {
+        throw await why()
+      }),
+    ])
+  } finally {
+    stopping.abort()
+  }
+}
+
+/** What the server says of a story that does not end: who waits for whom. */
+async function howItHangs(world: ModelWorld, story: Story): Promise<Error> {
+  const { rows } = await world.own.query(
+    `select pid, state, wait_event_type, wait_event, pg_blocking_pids(pid) as blocked_by, left(query, 200) as query
+     from pg_stat_activity where datname is not null and pid <> pg_backend_pid() and state <> 'idle'`,
+  )
+  return new Error(`a story does not end: ${JSON.stringify(story)}; at the server: ${JSON.stringify(rows)}`)
 }

@@ -1,8 +1,11 @@
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, it, test, vi } from 'vitest'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { finalTables } from '../helpers/final-tables.ts'
 import { sentTooEarly, unfinishedTogether, upsertsReceived } from '../helpers/request-log.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+
+// Half a minute each; one that hangs is to be told before the suite is ended.
+vi.setConfig({ testTimeout: 400_000 })
 
 /** Fifty is the first hotel that the service does not know, so one is refused and what depends on it waits. */
 const hotels = 55

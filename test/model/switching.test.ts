@@ -109,4 +109,4 @@ test('one ledger serves two services and two profiles, and each holds what the p
   expect(await other('destination', 'other')).toMatchObject({ code: 0 })
   expect([0, 3]).toContain((await other('run', 'nightly-sync')).code)
   expect(await held(staging.pool)).toEqual(await held(fresh.sandboxPool))
-}, 1_200_000)
+}, 600_000)
