@@ -34,10 +34,14 @@ export function secretValues(config: Config): string[] {
   return [config.exchange.apiKey ?? '', ...passwords, ...receivers].filter((secret) => secret.length >= 4)
 }
 
-/** Anyone who knows the address of a receiver can write there; of the address its path and its query are the secret. */
+/** Parts of an address that are shorter may be words that stand in any line of a log. */
+const shortestPart = 12
+
+/** Anyone who knows the address of a receiver can write there: of an address, what is long in its path or query. */
 function secretsOfReceiver(text: string): string[] {
-  const { pathname, search } = new URL(text)
-  return [text, pathname.slice(1), search.slice(1)]
+  const { pathname, searchParams } = new URL(text)
+  const parts = [...pathname.split('/'), ...searchParams.values()].filter(({ length }) => length >= shortestPart)
+  return [text, ...parts]
 }
 
 /** A database URL as it may be shown: `embedded`, or with its password masked. */

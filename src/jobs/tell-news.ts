@@ -23,7 +23,10 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
   try {
     await deps.readClock?.()
     await noteEnds(deps, job.name)
-    const due = dueOccurrence(job.name, deps.config.jobs[job.name], deps.now())
+    const { lateAfterMs } = deps.config.notify
+    // The last one that could have ended: with a schedule more frequent than this patience, not the newest.
+    const before = new Date(deps.now().getTime() - lateAfterMs)
+    const due = dueOccurrence(job.name, deps.config.jobs[job.name], before)
     if (due !== null) await noteLate(deps, job.name, due)
     await deliverDue(deps, signal)
   } catch (error) {

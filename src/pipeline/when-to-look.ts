@@ -23,6 +23,13 @@ export function retryInMs(failures: number, askedMs: number | null): number {
   return Math.max(askedMs ?? 0, Math.min(500 * 2 ** Math.min(failures, 10), 60_000))
 }
 
+/**
+ * Until a message is sent again that a receiver did not take, after so many attempts: doubling from 30 s to an hour.
+ */
+export function tellAgainInMs(attempts: number): number {
+  return Math.min(30_000 * 2 ** Math.min(attempts - 1, 10), 3_600_000)
+}
+
 /** Until the task list is read for a request whose answer was lost: a task, if there is one, is listed at once. */
 export function firstListInMs(askedMs: number | null): number {
   return Math.max(500, askedMs ?? 0)

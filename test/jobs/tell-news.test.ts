@@ -101,13 +101,14 @@ describe('people', () => {
 
   it('are told of the events that they want, and the others are listed', async () => {
     await using server = await service({ [hook]: [json({})] })
-    const deps = depsFor(server, { on: ['recovered'] })
+    const deps = depsFor(server, { on: ['partial', 'recovered'] })
     await expectNews(deps, nightlySync)
     await ended('failed', 'exchange_unreachable')
     await ended('succeeded')
     await tellNews(deps, nightlySync)
-    expect(events(server)).toEqual(['recovered'])
-    expect(await stored()).toMatchObject([{ event: 'failed', next_at: null, told_at: null }, { event: 'recovered' }])
+    // Nobody had heard of the failure, so nobody has to hear that it is over.
+    expect(events(server)).toEqual([])
+    expect(await stored()).toMatchObject([{ event: 'failed', next_at: null, told_at: null }])
   })
 })
 
@@ -129,6 +130,34 @@ describe('a receiver', () => {
     }
     expect(server.count(hook)).toBe(3)
     expect(await stored()).toMatchObject([{ attempts: 3, next_at: null, error: null }])
+  })
+
+  it('hears of one thing after the other, also where the first has to be sent again', async () => {
+    await using server = await service({ [hook]: [refusal(500), json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed'])
+    ferry.clock.at = new Date(ferry.clock.at.getTime() + 60_000)
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed', 'failed', 'recovered'])
+  })
+
+  it('that comes back after it was given up hears of what still stands', async () => {
+    await using server = await service({ [hook]: [refusal(404), refusal(404), json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    ferry.clock.at = new Date(ferry.clock.at.getTime() + 90_000_000)
+    await tellNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    ferry.clock.at = new Date(ferry.clock.at.getTime() + 60_000)
+    await tellNews(deps, nightlySync)
+    expect((await stored()).map(({ told_at }) => told_at !== null)).toEqual([false, true])
   })
 
   it('that takes nothing for a day is given up, and its address stands nowhere', async () => {

@@ -53,7 +53,7 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
         for (const name of counted) sum[name] += played[name]
       }),
       {
-        numRuns: known.length + (number('MODEL_RUNS') ?? usualStories),
+        numRuns: known.length + (number('MODEL_RUNS') ?? (seconds === undefined ? usualStories : 1_000_000)),
         seed: number('MODEL_SEED') ?? usualSeeds[capture],
         examples: known.map((story): [typeof story] => [story]),
         ...(path !== undefined && { path }),
@@ -69,6 +69,9 @@ export async function checkModel(capture: Capture): Promise<Played & { stories: 
     const closing = new AbortController()
     await Promise.race([world.close(), delay(30_000, undefined, { signal: closing.signal })])
     closing.abort()
+  }
+  if (path === undefined && sum.stories < known.length) {
+    throw new Error(`time was up after ${sum.stories} of ${known.length} known stories: give more of it`)
   }
   return sum
 }

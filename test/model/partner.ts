@@ -180,7 +180,8 @@ export function isGood(stream: StreamName, content: Readonly<Record<string, unkn
     case 'framework_answers':
       return content.value !== tooMany
     case 'calculator_inputs':
-      // A null that was never anything else is not in the ledger; one that takes back what was sent is taken, as a blank.
+      // A null that was never anything else is not in the ledger; one that takes back what was sent is taken, as a
+      // blank.
       return Object.keys(content.inputs as Record<string, string | null>).length > 0
     case 'custom_property_values':
       return content.value !== noNumber

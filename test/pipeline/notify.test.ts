@@ -23,6 +23,7 @@ function run(verdict: EndedRun['verdict'], remarks: string[] = [], counts: Parti
     job: 'nightly-sync',
     verdict,
     failure: null,
+    finished_at: null,
     report: { remarks, streams, held: [], duration_ms: 61_000 },
   }
 }
@@ -56,6 +57,8 @@ describe('the end of a run', () => {
     expect(judgeEnd(run('partial', ['4 rows invalid.'], { invalid: 4 }), null, 5)).toBeNull()
     expect(judgeEnd(run('partial', ['5 rows invalid.'], { invalid: 5 }), null, 5)?.event).toBe('partial')
     expect(judgeEnd(run('partial', ['1 page could not be loaded.']), null, 5)?.event).toBe('partial')
+    const both = run('partial', ['4 rows invalid.', '1 page could not be loaded.'], { invalid: 4 })
+    expect(judgeEnd(both, null, 5)?.cause).toBe('partial: # page could not be loaded.')
   })
 
   it('is told as a recovery if people had been told of trouble, and otherwise not at all', () => {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { firstListInMs, hasLasted, pollInMs, resendInMs, retryInMs } from '../../src/pipeline/when-to-look.ts'
+import {
+  firstListInMs,
+  hasLasted,
+  pollInMs,
+  resendInMs,
+  retryInMs,
+  tellAgainInMs,
+} from '../../src/pipeline/when-to-look.ts'
 
 describe('a poll', () => {
   it('comes soon, then less and less often, and never more often than that', () => {
@@ -48,6 +55,10 @@ describe('a request whose answer was lost', () => {
     expect(resendInMs({ ...short, attemptedMsAgo: 3_599_999 }, settings)).toBe(15_000)
     expect(resendInMs({ ...short, attemptedMsAgo: 3_600_000 }, settings)).toBe(0)
   })
+})
+
+it('a message is sent again after half a minute, then twice as long each time, and once an hour at least', () => {
+  expect([1, 2, 3, 8, 100].map(tellAgainInMs)).toEqual([30_000, 60_000, 120_000, 3_600_000, 3_600_000])
 })
 
 it('something has lasted when its time is full', () => {

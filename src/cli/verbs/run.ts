@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.ts'
+import type { RunProgress } from '../../db/runs/progress.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { expectNews, tellNews } from '../../jobs/tell-news.ts'
 import { triggerRun } from '../../jobs/trigger-run.ts'
@@ -52,7 +53,12 @@ export async function runToEnd(cli: Cli, { deps, lost }: Ferry, json: boolean): 
   const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {
     throw lost.aborted ? lost.reason : error
   })
+  const result = shownEnd(cli, ended, json)
   await tellNews(deps, nightlySync, following.signal)
+  return result
+}
+
+function shownEnd(cli: Cli, ended: RunProgress, json: boolean): RunEnded {
   if (ended.state === 'failed') {
     const { step, code, message } = ended.failure ?? { step: ended.step, code: 'internal_error', message: '' }
     printLine(cli.stderr, `Run ${ended.run_id} failed at the step ${step} (${readable(code)}):`)

@@ -1,8 +1,10 @@
+import { type Selectable, sql } from 'kysely'
 import { request } from 'undici'
 import type { Config } from '../../config/schema.ts'
 import { storableText } from '../../db/storable.ts'
+import type { NotificationTable } from '../../db/tables/notification-tables.ts'
 import type { Deps } from '../deps.ts'
-import { hasLasted, retryInMs } from '../when-to-look.ts'
+import { hasLasted, tellAgainInMs } from '../when-to-look.ts'
 import { bodyOf } from './formats.ts'
 import type { Message } from './message.ts'
 
@@ -19,8 +21,9 @@ const giveUpAfterMs = { heartbeat: 3_600_000, message: 86_400_000 }
 const mostMs = 30_000
 
 /**
- * Sends what is due, oldest first, until nothing is. A message is sent at least once: one whose sender dies before it
- * is stored as told is sent again. What a receiver refuses is tried later and later, and given up after a day.
+ * Sends what is due, oldest first, until nothing is or something does not arrive. A message is sent at least once: one
+ * whose sender dies before it is stored as told is sent again. What a receiver refuses is tried later and later, and
+ * given up after a day.
  * @param signal ends the call under way, which then counts as failed.
  */
 export async function deliverDue(deps: Deps, signal?: AbortSignal): Promise<void> {
@@ -30,41 +33,52 @@ export async function deliverDue(deps: Deps, signal?: AbortSignal): Promise<void
   }
 }
 
-/** @returns false when nothing is due. */
+/** Until a message whose sender died is sent by another. Milliseconds; longer than any attempt takes. */
+const claimMs = 120_000
+
+/** @returns false when nothing is due, or what was due did not arrive. */
 async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<boolean> {
-  return await deps.db.transaction().execute(async (trx) => {
-    const due = await trx
-      .selectFrom('notification')
-      .select(['notification_id', 'event', 'message', 'attempts', 'created_at'])
-      .where('next_at', '<=', deps.now())
-      .orderBy('notification_id')
-      .limit(1)
-      .forUpdate()
-      .skipLocked()
-      .executeTakeFirst()
-    if (due === undefined) return false
-    const attempts = due.attempts + 1
-    const error = await failureOf(deps.config.notify, due.message as Message, signal)
-    const tired = hasLasted(
-      due.created_at,
-      deps.now(),
-      giveUpAfterMs[due.event === 'heartbeat' ? 'heartbeat' : 'message'],
+  const due = await claim(deps)
+  if (due === undefined) return false
+  const patience = giveUpAfterMs[due.event === 'heartbeat' ? 'heartbeat' : 'message']
+  const isPast = hasLasted(due.created_at, deps.now(), patience)
+  const error = isPast
+    ? (due.error ?? 'it is no news any more')
+    : await failureOf(deps.config.notify, due.message as Message, signal)
+  const nextAt = isPast ? null : new Date(deps.now().getTime() + tellAgainInMs(due.attempts))
+  await deps.db
+    .updateTable('notification')
+    .set(
+      error === null
+        ? { next_at: null, told_at: deps.now(), error: null }
+        : { next_at: nextAt, error: storableText(error) },
     )
-    const nextAt = new Date(deps.now().getTime() + retryInMs(attempts, null))
-    await trx
-      .updateTable('notification')
-      .set(
-        error === null
-          ? { attempts, next_at: null, told_at: deps.now(), error: null }
-          : { attempts, next_at: tired ? null : nextAt, error: storableText(error) },
-      )
-      .where('notification_id', '=', due.notification_id)
-      .execute()
-    const about = { event: due.event, notification_id: due.notification_id, attempts }
-    if (error === null) deps.logger.info(about, 'notification_sent')
-    else deps.logger.warn({ ...about, error, given_up: tired }, 'notification_failed')
-    return true
-  })
+    .where('notification_id', '=', due.notification_id)
+    .execute()
+  const about = { event: due.event, notification_id: due.notification_id, attempts: due.attempts }
+  if (error === null) deps.logger.info(about, 'notification_sent')
+  else deps.logger.warn({ ...about, error, given_up: isPast }, 'notification_failed')
+  return error === null || isPast
+}
+
+/** Takes the oldest message that is due: none overtakes an earlier one, but a heartbeat waits for nobody. */
+async function claim(
+  deps: Deps,
+): Promise<
+  | Pick<Selectable<NotificationTable>, 'notification_id' | 'event' | 'message' | 'attempts' | 'created_at' | 'error'>
+  | undefined
+> {
+  const { rows } = await sql<Selectable<NotificationTable>>`
+    update notification set attempts = attempts + 1, next_at = ${new Date(deps.now().getTime() + claimMs)}
+    where notification_id = (
+      select notification_id from notification n
+      where next_at <= ${deps.now()} and (event = 'heartbeat' or not exists (
+        select from notification earlier
+        where earlier.job = n.job and earlier.notification_id < n.notification_id
+          and earlier.event <> 'heartbeat' and earlier.next_at is not null))
+      order by notification_id limit 1 for update skip locked)
+    returning notification_id, event, message, attempts, created_at, error`.execute(deps.db)
+  return rows[0]
 }
 
 /** Why a message did not reach its receiver, without the address, which is a secret; null: it did. */

@@ -8,6 +8,7 @@ export type EndedRun = {
   job: string
   verdict: Verdict
   failure: RunFailure | null
+  finished_at: Date | null
   report: Pick<RunReport, 'remarks' | 'streams' | 'held' | 'duration_ms'> | null
 }
 
@@ -30,12 +31,11 @@ function troubleOf({ verdict, failure, report }: EndedRun, partialRows: number):
   if (verdict === 'succeeded') return null
   if (verdict === 'failed') return { event: 'failed', cause: `failed: ${failure?.code ?? 'counts'}` }
   const rows = rowsInNeed(report)
-  // A partial run without such rows is partial over something else, such as a page that could not be loaded.
-  if (rows > 0 && rows < partialRows) return null
-  return {
-    event: 'partial',
-    cause: `partial: ${[...new Set((report?.remarks ?? []).map(kindOfRemark))].sort().join(' ')}`,
-  }
+  const few = rows > 0 && rows < partialRows
+  // What is said of so few rows is left out; a run may be partial over something else, such as a page that failed.
+  const remarks = (report?.remarks ?? []).filter((remark) => !few || !/^[\d,.]+ rows? /.test(remark))
+  if (few && remarks.length === 0) return null
+  return { event: 'partial', cause: `partial: ${[...new Set(remarks.map(kindOfRemark))].sort().join(' ')}` }
 }
 
 /** Rows that a person may have to see to. */
@@ -53,5 +53,6 @@ function kindOfRemark(remark: string): string {
   return beginning
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, '#')
     .replaceAll(/\d[\d,.]*/g, '#')
-    .replaceAll(/\b(row|page|task|value)s\b/g, '$1')
+    .replaceAll(/\b(\w{3,})s\b/g, '$1')
+    .replaceAll(/\b(are|were)\b/g, 'is')
 }

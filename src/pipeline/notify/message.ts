@@ -25,12 +25,24 @@ export function messageOfEnd(run: EndedRun, judged: Judged): Message {
   if (run.failure !== null) {
     const { code, message, step } = run.failure
     const sentence = `${run.job} failed: run ${run.run_id} stopped at the step ${step} (${code}). ${message}`
-    return { ...about, sentence, numbers, causes: [{ what: code, rows: null, verb: 'nightferry status' }] }
+    return {
+      ...about,
+      sentence: shortened(sentence),
+      numbers,
+      causes: [{ what: code, rows: null, verb: 'nightferry status' }],
+    }
   }
   const remarks = run.report?.remarks ?? []
   const needs = judged.event === 'failed' ? 'cannot be trusted' : 'needs a person'
   const sentence = `${run.job} finished, and ${needs} (run ${run.run_id}): ${remarks.join(' ')}`
-  return { ...about, sentence, numbers, causes: causesOf(run) }
+  return { ...about, sentence: shortened(sentence), numbers, causes: causesOf(run) }
+}
+
+/** Receivers take messages of some kilobytes; the report has the rest. */
+const mostCharacters = 2_000
+
+function shortened(sentence: string): string {
+  return sentence.length > mostCharacters ? `${sentence.slice(0, mostCharacters).toWellFormed()}…` : sentence
 }
 
 /** What is told of a run that was due and has not ended. Pure. */

@@ -4,6 +4,7 @@ import { storableJson } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/notification-tables.ts'
 import type { Deps } from '../deps.ts'
+import { hasLasted } from '../when-to-look.ts'
 import { type EndedRun, judgeEnd } from './judge-end.ts'
 import { type Message, messageOfEnd, messageOfLate } from './message.ts'
 
@@ -15,6 +16,9 @@ export async function beginNoting(db: Database, job: string): Promise<void> {
     on conflict do nothing`.execute(db)
 }
 
+/** How long the end of a run is news. Milliseconds. */
+const newsMs = 86_400_000
+
 /**
  * Judges every run that has ended since the last time, in order, and stores what people are to be told of it. Any
  * process may do it at any time: the mark's row is locked meanwhile, so each end is judged once.
@@ -25,14 +29,16 @@ export async function noteEnds(deps: Deps, job: string): Promise<void> {
     if (mark === undefined) return
     const ended = await trx
       .selectFrom('run')
-      .select(['run_id', 'job', 'verdict', 'failure', 'report'])
+      .select(['run_id', 'job', 'verdict', 'failure', 'report', 'finished_at'])
       .where('job', '=', job)
       .where('run_id', '>', mark.run_id)
       .where('state', 'in', ['finished', 'failed'])
       .orderBy('run_id')
       .execute()
     for (const { verdict, report, ...run } of ended) {
-      if (verdict === null) continue
+      // Nobody is told of what is long past: of nights before a receiver was named again, for instance.
+      const isPast = run.finished_at === null || hasLasted(run.finished_at, deps.now(), newsMs)
+      if (verdict === null || isPast) continue
       await noteEnd(deps, trx, { ...run, verdict, report: report as EndedRun['report'] })
     }
     const last = ended.at(-1)
@@ -49,7 +55,7 @@ async function noteEnd(deps: Deps, trx: Transaction<Schema>, run: EndedRun): Pro
   }
   if (run.verdict !== 'failed' && heartbeatUrl !== null) {
     const message = { ...messageOfEnd(run, { event: 'recovered', cause: '' }), event: 'heartbeat' as const }
-    await store(deps, trx, 'heartbeat', 'heartbeat', message)
+    await store(deps, trx, 'heartbeat', 'heartbeat', message, run.finished_at ?? deps.now())
   }
 }
 
@@ -89,17 +95,26 @@ async function lockedMark(
     .executeTakeFirst()
 }
 
-/** The cause that people were told of last, unless they were told since that it is over. */
+/**
+ * The cause that people were told of last, or are about to be, unless it was over since. That a run was late counts
+ * only where nothing else stands: it says nothing about how the run ends.
+ */
 async function standingCause(trx: Transaction<Schema>, job: string): Promise<string | null> {
-  const last = await trx
+  const told = trx
     .selectFrom('notification')
     .select(['event', 'cause'])
     .where('job', '=', job)
     .where('event', '<>', 'heartbeat')
+    // What was given up, or not wanted, nobody has heard of.
+    .where((where) =>
+      where.or([where('event', '=', 'recovered'), where('told_at', 'is not', null), where('next_at', 'is not', null)]),
+    )
     .orderBy('notification_id', 'desc')
     .limit(1)
-    .executeTakeFirst()
-  return last === undefined || last.event === 'recovered' ? null : last.cause
+  const trouble = await told.where('event', '<>', 'late').executeTakeFirst()
+  if (trouble !== undefined && trouble.event !== 'recovered') return trouble.cause
+  const last = await told.executeTakeFirst()
+  return last?.event === 'late' ? last.cause : null
 }
 
 async function store(
@@ -108,6 +123,7 @@ async function store(
   event: NotificationEvent,
   cause: string,
   message: Message,
+  since: Date = deps.now(),
 ): Promise<void> {
   const { url, on } = deps.config.notify
   const wanted = event === 'heartbeat' || (url !== null && on.includes(event))
@@ -119,7 +135,7 @@ async function store(
       event,
       cause,
       message: storableJson(message),
-      created_at: deps.now(),
+      created_at: since,
       next_at: wanted ? deps.now() : null,
     })
     .execute()

@@ -36,7 +36,7 @@ export async function callFailed(
       .set({ failures, failing_since: since, error_code: error.code, error_message: storableText(error.message) })
       .where('submission_id', '=', submission.submission_id)
       .execute()
-    await deps.looks.atSubmissions(trx, [submission.submission_id], retryInMs(failures, retryAfterOf(error)))
+    await deps.looks.atSubmissions(trx, [submission.submission_id], retryAfterOf(error) ?? retryInMs(failures, null))
   })
 }
 
