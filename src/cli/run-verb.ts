@@ -6,12 +6,12 @@ import { createProgram } from './program.ts'
 import { QueryFailed } from './query-failed.ts'
 import { readable } from './show/readable.ts'
 
-/** Errors of whoever wrote the command line or the configuration. */
+/** Errors in the command line or the configuration. */
 const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])
 
 /**
- * Runs the verb of a command line to its end. Nothing of the process is touched but what `cli` holds, so whoever has a
- * `Cli` of its own, as a test has, calls verbs without a process.
+ * Runs the verb of a command line to its end. Nothing of the process is touched but what `cli` holds, so anyone who has
+ * a `Cli` of its own, as a test has, calls verbs without a process.
  * @param args the command line after the program's name.
  * @returns the exit code. An error is written to `cli.stderr`, never thrown.
  */

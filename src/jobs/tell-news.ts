@@ -8,6 +8,9 @@ import type { Job } from './job.ts'
 /** How often a daemon looks whether there is something to tell. Milliseconds. */
 const intervalMs = 15_000
 
+/** The same after it could not look: that is logged each time, and once a minute is enough. Milliseconds. */
+const afterTroubleMs = 60_000
+
 function isAnyoneTold({ config }: Deps): boolean {
   return config.notify.url !== null || config.notify.heartbeatUrl !== null
 }
@@ -17,9 +20,12 @@ export async function expectNews(deps: Deps, job: Job): Promise<void> {
   if (isAnyoneTold(deps)) await beginNoting(deps.db, job.name)
 }
 
-/** Tells people what is new of a job: how its runs ended, and that one is late. Never throws: a run is what it is. */
-export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Promise<void> {
-  if (!isAnyoneTold(deps)) return
+/**
+ * Tells people what is new of a job: how its runs ended, and that one is late. Never throws: a run is what it is.
+ * @returns false if it could not look.
+ */
+export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Promise<boolean> {
+  if (!isAnyoneTold(deps)) return true
   try {
     await deps.readClock?.()
     await noteEnds(deps, job.name)
@@ -29,8 +35,10 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
     const due = dueOccurrence(job.name, deps.config.jobs[job.name], before)
     if (due !== null) await noteLate(deps, job.name, due)
     await deliverDue(deps, signal)
+    return true
   } catch (error) {
     deps.logger.warn({ error: (error as Error).message }, 'notifications_failed')
+    return false
   }
 }
 
@@ -40,8 +48,8 @@ export function startNotices(deps: Deps, job: Job): { stop: () => Promise<void> 
   const { signal } = stopping
   const work = async (): Promise<void> => {
     while (!signal.aborted) {
-      await tellNews(deps, job, signal)
-      await delay(intervalMs, undefined, { signal }).catch(() => {})
+      const waitMs = (await tellNews(deps, job, signal)) ? intervalMs : afterTroubleMs
+      await delay(waitMs, undefined, { signal }).catch(() => {})
     }
   }
   const working = work()

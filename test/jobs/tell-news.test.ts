@@ -229,6 +229,14 @@ describe('a scheduled run', () => {
   })
 })
 
+it('a look that fails is no error of the run, and says that it failed', async () => {
+  await using server = await service({ [hook]: [json({})] })
+  const deps = depsFor(server)
+  const broken = { ...deps, readClock: () => Promise.reject(new Error('Connection terminated unexpectedly')) }
+  expect(await tellNews(broken, nightlySync)).toBe(false)
+  expect(await tellNews(deps, nightlySync)).toBe(true)
+})
+
 it('a monitor hears of each run that did not fail', async () => {
   await using server = await service({ [hook]: [json({})], [beat]: [json({})] })
   const deps = depsFor(server, { heartbeatUrl: `${server.url}${beat}` })

@@ -43,7 +43,7 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
   const patience = giveUpAfterMs[due.event === 'heartbeat' ? 'heartbeat' : 'message']
   const isPast = hasLasted(due.created_at, deps.now(), patience)
   const error = isPast
-    ? (due.error ?? 'it is no news any more')
+    ? (due.error ?? 'it was not sent in time')
     : await failureOf(deps.config.notify, due.message as Message, signal)
   const nextAt = isPast ? null : new Date(deps.now().getTime() + tellAgainInMs(due.attempts))
   await deps.db

@@ -105,7 +105,7 @@ async function standingCause(trx: Transaction<Schema>, job: string): Promise<str
     .select(['event', 'cause'])
     .where('job', '=', job)
     .where('event', '<>', 'heartbeat')
-    // What was given up, or not wanted, nobody has heard of.
+    // If a message was given up or not wanted, nobody has heard of its cause.
     .where((where) =>
       where.or([where('event', '=', 'recovered'), where('told_at', 'is not', null), where('next_at', 'is not', null)]),
     )
