@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
-const files = process.argv.slice(2)
+const files = process.argv.slice(2).map((file) => `${file}.json`)
 const missing = files.filter((file) => !existsSync(file))
 // A suite that was ended because it took too long has written nothing; what the others found is still to be told.
 for (const file of missing)

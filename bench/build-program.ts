@@ -21,6 +21,6 @@ export async function buildProgram(folder: string): Promise<string> {
     ...['-p', join(root, 'tsconfig.build.json')],
     ...['--outDir', dist],
   ])
-  await execute(process.execPath, [join(root, 'build/bundle-packages.ts'), dist])
+  await execute(process.execPath, [join(root, 'build/bundle-program.ts'), dist])
   return join(dist, 'main.js')
 }

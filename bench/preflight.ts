@@ -12,7 +12,7 @@ import { openCluster } from '../src/embedded/open-cluster.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
 import { judgeRows } from '../src/pipeline/preflight/preflight.ts'
-import { keepReferenceData } from '../src/pipeline/reference/keep-reference-data.ts'
+import { keepReferenceData } from '../src/pipeline/reference/fetch-reference-data.ts'
 import { storableDocuments } from '../src/pipeline/reference/store-reference-data.ts'
 
 /**

@@ -50,7 +50,7 @@ export async function openVerbsWorld(rows: number): Promise<VerbsWorld> {
  * thousand and the property of one hotel in a thousand, whose other rows are parked. One row in a hundred has changed
  * since.
  */
-async function fillLedger(url: string, rows: number): Promise<void> {
+export async function fillLedger(url: string, rows: number): Promise<void> {
   const client = new pg.Client({ connectionString: url, options: `-c search_path=${schemaName}` })
   await client.connect()
   try {

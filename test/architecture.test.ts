@@ -11,11 +11,15 @@ const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 const mayImport: Record<string, readonly RegExp[]> = {
   'main.ts': [/^cli\//],
   cli: [
-    /^(http|jobs|pipeline|conformance|exchange|embedded|db|config|demo)\//,
-    /^sandbox\/(start-sandbox|catalogue|clock|durations|parse-duration|chaos\/parse-chaos)\.ts$/,
+    /^(http|doctor|init|support|rehearsal|jobs|webhooks|pipeline|partner|conformance|exchange|embedded|db|config|demo)\//,
+    /^world\//,
+    /^sandbox\/(start-sandbox|service-world|catalogue|clock|durations|parse-duration|chaos\/parse-chaos)\.ts$/,
   ],
   http: [/^(jobs|pipeline|exchange|db|config)\//],
+  doctor: [/^(jobs|pipeline|partner|exchange|db|config)\//],
+  init: [/^(pipeline\/streams|partner|exchange|config)\//],
   jobs: [/^(pipeline|exchange|db|config)\//],
+  webhooks: [/^(pipeline|exchange|db|config|network)\//],
   pipeline: [/^(partner|exchange|db|config)\//],
   partner: [/^db\/(copy-text\.ts|tables\/)/],
   embedded: [],
@@ -24,7 +28,10 @@ const mayImport: Record<string, readonly RegExp[]> = {
   network: [],
   db: [],
   config: [],
-  sandbox: [/^exchange\/contract\.ts$/, /^network\//],
+  support: [/^(doctor|db)\//],
+  rehearsal: [/^(pipeline|exchange|db|config|world)\//],
+  world: [],
+  sandbox: [/^exchange\/contract\.ts$/, /^(network|world)\//],
   demo: [/^sandbox\/(hotels|catalogue|uuid-from|copy-rows)(\.ts|\/)/],
 }
 

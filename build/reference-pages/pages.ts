@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { routeReference } from './route-reference.ts'
 import { settingReference } from './setting-reference.ts'
 import { streamReference } from './stream-reference.ts'
 import { verbReference } from './verb-reference.ts'
+import { worldReference } from './world-reference.ts'
 
 const begin = '<!-- `npm run generate` writes what follows, up to the next mark. -->'
 const end = '<!-- Here ends what `npm run generate` writes. -->'
@@ -16,6 +18,8 @@ export async function referencePages(): Promise<ReferencePage[]> {
     'docs/streams.md': streamReference(),
     'docs/verbs.md': await verbReference(),
     'docs/settings.md': settingReference(),
+    'docs/http-api.md': routeReference(),
+    'docs/sandbox.md': worldReference(),
   }
   return Object.entries(parts).map(([path, part]) => ({ path, text: withPart(path, part) }))
 }

@@ -1,6 +1,8 @@
 import type { Config } from '../config/schema.ts'
 import { connectionRoom } from '../db/connection-room.ts'
 import type { Database } from '../db/database.ts'
+import { httpConnections } from '../http/http-connections.ts'
+import { areWebhooksConfigured, webhookConnections } from '../webhooks/check-webhook-settings.ts'
 import { poolSize } from './pool-size.ts'
 
 /** The server does not allow as many connections as this process may come to need. */
@@ -12,8 +14,10 @@ class ConnectionsShort extends Error {
 const ofQueue = 5
 
 /** Connections to Nightferry's database that a process which carries rows needs at most. */
-function connectionsNeeded(config: Pick<Config, 'engine' | 'pull'>): number {
-  return poolSize(config) + ofQueue
+export function connectionsNeeded(config: Pick<Config, 'engine' | 'pull' | 'webhooks' | 'http'>): number {
+  const webhooks = areWebhooksConfigured(config.webhooks) ? webhookConnections : 0
+  const api = config.http.port === null ? 0 : httpConnections
+  return poolSize(config) + ofQueue + webhooks + api
 }
 
 /**
@@ -21,7 +25,10 @@ function connectionsNeeded(config: Pick<Config, 'engine' | 'pull'>): number {
  * @returns what to warn of when too few are free now, or null. Others may let go of theirs.
  * @throws {ConnectionsShort} when there can never be enough.
  */
-export async function checkConnections(db: Database, config: Pick<Config, 'engine' | 'pull'>): Promise<string | null> {
+export async function checkConnections(
+  db: Database,
+  config: Pick<Config, 'engine' | 'pull' | 'webhooks' | 'http'>,
+): Promise<string | null> {
   const needed = connectionsNeeded(config)
   const { limit, free } = await connectionRoom(db)
   const { submissionsAtOnce } = config.engine

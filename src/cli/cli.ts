@@ -12,6 +12,8 @@ export type Cli = {
   stderr: Writable & { isTTY?: boolean; columns?: number }
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
+  /** Calls the listener at each SIGHUP, which ends a process that has none. Absent where there is no process. */
+  onHangUp?: (listener: () => void) => void
   now: () => Date
 }
 

@@ -22,7 +22,7 @@ export async function followRun(cli: Cli, db: Database, runId: number): Promise<
     let lastSeen = performance.now()
     for (;;) {
       const progress = await runProgress(db, runId).catch((error: unknown) => {
-        // The run goes on without us, and outlives a database that restarts; so does whoever watches it.
+        // The run goes on without us, and outlives a database that restarts; so does anyone who watches it.
         if (!isConnectionLost(error) || performance.now() - lastSeen > patienceMs) throw error
         return null
       })

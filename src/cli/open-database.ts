@@ -4,6 +4,7 @@ import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
 import { DatabaseTrouble, withRemedy } from '../db/database-trouble.ts'
+import { requireKeptSession, SessionNotKept } from '../db/kept-session.ts'
 import { requireSchema, schemaMissing, schemaName } from '../db/schema-standing.ts'
 import type { Cluster } from '../embedded/open-cluster.ts'
 import { type Cli, printLine } from './cli.ts'
@@ -165,10 +166,21 @@ async function connectOnce(url: string): Promise<void> {
       },
     ])
   }
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 15_000 })
-  client.on('error', () => {})
+  const connect = async (): Promise<pg.Client> => {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 15_000 })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      return client
+    } catch (error) {
+      await client.end().catch(() => {})
+      throw error
+    }
+  }
+  let client: pg.Client | undefined
   try {
-    await client.connect()
+    client = await connect()
+    await requireKeptSession(client, connect)
   } catch (error) {
     const { host, pathname } = new URL(url)
     // A slash in a password that is not written as %2F ends the host, and the password stands in the path.
@@ -176,6 +188,9 @@ async function connectOnce(url: string): Promise<void> {
       ? 'an address whose password holds a bare slash (write %2F)'
       : `${host}${pathname}`
     const { message, code } = error as { message?: string; code?: string }
+    if (error instanceof SessionNotKept) {
+      throw new SessionNotKept(`Nightferry's database at ${place} is behind a pooler that ${message}`, { cause: error })
+    }
     const named = withRemedy(error)
     if (named instanceof DatabaseTrouble && named.code !== 'database_unreachable') {
       throw new DatabaseTrouble(named.code, `Nightferry's database at ${place}: ${named.message}`, { cause: error })
@@ -185,6 +200,6 @@ async function connectOnce(url: string): Promise<void> {
       { cause: error },
     )
   } finally {
-    await client.end().catch(() => {})
+    await client?.end().catch(() => {})
   }
 }

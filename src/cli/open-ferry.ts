@@ -6,7 +6,7 @@ import { openDatabaseClock } from '../db/database-clock.ts'
 import { watchSchema } from '../db/watch-schema.ts'
 import { createExchangeClient } from '../exchange/client.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
-import { nightlySync } from '../jobs/nightly-sync.ts'
+import { jobsOf } from '../jobs/known-jobs.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
 import { createServiceClock } from '../pipeline/gate/service-clock.ts'
@@ -19,6 +19,7 @@ import { type Cli, printLine } from './cli.ts'
 import { createLogger } from './log.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readContract } from './read-config.ts'
+import { allowForWork } from './shutdown-limit.ts'
 import { createTroubleLog, type TroubleLog } from './trouble-log.ts'
 
 export type Ferry = {
@@ -26,6 +27,8 @@ export type Ferry = {
   database: OpenDatabase
   gate: SharedGate
   logger: Logger
+  /** What is scrubbed from the log; may be added to. */
+  secrets: string[]
   /** Aborts, with the error as its reason, when this process cannot go on, or must not. */
   lost: AbortSignal
   close(): Promise<void>
@@ -45,6 +48,7 @@ const schemaWatchMs = 60_000
  */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
   makeRoomForRows()
+  allowForWork(() => config.engine.shutdownMs)
   const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')
   const schema = watchSchema(ferry.deps.db, schemaWatchMs)
   const close = async () => {
@@ -55,7 +59,7 @@ export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person
     const warning = await checkConnections(ferry.deps.db, config)
     if (warning !== null && by === 'daemon') ferry.logger.warn({ warning }, 'connections_short')
     if (warning !== null && by !== 'daemon') printLine(cli.stderr, warning)
-    await engine.work(ferry.deps, [nightlySync], { beforeRun: schema.check, yields: by === 'daemon' })
+    await engine.work(ferry.deps, jobsOf(config), { beforeRun: schema.check, yields: by === 'daemon' })
     return { ...ferry, lost: AbortSignal.any([ferry.lost, schema.newer]), close }
   } catch (error) {
     await close()
@@ -70,7 +74,7 @@ export async function openIdleFerry(
   by: OpenedBy = 'person',
   access: 'migrate' | 'write' = 'write',
 ): Promise<Ferry & { engine: Engine }> {
-  const { deps, database, gate, logger, trouble, lost, close } = await openStages(cli, config, by, access)
+  const { deps, database, gate, logger, secrets, trouble, lost, close } = await openStages(cli, config, by, access)
   try {
     const engine = await startEngine(database.url, config, (error) => trouble.tell('queue_error', error))
     return {
@@ -78,6 +82,7 @@ export async function openIdleFerry(
       database,
       gate,
       logger,
+      secrets,
       lost,
       engine,
       close: async () => {
@@ -101,7 +106,8 @@ export async function openStages(
 ): Promise<Omit<Ferry, 'deps'> & { deps: Omit<Deps, 'looks'>; trouble: TroubleLog }> {
   const contract = readContract(cli, config)
   const required = requireSettings(config, needsGroup(contract, config.streams))
-  const logger = createLogger(cli.stderr, config.log.level, secretValues(config), by === 'follower')
+  const secrets = secretValues(config)
+  const logger = createLogger(cli.stderr, config.log.level, secrets, by === 'follower')
   const trouble = createTroubleLog(logger)
   const database = await openDatabase(cli, config, {
     access,
@@ -112,7 +118,7 @@ export async function openStages(
     const gate = createSharedGate({
       db: database.db,
       fingerprint: keyFingerprint(required.apiKey, required.baseUrl),
-      requestsPerSecond: config.exchange.requestsPerSecond,
+      requestsPerSecond: () => config.exchange.requestsPerSecond,
       probeIntervalMs: config.exchange.probeIntervalMs,
       probeAtOnce: by !== 'daemon',
       logger,
@@ -135,7 +141,7 @@ export async function openStages(
       logger,
     })
     const partnerUrl = await database.resolveUrl(required.partnerUrl)
-    // A person who has mended the key should not have to wait until a daemon finds out. If it is refused still, so is
+    // A person who has fixed the key should not have to wait until a daemon finds out. If it is refused still, so is
     // the first call that needs it, which says so.
     if (by !== 'daemon' && (await gate.refusal()) !== null) await exchange.getUnitTypes().catch(() => {})
     return {
@@ -154,6 +160,7 @@ export async function openStages(
       database,
       gate,
       logger,
+      secrets,
       trouble,
       lost: database.lost,
       close: async () => {

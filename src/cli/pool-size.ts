@@ -2,8 +2,8 @@ import type { Config } from '../config/schema.ts'
 
 /** Of a look: the connection that holds its lock, and the one that holds its transaction. */
 const heldByLook = 2
-/** For single statements: of people, of the gate, of the scheduler. */
-const heldByNobody = 4
+/** For single statements: of people, of the gate, of the scheduler; and one that listens. */
+const heldByNobody = 5
 /** So many looks share one for single statements that a look makes while it holds its two. */
 const looksPerSpare = 4
 

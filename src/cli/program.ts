@@ -1,30 +1,35 @@
-import { Argument, Command, Option } from 'commander'
+import { Argument, Command } from 'commander'
+import { addActionVerbs } from './action-verbs.ts'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
+import type { Shell } from './completion-script.ts'
 import { addConformanceOptions } from './conformance-options.ts'
+import { addNestedVerbs } from './nested-verbs.ts'
 import { repeated, wholeNumber } from './option-values.ts'
 import { withFilterOptions } from './row-filter-options.ts'
 import { fitTables, widthOf } from './show/terminal-width.ts'
 import { sinceMoment } from './since.ts'
-import type { AcceptRemovalsOptions } from './verbs/accept-removals.ts'
-import type { ApproveOptions } from './verbs/approve.ts'
 import type { ChangesOptions } from './verbs/changes.ts'
 import type { ConformanceOptions } from './verbs/conformance.ts'
+import type { ConsoleOptions } from './verbs/console.ts'
 import type { DemoOptions } from './verbs/demo.ts'
 import type { Decision, DestinationOptions } from './verbs/destination.ts'
 import type { DifferencesOptions } from './verbs/differences.ts'
+import type { DoctorOptions } from './verbs/doctor.ts'
 import type { DriftOptions } from './verbs/drift.ts'
 import type { GrantOptions } from './verbs/grant.ts'
+import type { InitOptions } from './verbs/init.ts'
+import type { ApplicationsOptions } from './verbs/list-applications.ts'
 import type { ListOptions } from './verbs/list-rows.ts'
 import type { NotifyOptions } from './verbs/notify.ts'
 import type { PlanVerbOptions } from './verbs/plan.ts'
 import type { ReferenceOptions } from './verbs/reference.ts'
-import type { RereadOptions } from './verbs/reread.ts'
-import type { ResendOptions } from './verbs/resend.ts'
-import type { RestoreOptions } from './verbs/restore.ts'
-import type { RetryOptions } from './verbs/retry.ts'
+import type { RehearseOptions } from './verbs/rehearse.ts'
+import type { RunOptions } from './verbs/run.ts'
 import type { RunsOptions } from './verbs/runs.ts'
 import type { SandboxOptions } from './verbs/sandbox.ts'
 import type { SubmissionsOptions } from './verbs/submissions.ts'
+import type { SupportOptions } from './verbs/support.ts'
+import type { WebhooksOptions } from './verbs/webhooks.ts'
 
 /**
  * The command line: one verb per file, loaded when it is called, because all of them together take a second; each ends
@@ -66,16 +71,43 @@ export async function createProgram(
     .option('--json', 'print the reports as JSON')
     .action(async (options: DemoOptions) => done(await (await import('./verbs/demo.ts')).demo(cli, options)))
 
+  program
+    .command('init')
+    .summary('write a configuration for your service and your database, from what both of them show')
+    .description(
+      'write a configuration for your service and your database, from what both of them show\n\nNightferry asks on a terminal for what the flags and the environment do not say. The key is never a flag. It reads both, and changes neither.',
+    )
+    .option('--url <address>', 'address of the service, without /api (or EXCHANGE_BASE_URL)')
+    .option('--partner <url>', 'your database, if the address holds no password (otherwise PARTNER_DATABASE_URL)')
+    .option('--identifier <id or name>', 'the custom property that holds your ids, if there are several')
+    .option('--group <id or name>', 'the group that holds your companies, if there are several')
+    .option('--out <file>', 'the file to write', 'nightferry.yaml')
+    .option('--env-file <file>', 'also write the secrets to this file, for the shell, readable by you alone')
+    .option('--force', 'overwrite files that are there')
+    .action(async (options: InitOptions) => done(await (await import('./verbs/init.ts')).init(cli, options)))
   verb('serve', 'run the schedule and the workers until SIGTERM or SIGINT').action(async (options: CommonOptions) =>
     done(await (await import('./verbs/serve.ts')).serve(cli, options)),
   )
+  verb(
+    'console',
+    'open the console: the night at a glance, in a browser',
+    'Nightferry prints a link that signs in once. It leads to the daemon that listens on http.port; if none does, the verb serves the console itself until it is interrupted.',
+  )
+    .option('--no-browser', 'only print the link')
+    .action(async (options: ConsoleOptions) =>
+      done(await (await import('./verbs/console.ts')).openConsole(cli, options)),
+    )
   verb(
     'run',
     'start a job, or go on with an interrupted run of it, and follow it',
     'Nightferry prints the report when the run ends.',
   )
-    .argument('<job>', 'which job: nightly-sync')
-    .action(async (job: string, options: CommonOptions) =>
+    .argument('<job>', 'which job: nightly-sync, or another that nightferry jobs lists')
+    .option('--only <step>', 'do this step of the job, and what it cannot do without; repeatable', repeated)
+    .option('--stream <name>', 'read and send only this stream; repeatable', repeated)
+    .option('--since <time>', 'read rows again from here on: 3d, 2026-11-21, 2026-11-21T02:00Z, or a number')
+    .option('--dry-run', 'housekeeping: count what would be removed, and remove nothing')
+    .action(async (job: string, options: RunOptions) =>
       done(await (await import('./verbs/run.ts')).run(cli, job, options)),
     )
   verb('plan', 'show what a run would send, and why; send nothing')
@@ -85,10 +117,59 @@ export async function createProgram(
     .option('--limit <count>', 'how many rows of each list to show', wholeNumber(1, 1_000_000), 20)
     .action(async (options: PlanVerbOptions) => done(await (await import('./verbs/plan.ts')).plan(cli, options)))
   verb(
+    'rehearse',
+    'run tonight against a mirror of the service, on a copy of the ledger, and say what would be refused',
+    'The service gets GET requests and searches for the mirror, and nothing of the night. The answers say which of them the specification states and which are assumed. docs/rehearse.md explains it. It ends with 3 if something would be refused, with 1 if the night would fail.',
+  )
+    .option('--world <file>', 'use this world file (nightferry sandbox --mirror) instead of a mirror taken now')
+    .option(
+      '--database <url>',
+      'an empty database for the copy and the mirror, instead of one of the embedded server; with a password: REHEARSAL_DATABASE_URL',
+    )
+    .option('--keep', 'keep the database in the end, to look into it; the next rehearsal drops it')
+    .option('--limit <count>', 'how many refused and invalid rows to name', wholeNumber(1, 1_000_000), 1_000)
+    .action(async (options: RehearseOptions) =>
+      done(await (await import('./verbs/rehearse.ts')).rehearse(cli, options)),
+    )
+  verb(
     'status',
     'show the last run and the ledger at a glance',
     'Nightferry also shows the pages of the last run, the searches, and the size that requests of each kind have.',
   ).action(async (options: CommonOptions) => done(await (await import('./verbs/status.ts')).status(cli, options)))
+  verb(
+    'doctor',
+    'look at everything that a night depends on, and say what is wrong, why it matters and what to do',
+    'Nothing is changed or sent: the service is only read. It ends with 1 if there is an error, with 3 if there is a warning. docs/doctor.md explains each check.',
+  )
+    .option('--quiet', 'leave out what is well')
+    .action(async (options: DoctorOptions) => done(await (await import('./verbs/doctor.ts')).doctor(cli, options)))
+  verb(
+    'support',
+    'write a file for somebody who helps: versions, configuration, findings, runs, tables; without secrets',
+    'It holds no row and no name of a hotel, unless you say --with-rows. It is written for you alone to read, and sent nowhere.',
+  )
+    .option('--out <file>', 'the archive to write', 'nightferry-support.tar.gz')
+    .option('--log <file>', 'also the end of this log, up to 1 MiB')
+    .option('--with-rows', 'also texts that may quote rows: messages, reports, lines of the log')
+    .option('--force', 'overwrite a file that is there')
+    .action(async (options: SupportOptions) => done(await (await import('./verbs/support.ts')).support(cli, options)))
+  const jobsVerb = verb('jobs', 'show the jobs: when each starts, how its last run ended, and whether it is paused')
+  jobsVerb.action(async (options: CommonOptions) => done(await (await import('./verbs/jobs.ts')).jobs(cli, options)))
+  jobsVerb
+    .command('pause')
+    .description('let nothing start a job until it is resumed; a run that is under way goes on')
+    .argument('<job>', 'which job')
+    .option('--reason <text>', 'why, for anyone who looks')
+    .action(async (job: string, _: unknown, command: Command) =>
+      done(await (await import('./verbs/jobs.ts')).pause(cli, job, command.optsWithGlobals())),
+    )
+  jobsVerb
+    .command('resume')
+    .description('let a paused job start again')
+    .argument('<job>', 'which job')
+    .action(async (job: string, _: unknown, command: Command) =>
+      done(await (await import('./verbs/jobs.ts')).resume(cli, job, command.optsWithGlobals())),
+    )
   verb('runs', 'list the newest runs and their verdicts')
     .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000), 20)
     .action(async (options: RunsOptions) => done(await (await import('./verbs/runs.ts')).runs(cli, options)))
@@ -138,81 +219,7 @@ export async function createProgram(
     .action(async (partnerId: string, options: CommonOptions) =>
       done(await (await import('./verbs/trace.ts')).trace(cli, partnerId, options)),
     )
-  const chosen = 'Choose the rows with the filters, or take all of them with --all.'
-  withFilterOptions(verb('retry', 'send rows again that the service rejected, once, with the next run', chosen), cli)
-    .option('--all', 'every rejected row')
-    .option('--dry-run', 'say which and how many, and change nothing')
-    .option('--run', 'start a run at once, and follow it')
-    .action(async (options: RetryOptions) => done(await (await import('./verbs/retry.ts')).retry(cli, options)))
-  verb('reread', 'have the next run read a stream again, wholly or from a cursor on, and compare it with the ledger')
-    .argument('<stream>', 'such as properties')
-    .option(
-      '--since <cursor>',
-      'only from here on: 3d, 2026-11-21, 2026-11-21T02:00Z, or a number if the cursor is one',
-    )
-    .option('--dry-run', 'say what would be forgotten, and change nothing')
-    .action(async (stream: string, options: RereadOptions) =>
-      done(await (await import('./verbs/reread.ts')).reread(cli, stream, options)),
-    )
-  const submissionId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
-  verb('resend', 'send rows again that the service accepted, once, with the next run', chosen)
-    .option('--partner-id <id>', 'only rows of one hotel')
-    .option('--stream <name>', 'only rows of a stream')
-    .option('--submission <number>', 'only rows that a submission carried', submissionId)
-    .option('--since <time>', 'only rows accepted since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
-      sinceMoment(text, cli.now()),
-    )
-    .addOption(
-      new Option('--difference <kind>', 'only rows that the last comparison found so').choices([
-        'absent',
-        'different',
-        'any',
-      ] satisfies ResendOptions['difference'][]),
-    )
-    .option('--all', 'every accepted row')
-    .option('--beyond-guard', 'also if it is more than the guard lets through')
-    .option('--dry-run', 'say which and how many, and change nothing')
-    .action(async (options: ResendOptions) => done(await (await import('./verbs/resend.ts')).resend(cli, options)))
-  verb('abandon', 'give a submission up that waits for ever; its rows go out again with the next run')
-    .argument('<submission>', 'number of the submission', submissionId)
-    .action(async (id: number, options: CommonOptions) =>
-      done(await (await import('./verbs/abandon.ts')).abandon(cli, id, options)),
-    )
-  verb('adopt', 'say which task an uncertain submission became')
-    .argument('<submission>', 'number of the submission', submissionId)
-    .argument('<correlation id>', 'correlation id of the task')
-    .action(async (id: number, task: string, options: CommonOptions) =>
-      done(await (await import('./verbs/adopt.ts')).adopt(cli, id, task, options)),
-    )
-  verb('cancel', 'have the service cancel the task of a submission, if it has not begun')
-    .argument('<submission>', 'number of the submission', submissionId)
-    .action(async (id: number, options: CommonOptions) =>
-      done(await (await import('./verbs/cancel.ts')).cancel(cli, id, options)),
-    )
-  verb('approve', 'let through what the guard stopped a run over')
-    .argument('<run>', 'the run that was held', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--dry-run', 'show what is held, and approve nothing')
-    .action(async (runId: number, options: ApproveOptions) =>
-      done(await (await import('./verbs/approve.ts')).approve(cli, runId, options)),
-    )
-  verb('accept-removals', 'remove what searches have shown as absent and the guard has kept')
-    .option('--reason <code>', 'only what stands for this reason, also if the guard did not keep it')
-    .option('--partner-id <id>', 'only what belongs to one hotel')
-    .option('--run <id>', 'only what this run did not renew', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--all', 'everything that the guard has kept')
-    .option('--dry-run', 'say what and how much, and remove nothing')
-    .action(async (options: AcceptRemovalsOptions) =>
-      done(await (await import('./verbs/accept-removals.ts')).acceptRemovals(cli, options)),
-    )
-  verb('restore', 'bring back values and property values that were removed (for pull.keepRemovedDays)')
-    .option('--run <id>', 'only what this run removed', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--since <time>', 'only what was removed since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
-      sinceMoment(text, cli.now()),
-    )
-    .option('--partner-id <id>', 'only what belongs to one hotel')
-    .option('--all', 'everything that is kept')
-    .option('--dry-run', 'say how much, and bring back nothing')
-    .action(async (options: RestoreOptions) => done(await (await import('./verbs/restore.ts')).restore(cli, options)))
+  addActionVerbs(verb, cli, done)
   verb('differences', 'list the rows of every kind that the service accepted and does not show as they were sent')
     .option(
       '--kind <kind>',
@@ -264,7 +271,7 @@ export async function createProgram(
   verb(
     'notify',
     'list what was told of runs, and what could not be delivered',
-    'With --test it sends one message to notify.url and says whether it arrived.',
+    'With --test it sends one message to notify.url and by notify.email, and says whether it arrived.',
   )
     .option('--test', 'send a test message now')
     .option('--limit <count>', 'how many to list', wholeNumber(1, 10_000), 20)
@@ -288,13 +295,31 @@ export async function createProgram(
       done(await (await import('./verbs/destination.ts')).destination(cli, decision, options)),
     )
   verb(
+    'webhooks',
+    'show what the webhooks of the service brought, and how well they do',
+    'With set-up Nightferry says what to enter in the web application of the service: the API has no call for it.',
+  )
+    .addArgument(new Argument('[what]', 'what to do instead of showing').choices(['set-up']))
+    .option('--url <address>', 'with set-up: the public address, which is checked by the rules of the service')
+    .action(async (what: 'set-up' | undefined, options: WebhooksOptions) =>
+      done(await (await import('./verbs/webhooks.ts')).webhooks(cli, what, options)),
+    )
+  verb('applications', 'list the certification applications that webhooks told of, for certifiers')
+    .argument('[id]', 'the application of which everything is listed that was told')
+    .option('--status <name>', 'only those that stand at this status')
+    .option('--limit <count>', 'how many to show', wholeNumber(1, 1_000_000), 50)
+    .action(async (id: string | undefined, options: ApplicationsOptions) =>
+      done(await (await import('./verbs/list-applications.ts')).listApplications(cli, id, options)),
+    )
+  verb(
     'migrate',
     'bring the database to the newest schema',
     'The verbs run and serve do this when they start. The other verbs never do.',
   ).action(async (options: CommonOptions) => done(await (await import('./verbs/migrate.ts')).migrate(cli, options)))
   const service = verb('sandbox', 'run the service itself, for development, on loopback')
   // What its options may be is the sandbox's to say, and loading it takes as long as a quick verb.
-  if (args.includes('sandbox')) (await import('./sandbox-options.ts')).addSandboxOptions(service)
+  if (args.includes('sandbox') || args.includes('completion'))
+    (await import('./sandbox-options.ts')).addSandboxOptions(service)
   service.action(async (options: SandboxOptions) =>
     done(await (await import('./verbs/sandbox.ts')).sandbox(cli, options)),
   )
@@ -304,13 +329,12 @@ export async function createProgram(
     done(await (await import('./verbs/conformance.ts')).conformance(cli, options)),
   )
 
-  const config = program.command('config').description('the configuration')
-  config
-    .command('print')
-    .description('print the configuration in force, with secrets hidden')
-    .option('--config <file>', 'configuration file (default: nightferry.yaml here, if there is one)')
-    .option('--set <setting=value>', 'override a setting, such as exchange.pollIntervalMs=5000; repeatable', repeated)
-    .option('--json', 'print JSON instead of YAML')
-    .action(async (options: CommonOptions) => done((await import('./verbs/config-print.ts')).configPrint(cli, options)))
+  program
+    .command('completion')
+    .description('print the script by which a shell completes the command line')
+    .addArgument(new Argument('<shell>', 'which shell').choices(['bash', 'zsh', 'fish'] satisfies Shell[]))
+    .action(async (shell: Shell) => done((await import('./verbs/completion.ts')).completion(cli, program, shell)))
+
+  addNestedVerbs(program, cli, done)
   return program
 }

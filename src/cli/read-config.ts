@@ -12,12 +12,16 @@ export function packagedConfig(name: string): string {
   return fileURLToPath(new URL(`../../config/${name}`, import.meta.url))
 }
 
-/** Loads the configuration that a verb was given: `--config`, else `nightferry.yaml` here, else the defaults. */
-export function readConfig(cli: Cli, options: CommonOptions): Config {
+/** The configuration file that a verb was given: `--config`, else `nightferry.yaml` here, else none. */
+export function configFileOf(cli: Pick<Cli, 'workingFolder'>, options: CommonOptions): string | null {
   const here = resolve(cli.workingFolder, 'nightferry.yaml')
-  const file = options.config ? resolve(cli.workingFolder, options.config) : existsSync(here) ? here : null
+  return options.config ? resolve(cli.workingFolder, options.config) : existsSync(here) ? here : null
+}
+
+/** Loads the configuration that a verb was given: its file, or the defaults. */
+export function readConfig(cli: Cli, options: CommonOptions): Config {
   return loadConfig({
-    file,
+    file: configFileOf(cli, options),
     environment: cli.environment,
     overrides: options.set ?? [],
     addedStreams: (contract) =>

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts'
-import { runningRun } from '../db/runs/start-run.ts'
+import { runInTheWay } from '../db/runs/start-run.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -8,7 +8,7 @@ import { UsageError } from './usage-error.ts'
  * @throws {UsageError} naming the run.
  */
 export async function refuseWhileRunning(db: Database, what: string): Promise<void> {
-  const running = await runningRun(db, nightlySync.name)
+  const running = await runInTheWay(db, nightlySync.name)
   if (running === undefined) return
   throw new UsageError(
     `Run ${running.run_id} is under way and may change what this is about; ${what} when it has ended`,

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
 import { withRemedy } from '../db/database-trouble.ts'
 import { type Cli, exitCodes } from './cli.ts'
+import { ownVersion } from './own-version.ts'
 import { createProgram } from './program.ts'
 import { QueryFailed } from './query-failed.ts'
 import { readable } from './show/readable.ts'
@@ -27,13 +27,6 @@ export async function runVerb(cli: Cli, args: readonly string[]): Promise<number
     // A person who pressed Ctrl-C is not told what became of the verb.
     return cli.signal.aborted ? exitCodes.failed : report(cli, error)
   }
-}
-
-function ownVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return version
 }
 
 /** One message that says what, where and what to do; a stack only for what should never happen. */

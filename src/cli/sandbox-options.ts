@@ -12,7 +12,12 @@ export type SandboxChoices = {
   seed: number
   companies: number
   calculators?: boolean
-  database: string
+  /** Null: `sandbox`, or `sandbox_world` for the world of a file. */
+  database: string | null
+  /** A world file to serve. */
+  world?: string
+  /** A world file to write. */
+  mirror?: string
   host: string
   port: number
   filesPort?: number
@@ -29,6 +34,7 @@ export type SandboxChoices = {
   timeWarp: number
   chaos?: ReadonlyMap<string, number>
   allowInsecureWebhooks?: boolean
+  printConfig?: boolean
   webhookDispatchMs?: number
 }
 
@@ -47,7 +53,18 @@ export function addSandboxOptions(command: Command): Command {
       202,
     )
     .option('--calculators', 'give each company thirteen calculators of the last full year; 100,000 take minutes')
-    .option('--database <name>', 'database of the embedded server that holds its state', databaseName, 'sandbox')
+    .option(
+      '--database <name>',
+      'database of the embedded server that holds its state (default: sandbox, or sandbox_world with --world)',
+      databaseName,
+      null,
+    )
+    .option('--world <file>', 'serve the world of this file instead of a made-up one; docs/sandbox.md describes it')
+    .option(
+      '--mirror <file>',
+      'write a world file of what the configured deployment shows, by GET requests and searches alone, and start nothing',
+    )
+    .option('--print-config', 'print a configuration for this world, with the names behind its ids, and start nothing')
     .optionsGroup('Addresses:')
     .option('--host <address>', 'address to listen on; the keys are no secret, so mind who can reach it', '127.0.0.1')
     .option('--port <port>', 'port of the API; 0: any free one', wholeNumber(0, 65_535), 4710)

@@ -12,16 +12,29 @@ const signedParameter = /([?&](?:[\w-]*signature|[\w-]*credential|[\w-]*token|si
  * A stream that writes log lines on to another with every secret replaced, in every form in which it may be written,
  * and with what could drive a terminal escaped. The last line of defence: nothing should put a secret into a line in
  * the first place.
+ * @param secrets may grow: a configuration that is read again may hold new ones.
  */
 export function scrubbing(to: Writable, secrets: readonly string[]): Writable {
-  const forms = secrets.flatMap(secretForms).toSorted((a, b) => b.length - a.length)
+  let clean = conceal(secrets)
+  let known = secrets.length
   return new Writable({
     decodeStrings: false,
     write(chunk: string | Buffer, _encoding, callback) {
-      let text = String(chunk)
-      for (const form of forms) text = text.replaceAll(form, mask)
-      to.write(readableLog(text.replaceAll(signedParameter, `$1${mask}`)))
+      if (secrets.length !== known) {
+        clean = conceal(secrets)
+        known = secrets.length
+      }
+      to.write(readableLog(clean(String(chunk))))
       callback()
     },
   })
+}
+
+/**
+ * Replaces secrets in a text, in every form in which they may stand, and in addresses what lets their reader in.
+ */
+export function conceal(secrets: readonly string[]): (text: string) => string {
+  const forms = secrets.flatMap(secretForms).toSorted((a, b) => b.length - a.length)
+  return (text) =>
+    forms.reduce((left, form) => left.replaceAll(form, mask), text).replaceAll(signedParameter, `$1${mask}`)
 }

@@ -2,12 +2,19 @@ import { boundHeap } from './bound-heap.ts'
 import type { Cli } from './cli.ts'
 import { releaseEmbedded } from './release-embedded.ts'
 import { runVerb } from './run-verb.ts'
+import { shutdownLimitMs } from './shutdown-limit.ts'
 
 /** What only main.ts reads from the process. */
 export type Surroundings = Pick<Cli, 'environment' | 'workingFolder'> & {
   /** The command line after the program's name. */
   args: readonly string[]
 }
+
+/**
+ * How long an embedded server may take to end when the work is not waited for: after a second signal, and when a
+ * stop is cut short, so that ten seconds are enough. It has been told by then, and ends by itself. Milliseconds.
+ */
+const [askedReleaseMs, cutReleaseMs] = [5_000, 900]
 
 /** Runs the verb of the command line to its end; the process ends with its exit code. */
 export async function start({ args, ...surroundings }: Surroundings): Promise<void> {
@@ -18,22 +25,31 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
   let ending = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
+      const exit = () => process.exit(exitCodeOf(signal))
       if (signalled === null) {
         signalled = signal
         interrupted.abort()
+        // What never answers must not keep us: a database, a receiver, a statement. Not a reason to stay up by itself.
+        const limitMs = shutdownLimitMs()
+        setTimeout(() => {
+          if (ending) return
+          ending = true
+          process.stderr.write(cutShort(signal, limitMs))
+          void releaseEmbedded(cutReleaseMs).then(exit)
+        }, limitMs).unref()
         return
       }
-      const exit = () => process.exit(exitCodeOf(signal))
       // The second one means it: whatever is in flight is found again by the next start. A third one waits for nothing.
       if (ending) exit()
       ending = true
-      void releaseEmbedded().then(exit)
+      void releaseEmbedded(askedReleaseMs).then(exit)
     })
   }
-  // Started with a channel, as the demo starts the sandbox: when whoever started us is gone, we are not wanted either.
+  // Started with a channel, as the demo starts the sandbox: when the one that started us is gone, we are not wanted
+  // either.
   process.on('disconnect', () => interrupted.abort())
   process.channel?.unref()
-  // Whoever read our output is gone; the work goes on, and the tables say how it went.
+  // The one that read our output is gone; the work goes on, and the tables say how it went.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
   const cli: Cli = {
@@ -41,11 +57,17 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
     stdout: process.stdout,
     stderr: process.stderr,
     signal: interrupted.signal,
+    onHangUp: (listener) => process.on('SIGHUP', listener),
     now: () => new Date(),
   }
 
   const code = await runVerb(cli, args)
   process.exitCode = signalled === null ? code : exitCodeOf(signalled)
+}
+
+function cutShort(signal: string, limitMs: number): string {
+  const trouble = { code: 'shutdown_cut_short', limit: `${limitMs / 1000} seconds after ${signal}` }
+  return `nightferry: ${trouble.code}: Not everything had ended ${trouble.limit}, so it was broken off. Nothing is lost: the next start goes on with it.\n`
 }
 
 function exitCodeOf(signal: 'SIGINT' | 'SIGTERM'): number {

@@ -1,5 +1,5 @@
 /**
- * Where a document of YAML contains itself, as a dotted path: an alias may stand inside what it refers to. Whoever
+ * Where a document of YAML contains itself, as a dotted path: an alias may stand inside what it refers to. Anyone who
  * walks such a document never comes to its end. Null: nowhere.
  */
 export function aliasCycle(value: unknown): string | null {

@@ -1,6 +1,6 @@
 export type ConfigProblem = { path: string; message: string }
 
-/** The configuration cannot be used. Lists every problem with its path, so that one look mends all of them. */
+/** The configuration cannot be used. Lists every problem with its path, so that one look fixes all of them. */
 export class ConfigError extends Error {
   readonly code = 'config_invalid'
   readonly problems: readonly ConfigProblem[]

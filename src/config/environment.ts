@@ -4,6 +4,8 @@ export const namedVariables: Record<string, string> = {
   EXCHANGE_API_KEY: 'exchange.apiKey',
   DATABASE_URL: 'database.url',
   PARTNER_DATABASE_URL: 'partner.url',
+  EXCHANGE_WEBHOOK_SECRET: 'webhooks.secrets',
+  EXCHANGE_WEBHOOK_HEADER_VALUE: 'webhooks.headerValue',
 }
 
 /** An environment without settings of ours and their secrets, for a process that they do not concern. */

@@ -106,7 +106,10 @@ function* fromEnvironment(
       problems.push({ path, message: `${variable} and ${variable}_FILE are both set; unset one of them` })
     } else if (file !== '') {
       try {
-        yield [path, readFileSync(file, 'utf8').trim()]
+        const held = readFileSync(file, 'utf8').trim()
+        // Without its secret a part would be left out that somebody wants.
+        if (held === '') problems.push({ path, message: `${variable}_FILE: ${file} is empty` })
+        else yield [path, held]
       } catch (error) {
         problems.push({ path, message: `${variable}_FILE: ${(error as Error).message}` })
       }

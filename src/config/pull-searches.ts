@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { scheduleSettings } from './job-settings.ts'
 
 /** The searches whose pages are kept as documents, by their endpoint in the contract. */
 export const documentSearches = [
@@ -30,6 +31,7 @@ const search = z.strictObject({
     .max(1)
     .default(0.5)
     .describe('If it returns fewer elements than this share of those known, nothing is removed. 0 to 1.'),
+  ...scheduleSettings,
 })
 
 /** The setting `pull.searches`. */

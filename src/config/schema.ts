@@ -1,10 +1,14 @@
 import { z } from 'zod'
 import { addressProblem } from './database-address.ts'
+import { housekeepingSettings } from './housekeeping-settings.ts'
+import { httpSettings } from './http-settings.ts'
+import { jobSettings } from './job-settings.ts'
 import { notifySettings } from './notify-settings.ts'
 import { pullSearches } from './pull-searches.ts'
 import { pushSettings } from './push-settings.ts'
 import { bytes, count, milliseconds, optionalText, section } from './setting-kinds.ts'
 import { stream, streamName } from './stream-settings.ts'
+import { webhookSettings } from './webhook-settings.ts'
 
 export { notMatchedCode } from './push-settings.ts'
 export { isOurStream, type StreamName, streamNames } from './stream-names.ts'
@@ -33,15 +37,6 @@ function ownDatabaseProblem(text: string): string | null {
   const problem = addressProblem(text, 'postgres')
   if (problem !== null || /^(postgres|postgresql|socket|embedded):/i.test(text)) return problem
   return 'is the address of no PostgreSQL; it looks like postgres://user:password@host:5432/database, or is `embedded`'
-}
-
-function isTimeZone(text: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en-GB', { timeZone: text })
-    return true
-  } catch {
-    return false
-  }
 }
 
 /**
@@ -226,29 +221,11 @@ export const settings = z.strictObject({
     },
     'The way back.',
   ),
-  jobs: section(
-    {
-      'nightly-sync': section(
-        {
-          schedule: optionalText('Cron expression with five fields; null: only by hand. Example: "30 2 * * *".'),
-          timeZone: z
-            .string()
-            .refine(isTimeZone, 'is no time zone; it looks like Europe/Copenhagen')
-            .default('UTC')
-            .describe('Time zone of the schedule, as in Europe/Copenhagen.'),
-          missed: z
-            .enum(['skip', 'once'])
-            .default('once')
-            .describe(
-              'What to do at start about a run that fell due while no daemon was up: skip it, or catch up once.',
-            ),
-        },
-        'The nightly run.',
-      ),
-    },
-    'When things happen.',
-  ),
+  jobs: jobSettings,
+  housekeeping: housekeepingSettings,
   notify: notifySettings,
+  http: httpSettings,
+  webhooks: webhookSettings,
   engine: section(
     {
       submissionsAtOnce: count('Submissions looked after at once, per process.', 4, 1, 64),
@@ -278,4 +255,9 @@ export const secretPaths = [
   'partner.url',
   'notify.url',
   'notify.heartbeatUrl',
+  'notify.email.password',
+  'http.token',
+  'http.readToken',
+  'webhooks.secrets',
+  'webhooks.headerValue',
 ] as const

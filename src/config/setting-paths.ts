@@ -49,7 +49,7 @@ export function valueFromText(path: string, text: string): unknown {
   if ((types.includes('number') || types.includes('integer')) && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'
   if (types.includes('array') && text.trimStart().startsWith('[')) return listFromJson(text)
-  if (types.includes('array')) return text === '' ? [] : text.split(',').map((entry) => entry.trim())
+  if (types.includes('array')) return text === '' ? [] : text.split(/[,\n]/).map((entry) => entry.trim())
   return text
 }
 

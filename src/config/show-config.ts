@@ -7,7 +7,7 @@ const passwordParameters = ['password', 'sslpassword']
 
 /** The configuration in force with secrets hidden: of a database URL only the password, of a key everything. */
 export function showableConfig(config: Config): Config {
-  const { exchange, database, partner, notify } = config
+  const { exchange, database, partner, notify, http, webhooks } = config
   return {
     ...config,
     exchange: { ...exchange, apiKey: exchange.apiKey === null ? null : mask },
@@ -17,6 +17,16 @@ export function showableConfig(config: Config): Config {
       ...notify,
       url: notify.url === null ? null : mask,
       heartbeatUrl: notify.heartbeatUrl === null ? null : mask,
+    },
+    http: {
+      ...http,
+      token: http.token === null ? null : mask,
+      readToken: http.readToken === null ? null : mask,
+    },
+    webhooks: {
+      ...webhooks,
+      secrets: webhooks.secrets.map(() => mask),
+      headerValue: webhooks.headerValue === null ? null : mask,
     },
   }
 }
@@ -31,7 +41,12 @@ export function secretValues(config: Config): string[] {
   const receivers = [config.notify.url, config.notify.heartbeatUrl].flatMap((url) =>
     url === null ? [] : secretsOfReceiver(url),
   )
-  return [config.exchange.apiKey ?? '', ...passwords, ...receivers].filter((secret) => secret.length >= 4)
+  const tokens = [config.http.token ?? '', config.http.readToken ?? '']
+  const { secrets, headerValue } = config.webhooks
+  // What follows the prefix is the key itself, and may be shown without it.
+  const signing = secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')])
+  const all = [config.exchange.apiKey ?? '', ...passwords, ...receivers, ...tokens, ...signing, headerValue ?? '']
+  return all.filter((secret) => secret.length >= 4)
 }
 
 /** Parts of an address that are shorter may be words that stand in any line of a log. */

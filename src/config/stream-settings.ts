@@ -43,7 +43,7 @@ export const stream = z
   })
   .refine(({ capture, cursor }) => capture === 'snapshot' || cursor !== undefined, {
     path: ['cursor'],
-    // Said with the other problems of the stream, not only once they are mended.
+    // Said with the other problems of the stream, not only once they are fixed.
     when: ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value),
     error: 'is missing; name the column that grows whenever a row changes, or set capture: snapshot',
   })

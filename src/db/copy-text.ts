@@ -34,6 +34,7 @@ const allEscapes: Record<string, string> = {
   '\f': '\\f',
   '\v': '\\v',
 }
+const anySpecial = /[\\\b\f\n\r\t\v]/ // oxlint-disable-line no-control-regex
 const characters = new Map(Object.entries(allEscapes).map(([character, written]) => [written, character]))
 
 /**
@@ -42,6 +43,7 @@ const characters = new Map(Object.entries(allEscapes).map(([character, written])
  */
 export function copyText(value: string | null): string {
   if (value === null) return '\\N'
+  if (!anySpecial.test(value)) return value
   return value.replaceAll(/[\\\b\f\n\r\t\v]/g, (character) => allEscapes[character] ?? character) // oxlint-disable-line no-control-regex
 }
 

@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { setForSession } from './session-settings.ts'
 import type { Schema } from './tables/database-schema.ts'
 
 export type Database = Kysely<Schema>
@@ -19,6 +20,8 @@ type PoolOptions = {
   readOnly?: boolean
   /** How long a statement waits for a lock; without it, for as long as it takes. Milliseconds. */
   lockTimeoutMs?: number
+  /** How long a statement may take; without it, for as long as it takes. Milliseconds. */
+  statementTimeoutMs?: number
 }
 
 const int8 = 20
@@ -32,24 +35,28 @@ const typeParsers: pg.CustomTypesConfig = {
 }
 
 /** The server lets go of a client whose host died, and of its locks, within a minute; its own default is two hours. */
-const keepAlives = '-c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3'
+const keepAlives = { tcp_keepalives_idle: '20', tcp_keepalives_interval: '10', tcp_keepalives_count: '3' }
 
 /**
  * A pool of connections to one database. Every client carries an error listener: a killed backend must not end the
  * process.
  */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
-  const { readOnly = false, lockTimeoutMs = 0 } = options
-  const session = [
-    `-c search_path=${options.searchPath} -c timezone=UTC ${keepAlives}`,
-    ...(readOnly ? ['-c default_transaction_read_only=on'] : []),
-    ...(lockTimeoutMs > 0 ? [`-c lock_timeout=${lockTimeoutMs}`] : []),
-  ]
+  const { readOnly = false, lockTimeoutMs = 0, statementTimeoutMs = 0 } = options
+  const session = {
+    search_path: options.searchPath,
+    timezone: 'UTC',
+    ...keepAlives,
+    ...(readOnly && { default_transaction_read_only: 'on' }),
+    ...(lockTimeoutMs > 0 && { lock_timeout: String(lockTimeoutMs) }),
+    ...(statementTimeoutMs > 0 && { statement_timeout: String(statementTimeoutMs) }),
+  }
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
     application_name: options.applicationName,
-    options: session.join(' '),
+    // The pool waits for it, and gives nobody a client without its settings; its types do not say so.
+    onConnect: (client): void => setForSession(client, session) as unknown as undefined,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
     keepAlive: true,
     types: typeParsers,

@@ -28,5 +28,9 @@ export const migrationNames = [
   '0025-standing-differences',
   '0026-held-properties',
   '0027-notifications',
+  '0028-jobs',
+  '0030-webhooks',
+  '0032-housekeeping',
+  '0033-deadlines',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

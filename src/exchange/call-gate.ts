@@ -22,8 +22,8 @@ export type AdmitOptions = {
 }
 
 /**
- * Decides when a call to the service may begin, together with whoever else uses the same key. Who makes a client says
- * how: this layer knows no database. A client without a gate keeps a pace of its own.
+ * Decides when a call to the service may begin, together with anyone else who uses the same key. Who makes a client
+ * says how: this layer knows no database. A client without a gate keeps a pace of its own.
  */
 export type CallGate = {
   /** Waits for the call's turn. What it throws means that nothing was sent. */

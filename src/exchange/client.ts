@@ -37,7 +37,7 @@ export type ExchangeClientOptions = {
   concurrency: number
   /** Calls begun per second, retries included; below one is possible. With a gate, the gate keeps the pace. */
   requestsPerSecond: number
-  /** Shares rate, pauses and breaker with whoever else uses the key. */
+  /** Shares rate, pauses and breaker with anyone else who uses the key. */
   gate?: CallGate | undefined
   connectTimeoutMs: number
   /** From the request's last byte to the answer's headers. */
@@ -63,6 +63,9 @@ export type ExchangeClientOptions = {
   wait?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
+/** A call that was made: whether it was answered as promised, or the code of what went wrong. */
+type MadeCall = { method: string; outcome: string; seconds: number }
+
 export type ExchangeClient = {
   getUnitTypes(): Promise<UnitType[]>
   getFrameworks(): Promise<FrameworkSummary[]>
@@ -84,6 +87,8 @@ export type ExchangeClient = {
   submit(request: BulkRequest | Endpoint, body: RequestBody, signal?: AbortSignal): Promise<{ correlationId: string }>
   /** How far the service's clock is from ours, as far as the newest calls told; null while none did. */
   skew(): ClockSkew | null
+  /** Tells the listener of every call that was made, retries one by one, when it is over. */
+  onCall(listener: (made: MadeCall) => void): void
   /** Takes no further calls, gives up those that wait, lets those under way end, and closes the connections. */
   close(): Promise<void>
 }
@@ -130,9 +135,28 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   const queue = createCallQueue({ concurrency, requestsPerSecond, signal: giveUp })
   const passing = { gate, waiting: () => queue.waiting(), signal: giveUp, logger }
 
+  const listeners: ((made: MadeCall) => void)[] = []
+
+  async function make(dispatcher: Dispatcher, call: ServiceCall): Promise<unknown> {
+    const began = performance.now()
+    const tell = (outcome: string) => {
+      const made = { method: call.endpoint.method, outcome, seconds: (performance.now() - began) / 1000 }
+      for (const listener of listeners) listener(made)
+    }
+    try {
+      const answer = await callService(dispatcher, call, settings)
+      tell('answered')
+      return answer
+    } catch (error) {
+      const { code } = error as { code?: unknown }
+      tell(typeof code === 'string' ? code : 'failed')
+      throw error
+    }
+  }
+
   async function once(dispatcher: Dispatcher, call: ServiceCall): Promise<unknown> {
     try {
-      return await queue.run(() => passGate(passing, call, () => callService(dispatcher, call, settings)), call.signal)
+      return await queue.run(() => passGate(passing, call, () => make(dispatcher, call)), call.signal)
     } catch (error) {
       throw error instanceof NotStarted ? new TransportError(shownCall(call), error.message, false, error.cause) : error
     }
@@ -191,6 +215,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     },
     submit,
     skew: () => skew,
+    onCall: (listener) => void listeners.push(listener),
     close: async () => {
       closing.abort(new Error('the client is closed'))
       // Waits for the calls under way.

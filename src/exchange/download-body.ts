@@ -68,7 +68,7 @@ export function downloadBody({ host, body, contentLength, inflater, limits, rele
     if (!inner.readableEnded) fail(new Error('the connection was closed'))
   })
   inner.pause()
-  // What breaks off before anyone reads is told to whoever reads then.
+  // What breaks off before anyone reads is told to anyone who reads then.
   out.on('error', () => {})
   return out
 }

@@ -18,16 +18,53 @@ export function dueOccurrence(
   now: Date,
 ): Date | null {
   if (schedule === null) return null
-  try {
-    const wall = wallClock(timeZone)
-    const occurrences = CronExpressionParser.parse(schedule, {
-      currentDate: new Date(wall(now.getTime()) + 1),
-      tz: 'UTC',
-    })
+  return withCalendar(name, schedule, timeZone, (wall) => {
+    const occurrences = read(schedule, wall(now.getTime()) + 1)
     for (;;) {
       const due = instantOf(occurrences.prev().getTime(), wall)
       if (due <= now.getTime()) return new Date(due)
     }
+  })
+}
+
+/**
+ * The first occurrence of a schedule that is yet to come, or null. Pure.
+ * @throws {ConfigError} when the expression or the time zone is none.
+ */
+export function nextOccurrence(
+  name: string,
+  { schedule, timeZone }: { schedule: string | null; timeZone: string },
+  now: Date,
+): Date | null {
+  if (schedule === null) return null
+  return withCalendar(name, schedule, timeZone, (wall) => {
+    // From before an hour that clocks may repeat: on the wall its occurrences lie behind, and have yet to come.
+    const occurrences = read(schedule, wall(now.getTime()) - dayMs)
+    for (;;) {
+      const next = instantOf(occurrences.next().getTime(), wall)
+      if (next > now.getTime()) return new Date(next)
+    }
+  })
+}
+
+/**
+ * The first moment after another at which clocks in a time zone show a time of day. Pure.
+ * @param time as in `06:30`; midnight is `00:00`.
+ */
+export function deadlineAfter(time: string, timeZone: string, after: Date): Date {
+  const [hours = 0, minutes = 0] = time.split(':').map(Number)
+  const next = nextOccurrence('', { schedule: `${minutes} ${hours} * * *`, timeZone }, after)
+  if (next === null) throw new Error('a time of day comes every day')
+  return next
+}
+
+function read(schedule: string, shown: number) {
+  return CronExpressionParser.parse(schedule, { currentDate: new Date(shown), tz: 'UTC' })
+}
+
+function withCalendar(name: string, schedule: string, timeZone: string, find: (wall: WallClock) => Date): Date {
+  try {
+    return find(wallClock(timeZone))
   } catch (error) {
     throw new ConfigError('The schedule cannot be used:', [
       { path: `jobs.${name}.schedule`, message: `'${schedule}' in ${timeZone}: ${(error as Error).message}` },

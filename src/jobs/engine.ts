@@ -147,8 +147,9 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           const leave = alarm.occupy(id ?? '')
           const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look, yields).finally(leave)
           if (done) return
-          // A look that was passed over comes again. Whoever holds the lock may be dead, if this look has come again
-          // already; but it may also have done its work, or have found itself void, and not see what we were sent for.
+          // A look that was passed over comes again. The one that holds the lock may be dead, if this look has come
+          // again already; but it may also have done its work, or have found itself void, and not see what we were sent
+          // for.
           const dead = retryCount > 0 || data.insist === true
           const startAfter = dead ? engine.heartbeatSeconds : 1
           await boss.send(queue, dead ? { ...data, insist: true } : data, { startAfter })
@@ -227,7 +228,7 @@ async function guarded(
 
 class LookFailed extends Error {}
 
-/** Errors whose cause a person has to mend: another attempt in a minute would end the same way. */
+/** Errors whose cause a person has to fix: another attempt in a minute would end the same way. */
 const finalCodes = new Set([
   'exchange_unauthorized',
   'exchange_forbidden',

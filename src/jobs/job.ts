@@ -1,4 +1,4 @@
-import type { Run } from '../db/tables/run-tables.ts'
+import type { Run, RunAsked } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
 
 /** `done`: go on with the next step. `waiting`: whatever the step waits for asks for the next look at the run. */
@@ -6,5 +6,26 @@ export type StepResult = 'done' | 'waiting'
 
 export type Step = { name: string; run: (deps: Deps, run: Run) => Promise<StepResult> }
 
-/** A job is a list of steps; a run of it stands at one of them, durably. Every step can be begun again. */
-export type Job = { name: 'nightly-sync'; steps: readonly [Step, ...Step[]] }
+/**
+ * A job is a list of steps; a run of it stands at one of them, durably. Every step can be begun again. The last one
+ * ends the run, and is part of every run.
+ */
+export type Job = { name: string; steps: readonly [Step, ...Step[]] }
+
+/** Steps that make no sense without the one after them: pages that nobody completes would prove nothing. */
+const belongTogether: readonly (readonly [string, string])[] = [['pull', 'reconcile']]
+
+/** The steps of a run, in the order of its job, as it was asked for. Pure. */
+export function stepsOf(job: Job, { only }: RunAsked): readonly Step[] {
+  if (only === undefined) return job.steps
+  const wanted = new Set(only)
+  for (const [one, other] of belongTogether) {
+    if (wanted.has(one) || wanted.has(other)) wanted.add(one).add(other)
+  }
+  return job.steps.filter(({ name }, index) => wanted.has(name) || index === job.steps.length - 1)
+}
+
+/** Whether a run of the job sends rows, and so takes over what earlier runs left in flight. */
+export function sendsRows(job: Job, asked: RunAsked): boolean {
+  return stepsOf(job, asked).some(({ name }) => name === 'push')
+}

@@ -1,24 +1,26 @@
 import { withRunLock } from '../db/locks/advisory-lock.ts'
 import { failRun } from '../db/runs/end-run.ts'
+import { noteStep } from '../db/runs/run-steps.ts'
 import { storableText } from '../db/storable.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import { StopRun } from '../pipeline/stop-run.ts'
-import type { Job } from './job.ts'
+import { type Job, stepsOf } from './job.ts'
 import { stoppedOver } from './stopped-over.ts'
 
 /**
  * Takes a run as far as it can go: from the step at which it stands until one has to wait. Where it stands is
- * committed after each step, so whoever looks next begins there.
+ * committed after each step, so anyone who looks next begins there.
  */
 export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<void> {
   await withRunLock(deps.pool, runId, async () => {
     for (;;) {
       const run = await deps.db.selectFrom('run').selectAll().where('run_id', '=', runId).executeTakeFirst()
       if (run === undefined || run.state !== 'running') return
-      const index = job.steps.findIndex(({ name }) => name === run.step)
-      const step = job.steps[index]
+      const steps = stepsOf(job, run.asked)
+      const index = steps.findIndex(({ name }) => name === run.step)
+      const step = steps[index]
       if (step === undefined) {
         throw new StopRun(
           'step_unknown',
@@ -27,21 +29,24 @@ export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<vo
       }
       await checkDestination(deps)
       if ((await step.run(deps, run)) === 'waiting') return
-      const next = job.steps[index + 1]
+      const next = steps[index + 1]
       if (next === undefined) return
-      await deps.db
-        .updateTable('run')
-        .set({ step: next.name })
-        .where('run_id', '=', runId)
-        .where('step', '=', run.step)
-        .execute()
+      await deps.db.transaction().execute(async (trx) => {
+        await noteStep(trx, runId, run.step)
+        await trx
+          .updateTable('run')
+          .set({ step: next.name })
+          .where('run_id', '=', runId)
+          .where('step', '=', run.step)
+          .execute()
+      })
       deps.logger.info({ run_id: runId, step: run.step, next: next.name }, 'step_done')
     }
   })
 }
 
 /**
- * Ends a run over an error that trying again will not mend, and says so. The code and the message are what a person
+ * Ends a run over an error that trying again will not fix, and says so. The code and the message are what a person
  * reads in the morning.
  * @param over the submission whose look failed, or whose page.
  */

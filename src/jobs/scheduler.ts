@@ -1,8 +1,11 @@
 import { type ScheduledTask, schedule as tickEvery } from 'node-cron'
-import { insertSkippedRun, runningRun } from '../db/runs/start-run.ts'
+import { isPaused } from '../db/runs/job-pauses.ts'
+import { isWaiting, noteWaiting } from '../db/runs/job-waiting.ts'
+import { insertSkippedRun, runInTheWay } from '../db/runs/start-run.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
+import { scheduleOf } from './known-jobs.ts'
 import { triggerRun } from './trigger-run.ts'
 
 /**
@@ -19,16 +22,24 @@ export function startScheduler(
   job: Job,
   since: Date,
 ): { tick: () => Promise<void>; stop: () => Promise<void> } {
-  const setting = deps.config.jobs[job.name]
-  dueOccurrence(job.name, setting, deps.now())
+  dueOccurrence(job.name, scheduleOf(deps.config, job.name), deps.now())
   const tick = async (): Promise<void> => {
     await deps.readClock?.()
     const now = deps.now()
+    // Read each time: a configuration that is read again may have another one.
+    const setting = scheduleOf(deps.config, job.name)
     const due = dueOccurrence(job.name, setting, now)
+    const late = due !== null && now.getTime() - due.getTime() > missedAfterMs
     if (due === null || (await alreadyDecided(deps, job, due, since))) return
-    // It waits for the run that is under way; the next tick finds it still due.
-    if ((await runningRun(deps.db, job.name)) !== undefined) return
-    const missed = now.getTime() - due.getTime() > missedAfterMs
+    // It waits for the run that is under way, its own or another job's; the next tick finds it still due.
+    if ((await runInTheWay(deps.db, job.name)) !== undefined) {
+      // Seen in time: however long the other run takes, this one was not missed.
+      if (!late) await noteWaiting(deps.db, job.name, due)
+      return
+    }
+    // Its last occurrence stays due, and is judged as any other once the job is resumed.
+    if (await isPaused(deps.db, job.name)) return
+    const missed = late && !(await isWaiting(deps.db, job.name, due))
     if (missed && setting.missed === 'skip') {
       await insertSkippedRun(deps.db, job.name, due)
       deps.logger.warn({ job: job.name, scheduled_for: due }, 'run_skipped')
@@ -36,14 +47,22 @@ export function startScheduler(
     }
     await triggerRun(deps, job, missed ? 'missed' : 'schedule', due)
   }
-  const guarded = () =>
-    tick().catch((error: Error) => deps.logger.error({ job: job.name, error: error.message }, 'tick_failed'))
+  let ticking = Promise.resolve()
+  const guarded = () => {
+    const ended = tick().catch((error: Error) => {
+      deps.logger.error({ job: job.name, error: error.message }, 'tick_failed')
+    })
+    ticking = Promise.all([ticking, ended]).then(() => {})
+    return ended
+  }
   const task: ScheduledTask = tickEvery('* * * * *', guarded, { timezone: 'UTC' })
   void guarded()
   return {
     tick,
     stop: async () => {
       await task.destroy()
+      // A tick that has begun must not start a run after us.
+      await ticking
     },
   }
 }

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { runningRun } from '../db/runs/start-run.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { deliverDue } from '../pipeline/notify/deliver.ts'
-import { beginNoting, noteEnds, noteLate } from '../pipeline/notify/note-ends.ts'
+import { channelsOf, deliverDue } from '../pipeline/notify/deliver.ts'
+import { beginNoting, noteEnds, noteLate, noteSlow } from '../pipeline/notify/note-ends.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
+import { scheduleOf } from './known-jobs.ts'
+import { forecastOf } from './run-forecast.ts'
 
 /** How often a daemon looks whether there is something to tell. Milliseconds. */
 const intervalMs = 15_000
@@ -12,7 +15,7 @@ const intervalMs = 15_000
 const afterTroubleMs = 60_000
 
 function isAnyoneTold({ config }: Deps): boolean {
-  return config.notify.url !== null || config.notify.heartbeatUrl !== null
+  return channelsOf(config.notify).length > 0 || channelsOf(config.notify, true).length > 0
 }
 
 /** To be called before a run begins: it is the first whose end people are told of, if they are told of any. */
@@ -32,14 +35,24 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
     const { lateAfterMs } = deps.config.notify
     // The last one that could have ended: with a schedule more frequent than this patience, not the newest.
     const before = new Date(deps.now().getTime() - lateAfterMs)
-    const due = dueOccurrence(job.name, deps.config.jobs[job.name], before)
+    const due = dueOccurrence(job.name, scheduleOf(deps.config, job.name), before)
     if (due !== null) await noteLate(deps, job.name, due)
+    await tellSlow(deps, job)
     await deliverDue(deps, signal)
     return true
   } catch (error) {
     deps.logger.warn({ error: (error as Error).message }, 'notifications_failed')
     return false
   }
+}
+
+/** Tells that the run under way will end after its deadline. */
+async function tellSlow(deps: Deps, job: Job): Promise<void> {
+  if (scheduleOf(deps.config, job.name).finishBy === null) return
+  const run = await runningRun(deps.db, job.name)
+  if (run === undefined) return
+  const { ends_at, deadline, late } = await forecastOf(deps.db, deps.config, run, deps.now())
+  if (late && deadline !== null) await noteSlow(deps, { ...run, ends_at, deadline })
 }
 
 /** Does so as long as a daemon is up. Several daemons share it. */

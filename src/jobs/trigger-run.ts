@@ -1,11 +1,13 @@
 import type { Transaction } from 'kysely'
+import { isPaused, lockPause } from '../db/runs/job-pauses.ts'
+import { forgetWaiting } from '../db/runs/job-waiting.ts'
 import { adoptUnfinished, insertRun, runningRun } from '../db/runs/start-run.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
-import type { Run, RunTrigger } from '../db/tables/run-tables.ts'
+import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
 import { searchKinds } from '../pipeline/streams/kind-names.ts'
-import type { Job } from './job.ts'
+import { type Job, sendsRows, stepsOf } from './job.ts'
 
 type Triggered = { run: Run; resumed: boolean }
 
@@ -13,18 +15,31 @@ type Triggered = { run: Run; resumed: boolean }
  * Starts a run of a job, or goes on with the one that is under way: interrupted or not, every look it may be
  * waiting for is asked for again, which harms nothing where somebody is at work.
  *
- * @returns null when the scheduled occurrence was taken before and nothing is running.
+ * @param what.asked what the run is to do, stored with it: anyone who goes on with it goes on as asked.
+ * @returns null when the scheduled occurrence was taken before and nothing of the job is running, when a run of
+ * another job has to end first, or when the job is paused.
  */
 export async function triggerRun(
   deps: Deps,
   job: Job,
   trigger: RunTrigger,
   scheduledFor: Date,
+  { asked = {}, by = null }: { asked?: RunAsked; by?: string | null } = {},
 ): Promise<Triggered | null> {
   const started = await deps.db.transaction().execute(async (trx) => {
-    const run = await insertRun(trx, { job: job.name, trigger, scheduledFor, firstStep: job.steps[0].name })
+    await lockPause(trx, job.name)
+    if (await isPaused(trx, job.name)) return null
+    const run = await insertRun(trx, {
+      job: job.name,
+      trigger,
+      scheduledFor,
+      firstStep: stepsOf(job, asked)[0]?.name ?? job.steps[0].name,
+      asked,
+      askedBy: by,
+    })
     if (run === null) return null
-    await adoptUnfinished(trx, run.run_id, searchKinds)
+    await forgetWaiting(trx, job.name)
+    if (job.name !== 'housekeeping') await adoptUnfinished(trx, run.run_id, searchKinds, sendsRows(job, asked))
     await lookAtEverything(deps, trx, run)
     return run
   })

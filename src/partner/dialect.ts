@@ -31,6 +31,16 @@ export type DeltaQuery = StreamQuery & {
  */
 export type DeltaRows = AsyncIterable<(string | null)[][]>
 
+/** What a server would do with a stream's query, as far as it says. */
+export type QueryPlan = {
+  /** How many rows it expects all of the query to yield. */
+  rows: number | null
+  /** What that costs, in the server's own unit: to be compared with its other plans only. */
+  cost: number | null
+  /** Whether an index leads to the rows past a cursor; null where there is no cursor, or it cannot be told. */
+  indexed: boolean | null
+}
+
 /**
  * One read-only view of the partner's database: every stream read through it sees the same moment. What a dialect
  * provides, and all that the rest knows of it.
@@ -50,6 +60,8 @@ export type PartnerSnapshot = {
   check(query: StreamQuery & { cursor: string | null }): Promise<CursorProtection | null>
   /** The type of a cursor, by a name under which watermarks of it can be compared; null while it has no value. */
   cursorType(query: StreamQuery & { cursor: string }): Promise<string | null>
+  /** How the server would go about a query, without reading it. */
+  explain(query: StreamQuery & { cursor: string | null }): Promise<QueryPlan>
   /** Rows at or past the watermark, in the order of the cursor; rows without a cursor come first, always. */
   delta(delta: DeltaQuery): DeltaRows
   /** All rows in no order, as COPY's text form (UTF-8): a line per row, a column per tab, `\N` for null. */

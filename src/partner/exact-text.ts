@@ -12,7 +12,7 @@ export function exactText(stream: string, column: string, value: string | Buffer
   if (!broken && !text.includes('\0')) return text
   throw new PartnerDatabaseError(
     'partner_query_failed',
-    `The stream ${stream} yields a text with ${broken ? 'broken characters' : 'a NUL character'} in ${column}, which can be neither stored nor sent. Mend the value, or streams.${stream}.query.`,
+    `The stream ${stream} yields a text with ${broken ? 'broken characters' : 'a NUL character'} in ${column}, which can be neither stored nor sent. Fix the value, or streams.${stream}.query.`,
   )
 }
 

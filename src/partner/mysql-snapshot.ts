@@ -5,6 +5,7 @@ import {
   type DeltaRows,
   type PartnerOptions,
   type PartnerSnapshot,
+  type QueryPlan,
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
@@ -19,6 +20,7 @@ import {
   textRows,
   watermarkValue,
 } from './mysql-columns.ts'
+import { explainMysql } from './mysql-plan.ts'
 import { type MysqlSession, openMysqlSession, readFailed } from './mysql-session.ts'
 import { requireColumns, unreachable } from './partner-database-error.ts'
 import { placeOf } from './server-address.ts'
@@ -48,6 +50,7 @@ function snapshotOf(session: MysqlSession, bound: MysqlBound): PartnerSnapshot {
       if (!isTime(columns.get(query.cursor))) return 'none'
       return bound.lacks === null ? 'transactions' : 'overlap'
     },
+    explain: (query) => explain(session, bound, query),
     delta: (delta) => readDelta(session, bound, delta),
     lines: (query) => readLines(session, query),
     hasRows: async ({ stream, query }) => {
@@ -81,6 +84,21 @@ async function begin(session: MysqlSession, statementTimeoutMs: number): Promise
   await session.ask(sql`set session transaction isolation level repeatable read, read only`)
   await session.ask(sql`start transaction with consistent snapshot, read only`)
   return bound
+}
+
+async function explain(
+  session: MysqlSession,
+  bound: MysqlBound,
+  query: StreamQuery & { cursor: string | null },
+): Promise<QueryPlan> {
+  const columns = await describe(session, query)
+  const whole = sql`select ${selection(columns, query)} from ${derived(query.query)}`
+  const { cursor } = query
+  const column = columns.get(cursor ?? '')
+  if (cursor === null || column === undefined) return await failing(query.stream, explainMysql(session, whole, null))
+  const from = isTime(column) ? '9999-12-01' : '1999912'
+  const delta = deltaSql(columns, column, bound, { ...query, cursor, from, overlapMs: 0 })
+  return await failing(query.stream, explainMysql(session, whole, delta))
 }
 
 async function* readDelta(session: MysqlSession, bound: MysqlBound, delta: DeltaQuery): DeltaRows {

@@ -29,7 +29,7 @@ export function queryFailed(stream: string, error: unknown): PartnerDatabaseErro
   if (error instanceof PartnerDatabaseError) return error
   return new PartnerDatabaseError(
     'partner_query_failed',
-    `The query of the stream ${stream} failed: ${reasonOf(error)}. Mend streams.${stream}.query.`,
+    `The query of the stream ${stream} failed: ${reasonOf(error)}. Fix streams.${stream}.query.`,
     { cause: error },
   )
 }
@@ -40,7 +40,7 @@ export function requireColumns(stream: string, wanted: readonly string[], yielde
   if (missing.length === 0) return
   throw new PartnerDatabaseError(
     'partner_query_failed',
-    `The query of the stream ${stream} does not yield ${missing.join(', ')}; it yields ${yielded.join(', ')}. Mend streams.${stream}.query.`,
+    `The query of the stream ${stream} does not yield ${missing.join(', ')}; it yields ${yielded.join(', ')}. Fix streams.${stream}.query.`,
   )
 }
 

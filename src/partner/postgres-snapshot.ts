@@ -7,26 +7,20 @@ import {
   type DeltaRows,
   type PartnerOptions,
   type PartnerSnapshot,
+  type QueryPlan,
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
 import { keepAliveAfterMs } from './keep-alive.ts'
 import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
 import { oldestOpen, type PostgresBound, serverOf } from './postgres-bound.ts'
+import { explainPostgres, markerOf } from './postgres-plan.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
 
 /** One read-only, repeatable-read transaction of a PostgreSQL server. */
 export async function openPostgresSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
-  const client = clientOf(options.url, {
-    application_name: 'nightferry extract',
-    connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
-    statement_timeout: options.statementTimeoutMs,
-    options: '-c datestyle=ISO -c default_transaction_read_only=on',
-    keepAlive: true,
-    types: textParser,
-  })
-  client.on('error', () => {})
+  const client = postgresClient(options, 'nightferry extract')
   const ended = new Promise<void>((resolve) => {
     client.once('end', () => {
       resolve()
@@ -36,10 +30,15 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
   let server: string | null
   try {
     await client.connect()
+    if (await isOurSession(client)) await client.query('set default_transaction_read_only = on')
     server = await serverOf(client)
     bound = await oldestOpen(client)
-    await client.query(`set timezone = 'UTC'`)
     await client.query('begin isolation level repeatable read, read only')
+    // For the transaction alone: before a pooler the session is not ours, and options of the connection are refused.
+    await client.query(
+      `select set_config('timezone', 'UTC', true), set_config('datestyle', 'ISO', true), set_config('statement_timeout', $1, true)`,
+      [String(options.statementTimeoutMs)],
+    )
     // The transaction takes its view of the database with its first statement, not with its beginning.
     await client.query('select pg_current_snapshot()')
   } catch (error) {
@@ -61,6 +60,7 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
       const fields = await describe(client, query)
       return query.cursor === null ? null : protectionOf(fields.get(query.cursor), bound)
     },
+    explain: (query) => explain(client, bound, query),
     delta: (delta) => readDelta(client, ended, bound, delta),
     lines: (query) => readLines(client, ended, query),
     hasRows: async (query) => {
@@ -74,6 +74,27 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
       await client.end().catch(() => {})
     },
   }
+}
+
+/** A client that reads every value as the server prints it. It is not connected yet. */
+export function postgresClient(options: PartnerOptions, applicationName: string): pg.Client {
+  const client = clientOf(options.url, {
+    application_name: applicationName,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
+    keepAlive: true,
+    types: textParser,
+  })
+  client.on('error', () => {})
+  return client
+}
+
+/**
+ * Whether the process that answers is the one that was named when we connected: then no pooler stands between us, and
+ * what is set for the session is not left to anyone who gets it next.
+ */
+export async function isOurSession(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ pid: string }>('select pg_backend_pid()::text as pid')
+  return rows[0]?.pid === String((client as pg.Client & { processID: unknown }).processID)
 }
 
 /** The driver reads the URL here, and throws what it thinks of it. */
@@ -96,7 +117,7 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Postgr
   const cursor = client.query(new Cursor(text, values, { rowMode: 'array' }))
   const read = (count: number) => {
     const reading = cursor.read(count) as Promise<(string | null)[][]>
-    // Whoever stops listening never awaits what was asked for in advance.
+    // Anyone who stops listening never awaits what was asked for in advance.
     reading.catch(() => {})
     return reading
   }
@@ -115,6 +136,20 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Postgr
     // Closing waits for an answer of the server, which a connection that broke off never brings.
     await Promise.race([cursor.close().catch(() => {}), ended])
   }
+}
+
+async function explain(
+  client: pg.Client,
+  bound: PostgresBound,
+  query: StreamQuery & { cursor: string | null },
+): Promise<QueryPlan> {
+  const fields = await describe(client, query)
+  const whole = `select ${textColumns(query)} from (${withoutSemicolon(query.query)}\n) s`
+  const type = query.cursor === null ? undefined : fields.get(query.cursor)
+  const marker = markerOf(type)
+  if (query.cursor === null || marker === null) return await failing(query.stream, explainPostgres(client, whole, null))
+  const delta = deltaSql(type, bound, { ...query, cursor: query.cursor, from: marker, overlapMs: 0 })
+  return await failing(query.stream, explainPostgres(client, whole, { ...delta, marker }))
 }
 
 /** Rows fetched first, while nobody knows how long they are. */

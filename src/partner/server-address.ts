@@ -16,9 +16,9 @@ export type ServerAddress = {
 }
 
 /**
- * Reads `scheme://user:password@host:port/database?ssl=…`. `ssl` is `true` (encrypted, certificate and name
- * verified), `no-verify` (encrypted, whoever answers) or `false`; `sslrootcert` names a file of authorities in PEM and
- * means `ssl=true`.
+ * Reads `scheme://user:password@host:port/database?ssl=…`. `ssl` is `true` (encrypted, certificate and name verified),
+ * `no-verify` (encrypted, no matter who answers) or `false`; `sslrootcert` names a file of authorities in PEM and means
+ * `ssl=true`.
  *
  * @param allowed the parameters besides these two: one that is misspelt must not be without effect.
  * @throws {Error} with a reason that holds no part of the URL but names of parameters.

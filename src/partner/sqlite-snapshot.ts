@@ -8,6 +8,7 @@ import {
   type DeltaRows,
   type PartnerOptions,
   type PartnerSnapshot,
+  type QueryPlan,
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
@@ -19,19 +20,7 @@ import { PartnerDatabaseError, queryFailed, requireColumns, unreachable } from '
  * thread and cannot be interrupted, so `statementTimeoutMs` means nothing here.
  */
 export async function openSqliteSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
-  const path = pathOf(options.url)
-  let database: DatabaseSync | undefined
-  try {
-    database = new DatabaseSync(path, { readOnly: true, timeout: options.connectTimeoutMs ?? 15_000 })
-    database.exec('pragma query_only = on')
-    database.exec('begin')
-    // The transaction takes its view of the file with its first statement, not with its beginning.
-    database.prepare('select count(*) from sqlite_schema').get()
-  } catch (error) {
-    database?.close()
-    throw unreachable(path, error)
-  }
-  const open = database
+  const { database: open } = openSqliteFile(options)
   return {
     // Nothing in the file says that it was replaced; the newest row that is known does.
     server: null,
@@ -45,6 +34,7 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
       describe(open, query)
       return query.cursor === null ? null : protectionOf(cursorOf(open, query, query.cursor))
     },
+    explain: async (query) => explain(open, query),
     delta: (delta) => readDelta(open, delta),
     lines: (query) => readLines(open, query),
     hasRows: async ({ stream, query }) =>
@@ -52,6 +42,23 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
     close: async () => {
       open.close()
     },
+  }
+}
+
+/** Opens a file to read, and begins a transaction. */
+export function openSqliteFile(options: PartnerOptions): { database: DatabaseSync; path: string } {
+  const path = pathOf(options.url)
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { readOnly: true, timeout: options.connectTimeoutMs ?? 15_000 })
+    database.exec('pragma query_only = on')
+    database.exec('begin')
+    // The transaction takes its view of the file with its first statement, not with its beginning.
+    database.prepare('select count(*) from sqlite_schema').get()
+    return { database, path }
+  } catch (error) {
+    database?.close()
+    throw unreachable(path, error)
   }
 }
 
@@ -95,7 +102,7 @@ function cursorOf(database: DatabaseSync, { stream, query }: StreamQuery, cursor
   if (kind(low) !== kind(high) || kind(low) === 'blob') {
     throw new PartnerDatabaseError(
       'partner_query_failed',
-      `The cursor ${cursor} of the stream ${stream} holds ${low} and ${high} values, which have no common order. Mend streams.${stream}.query, for instance with a cast.`,
+      `The cursor ${cursor} of the stream ${stream} holds ${low} and ${high} values, which have no common order. Fix streams.${stream}.query, for instance with a cast.`,
     )
   }
   if (kind(low) === 'number') return 'number'
@@ -104,6 +111,15 @@ function cursorOf(database: DatabaseSync, { stream, query }: StreamQuery, cursor
 
 function protectionOf(kind: CursorKind): CursorProtection {
   return kind === 'time' || kind === 'none' ? 'overlap' : 'none'
+}
+
+/**
+ * The library prices nothing and counts nothing. Rows without a cursor are always read, and all come in its order: so
+ * it goes through all of them, by whatever index.
+ */
+function explain(database: DatabaseSync, query: StreamQuery & { cursor: string | null }): QueryPlan {
+  describe(database, query)
+  return { rows: null, cost: null, indexed: query.cursor === null ? null : false }
 }
 
 async function* readDelta(database: DatabaseSync, delta: DeltaQuery): DeltaRows {
@@ -185,7 +201,7 @@ function textOf(stream: string, column: string, value: SQLOutputValue): string |
   if (!text.includes('\0')) return text
   throw new PartnerDatabaseError(
     'partner_query_failed',
-    `The stream ${stream} yields a text with a NUL character in ${column}, which can be neither stored nor sent. Mend the value, or streams.${stream}.query with replace(${column}, char(0), '').`,
+    `The stream ${stream} yields a text with a NUL character in ${column}, which can be neither stored nor sent. Fix the value, or streams.${stream}.query with replace(${column}, char(0), '').`,
   )
 }
 

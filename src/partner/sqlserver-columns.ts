@@ -72,7 +72,7 @@ export function columnOf(
   if (kind !== undefined) return { kind, precision, scale }
   throw new PartnerDatabaseError(
     'partner_query_failed',
-    `The query of the stream ${stream} yields ${colName} as ${type.name}, whose values have no one text. Mend streams.${stream}.query with a cast.`,
+    `The query of the stream ${stream} yields ${colName} as ${type.name}, whose values have no one text. Fix streams.${stream}.query with a cast.`,
   )
 }
 
@@ -127,7 +127,7 @@ function textOf(stream: string, name: string, kind: SqlserverKind, value: unknow
   if (typeof value === 'string') return exactText(stream, name, value)
   throw new PartnerDatabaseError(
     'partner_query_failed',
-    `The stream ${stream} yields a value in ${name} that is no text. Mend streams.${stream}.query with a cast.`,
+    `The stream ${stream} yields a value in ${name} that is no text. Fix streams.${stream}.query with a cast.`,
   )
 }
 

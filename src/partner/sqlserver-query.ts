@@ -24,7 +24,7 @@ export function oneQuery(stream: string, query: string): string {
   }
   throw new PartnerDatabaseError(
     'partner_query_failed',
-    `The query of the stream ${stream} is not one query: it holds a second statement, or a parenthesis or quote without its other half. Mend streams.${stream}.query.`,
+    `The query of the stream ${stream} is not one query: it holds a second statement, or a parenthesis or quote without its other half. Fix streams.${stream}.query.`,
   )
 }
 

@@ -45,7 +45,7 @@ export async function openSqlserverSession(
   const tedious = await loadDriver('SQL Server', ['tedious'], () => import('tedious'))
   const address = await readServerAddress(url, { allowed, tlsByDefault: true })
   const connection = new tedious.Connection(connectionSettings(address, limits.connectTimeoutMs))
-  // Whoever waits for an answer is told of it; without a listener it would end the process.
+  // Anyone who waits for an answer is told of it; without a listener it would end the process.
   connection.on('error', () => {})
   let ended = false
   connection.once('end', () => {

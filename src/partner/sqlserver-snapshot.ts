@@ -20,6 +20,7 @@ import {
   textRows,
   watermarkValue,
 } from './sqlserver-columns.ts'
+import { explainSqlserver } from './sqlserver-plan.ts'
 import { oneQuery } from './sqlserver-query.ts'
 import { openSqlserverSession, readFailed, type SqlserverSession } from './sqlserver-session.ts'
 
@@ -71,6 +72,11 @@ function snapshotOf(session: SqlserverSession, bound: SqlserverBound, server: st
       if (query.cursor === null) return null
       if (!isTime(columns.get(query.cursor))) return 'none'
       return bound.lacks === null ? 'transactions' : 'overlap'
+    },
+    explain: async ({ stream, query, columns, fetchRows, cursor }) => {
+      await describe(session, { stream, query, columns, fetchRows, cursor })
+      const alone = oneQuery(stream, withoutSemicolon(query))
+      return await failing(stream, explainSqlserver(session, alone, cursor))
     },
     delta: (delta) => readDelta(session, bound, delta),
     lines: (query) => readLines(session, query),

@@ -1,5 +1,5 @@
 /**
- * Something that stops the run at hand and that trying again at once does not mend. The run ends as failed,
+ * Something that stops the run at hand and that trying again at once does not fix. The run ends as failed,
  * with this code and message for the person who reads it in the morning; nothing of the step is kept.
  */
 export class StopRun extends Error {

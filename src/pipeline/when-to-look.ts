@@ -1,6 +1,6 @@
 /**
  * When something is looked at again: every delay between two looks, and how long is long enough to give up. All pure,
- * in milliseconds. A webhook needs nothing but a look that comes earlier: looks that come early or twice are harmless.
+ * in milliseconds. A webhook is nothing but a look that comes earlier: looks that come early or twice are harmless.
  */
 
 /** Polls before the interval has grown to its full length. */
@@ -13,6 +13,66 @@ const growing = 3
  */
 export function pollInMs(intervalMs: number, polls: number): number {
   return polls >= growing ? intervalMs : Math.ceil(intervalMs / 2 ** (growing - polls))
+}
+
+/** How the newest tasks that ended were told of by webhooks; what ended a moment ago and may yet be is not counted. */
+export type ToldTasks = { onTime: number; late: number; lost: number }
+
+/**
+ * How much later than a poll a webhook may come and be on time: the service delivers about once a minute, and tries
+ * again a minute after its first failure. Shorter calls good webhooks late; longer leaves tasks to them that they lose.
+ */
+export const toldLateAfterMs = 150_000
+
+/** So many of the newest tasks are judged. */
+export const toldTasksJudged = 20
+
+/** Fewer say nothing. */
+const fewestTold = 5
+
+/**
+ * Whether webhooks are on time, so that polls need not come often: of the newest tasks at most one in twenty was told
+ * of late or not at all. While there are fewer than twenty, none.
+ */
+export function areWebhooksOnTime({ onTime, late, lost }: ToldTasks): boolean {
+  const all = onTime + late + lost
+  return all >= fewestTold && (late + lost) * toldTasksJudged <= all
+}
+
+/**
+ * The same as `pollInMs` while webhooks are on time: the first polls come as ever, because most tasks end before a
+ * webhook could come; the interval after them is stretched.
+ * @param told a webhook said that the task has ended, and the service did not confirm it: it may do so any moment.
+ */
+export function stretchedPollInMs(
+  settings: { intervalMs: number; stretch: number; longestMs: number },
+  polls: number,
+  { onTime, told }: { onTime: boolean; told: boolean },
+): number {
+  const { intervalMs, stretch, longestMs } = settings
+  if (polls < growing || !onTime || told) return pollInMs(intervalMs, polls)
+  return Math.max(intervalMs, Math.min(Math.ceil(intervalMs * stretch), longestMs))
+}
+
+/** What is known of the task that an event names. */
+type NamedTask =
+  /** A request of ours became it. `ended`: its end is stored, or nobody waits for it. `running`: its run is. */
+  | { ours: true; ended: boolean; running: boolean }
+  /** No request of ours did so far. `mayBe`: the answer to one is on its way or lost, so it may yet turn out. */
+  | { ours: false; mayBe: boolean }
+
+/**
+ * What an event about a task is good for: a look at once, if it tells of an end that we have not seen. Nothing that it
+ * says is believed: the task endpoint is the truth (specification, Envelope).
+ */
+export function useOfEvent(
+  ends: boolean,
+  task: NamedTask,
+): 'look' | 'in_flight' | 'ended' | 'run_over' | 'not_ours' | 'wait' {
+  if (!task.ours) return task.mayBe ? 'wait' : 'not_ours'
+  if (task.ended) return 'ended'
+  if (!ends) return 'in_flight'
+  return task.running ? 'look' : 'run_over'
 }
 
 /**

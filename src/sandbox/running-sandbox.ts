@@ -5,6 +5,7 @@ import type { Chaos } from './chaos/chaos.ts'
 import type { SandboxClock } from './clock.ts'
 import type { FileAddresses } from './files/file-address.ts'
 import type { SandboxLogger } from './logger.ts'
+import type { World } from './service-world.ts'
 import type { WebhookOutlet } from './webhooks/outlet.ts'
 
 /** What every part of a running sandbox shares. */
@@ -16,6 +17,8 @@ export type Sandbox = {
   chaos: Chaos
   /** Which receivers webhooks may have, and how what is urgent gets to them. */
   webhooks: WebhookOutlet
+  /** What there is at the service beside its companies. */
+  world: World
   /** Every API key that may act, by its text. */
   apiKeys: ReadonlyMap<string, ApiKey>
   seed: number

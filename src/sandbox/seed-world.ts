@@ -3,14 +3,10 @@ import type pg from 'pg'
 import { seedApplications } from './applications/seed-applications.ts'
 import { catalogue } from './catalogue.ts'
 import { type CopyValue, copyRows } from './copy-rows.ts'
+import { findSeeded } from './find-seeded.ts'
 import { companyIdAt, hotelAt, isKnownToService } from './hotels.ts'
 import { inTransaction } from './running-sandbox.ts'
 import { nameKey } from './storable-text.ts'
-
-/** The database holds the world of another seed. `code` is stable. */
-class SeedMismatch extends Error {
-  readonly code = 'sandbox_seed_mismatch'
-}
 
 /**
  * Makes the service know the hotels 1 to `hotels` of this seed, but for those that it does not know on purpose.
@@ -18,19 +14,11 @@ class SeedMismatch extends Error {
  *
  * The demo profile's group holds every company from the start, the other profile's group every tenth;
  * a mapping adds the matched company to the group of the profile that asked for it.
- * @throws {SeedMismatch} when the database was seeded with another seed.
+ * @throws {WorldMismatch} when the database was seeded with another seed, or holds the world of a file.
  */
 export async function seedWorld(pool: pg.Pool, world: { seed: number; hotels: number }): Promise<void> {
   await inTransaction(pool, async (client) => {
-    await client.query('lock table sandbox.world in share row exclusive mode')
-    const { rows } = await client.query<{ seed: string; hotels: number }>('select seed, hotels from sandbox.world')
-    const seeded = rows[0]
-    if (seeded && Number(seeded.seed) !== world.seed) {
-      throw new SeedMismatch(
-        `The sandbox schema of this database was made with seed ${seeded.seed}, not ${world.seed}. ` +
-          'Start with that seed, or choose another database (--database).',
-      )
-    }
+    const seeded = await findSeeded(client, { seed: world.seed, digest: null })
     const have = seeded?.hotels ?? 0
     if (have >= world.hotels && seeded) return
     await copyCompanies(client, world.seed, have + 1, world.hotels)

@@ -1,4 +1,5 @@
 import type { Contract } from '../exchange/contract.ts'
+import type { WorldSource } from '../world/open-world-file.ts'
 import type { ApiKey } from './catalogue/accounts.ts'
 import type { SandboxClock } from './clock.ts'
 import type { DurationSettings } from './durations.ts'
@@ -12,6 +13,8 @@ type WorldOptions = {
   seed: number
   /** The service knows the hotels 1 to this number, but for those that it does not know on purpose. */
   companies: number
+  /** Takes the place of the made-up world: nothing is made up then, and `companies` counts for nothing. */
+  world?: WorldSource
   /** Every company has thirteen calculators, of the last full year, from the start. */
   calculators?: boolean
   /** Told how far the making of calculators has got, in hotels. */
@@ -34,7 +37,7 @@ type AddressOptions = {
 }
 
 type BehaviourOptions = {
-  /** API keys that act besides those of the catalogue. */
+  /** API keys that act besides those of the world. */
   apiKeys?: readonly ApiKey[]
   durations?: DurationSettings
   /** Tasks processed at once. */

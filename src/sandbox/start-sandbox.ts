@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
-import { catalogue } from './catalogue.ts'
 import { createChaos } from './chaos/chaos.ts'
 import { createWarpedClock, type SandboxClock } from './clock.ts'
 import { createWork } from './create-work.ts'
 import { createFileAddresses } from './files/file-address.ts'
 import { holdDatabase } from './hold-database.ts'
+import { loadWorld } from './load-world.ts'
 import { type SandboxLogger, silentLogger } from './logger.ts'
 import { keepTime, readLatestTime, readWorld } from './read-world.ts'
 import { RequestRefused } from './request-refused.ts'
@@ -16,6 +16,7 @@ import { seedCalculators } from './seed-calculators.ts'
 import { seedWorld } from './seed-world.ts'
 import { buildFileServer } from './server/build-file-server.ts'
 import { buildServer } from './server/build-server.ts'
+import { madeUpWorld, worldOf } from './service-world.ts'
 import type { SandboxOptions } from './start-options.ts'
 import { createOutlet } from './webhooks/outlet.ts'
 
@@ -44,7 +45,7 @@ const hourMs = 3_600_000
  * files on another. A database that an earlier start seeded keeps its state; tasks that were in process are taken up
  * again.
  * @throws {SandboxAlreadyRunning} when another sandbox serves from the database.
- * @throws {SeedMismatch} when the database holds the world of another seed.
+ * @throws {WorldMismatch} when the database holds another world.
  * @throws {AddressUnusable} when the API or the result files cannot be served where they were wanted.
  */
 export async function startSandbox(options: SandboxOptions): Promise<RunningSandbox> {
@@ -57,10 +58,11 @@ export async function startSandbox(options: SandboxOptions): Promise<RunningSand
 
   const clock = await prepareWorld(pool, options)
   opened.defer(() => keepTime(pool, clock.now()).catch(() => undefined))
-  const world = await readWorld(pool)
+  const world = options.world ? worldOf(options.world.head) : madeUpWorld
+  const stored = await readWorld(pool)
   const address = { api: '', files: '' }
   const files = createFileAddresses({
-    secret: world.fileSecret,
+    secret: stored.fileSecret,
     baseUrl: () => address.files,
     lifetimeMs: options.fileUrlLifetimeMs ?? hourMs,
     now: () => clock.now(),
@@ -70,14 +72,15 @@ export async function startSandbox(options: SandboxOptions): Promise<RunningSand
     contract: options.contract,
     clock,
     logger,
-    apiKeys: new Map([...catalogue.apiKeys, ...(options.apiKeys ?? [])].map((apiKey) => [apiKey.key, apiKey])),
+    world,
+    apiKeys: new Map([...world.apiKeys, ...(options.apiKeys ?? [])].map((apiKey) => [apiKey.key, apiKey])),
     seed: options.seed,
     chaos: createChaos(options.seed, options.chaos),
     webhooks: createOutlet({
       allowInsecure: options.allowInsecureWebhooks ?? false,
       ...(options.webhookLookup && { lookup: options.webhookLookup }),
     }),
-    knownCompanies: world.knownCompanies,
+    knownCompanies: stored.knownCompanies,
     pageSize: options.pageSize ?? 1000,
     apiUrl: () => address.api,
     fileUrl: (token) => files.sign(token),
@@ -140,6 +143,10 @@ async function prepareWorld(pool: pg.Pool, options: SandboxOptions): Promise<San
   const { seed, companies, timeWarp = 1 } = options
   await createSchema(pool)
   const clock = options.clock ?? createWarpedClock({ timeWarp, notBefore: await readLatestTime(pool) })
+  if (options.world) {
+    await loadWorld(pool, { seed, source: options.world })
+    return clock
+  }
   await seedWorld(pool, { seed, hotels: companies })
   if (options.calculators === true) {
     const { signal, onSeeding: onProgress } = options

@@ -74,14 +74,14 @@ test.each<[string, Attempt, string, string, RegExp[]]>([
     { yaml: demoWith('h.hotel_code, h.booking_id, h.updated_at', 'h.hotel_code, h.updated_at') },
     'extract',
     'partner_query_failed',
-    [/does not yield booking_id/, /Mend streams\.properties\.query/],
+    [/does not yield booking_id/, /Fix streams\.properties\.query/],
   ],
   [
     'a column that the table of a query does not have',
     { yaml: demoWith('h.hotel_code, h.booking_id', 'h.hotel_code, h.reservation_id as booking_id') },
     'extract',
     'partner_query_failed',
-    [/column h\.reservation_id does not exist/, /Mend streams\.properties\.query/],
+    [/column h\.reservation_id does not exist/, /Fix streams\.properties\.query/],
   ],
   [
     'a custom property that is no identifier',
@@ -117,7 +117,7 @@ test('a syntax error in one of several queries names its stream, and leaves whol
   expect(code).toBe(1)
   expect(messagesIn(stderr)).toEqual([
     'Run 1 failed at the step extract (partner_query_failed):',
-    expect.stringMatching(/stream omissions failed: syntax error .*Mend streams\.omissions\.query/),
+    expect.stringMatching(/stream omissions failed: syntax error .*Fix streams\.omissions\.query/),
   ])
   expect(left.submissions).toBe(0)
   expect(Object.keys(left.rows).sort(), 'rows stand only beside the watermark that covers them').toEqual(
@@ -212,7 +212,7 @@ test.each<[string, Attempt, 1 | 2, RegExp[]]>([
 
 test.each<[string, string[], RegExp]>([
   ['a verb with an argument too many after --set', ['status', '--set', 'log.level=warn', 'now'], /too many arguments/],
-  ['an unknown job', ['run', 'weekly-sync'], /There is no job weekly-sync; there is nightly-sync/],
+  ['an unknown job', ['run', 'weekly-sync'], /There is no job weekly-sync; there are nightly-sync, .*housekeeping/],
   ['an unknown verb', ['ferry'], /unknown command 'ferry'/],
   ['an unknown option', ['status', '--verbose'], /unknown option '--verbose'/],
   ['a number that is none', ['runs', '--limit', 'all'], /'all' is invalid.*whole number/],

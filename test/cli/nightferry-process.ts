@@ -44,11 +44,17 @@ function withoutLog(text: string): string {
  * What it writes is looked through for secrets, at trace level unless the test sets another. A verb that a person
  * follows writes no log by itself, so the test is not shown the log that it then writes; what the daemon writes is its
  * log.
+ * @param program the main file of another copy of the sources.
  */
-export function start(cwd: string, args: readonly string[], env: Record<string, string> = {}): Running {
+export function start(
+  cwd: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  program: string = main,
+): Running {
   const traced = !setsLogLevel(args, env)
   const shown = (text: string) => (traced && args[0] !== 'serve' ? withoutLog(text) : text)
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     cwd,
     env: { ...compiled, ...(traced && { NIGHTFERRY_LOG_LEVEL: 'trace' }), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -36,6 +36,7 @@ test('a person sees what the guard has kept, lets it go, and brings it back', as
     not_renewed: [{ part: 'value', reason: 'too_few_outputs', withheld: true, parts: 3 }],
   })
 
+  await database.db.updateTable('run').set({ state: 'finished' }).execute()
   expect(await call('accept-removals')).toMatchObject({ code: 2 })
   const shown = await call('accept-removals', '--dry-run')
   expect(shown.stdout).toMatch(/3 values .+too_few_outputs[\s\S]+Nothing was removed/)
@@ -58,7 +59,11 @@ test('a person sees what the guard has kept, lets it go, and brings it back', as
     { verb: 'restore', rows: 3 },
   ])
 
-  await database.db.updateTable('run').set({ job: 'nightly-sync' }).execute()
+  await database.db
+    .updateTable('run')
+    .set({ state: 'running' })
+    .where('run_id', '=', (eb) => eb.selectFrom('run').select((one) => one.fn.max('run_id').as('newest')))
+    .execute()
   for (const verb of ['accept-removals', 'restore']) {
     const refused = await call(verb, '--all')
     expect(refused).toMatchObject({ code: 2 })

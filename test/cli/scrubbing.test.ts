@@ -89,7 +89,7 @@ describe('a secret', () => {
     'https://files.example/p/1?expires=1&signature=c4n4ry-_x',
     'https://bucket.example/p?X-Amz-Credential=c4n4ry&X-Amz-Signature=c4n4ry&X-Amz-Security-Token=c4n4ry',
     'https://store.example/p?se=2026&sig=c4n4ry%2Fx%3D',
-  ])('that signs the address of a file is not written, whoever gave it: %s', (url) => {
+  ])('that signs the address of a file is not written, no matter who gave it: %s', (url) => {
     for (const shape of [
       (logger: Logger) => logger.debug({ url }, 'x'),
       (logger: Logger) => logger.error({ err: new Error(`${url}: 404`) }, 'x'),

@@ -7,7 +7,7 @@ const rows = [
   [
     'H-0001',
     12,
-    'its properties row was rejected by the service (NotFound: nobody knows it): mend that one',
+    'its properties row was rejected by the service (NotFound: nobody knows it): fix that one',
     '2026-11-22 02:00:05',
   ],
   ['H-0002', 1234, '旅館の名前が長すぎるので、この行は送られませんでした', '2026-11-22 02:00:06'],
@@ -20,7 +20,7 @@ const dense = (text: string) => text.replaceAll(/[\s─]/g, '')
 test('a table is as wide as its cells, one line per row, where nobody says how wide the terminal is', () => {
   const lines = table(columns, rows).split('\n')
   expect(lines).toHaveLength(5)
-  expect(lines[2]).toContain('mend that one  2026-11-22 02:00:05')
+  expect(lines[2]).toContain('fix that one  2026-11-22 02:00:05')
 })
 
 test.each([120, 100, 80, 60, 52])('a table fits a terminal of %i columns, and loses nothing', (width) => {

@@ -16,6 +16,8 @@ const spellings = [
   /then '(\w+)'\s+(?:else (?:named|told)\.code|when \$\{mapping\}|else told)/g,
   /\b(?:unreadable|overdue|gone|lostFile)Code = '(\w+)'/g,
   /\? cause\.code : '(\w+)'/g,
+  /\bnew Problem\(\s*\d+,\s*'(\w+)'/g,
+  /\breturn body\(\w+, '(\w+)'/g,
 ]
 
 /** Types that list codes as a union of literals. */

@@ -26,6 +26,9 @@ test.each(queries)('$path holds a query that the database understands: $query', 
 })
 
 const views = [
+  'webhook_events',
+  'application_events',
+  'applications',
   'companies',
   'company_properties',
   'calculators',

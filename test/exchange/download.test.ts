@@ -192,7 +192,7 @@ describe('a download that does not complete', () => {
     expect(await rejection(download(server.url))).toBeInstanceOf(DownloadFailed)
   })
 
-  it('tells whoever reads later that the connection broke while nobody did', async () => {
+  it('tells anyone who reads later that the connection broke while nobody did', async () => {
     await using server = await tcpServer((socket) =>
       socket.once('data', () =>
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[', () => socket.resetAndDestroy()),

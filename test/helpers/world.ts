@@ -8,7 +8,7 @@ import { createPartnerDatabase } from '../../src/demo/partner/create-partner-dat
 import { addedHotelNumber } from '../../src/demo/partner/second-night.ts'
 import { loadContract } from '../../src/exchange/contract.ts'
 import type { DurationSettings } from '../../src/sandbox/durations.ts'
-import { startSandbox } from '../../src/sandbox/start-sandbox.ts'
+import { type SandboxOptions, startSandbox } from '../../src/sandbox/start-sandbox.ts'
 import { canaries, canaryKeys } from './canaries.ts'
 import { inspectedLogger } from './leaks.ts'
 import { testDatabase } from './postgres.ts'
@@ -22,6 +22,8 @@ export type WorldOptions = {
   /** Companies on a page of a search. */
   pageSize?: number
   durations?: DurationSettings
+  /** How else the service behaves: its clock, its webhooks, its trouble. */
+  service?: Pick<SandboxOptions, 'allowInsecureWebhooks' | 'webhookDispatchMs' | 'timeWarp' | 'chaos'>
   /** The wire names that the service uses; those that come with Nightferry unless another file is named. */
   contractFile?: string
 }
@@ -69,6 +71,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   await createPartnerDatabase(partner.pool, { hotels, seed, asOf: new Date() })
   const own = await open(schemaName)
   const service = await open('sandbox')
+  const behaviour = options.service ?? {}
   const serve = (databaseUrl: string, port = 0, filesPort = 0) =>
     startSandbox({
       databaseUrl,
@@ -81,6 +84,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       companies: addedHotelNumber(hotels),
       ...(pageSize !== undefined && { pageSize }),
       ...(durations !== undefined && { durations }),
+      ...behaviour,
     })
   let sandbox = await serve(service.url)
   made.defer(() => sandbox.close())

@@ -137,7 +137,7 @@ describe('the engine', () => {
   const html = new AnswerFormatError('the answer is no JSON')
   const tooLong = new AnswerFormatError('the answer is longer than 9 bytes', { tooLong: true })
   it.each<[string, Error, RunTrigger, string]>([
-    ['a person has to mend', new StopRun('group_unusable', 'No.'), 'schedule', 'group_unusable'],
+    ['a person has to fix', new StopRun('group_unusable', 'No.'), 'schedule', 'group_unusable'],
     ['the service refuses', forbidden, 'schedule', 'exchange_forbidden'],
     ['keeps somebody waiting', unreachable, 'cli', 'exchange_unreachable'],
     ['is no answer while somebody waits', html, 'cli', 'exchange_answer_malformed'],

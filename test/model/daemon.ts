@@ -23,7 +23,7 @@ import type { ModelWorld, Night } from './world.ts'
 const failuresBeforeEnd = 8
 const heartbeatMs = 30_000
 
-/** Codes that end a run at once; those that another attempt mends are tried again. */
+/** Codes that end a run at once; those that another attempt fixes are tried again. */
 const finalCodes = new Set([
   'exchange_unauthorized',
   'exchange_forbidden',
@@ -45,7 +45,7 @@ export type Daemon = {
   breakAt(fate: Fate, gone: boolean): void
   /** Ends the run under way as an error that is final does. */
   fail(): Promise<void>
-  mend(): void
+  fix(): void
   /** How often the process died. */
   deaths(): number
   retry(): Promise<void>
@@ -179,7 +179,7 @@ export function openDaemon(world: ModelWorld, night: Night): Daemon {
       const error = Object.assign(new Error('the model ends the run'), { code: 'internal_error' })
       for (const run of rows) await live((deps) => stopRun(deps, run, error))
     },
-    mend: () => {
+    fix: () => {
       fate = null
     },
     deaths: () => deaths,

@@ -103,7 +103,7 @@ export async function play(world: ModelWorld, { night, initial, trouble, steps }
     if (changesPartner(step)) await forgetChanged(world, begun)
     await check()
   }
-  daemon.mend()
+  daemon.fix()
   await world.chaos({})
   await comeToRest(world, daemon, trigger)
   if (restored.size > 0) {

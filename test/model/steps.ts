@@ -25,7 +25,7 @@ export type Step =
   | { do: 'move'; hotel: number; value: number }
   /** The job is triggered: a run begins, or the one under way is taken up again. */
   | { do: 'trigger' }
-  /** An error that no attempt mends ends the run under way, and leaves its requests with the service. */
+  /** An error that no attempt fixes ends the run under way, and leaves its requests with the service. */
   | { do: 'fail' }
   /** One look that is due is made; `twice`: it will come again. */
   | { do: 'look'; nth: number; twice: boolean }

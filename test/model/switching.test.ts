@@ -8,7 +8,7 @@ import { demoConfig, startWorld } from '../helpers/world.ts'
 const hotels = 8
 const seed = 7
 
-/** What a service holds that rows of the partner write, whoever's profile wrote it. */
+/** What a service holds that rows of the partner write, no matter whose profile wrote it. */
 async function held(pool: pg.Pool): Promise<Record<string, unknown[]>> {
   const tables = {
     answers: `select company_id, data_point_id, period_type, year, month, value, unit_id from sandbox.answer`,

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import {
+  areWebhooksOnTime,
   firstListInMs,
   hasLasted,
   pollInMs,
   resendInMs,
   retryInMs,
+  stretchedPollInMs,
   tellAgainInMs,
+  useOfEvent,
 } from '../../src/pipeline/when-to-look.ts'
 
 describe('a poll', () => {
@@ -17,6 +20,62 @@ describe('a poll', () => {
 
   it('waits for an interval that cannot be halved so often', () => {
     expect(pollInMs(1, 0)).toBe(1)
+  })
+})
+
+describe('a poll while webhooks are configured', () => {
+  const settings = { intervalMs: 15_000, stretch: 4, longestMs: 45_000 }
+  const waits = (standing: { onTime: boolean; told: boolean }, changes: Partial<typeof settings> = {}) =>
+    [0, 1, 2, 3, 4, 400].map((polls) => stretchedPollInMs({ ...settings, ...changes }, polls, standing))
+  const plain = [1875, 3750, 7500, 15_000, 15_000, 15_000]
+
+  it('comes later than without them once the first three were made, up to the bound, while they are on time', () => {
+    expect(waits({ onTime: true, told: false })).toEqual([1875, 3750, 7500, 45_000, 45_000, 45_000])
+    expect(waits({ onTime: true, told: false }, { stretch: 2 }).at(-1)).toBe(30_000)
+  })
+
+  it('comes as without them when they are late or lost, or one told of an end that the service does not confirm', () => {
+    expect(waits({ onTime: false, told: false })).toEqual(plain)
+    expect(waits({ onTime: true, told: true })).toEqual(plain)
+  })
+
+  it('never comes more often than without them, whatever the bound', () => {
+    expect(waits({ onTime: true, told: false }, { longestMs: 1_000 })).toEqual(plain)
+  })
+})
+
+describe('webhooks', () => {
+  const onTime = (onTimes: number, late = 0, lost = 0) => areWebhooksOnTime({ onTime: onTimes, late, lost })
+
+  it('are not trusted before five tasks were told of', () => {
+    expect([0, 4, 5, 20].map((tasks) => onTime(tasks))).toEqual([false, false, true, true])
+  })
+
+  it('are not trusted when one of fewer than twenty tasks was told of late, or not at all', () => {
+    expect([onTime(18, 1), onTime(18, 0, 1), onTime(5, 0, 1), onTime(0, 20), onTime(0, 0, 20)]).toEqual(
+      Array(5).fill(false),
+    )
+  })
+
+  it('are trusted with one of twenty lost or late, and not with two', () => {
+    expect([onTime(19, 1), onTime(19, 0, 1), onTime(18, 1, 1), onTime(18, 2)]).toEqual([true, true, false, false])
+  })
+})
+
+describe('an event of a task', () => {
+  it('brings a look only if it tells of an end that is not known, and a run is at work on it', () => {
+    const known = (ended: boolean, running: boolean) => ({ ours: true, ended, running }) as const
+    expect([
+      useOfEvent(true, known(false, true)),
+      useOfEvent(true, known(false, false)),
+      useOfEvent(false, known(false, true)),
+      useOfEvent(true, known(true, true)),
+      useOfEvent(false, known(true, false)),
+    ]).toEqual(['look', 'run_over', 'in_flight', 'ended', 'ended'])
+  })
+
+  it('of no request of ours waits only while one may yet turn out to be it', () => {
+    expect([true, false].map((mayBe) => useOfEvent(true, { ours: false, mayBe }))).toEqual(['wait', 'not_ours'])
   })
 })
 

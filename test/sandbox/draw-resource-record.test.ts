@@ -3,6 +3,7 @@ import { resourceRecord } from '../../src/sandbox/catalogue/resource-record.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { drawResourceYear } from '../../src/sandbox/draw-resource-record.ts'
 import { computeOutputs, sumInputs } from '../../src/sandbox/processing/compute-outputs.ts'
+import { madeUpWorld } from '../../src/sandbox/service-world.ts'
 
 const seed = 7
 
@@ -10,7 +11,8 @@ it('draws the outputs and the sums that the service computes from the same input
   for (let number = 1; number <= 150; number += 1) {
     const { months, year } = drawResourceYear(seed, number)
     for (const { inputs, outputs } of [...months, year]) {
-      expect(computeOutputs(resourceRecord.id, JSON.parse(inputs))).toEqual(JSON.parse(outputs))
+      const record = { typeId: resourceRecord.id, outputs: {} }
+      expect(computeOutputs(madeUpWorld, record, JSON.parse(inputs))).toEqual(JSON.parse(outputs))
     }
     expect(sumInputs(months.map(({ inputs }) => JSON.parse(inputs)))).toEqual(JSON.parse(year.inputs))
   }

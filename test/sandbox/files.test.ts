@@ -57,7 +57,7 @@ describe('result files', () => {
     expect(gunzipSync(await gzippedBytes(url)).toString('utf8')).toBe(text)
   })
 
-  it('are sent plain to whoever gives gzip the weight 0', async () => {
+  it('are sent plain to anyone who gives gzip the weight 0', async () => {
     sandbox = await openSandbox()
     const { url } = await mappingFile()
     const refused = await fetch(url, { headers: { 'accept-encoding': 'gzip;q=0' } })

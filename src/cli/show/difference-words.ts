@@ -6,9 +6,9 @@ export const differenceWords: Record<DifferenceKind, string> = {
   absent:
     'Absent: the service accepted them and does not show them. Ask its operators, with the submission; nightferry trace <hotel> has the correlation id. What changes at its source is sent again.',
   different:
-    'Different: somebody else wrote them, such as another integration or a person, or the service altered them. Settle who is right: what changes at its source is sent again, and what is right at the service is mended at its source.',
+    'Different: somebody else wrote them, such as another integration or a person, or the service altered them. Settle who is right: what changes at its source is sent again, and what is right at the service is fixed at its source.',
   foreign:
-    'Foreign: another integration, a person or an earlier system wrote them. If they are wrong, mend them in the web application.',
+    'Foreign: another integration, a person or an earlier system wrote them. If they are wrong, fix them in the web application.',
 }
 
 const causes: Record<AbsenceCause, string> = {

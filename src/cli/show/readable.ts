@@ -58,3 +58,11 @@ export function counted(count: number, noun: string): string {
   if (count === 1) return `1 ${noun}`
   return `${grouped(count)} ${noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`}`
 }
+
+/** How much room something takes, to three digits: `1.2 GB`. Pure. */
+export function byteWords(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1)
+  const size = bytes / 1000 ** power
+  return `${power === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[power] ?? ''}`
+}

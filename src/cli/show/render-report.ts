@@ -33,7 +33,9 @@ export function renderReport(report: RunReport): string {
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
 }
 
+/** A job that reads nothing has no streams to show. */
 function streams({ streams: rows }: RunReport): string {
+  if (rows.length === 0) return ''
   // Most nights nothing is gone and nothing is held: the table is wide enough without.
   const gone = rows.some((s) => s.gone > 0)
   const held = rows.some((s) => s.held > 0)
@@ -89,8 +91,8 @@ pending = invalid + parked + withheld (refused before, unchanged since) + held (
 const overdueLegend =
   'behind a task that has not ended, and so not sent: part of pending; awaited, with that task: part of sent'
 
-function submissions({ submissions: rows }: RunReport): string {
-  if (rows.length === 0) return 'Nothing was sent.'
+function submissions({ submissions: rows, streams: read }: RunReport): string {
+  if (rows.length === 0) return read.length === 0 ? '' : 'Nothing was sent.'
   return `What was sent, in which requests\n${table(
     ['no', 'kind', 'correlation id', 'status', 'rows', 'accepted', 'rejected', 'took'],
     rows.map((s) => [

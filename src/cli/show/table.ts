@@ -62,7 +62,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 /** A text in lines of a width at most, broken at spaces where there are any. */
-function wrap(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   if (stringWidth(text) <= width) return [text]
   const lines: string[] = []
   let line = ''

@@ -1,6 +1,6 @@
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
 import { runExists } from '../../db/runs/listed-rows.ts'
-import { runningRun } from '../../db/runs/start-run.ts'
+import { runInTheWay } from '../../db/runs/start-run.ts'
 import type { GuardPlan } from '../../db/tables/guard-plan-table.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { actingUser } from '../acting-user.ts'
@@ -21,7 +21,7 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
       const plans = await plansOf(db, runId)
       refuseUnlessWaiting(runId, plans)
       // A run that is under way counts what is held, and would be wrong about it.
-      const running = await runningRun(db, nightlySync.name)
+      const running = await runInTheWay(db, nightlySync.name)
       if (running !== undefined && options.dryRun !== true) {
         throw new UsageError(`Run ${running.run_id} is under way and judges anew; approve when it has ended`)
       }

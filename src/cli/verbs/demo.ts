@@ -9,7 +9,8 @@ import { createPool } from '../../db/database.ts'
 import { createPartnerDatabase } from '../../demo/partner/create-partner-database.ts'
 import { addedHotelNumber, applySecondNight, type SecondNight } from '../../demo/partner/second-night.ts'
 import type { Cluster } from '../../embedded/open-cluster.ts'
-import { type Cli, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type ExitCode, exitCodes, printJson, printLine, untilInterrupted } from '../cli.ts'
+import { consoleAsks } from '../console-asks.ts'
 import { holdDemo } from '../hold-demo.ts'
 import { invocationFrom, mainFile } from '../invocation.ts'
 import { openEmbedded } from '../open-embedded.ts'
@@ -55,6 +56,7 @@ export async function demo(cli: Cli, options: DemoOptions): Promise<ExitCode> {
           nights.map(({ document }) => document),
         )
       whereToLook(cli, startedAt)
+      if (options.json !== true && cli.stdout.isTTY === true && cli.stderr.isTTY === true) await stayUp(cli, settings)
       return nights.some(({ code }) => code === exitCodes.failed) ? exitCodes.failed : exitCodes.well
     } finally {
       await service.stop()
@@ -149,6 +151,17 @@ function whereToLook(cli: Cli, startedAt: Date): void {
     `parked and trace H-0001, each with --config ${demoConfig}, say what happened.`,
   ]
   for (const line of lines) printLine(cli.stderr, line)
+}
+
+/** On a terminal somebody looks: the console stays up, over the service that was made, until Ctrl-C. */
+async function stayUp(cli: Cli, config: Config): Promise<void> {
+  const { withOwnConsole } = await import('../own-console.ts')
+  const asks = consoleAsks(cli, { config: packagedConfig('demo.yaml') }, config)
+  await withOwnConsole(cli, config, asks, async (link) => {
+    heading(cli, 'The console, in a browser')
+    printLine(cli.stderr, `  ${link}\n\nThe link signs in once, within 5 minutes. Ctrl-C ends the demo.`)
+    await untilInterrupted(cli)
+  })
 }
 
 function heading(cli: Cli, text: string): void {

@@ -19,11 +19,11 @@ export type ListOptions = CommonOptions & FilterOptions & { limit: number; csv?:
 export const words: Record<ListedState, { none: string; next: string }> = {
   rejected: {
     none: 'The service has rejected nothing that is still wanted.',
-    next: 'Mend the value at its source: content that has changed is sent again. nightferry retry sends rows again as they are.',
+    next: 'Fix the value at its source: content that has changed is sent again. nightferry retry sends rows again as they are.',
   },
   invalid: {
     none: 'Nothing is invalid.',
-    next: 'Mend the value at its source: the next run judges anew what changed, and everything when the reference data have.',
+    next: 'Fix the value at its source: the next run judges anew what changed, and everything when the reference data have.',
   },
   parked: {
     none: 'Nothing is parked.',

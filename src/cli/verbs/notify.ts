@@ -1,5 +1,5 @@
 import { newestNotifications } from '../../db/runs/newest-notifications.ts'
-import { send } from '../../pipeline/notify/deliver.ts'
+import { channelsOf } from '../../pipeline/notify/deliver.ts'
 import { testMessage } from '../../pipeline/notify/message.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { readConfig } from '../read-config.ts'
@@ -16,11 +16,21 @@ export async function notify(cli: Cli, options: NotifyOptions): Promise<ExitCode
 }
 
 async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
-  const { url, format } = readConfig(cli, options).notify
-  if (url === null) throw new UsageError('notify.url is not set: put it into NIGHTFERRY_NOTIFY_URL')
-  const error = await send(url, 'notify.url', testMessage, format, cli.signal)
+  const channels = channelsOf(readConfig(cli, options).notify)
+  if (channels.length === 0) {
+    throw new UsageError('notify.url is not set, nor notify.email: put the address into NIGHTFERRY_NOTIFY_URL')
+  }
+  const errors = []
+  for (const channel of channels) errors.push(await channel.send(testMessage, cli.signal))
+  const error = errors.find((one) => one !== null) ?? null
   if (options.json) printJson(cli.stdout, { sent: error === null, error })
-  else printLine(cli.stdout, error === null ? 'The receiver took the test message.' : `Not sent: ${error}.`)
+  else {
+    for (const [index, { name }] of channels.entries()) {
+      const failed = errors[index] ?? null
+      const taken = name === 'notify.url' ? 'The receiver took the test message.' : `${name} took the test message.`
+      printLine(cli.stdout, failed === null ? taken : `Not sent: ${failed}.`)
+    }
+  }
   return error === null ? exitCodes.well : exitCodes.failed
 }
 

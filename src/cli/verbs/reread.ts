@@ -1,7 +1,7 @@
-import { runningRun } from '../../db/runs/start-run.ts'
+import { runInTheWay } from '../../db/runs/start-run.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
-import type { EarlierCursor } from '../../pipeline/actions/earlier-cursor.ts'
 import { type Forgotten, rereadStream } from '../../pipeline/actions/reread-stream.ts'
+import type { EarlierCursor } from '../../pipeline/delta/earlier-cursor.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { requireStream } from '../require-stream.ts'
@@ -28,7 +28,7 @@ export async function reread(cli: Cli, stream: string, options: RereadOptions): 
           `${stream} is read as a snapshot, whole each time; without --since its rows are compared with the ledger again`,
         )
       }
-      const running = await runningRun(db, nightlySync.name)
+      const running = await runInTheWay(db, nightlySync.name)
       if (running !== undefined && ['reference', 'extract'].includes(running.step) && options.dryRun !== true) {
         throw new UsageError(`Run ${running.run_id} is reading the streams; ask again when it has gone on or ended`)
       }

@@ -1,5 +1,6 @@
-import { recordAction } from '../../db/actions/record-action.ts'
-import { countResendable, markForResend, type ResendFilter, resendableRows } from '../../db/ledger/resend-rows.ts'
+import type { ResendFilter } from '../../db/ledger/resend-rows.ts'
+import { ActionRefused } from '../../pipeline/actions/action-refused.ts'
+import { resendAccepted } from '../../pipeline/actions/resend-accepted.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { requireStream } from '../require-stream.ts'
@@ -18,9 +19,6 @@ export type ResendOptions = CommonOptions & {
   beyondGuard?: boolean
 }
 
-/** Rows that are shown as examples of what a resend marks. */
-const examples = 20
-
 /**
  * `nightferry resend`: rows that the service accepted are sent again as they are, once, by the next run: after its
  * database was restored, or where it shows something else than was sent. More than the guard would let through needs
@@ -36,32 +34,18 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
     cli,
     options,
     async ({ db }, { guard }) => {
-      const streams = await countResendable(db, filter)
-      const rows = await resendableRows(db, filter, examples)
-      const total = streams.reduce((sum, stream) => sum + stream.rows, 0)
-      const tooMuch = streams.filter(
-        (stream) => stream.rows >= guard.minRows && stream.rows > guard.maxChangedShare * stream.known,
-      )
-      const marks = !options.dryRun && total > 0
-      if (marks && tooMuch.length > 0 && !options.beyondGuard) {
-        const named = tooMuch.map(({ stream, rows: many, known }) => `${many} of ${known} rows of ${stream}`).join(', ')
-        throw new UsageError(
-          `That is more than the guard lets through (guard.maxChangedShare): ${named}. Nothing was marked. --dry-run shows them; --beyond-guard marks them all the same`,
-        )
-      }
-      if (marks) {
-        await db.transaction().execute(async (trx) => {
-          const actionId = await recordAction(trx, {
-            verb: 'resend',
-            actor: actingUser(cli),
-            at: cli.now(),
-            ...(filter.submissionId !== undefined && { submissionId: filter.submissionId }),
-            rows: total,
-            asked: askedOf(options),
-          })
-          await markForResend(trx, actionId, filter)
-        })
-      }
+      const { streams, rows, total } = await resendAccepted(db, {
+        filter,
+        guard,
+        beyondGuard: options.beyondGuard === true,
+        actor: options.dryRun ? null : actingUser(cli),
+        at: cli.now(),
+        asked: askedOf(options),
+      }).catch((error: unknown) => {
+        // The verb has an option for it.
+        if (!(error instanceof ActionRefused)) throw error
+        throw new UsageError(`${error.message}: --dry-run, --beyond-guard`)
+      })
       if (options.json) {
         printJson(cli.stdout, { dry_run: options.dryRun === true, filter, total, streams, rows })
         return exitCodes.well

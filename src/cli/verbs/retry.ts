@@ -1,6 +1,6 @@
 import { findHeldRun } from '../../db/guard/held-run.ts'
 import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/retry-rows.ts'
-import { runningRun } from '../../db/runs/start-run.ts'
+import { runInTheWay } from '../../db/runs/start-run.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { retryRejected } from '../../pipeline/actions/retry-rejected.ts'
 import { actingUser } from '../acting-user.ts'
@@ -32,7 +32,7 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
     cli,
     options,
     async ({ db }) => {
-      if (options.run && (await runningRun(db, nightlySync.name)) !== undefined) {
+      if (options.run && (await runInTheWay(db, nightlySync.name)) !== undefined) {
         throw new UsageError(
           'A run is under way, and sends nothing again; without --run the rows wait for the one after it',
         )

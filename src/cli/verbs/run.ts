@@ -1,23 +1,40 @@
 import type { Config } from '../../config/schema.ts'
 import type { RunProgress } from '../../db/runs/progress.ts'
+import type { RunAsked } from '../../db/tables/run-tables.ts'
+import { countHousekeeping } from '../../jobs/housekeeping.ts'
+import { jobsOf } from '../../jobs/known-jobs.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { expectNews, tellNews } from '../../jobs/tell-news.ts'
-import { triggerRun } from '../../jobs/trigger-run.ts'
+import { JobRefused, triggerJob } from '../../jobs/trigger-job.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
+import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { followRun } from '../follow-run.ts'
 import { type Ferry, openFerry } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
-import { readable } from '../show/readable.ts'
+import { byteWords, moment, readable } from '../show/readable.ts'
 import { renderReport } from '../show/render-report.ts'
+import { table } from '../show/table.ts'
 import { UsageError } from '../usage-error.ts'
+import { withDatabase } from '../with-database.ts'
+
+export type RunOptions = CommonOptions & { only?: string[]; stream?: string[]; since?: string; dryRun?: boolean }
 
 /** `nightferry run <job>`: starts a job, or goes on with the run that was interrupted, and follows it to its end. */
-export async function run(cli: Cli, jobName: string, options: CommonOptions): Promise<ExitCode> {
-  if (jobName !== nightlySync.name) throw new UsageError(`There is no job ${jobName}; there is ${nightlySync.name}`)
-  const ferry = await openToFollow(cli, readConfig(cli, options))
+export async function run(cli: Cli, jobName: string, options: RunOptions): Promise<ExitCode> {
+  const config = readConfig(cli, options)
+  const names = jobsOf(config).map(({ name }) => name)
+  if (!names.includes(jobName)) throw new UsageError(`There is no job ${jobName}; there are ${names.join(', ')}`)
+  if (options.dryRun === true) return await dryRun(cli, jobName, options)
+  const ferry = await openToFollow(cli, config)
   try {
-    const { code, document } = await runToEnd(cli, ferry, options.json === true)
+    const { only, stream: streams, since } = options
+    const asked = {
+      ...(only !== undefined && { only }),
+      ...(streams !== undefined && { streams }),
+      ...(since !== undefined && { since }),
+    }
+    const { code, document } = await runToEnd(cli, ferry, options.json === true, jobName, asked)
     if (options.json) printJson(cli.stdout, document)
     return code
   } finally {
@@ -25,15 +42,35 @@ export async function run(cli: Cli, jobName: string, options: CommonOptions): Pr
   }
 }
 
+/** Shows what housekeeping would remove, and removes nothing. */
+async function dryRun(cli: Cli, jobName: string, options: RunOptions): Promise<ExitCode> {
+  if (jobName !== 'housekeeping') throw new UsageError('--dry-run is for housekeeping; nightferry plan is for a night')
+  return await withDatabase(cli, options, async ({ db }, config) => {
+    const counted = await countHousekeeping({ config, now: cli.now }, db)
+    if (options.json) printJson(cli.stdout, { dry_run: true, kinds: counted })
+    else {
+      const rows = counted.map((one) => [
+        one.kind.replaceAll('_', ' '),
+        one.days === 0 ? 'for ever' : `${one.days} days`,
+        one.rows,
+        moment(one.oldest),
+        byteWords(one.bytes),
+      ])
+      printLine(cli.stdout, table(['kind', 'kept', 'rows to remove', 'oldest (UTC)', 'size'], rows))
+    }
+    return exitCodes.well
+  })
+}
+
 /**
- * Whoever follows a run reads how it gets on, its warnings, and why it failed; all of it again as log lines would bury
- * that.
+ * Anyone who follows a run reads how it gets on, its warnings, and why it failed; all of it again as log lines would
+ * bury that.
  */
 export function quietConfig(config: Config): Config {
   return { ...config, log: { level: config.log.level === 'info' ? 'silent' : config.log.level } }
 }
 
-/** Opens what a run needs for a person who follows it. Whoever set a log level gets the log itself instead. */
+/** Opens what a run needs for a person who follows it. Anyone who set a log level gets the log itself instead. */
 export async function openToFollow(cli: Cli, config: Config): Promise<Ferry> {
   return await openFerry(cli, quietConfig(config), config.log.level === 'info' ? 'follower' : 'person')
 }
@@ -41,20 +78,27 @@ export async function openToFollow(cli: Cli, config: Config): Promise<Ferry> {
 /** How a run ended, and what is printed of it with `--json`. */
 export type RunEnded = { code: ExitCode; document: object }
 
-/** Triggers the nightly job and follows it; prints its report as text, unless the caller prints it as JSON. */
-export async function runToEnd(cli: Cli, { deps, lost }: Ferry, json: boolean): Promise<RunEnded> {
-  await expectNews(deps, nightlySync)
-  const triggered = await triggerRun(deps, nightlySync, 'cli', deps.now())
-  if (triggered === null) throw new UsageError('A run was started at this very instant; look at nightferry runs')
-  const { run: started, resumed } = triggered
-  if (resumed)
-    printLine(cli.stderr, `Run ${started.run_id} is under way at the step ${started.step}: going on with it.`)
+/** Triggers a job and follows its run; prints its report as text, unless the caller prints it as JSON. */
+export async function runToEnd(
+  cli: Cli,
+  { deps, lost }: Ferry,
+  json: boolean,
+  jobName: string = nightlySync.name,
+  what: RunAsked = {},
+): Promise<RunEnded> {
+  const job = jobsOf(deps.config).find(({ name }) => name === jobName) ?? nightlySync
+  await expectNews(deps, job)
+  const asked = { trigger: 'cli' as const, by: actingUser(cli).user, ...what }
+  const { run: started, joined } = await triggerJob(deps, job.name, asked).catch((error: unknown) => {
+    throw error instanceof JobRefused ? new UsageError(error.message) : error
+  })
+  if (joined) printLine(cli.stderr, `Run ${started.run_id} is under way at the step ${started.step}: going on with it.`)
   const following = { ...cli, signal: AbortSignal.any([cli.signal, lost]) }
   const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {
     throw lost.aborted ? lost.reason : error
   })
   const result = shownEnd(cli, ended, json)
-  await tellNews(deps, nightlySync, following.signal)
+  await tellNews(deps, job, following.signal)
   return result
 }
 

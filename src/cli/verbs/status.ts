@@ -1,18 +1,12 @@
-import { requirementsOf } from '../../config/requirements.ts'
-import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
-import { newestRuns, statusCounts } from '../../db/runs/listed-rows.ts'
-import { pageProgress } from '../../db/runs/page-progress.ts'
-import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
-import { skewInUse } from '../../db/service-key/stored-skew.ts'
+import { statusOf } from '../../jobs/whole-status.ts'
 import { skewWords, surelyOffMs, tolerableSkewMs } from '../../pipeline/gate/service-clock.ts'
-import { type SearchStanding, searchStandings } from '../../pipeline/pull/documents/document-reports.ts'
-import { countUnrenewed } from '../../pipeline/pull/removals/take-removals.ts'
-import { missingProperties } from '../../pipeline/pull/search/requested-properties.ts'
+import type { SearchStanding } from '../../pipeline/pull/documents/document-reports.ts'
 import { missingPropertyLines } from '../../pipeline/report/search-words.ts'
+import type { Standing } from '../../pipeline/report/standing.ts'
 import { unrenewedLines } from '../../pipeline/report/unrenewed-words.ts'
-import { documentKindNames, searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { forecastLine } from '../show/forecast-words.ts'
 import { moment, readable } from '../show/readable.ts'
 import { renderPages } from '../show/render-pages.ts'
 import { sizeWords } from '../show/size-words.ts'
@@ -22,34 +16,12 @@ import { withDatabase } from '../with-database.ts'
 /** `nightferry status`: the last run and the ledger at a glance. */
 export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const [last = null] = await newestRuns(db, 1)
-    const streams = await statusCounts(db, requirementsOf(config))
-    const sizes = await batchSizes(db)
-    const names = config.pull.searches.map(({ name }) => name)
-    const searches = await searchStandings(db, names, documentKindNames)
-    const key = await refusedKeyInUse(db)
-    const skew = await skewInUse(db)
-    const pages = last === null ? null : await pageProgress(db, last.run_id, searchKind)
-    const missing = await missingProperties(db, config.pull.customPropertyIds)
-    const unrenewed = await countUnrenewed(db)
+    const standing = await statusOf(db, config, cli.now())
     if (options.json) {
-      const { report: _, ...run } = last ?? { report: null }
-      const refused = key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage }
-      const standing = {
-        last_run: last === null ? null : run,
-        key_refused: refused,
-        service_clock:
-          skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
-        custom_properties: missing,
-        pages,
-        not_renewed: unrenewed,
-        streams,
-        searches,
-        request_sizes: sizes,
-      }
       printJson(cli.stdout, standing)
       return exitCodes.well
     }
+    const { last_run: last, key_refused: key, service_clock: clock, custom_properties: missing, pages } = standing
     printLine(
       cli.stdout,
       last === null
@@ -58,19 +30,27 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     )
     if (last?.failure) printLine(cli.stdout, readable(`  ${last.failure.code}: ${last.failure.message}`))
     if (pages !== null) printLine(cli.stdout, renderPages(pages))
+    for (const line of jobLines(standing)) printLine(cli.stdout, readable(line))
     if (key !== null) {
-      const words = keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
+      const words = keyRefusedWords(key.since, [key.code, key.reason])
       printLine(cli.stdout, readable(`Nothing is sent: ${words}. What is pending is parked until then.`))
     }
-    if (skew !== null && surelyOffMs(skew) > 0) {
+    const skew = clock === null ? null : { lowMs: clock.low_ms, highMs: clock.high_ms }
+    if (clock !== null && skew !== null && surelyOffMs(skew) > 0) {
       const far = surelyOffMs(skew) > tolerableSkewMs ? '. Somebody should set it right' : ''
-      printLine(cli.stdout, `Clocks: ${skewWords(skew)}, measured ${moment(skew.measuredAt)} UTC${far}.`)
+      printLine(cli.stdout, `Clocks: ${skewWords(skew)}, measured ${moment(clock.measured_at)} UTC${far}.`)
     }
     for (const line of missingPropertyLines(missing.left_out, missing.left_out_in_run, missing.doubtful)) {
       printLine(cli.stdout, readable(line))
     }
-    for (const line of unrenewedLines(unrenewed)) printLine(cli.stdout, readable(line))
-    for (const part of [streamsTable(streams), searchesTable(searches), sizesTable(sizes)]) {
+    for (const line of [...unrenewedLines(standing.not_renewed), ...standing.webhooks]) {
+      printLine(cli.stdout, readable(line))
+    }
+    for (const part of [
+      streamsTable(standing.streams),
+      searchesTable(standing.searches),
+      sizesTable(standing.request_sizes),
+    ]) {
       if (part === '') continue
       printLine(cli.stdout)
       printLine(cli.stdout, part)
@@ -79,7 +59,19 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
   })
 }
 
-function streamsTable(streams: Awaited<ReturnType<typeof statusCounts>>): string {
+/** When runs end, what is paused, and since when something waits to be accepted. */
+function jobLines({ forecasts, paused, oldest_unaccepted_since: oldest }: Awaited<ReturnType<typeof statusOf>>) {
+  return [
+    ...forecasts.map(forecastLine).filter((line) => line !== null),
+    ...paused.map(({ job, paused_by, paused_at, reason }) => {
+      const why = reason === null ? '' : `: ${reason}`
+      return `Paused: ${job}, by ${paused_by} since ${moment(paused_at)} UTC${why}. nightferry jobs resume ${job}`
+    }),
+    ...(oldest === null ? [] : [`The oldest change not accepted is of ${moment(oldest)} UTC.`]),
+  ]
+}
+
+function streamsTable(streams: Standing['streams']): string {
   if (streams.length === 0) return ''
   return table(
     [
@@ -128,7 +120,7 @@ function searchesTable(searches: readonly SearchStanding[]): string {
   )
 }
 
-function sizesTable(sizes: Awaited<ReturnType<typeof batchSizes>>): string {
+function sizesTable(sizes: Standing['request_sizes']): string {
   if (sizes.length === 0) return ''
   return table(
     ['requests of kind', 'rows each', 'because', 'at (UTC)'],

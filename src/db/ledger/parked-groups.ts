@@ -36,7 +36,7 @@ export async function parkedGroups(
       select row.partner_id, row.stream, row.changed_at, to_jsonb(waits) as waits
       from ledger row
       left join lateral ${waitsFor(requires)} waits on true
-      where ${isAmongPending}
+      where ${isAmongPending('parked')}
         and ${rowState(requires)} = 'parked'
         and ${passes(filter, told.parked)}
     )

@@ -48,9 +48,9 @@ export function parkedReason(waits: WaitsFor, partnerId: string): string {
     case 'in_flight':
       return `its ${required} row is in submission ${waits.requirement_held_by}; it is released when that is accepted`
     case 'invalid':
-      return `its ${required} row is invalid (${said}): mend that one`
+      return `its ${required} row is invalid (${said}): fix that one`
     case 'rejected':
-      return `its ${required} row was rejected by the service (${said}): mend that one, or retry it`
+      return `its ${required} row was rejected by the service (${said}): fix that one, or retry it`
     case 'unknown':
       return `nobody knows what became of its ${required} row (${said}); the next run sends that one again`
     case 'key':

@@ -1,9 +1,19 @@
 import { type RawBuilder, sql } from 'kysely'
 
+/** What a pending row in such a state has, which its acceptance alone tells: more costs more to find out. */
+const marks = {
+  rejected: sql`(refused_hash is not null or outcome = 'rejected')`,
+  invalid: sql`invalid_reason is not null`,
+  unknown: sql`outcome = 'unknown'`,
+  parked: sql`true`,
+} as const
+
 /**
- * Whether a row of the view `ledger`, which the query must call `row`, is pending, for a query of few rows in a large
- * ledger. The planner takes nearly every row for pending, whatever it knows of the table, and would read all of them;
- * an array it takes for short, and looks its rows up.
+ * Whether a row of the view `ledger`, which the query must call `row`, is pending, and may be in a state, for a query
+ * of few rows in a large ledger. The planner takes nearly every row for pending, whatever it knows of the table, and
+ * would read all of them; an array it takes for short, and looks its rows up.
  */
-export const isAmongPending: RawBuilder<boolean> = sql<boolean>`row.row_id = any(array(
-  select row_id from acceptance where accepted_hash is distinct from wanted_hash))`
+export function isAmongPending(state: keyof typeof marks | null = null): RawBuilder<boolean> {
+  return sql<boolean>`row.row_id = any(array(
+    select row_id from acceptance where accepted_hash is distinct from wanted_hash and ${state === null ? sql`true` : marks[state]}))`
+}

@@ -32,7 +32,7 @@ export type ListedRow = {
   held_run: number | null
 } & PolicyWords
 
-type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits }
+type FoundRow = Omit<ListedRow, 'reason'> & { reason: string | null; waits: MaybeWaits; row_id: number; exact: string }
 
 /** Rows in one state, newest first, with the reason in words that a person can act on. */
 export async function rowsInState(
@@ -43,9 +43,33 @@ export async function rowsInState(
   filter: RowFilter,
   limit: number,
 ): Promise<ListedRow[]> {
+  return (await pageOfRows(db, state, requires, policies, filter, limit, null)).rows
+}
+
+/** The last row of a page: its moment as the database prints it, because no Date is as exact, and its number. */
+export type RowPlace = { at: string; rowId: number }
+
+/**
+ * The same, a page at a time.
+ * @param past where the page before ended; null: the first page.
+ * @returns `next`: where this one ended; null if there is no further row.
+ */
+export async function pageOfRows(
+  db: Database,
+  state: ListedState,
+  requires: Requires,
+  policies: readonly ResendPolicy[],
+  filter: RowFilter,
+  limit: number,
+  past: RowPlace | null,
+): Promise<{ rows: ListedRow[]; next: RowPlace | null }> {
   const { code, reason, at } = told[state]
+  const further =
+    past === null
+      ? sql`true`
+      : sql`(${at} < ${past.at}::timestamptz or (${at} = ${past.at}::timestamptz and row.row_id > ${past.rowId}))`
   const { rows } = await sql<FoundRow>`
-    select row.stream, row.partner_id, row.row_key, row.content, ${code} as code, ${reason} as reason, ${at} as at,
+    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, row.content, ${code} as code, ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
            coalesce(row.guard_run, ${heldRun}) as held_run, policy_after, policy_sent, policy_times,
@@ -54,16 +78,51 @@ export async function rowsInState(
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')
     left join lateral ${policyOf(policies)} policy on ${state} = 'rejected' and row.refused_hash = row.desired_hash
     left join lateral ${waitsFor(requires)} waits on ${state} = 'parked'
-    where ${isAmongPending}
+    where ${isAmongPending(state)}
       and ${rowState(requires)} = ${state}
       and ${passes(filter, told[state])}
+      and ${further}
     order by at desc, row.row_id
     limit ${limit}`.execute(db)
-  return rows.map(({ waits, ...row }) => {
+  const last = rows.length < limit ? undefined : rows.at(-1)
+  const shown = rows.map(({ waits, row_id: _, exact: __, ...row }) => {
     const requirement = waitingOn(waits)
     if (requirement !== null) return { ...row, reason: parkedReason(requirement, row.partner_id) }
     return { ...row, reason: row.reason ?? 'the service gives no reason' }
   })
+  return { rows: shown, next: last === undefined ? null : { at: last.exact, rowId: last.row_id } }
+}
+
+/** Rows in one state that have the same cause. */
+type RowCause = {
+  stream: string
+  code: string | null
+  reason: string | null
+  rows: number
+  hotels: number
+  first_at: Date
+  last_at: Date
+}
+
+/** The causes of rows in one state, those with the most rows first. */
+export async function causesOfRows(
+  db: Database,
+  state: ListedState,
+  requires: Requires,
+  filter: RowFilter,
+  limit: number,
+): Promise<RowCause[]> {
+  const { code, reason, at } = told[state]
+  const { rows } = await sql<RowCause>`
+    select row.stream, ${code} as code, ${reason} as reason, count(*) as rows, count(distinct row.partner_id) as hotels,
+           min(${at}) as first_at, max(${at}) as last_at
+    from ledger row
+    left join lateral ${waitsFor(requires)} waits on ${state} = 'parked'
+    where ${isAmongPending(state)} and ${rowState(requires)} = ${state} and ${passes(filter, told[state])}
+    group by 1, 2, 3
+    order by rows desc, 1, 2, 3
+    limit ${limit}`.execute(db)
+  return rows
 }
 
 /** Where each state's code, words and moment stand. */

@@ -6,7 +6,7 @@ const loading = 4_711_013
 
 /**
  * Waits for the lock on what searches brought, and holds it until the transaction ends. Pages are loaded side by side
- * under the shared one, as long as none touches what another may have seen; whoever does takes the exclusive one.
+ * under the shared one, as long as none touches what another may have seen; anyone who does takes the exclusive one.
  */
 export async function lockLoading(trx: Transaction<Schema>, mode: 'shared' | 'exclusive'): Promise<void> {
   if (mode === 'shared') await sql`select pg_advisory_xact_lock_shared(${loading}, 0)`.execute(trx)

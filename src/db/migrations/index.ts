@@ -25,6 +25,10 @@ import * as endedSubmissions from './0024-ended-submissions.ts'
 import * as standingDifferences from './0025-standing-differences.ts'
 import * as heldProperties from './0026-held-properties.ts'
 import * as notifications from './0027-notifications.ts'
+import * as jobs from './0028-jobs.ts'
+import * as webhooks from './0030-webhooks.ts'
+import * as housekeeping from './0032-housekeeping.ts'
+import * as deadlines from './0033-deadlines.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -56,4 +60,8 @@ export const migrations: Record<MigrationName, Migration> = {
   '0025-standing-differences': standingDifferences,
   '0026-held-properties': heldProperties,
   '0027-notifications': notifications,
+  '0028-jobs': jobs,
+  '0030-webhooks': webhooks,
+  '0032-housekeeping': housekeeping,
+  '0033-deadlines': deadlines,
 }

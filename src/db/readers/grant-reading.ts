@@ -79,7 +79,7 @@ async function statements(
       select 2, nth::integer, format('select on %I.%I', schema, view)
       from way, unnest(${views}::text[]) with ordinality v(view, nth)
       union all
-      -- A function in a view is called with the rights of whoever reads it.
+      -- A function in a view is called with the rights of anyone who reads it.
       select 3, 0, format('execute on function %I.numeric_reading(text)', schema) from way
       union all
       -- The same views of destinations that are not in use.

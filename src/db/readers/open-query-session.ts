@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { schemaName } from '../migrate-to-latest.ts'
+import { setForSession } from '../session-settings.ts'
 import { openQueryLogin, ownPowers } from './query-role.ts'
 import { ReaderError } from './reader-error.ts'
 
@@ -84,12 +85,12 @@ async function connected(url: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'nightferry sql',
-    options: `-c search_path=${schemaName} -c timezone=UTC -c default_transaction_read_only=on`,
     types: asText,
   })
   client.on('error', () => {})
   try {
     await client.connect()
+    await setForSession(client, { search_path: schemaName, timezone: 'UTC', default_transaction_read_only: 'on' })
     return client
   } catch (error) {
     await client.end().catch(() => {})

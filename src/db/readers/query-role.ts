@@ -105,7 +105,7 @@ async function missingGrants(owner: pg.Client, role: string): Promise<string[]> 
      from schema join pg_class c on c.relnamespace = schema.oid
      where relkind in ('r', 'p', 'v', 'm', 'f') and not has_table_privilege($1, c.oid, 'select')
      union all
-     -- A function in a view is called with the rights of whoever reads it.
+     -- A function in a view is called with the rights of anyone who reads it.
      select format('grant execute on function %s to %I', p.oid::regprocedure, $1::text)
      from schema join pg_proc p on p.pronamespace = schema.oid
      where proname = 'numeric_reading' and not has_function_privilege($1, p.oid, 'execute')`,

@@ -4,9 +4,13 @@ import type { Requires } from '../ledger/requirement.ts'
 import { rowState } from '../ledger/row-state.ts'
 import type { Run } from '../tables/run-tables.ts'
 
-/** The newest runs, newest first. */
-export async function newestRuns(db: Database, limit: number): Promise<Run[]> {
-  return await db.selectFrom('run').selectAll().orderBy('run_id', 'desc').limit(limit).execute()
+/**
+ * The newest runs, newest first.
+ * @param before only runs with a smaller number.
+ */
+export async function newestRuns(db: Database, limit: number, before?: number): Promise<Run[]> {
+  const newest = db.selectFrom('run').selectAll().orderBy('run_id', 'desc').limit(limit)
+  return await (before === undefined ? newest : newest.where('run_id', '<', before)).execute()
 }
 
 export async function runExists(db: Database, runId: number): Promise<boolean> {

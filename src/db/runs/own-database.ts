@@ -9,7 +9,7 @@ const cannotTell = new Set(['42501', '42883', '42P01', '42703', '0A000'])
  * restore of files begins another timeline, and one of a dump makes another table.
  * @returns null where the server does not tell.
  */
-async function copyInUse(db: Database): Promise<string | null> {
+export async function copyInUse(db: Database): Promise<string | null> {
   try {
     const { rows } = await sql<{ copy: string }>`
       select concat_ws('/', (select system_identifier from pg_control_system()),
@@ -41,4 +41,16 @@ export async function runOfOtherCopy(db: Database, runId: number): Promise<numbe
     .limit(1)
     .executeTakeFirst()
   return earlier === undefined || earlier.own_database === copy ? null : earlier.run_id
+}
+
+/** The newest run that says in which copy it ended; null where none does. */
+export async function newestCopy(db: Database): Promise<{ runId: number; copy: string } | null> {
+  const found = await db
+    .selectFrom('run')
+    .select(['run_id', 'own_database'])
+    .where('own_database', 'is not', null)
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return found?.own_database == null ? null : { runId: found.run_id, copy: found.own_database }
 }

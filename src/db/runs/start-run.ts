@@ -1,19 +1,27 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import type { Run, RunTrigger } from '../tables/run-tables.ts'
+import type { Run, RunAsked, RunTrigger } from '../tables/run-tables.ts'
 
-type StartRun = { job: string; trigger: RunTrigger; scheduledFor: Date; firstStep: string }
+type StartRun = {
+  job: string
+  trigger: RunTrigger
+  scheduledFor: Date
+  firstStep: string
+  asked?: RunAsked
+  askedBy?: string | null
+}
 
 /**
- * Begins a run, unless one of the job is running or the occurrence was taken: the database decides which of the
- * daemons does.
+ * Begins a run, unless one of the job is running, one of another job works with the ledger, or the occurrence was
+ * taken: the database decides which of the daemons does.
  * @returns null when this call began nothing.
  */
 export async function insertRun(trx: Transaction<Schema>, start: StartRun): Promise<Run | null> {
   const { rows } = await sql<Run>`
-    insert into run (job, trigger, scheduled_for, state, step)
-    values (${start.job}, ${start.trigger}, ${start.scheduledFor}, 'running', ${start.firstStep})
+    insert into run (job, trigger, scheduled_for, state, step, asked, asked_by)
+    values (${start.job}, ${start.trigger}, ${start.scheduledFor}, 'running', ${start.firstStep},
+            ${JSON.stringify(start.asked ?? {})}, ${start.askedBy ?? null})
     on conflict do nothing
     returning *`.execute(trx)
   return rows[0] ?? null
@@ -32,6 +40,20 @@ export async function runningRun(db: Database, job: string): Promise<Run | undef
   return await db.selectFrom('run').selectAll().where('job', '=', job).where('state', '=', 'running').executeTakeFirst()
 }
 
+/** The job that works beside every other one. The index run_one_on_ledger says the same. */
+const besideOthers = 'housekeeping'
+
+/** The run under way that a job has to wait for, or is: those that work with the ledger exclude each other. */
+export async function runInTheWay(db: Database, job: string): Promise<Run | undefined> {
+  if (job === besideOthers) return await runningRun(db, job)
+  return await db
+    .selectFrom('run')
+    .selectAll()
+    .where('job', '<>', besideOthers)
+    .where('state', '=', 'running')
+    .executeTakeFirst()
+}
+
 /** Every run that is under way, whatever its job. */
 export async function runningRuns(db: Database): Promise<Run[]> {
   return await db.selectFrom('run').selectAll().where('state', '=', 'running').orderBy('run_id').execute()
@@ -43,11 +65,13 @@ export async function runningRuns(db: Database): Promise<Run[]> {
  * own, and submissions of which nothing has left, written or not: their rows may have changed, or the guard may hold
  * them by now, so they are planned afresh. One whose answer was lost goes on with what it said. What went to a
  * destination that is not in use stays with its run until that is put to use again.
+ * @param sends whether the run waits for what it takes over; one that does not leaves it to the next that does.
  */
 export async function adoptUnfinished(
   trx: Transaction<Schema>,
   runId: number,
   searchKinds: readonly string[],
+  sends = true,
 ): Promise<void> {
   await sql`
     with given_up as (
@@ -60,6 +84,7 @@ export async function adoptUnfinished(
       returning submission_id
     )
     delete from held_property using given_up where held_property.submission_id = given_up.submission_id`.execute(trx)
+  if (!sends) return
   await sql`
     update submission
     set run_id = ${runId}, failures = 0, failing_since = null

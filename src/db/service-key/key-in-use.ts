@@ -3,8 +3,8 @@ import type { Database } from '../database.ts'
 import type { RefusedKey } from './breaker.ts'
 
 /**
- * The key in use, one row at most: the one with which a call was admitted last. Whoever only looks at the ledger need
- * not have it. It depends on no row, so a query asks it once.
+ * The key in use, one row at most: the one with which a call was admitted last. Anyone who only looks at the ledger
+ * need not have it. It depends on no row, so a query asks it once.
  */
 export const keyInUse = sql`(select * from service_key order by used_at desc limit 1)`
 

@@ -35,7 +35,7 @@ export async function reserveCalls(
   return rows[0]?.in_ms ?? null
 }
 
-/** Lets no turn of a key begin for some time, whoever asks; a pause that lasts longer stays. */
+/** Lets no turn of a key begin for some time, no matter who asks; a pause that lasts longer stays. */
 export async function pauseCalls(db: Database, fingerprint: string, pauseMs: number): Promise<void> {
   await sql`
     update service_key as key

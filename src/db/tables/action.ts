@@ -14,6 +14,8 @@ export type ActionVerb =
   | 'reread'
   | 'accept-removals'
   | 'restore'
+  | 'pause'
+  | 'resume'
 
 /** One thing that a person did: never changed afterwards, but for the service's answer. */
 export type ActionTable = {

@@ -13,6 +13,7 @@ import type { DocumentsView, DocumentTable, SearchSeenDocumentTable } from './do
 import type { GuardPlanTable } from './guard-plan-table.ts'
 import type { HistorySchema } from './history.ts'
 import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
+import type { JobPauseTable, JobRequestTable, JobWaitingTable, RunStepTable, RunTallyTable } from './job-tables.ts'
 import type { NotRenewedSchema } from './not-renewed.ts'
 import type { NotificationMarkTable, NotificationTable } from './notification-tables.ts'
 import type {
@@ -37,6 +38,7 @@ import type { ServiceKeyTable } from './service-key.ts'
 import type { NullCursorRowTable, SnapshotBucketTable, SnapshotLineTable, StreamSnapshotTable } from './snapshot.ts'
 import type { SourceRowTable } from './source-row.ts'
 import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
+import type { WebhookEventTable, WebhookReceiverTable, WebhookRefusalTable } from './webhook-tables.ts'
 
 /** Every table of the schema `nightferry`, by name. */
 export type Schema = CalculatorsSchema &
@@ -44,6 +46,11 @@ export type Schema = CalculatorsSchema &
   NotRenewedSchema & {
     run: RunTable
     run_stream: RunStreamTable
+    job_pause: JobPauseTable
+    job_request: JobRequestTable
+    job_waiting: JobWaitingTable
+    run_step: RunStepTable
+    run_tally: RunTallyTable
     notification: NotificationTable
     notification_mark: NotificationMarkTable
     stream_watermark: StreamWatermarkTable
@@ -92,4 +99,7 @@ export type Schema = CalculatorsSchema &
     differences: DifferencesView
     input_difference: InputDifferenceTable
     input_differences: InputDifferencesView
+    webhook_event: WebhookEventTable
+    webhook_refusal: WebhookRefusalTable
+    webhook_receiver: WebhookReceiverTable
   }

@@ -1,7 +1,7 @@
 import type { Generated, JSONColumnType } from 'kysely'
 
 /** `heartbeat` is for a monitor, the others are for people. */
-export type NotificationEvent = 'failed' | 'partial' | 'late' | 'recovered' | 'heartbeat'
+export type NotificationEvent = 'failed' | 'partial' | 'late' | 'slow' | 'recovered' | 'heartbeat'
 
 /** What people were or are to be told of a run. */
 export type NotificationTable = {
@@ -18,6 +18,8 @@ export type NotificationTable = {
   /** When it is sent; null once it was, once it was given up, and if nobody wants it. */
   next_at: Date | null
   told_at: Date | null
+  /** Which of the receivers have taken it, if there are several. */
+  taken_by: Generated<string[]>
   /** Why the last attempt failed. */
   error: string | null
 }
@@ -28,5 +30,7 @@ export type NotificationMarkTable = {
   run_id: number
   /** The moment for which a run was found late. */
   late_for: Date | null
+  /** The run of which people were told that it would end after its deadline. */
+  slow_run: Generated<number | null>
   since: Generated<Date>
 }

@@ -1,6 +1,6 @@
 import type { Generated, JSONColumnType, Selectable } from 'kysely'
 
-export type RunTrigger = 'schedule' | 'missed' | 'cli' | 'http'
+export type RunTrigger = 'schedule' | 'missed' | 'cli' | 'http' | 'table' | 'notify'
 type RunState = 'running' | 'finished' | 'failed' | 'skipped'
 export type Verdict = 'succeeded' | 'partial' | 'failed'
 
@@ -16,6 +16,10 @@ export type RunTable = {
   failure: JSONColumnType<RunFailure> | null
   report: JSONColumnType<object> | null
   resumed: Generated<number>
+  /** What the run is to do, where that is not all that its job does. */
+  asked: Generated<RunAsked>
+  /** Who asked for it; null of one that the schedule started. */
+  asked_by: string | null
   /** The guard stopped it before anything was sent. */
   held: Generated<boolean>
   /** Where it sends to; the one in use as it began. */
@@ -25,6 +29,12 @@ export type RunTable = {
   started_at: Generated<Date>
   finished_at: Date | null
 }
+
+/**
+ * `only`: these steps of the job, beside those that every run needs. `streams`: what is read and sent is theirs alone.
+ * `since`: rows are read again from this cursor or time on.
+ */
+export type RunAsked = { only?: string[]; streams?: string[]; since?: string }
 
 /** What stopped a run: a stable code, and a message that says what, where and what to do. */
 export type RunFailure = { code: string; message: string; step: string }

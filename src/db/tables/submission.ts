@@ -106,7 +106,7 @@ export type LeftOutProperty = {
 export type ListedTasks = {
   /** Tasks that may be the submission's: asked for by id once they are no longer listed. */
   candidates: string[]
-  /** The newest ones of the list, whoever's: the next reading must show one of them to have missed nothing. */
+  /** The newest ones of the list, no matter whose: the next reading must show one of them to have missed nothing. */
   newest: string[]
   /** Whether every reading so far reached back to the one before, and the first to the attempt. */
   unbroken: boolean

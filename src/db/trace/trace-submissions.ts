@@ -18,7 +18,7 @@ export type TracedSubmission = {
   attempts: number
   /** POSTs made again because an answer was lost. */
   repeats: number
-  /** What the service said that matches no row of the request, whoever's: how much, and what names this hotel. */
+  /** What the service said that matches no row of the request, no matter whose: how much, and what names this hotel. */
   unmatched: number
   unmatched_here: Readonly<Record<string, string | number>>[]
   /** The request that this one is a part of. */

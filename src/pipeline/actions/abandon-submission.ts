@@ -22,7 +22,7 @@ type Abandoned = {
 /**
  * Gives a submission up that waits for something which will not come. What became of its rows is unknown: they are
  * pending, and the next run sends them again; the run that waited goes on. Should the service work on the task after
- * all, its end is not read any more, so whoever knows that it is stuck cancels it first.
+ * all, its end is not read any more, so anyone who knows that it is stuck cancels it first.
  *
  * @throws {ActionRefused} `submission_state` when it has ended already.
  */
@@ -35,7 +35,7 @@ export async function abandonSubmission(deps: Deps, submissionId: number, actor:
       throw new ActionRefused('submission_state', `Submission ${submissionId} is ${was}: nothing waits for it any more`)
     }
     await deps.db.transaction().execute(async (trx) => {
-      // We hold the lock, so whoever sent it is gone, and the answer with it.
+      // We hold the lock, so the one that sent it is gone, and the answer with it.
       if (was === 'sending') await moveSubmission(trx, submissionId, 'answer_lost', { uncertain_since: deps.now() })
       const patch = { error_code: 'abandoned', error_message: reason, settled_at: deps.now() }
       const moved = await moveSubmission(trx, submissionId, 'abandoned', patch)

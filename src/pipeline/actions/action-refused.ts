@@ -12,6 +12,8 @@ type ActionRefusedCode =
   | 'submission_elsewhere'
   /** A run is under way, and would be wrong about what the action changes. */
   | 'run_under_way'
+  /** More rows would be sent again than the guard lets through. */
+  | 'resend_beyond_guard'
   /** Another destination has the name. */
   | 'name_taken'
 

@@ -6,6 +6,7 @@ import type { PartnerSnapshot } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
 import type { Judge } from '../preflight/judge-row.ts'
 import type { CursorStream } from '../streams/stream-shape.ts'
+import { earlierCursor } from './earlier-cursor.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
 import { isNewStream, type LandedCounts, landRows, type WouldChange } from './landing/land-rows.ts'
@@ -50,7 +51,7 @@ export async function extractDelta(
       }
       const land = async (): Promise<LandedCounts> => {
         await createStage(trx)
-        seen = await stage(whole === null ? (before?.watermark ?? null) : null)
+        seen = await stage(whole === null ? readFrom(run, before) : null)
         if (whole === null && before !== null && movedBack(before, { cursor: seen.witnessCursor })) {
           await emptyStage(trx)
           seen = await stage(null)
@@ -101,6 +102,14 @@ export async function extractDelta(
   if (counts.null_cursor > 0) {
     deps.logger.warn({ run_id: run.run_id, stream: name, rows: counts.null_cursor }, 'rows_without_cursor')
   }
+}
+
+/** Where reading begins: at the watermark, or before it if a person wants that. */
+function readFrom({ asked, started_at }: Run, before: StreamWatermark | null): string | null {
+  const watermark = before?.watermark ?? null
+  if (asked.since === undefined) return watermark
+  const from = earlierCursor(watermark, asked.since, started_at)
+  return from.kind === 'earlier' ? from.cursor : watermark
 }
 
 const noChange: WouldChange = { new: 0, changed: 0, gone: 0 }

@@ -19,7 +19,8 @@ import { rereadContradicted } from './reread-contradicted.ts'
  */
 export async function extract(deps: Deps, run: Run): Promise<void> {
   const { config, contract, required, db } = deps
-  const names = streamNamesOf(contract).filter((name) => config.streams[name])
+  const { streams: asked } = run.asked
+  const names = streamNamesOf(contract).filter((name) => config.streams[name] && (asked?.includes(name) ?? true))
   if (names.length === 0) return
   const done = await db.selectFrom('run_stream').select('stream').where('run_id', '=', run.run_id).execute()
 

@@ -1,8 +1,8 @@
 import type { Transaction } from 'kysely'
+import type { Config } from '../../config/schema.ts'
 import { anyLivingRow, approvedEmpty, leavePlan, livingRows, supersedePlans } from '../../db/guard/guard-plan.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Deps } from '../deps.ts'
-import { judgeChange, total } from './judge-change.ts'
 import { examplesOfChange, type WouldChange } from './landing/land-rows.ts'
 
 /** Rows that a plan shows, of which a person recognises the mistake, or that there is none. */
@@ -43,4 +43,33 @@ export async function guardStream(
   await leavePlan(trx, plan, await examplesOfChange(trx, examplesShown))
   deps.logger.warn(plan, 'stream_held')
   return true
+}
+
+type Change = {
+  would: WouldChange
+  /** The partner yields no row of the stream at all. */
+  empty: boolean
+  /** Rows of the stream that are known and not gone. */
+  known: number
+  /** How many were known when a person approved that the source is empty. */
+  approvedEmpty: number | null
+}
+
+/**
+ * Whether a person has to look before anything is sent, and why. Pure.
+ *
+ * The service has no delete, so what a mistake sends there stays: a query that lost its `where`, a key that is written
+ * differently, a table that is being filled again. New rows count like changed ones, because a new way to write
+ * the key makes every row new. The first rows of a stream are all new and never held.
+ */
+export function judgeChange(guard: Config['guard'], change: Change): 'share' | 'empty' | null {
+  const { would, empty, known, approvedEmpty } = change
+  if (known === 0 && would.gone === 0) return null
+  if (empty && known !== approvedEmpty) return 'empty'
+  const rows = total(would)
+  return rows >= guard.minRows && rows > guard.maxChangedShare * known ? 'share' : null
+}
+
+function total(would: WouldChange): number {
+  return would.new + would.changed + would.gone
 }

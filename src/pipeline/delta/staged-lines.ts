@@ -66,7 +66,7 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, only }: Walk): Asy
       before = at
       const withoutCursor = cursor === null
       if (shape.foldedKey === undefined) {
-        walked.push({ ...row, ordinal, withoutCursor })
+        walked.push({ partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor })
       } else if (begun !== null && begun.rowKey === row.rowKey) {
         Object.assign(begun.content[shape.foldedKey] as object, row.content[shape.foldedKey])
         begun.withoutCursor ||= withoutCursor
@@ -75,7 +75,7 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, only }: Walk): Asy
         if (begun !== null) walked.push(begun)
         // A number of its own: of two such rows the later one wins where both say something of one part.
         ordinal += 1
-        begun = { ...row, ordinal, withoutCursor }
+        begun = { partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor }
       }
     }
     if (walked.length > 0) yield walked

@@ -74,7 +74,7 @@ async function relationsOf(trx: Transaction<Schema>, schema: string): Promise<Re
   return rows
 }
 
-/** Whoever may look into the schema in use may look into one that waits. */
+/** Anyone who may look into the schema in use may look into one that waits. */
 async function shareSchema(trx: Transaction<Schema>, schema: string): Promise<void> {
   const { rows } = await sql<{ role: string | null }>`
     select r.rolname as role

@@ -21,7 +21,8 @@ type ServiceClock = {
 }
 
 /**
- * Keeps how far the service's clock is from the database's, for whoever asks, and warns each time it comes to be far.
+ * Keeps how far the service's clock is from the database's, for anyone who asks, and warns each time it comes to be
+ * far.
  */
 export function createServiceClock(
   db: Database,

@@ -9,9 +9,9 @@ type SharedGateOptions = {
   db: Database
   /** Of the API key: keyFingerprint. */
   fingerprint: string
-  /** Calls begun per second by all processes that use the key and this database. */
-  requestsPerSecond: number
-  /** Between two probes of a key that the service does not accept, whoever makes them. */
+  /** Calls begun per second by all processes that use the key and this database. Asked for anew each time. */
+  requestsPerSecond: () => number
+  /** Between two probes of a key that the service does not accept, no matter who makes them. */
   probeIntervalMs: number
   /** The first probe of this process does not wait for its time: a person waits for the answer. */
   probeAtOnce: boolean
@@ -38,8 +38,6 @@ const staleMs = 100
  */
 export function createSharedGate(options: SharedGateOptions): SharedGate {
   const { db, fingerprint, requestsPerSecond, probeIntervalMs, logger } = options
-  const spacingMs = 1000 / requestsPerSecond
-  const mostTurns = Math.max(1, Math.floor(blockMs / spacingMs))
   let probeAtOnce = options.probeAtOnce
   /** When the turns that this process has reserved begin, by its monotonic clock. */
   let turns: number[] = []
@@ -58,6 +56,8 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     // Calls that queue up behind slow ones cannot use a turn each, and one that goes stale is lost to everybody: so no
     // more are reserved ahead than were used of late.
     const ahead = Math.min(asking + waiting, taken.length)
+    const spacingMs = 1000 / requestsPerSecond()
+    const mostTurns = Math.max(1, Math.floor(blockMs / spacingMs))
     const calls = Math.min(Math.max(1, asking, ahead), mostTurns)
     const inMs = await reserveCalls(db, fingerprint, calls, spacingMs)
     if (inMs === null) return false

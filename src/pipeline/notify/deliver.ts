@@ -7,6 +7,7 @@ import type { Deps } from '../deps.ts'
 import { hasLasted, tellAgainInMs } from '../when-to-look.ts'
 import { bodyOf } from './formats.ts'
 import type { Message } from './message.ts'
+import { isEmailSet, sendEmail } from './send-email.ts'
 
 /** How long a receiver may take for each part of its answer. Milliseconds. */
 const patienceMs = 10_000
@@ -42,17 +43,17 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
   if (due === undefined) return false
   const patience = giveUpAfterMs[due.event === 'heartbeat' ? 'heartbeat' : 'message']
   const isPast = hasLasted(due.created_at, deps.now(), patience)
-  const error = isPast
-    ? (due.error ?? 'it was not sent in time')
-    : await failureOf(deps.config.notify, due.message as Message, signal)
+  const attempt = isPast ? null : await attemptAll(deps.config.notify, due.message as Message, due.taken_by, signal)
+  const error = attempt === null ? (due.error ?? 'it was not sent in time') : attempt.error
   const nextAt = isPast ? null : new Date(deps.now().getTime() + tellAgainInMs(due.attempts))
   await deps.db
     .updateTable('notification')
-    .set(
-      error === null
+    .set({
+      ...(error === null
         ? { next_at: null, told_at: deps.now(), error: null }
-        : { next_at: nextAt, error: storableText(error) },
-    )
+        : { next_at: nextAt, error: storableText(error) }),
+      ...(attempt !== null && { taken_by: attempt.taken }),
+    })
     .where('notification_id', '=', due.notification_id)
     .execute()
   const about = { event: due.event, notification_id: due.notification_id, attempts: due.attempts }
@@ -65,7 +66,10 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
 async function claim(
   deps: Deps,
 ): Promise<
-  | Pick<Selectable<NotificationTable>, 'notification_id' | 'event' | 'message' | 'attempts' | 'created_at' | 'error'>
+  | Pick<
+      Selectable<NotificationTable>,
+      'notification_id' | 'event' | 'message' | 'attempts' | 'created_at' | 'error' | 'taken_by'
+    >
   | undefined
 > {
   const { rows } = await sql<Selectable<NotificationTable>>`
@@ -77,19 +81,43 @@ async function claim(
         where earlier.job = n.job and earlier.notification_id < n.notification_id
           and earlier.event <> 'heartbeat' and earlier.next_at is not null))
       order by notification_id limit 1 for update skip locked)
-    returning notification_id, event, message, attempts, created_at, error`.execute(deps.db)
+    returning notification_id, event, message, attempts, created_at, error, taken_by`.execute(deps.db)
   return rows[0]
 }
 
-/** Why a message did not reach its receiver, without the address, which is a secret; null: it did. */
-async function failureOf(
+/** Sends a message now, and says by its name whether a receiver did not take it: why; null: it did. */
+type Channel = { name: string; send: (message: Message, signal?: AbortSignal) => Promise<string | null> }
+
+/** The receivers of messages for people, or of heartbeats. Pure. */
+export function channelsOf({ url, format, email, heartbeatUrl }: Config['notify'], heartbeat = false): Channel[] {
+  const byHttp = (name: string, address: string): Channel => ({
+    name,
+    send: (message, signal) => send(address, name, message, format, signal),
+  })
+  if (heartbeat) return heartbeatUrl === null ? [] : [byHttp('notify.heartbeatUrl', heartbeatUrl)]
+  return [
+    ...(url === null ? [] : [byHttp('notify.url', url)]),
+    ...(isEmailSet(email) ? [{ name: 'notify.email', send: (message: Message) => sendEmail(email, message) }] : []),
+  ]
+}
+
+/** Sends to each receiver that has not taken the message yet. The error does not name an address, which is a secret. */
+async function attemptAll(
   settings: Config['notify'],
   message: Message,
+  taken: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<string | null> {
-  const url = message.event === 'heartbeat' ? settings.heartbeatUrl : settings.url
-  const name = message.event === 'heartbeat' ? 'notify.heartbeatUrl' : 'notify.url'
-  return url === null ? `${name} is not set any more` : await send(url, name, message, settings.format, signal)
+): Promise<{ error: string | null; taken: string[] }> {
+  const channels = channelsOf(settings, message.event === 'heartbeat')
+  if (channels.length === 0) return { error: 'no receiver is set any more', taken: [...taken] }
+  const now = [...taken]
+  const errors = []
+  for (const { name, send: sendNow } of channels.filter((channel) => !taken.includes(channel.name))) {
+    const error = await sendNow(message, signal)
+    if (error === null) now.push(name)
+    else errors.push(error)
+  }
+  return { error: errors.length === 0 ? null : errors.join('; '), taken: now }
 }
 
 /**
@@ -97,7 +125,7 @@ async function failureOf(
  * @param name the setting that has the address, for the error.
  * @returns why it did not arrive; null if it did.
  */
-export async function send(
+async function send(
   url: string,
   name: string,
   message: Message,

@@ -8,7 +8,8 @@ export function bodyOf(message: Message, format: Config['notify']['format']): ob
   return message
 }
 
-function linesOf({ sentence, causes }: Message): string[] {
+/** A message as lines of text: the sentence, then the causes. Pure. */
+export function linesOf({ sentence, causes }: Message): string[] {
   return [
     sentence,
     ...causes.map(({ what, rows, verb }) => `• ${rows === null ? '' : rowsWords(rows)}${what}: ${verb}`),

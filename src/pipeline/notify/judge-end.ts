@@ -13,7 +13,7 @@ export type EndedRun = {
 }
 
 /** What people are told, and why: the same cause is not told again while it lasts. */
-export type Judged = { event: Exclude<NotificationEvent, 'heartbeat' | 'late'>; cause: string }
+export type Judged = { event: Exclude<NotificationEvent, 'heartbeat' | 'late' | 'slow'>; cause: string }
 
 /**
  * Whether people are to be told how a run ended. Pure.

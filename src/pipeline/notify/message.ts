@@ -59,6 +59,24 @@ export function messageOfLate(job: string, due: Date, runId: number | null): Mes
   }
 }
 
+/** A run that will end after its deadline. */
+export type SlowRun = { run_id: number; job: string; step: string; ends_at: Date | null; deadline: Date }
+
+/** What is told of it. Pure. */
+export function messageOfSlow({ run_id, job, step, ends_at, deadline }: SlowRun): Message {
+  const by = `has to end by ${deadline.toISOString()}`
+  const when = ends_at === null ? 'has not' : `at this speed ends at ${ends_at.toISOString()}`
+  return {
+    event: 'slow',
+    job,
+    run_id,
+    verdict: null,
+    sentence: `${job} ${by}, and ${when}: run ${run_id} is at the step ${step}.`,
+    numbers: {},
+    causes: [{ what: `at the step ${step}`, rows: null, verb: 'nightferry status' }],
+  }
+}
+
 /** What `nightferry notify --test` sends. */
 export const testMessage: Message = {
   event: 'test',

@@ -1,12 +1,13 @@
-import { sql, type Transaction } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import { storableJson } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/notification-tables.ts'
 import type { Deps } from '../deps.ts'
 import { hasLasted } from '../when-to-look.ts'
+import { channelsOf } from './deliver.ts'
 import { type EndedRun, judgeEnd } from './judge-end.ts'
-import { type Message, messageOfEnd, messageOfLate } from './message.ts'
+import { type Message, messageOfEnd, messageOfLate, messageOfSlow, type SlowRun } from './message.ts'
 
 /** Begins to judge the ends of a job's runs with the next one: of what ended before, nobody is told. */
 export async function beginNoting(db: Database, job: string): Promise<void> {
@@ -83,21 +84,36 @@ export async function noteLate(deps: Deps, job: string, due: Date): Promise<void
   })
 }
 
+/**
+ * Notes that a run will end after its deadline, once for each run.
+ * @param endsAt when it will at this speed; null: the deadline has passed, and nobody can tell.
+ */
+export async function noteSlow(deps: Deps, run: SlowRun): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const mark = await lockedMark(trx, run.job)
+    if (mark === undefined || (mark.slow_run ?? 0) >= run.run_id) return
+    await store(deps, trx, 'slow', 'slow', messageOfSlow(run))
+    await trx.updateTable('notification_mark').set({ slow_run: run.run_id }).where('job', '=', run.job).execute()
+  })
+}
+
 async function lockedMark(
   trx: Transaction<Schema>,
   job: string,
-): Promise<(Pick<NotificationMarkTable, 'run_id' | 'late_for'> & { since: Date }) | undefined> {
+): Promise<
+  (Pick<Selectable<NotificationMarkTable>, 'run_id' | 'late_for' | 'slow_run'> & { since: Date }) | undefined
+> {
   return await trx
     .selectFrom('notification_mark')
-    .select(['run_id', 'late_for', 'since'])
+    .select(['run_id', 'late_for', 'slow_run', 'since'])
     .where('job', '=', job)
     .forUpdate()
     .executeTakeFirst()
 }
 
 /**
- * The cause that people were told of last, or are about to be, unless it was over since. That a run was late counts
- * only where nothing else stands: it says nothing about how the run ends.
+ * The cause that people were told of last, or are about to be, unless it was over since. That a run was late or slow
+ * counts only where nothing else stands: it says nothing about how the run ends.
  */
 async function standingCause(trx: Transaction<Schema>, job: string): Promise<string | null> {
   const told = trx
@@ -111,10 +127,10 @@ async function standingCause(trx: Transaction<Schema>, job: string): Promise<str
     )
     .orderBy('notification_id', 'desc')
     .limit(1)
-  const trouble = await told.where('event', '<>', 'late').executeTakeFirst()
+  const trouble = await told.where('event', 'not in', ['late', 'slow']).executeTakeFirst()
   if (trouble !== undefined && trouble.event !== 'recovered') return trouble.cause
   const last = await told.executeTakeFirst()
-  return last?.event === 'late' ? last.cause : null
+  return last?.event === 'late' || last?.event === 'slow' ? last.cause : null
 }
 
 async function store(
@@ -125,8 +141,8 @@ async function store(
   message: Message,
   since: Date = deps.now(),
 ): Promise<void> {
-  const { url, on } = deps.config.notify
-  const wanted = event === 'heartbeat' || (url !== null && on.includes(event))
+  const { notify } = deps.config
+  const wanted = event === 'heartbeat' || (channelsOf(notify).length > 0 && notify.on.includes(event))
   await trx
     .insertInto('notification')
     .values({

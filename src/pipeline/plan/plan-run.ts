@@ -1,7 +1,7 @@
 import { requirementsOf } from '../../config/requirements.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
-import { adoptUnfinished, insertRun, runningRun } from '../../db/runs/start-run.ts'
+import { adoptUnfinished, insertRun, runInTheWay } from '../../db/runs/start-run.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import { extract } from '../delta/extract.ts'
 import type { Deps } from '../deps.ts'
@@ -69,7 +69,7 @@ export async function planRun(deps: Omit<Deps, 'looks'>, options: PlanOptions): 
   return await withShadow(deps.pool, async (shadow) => {
     const shadowed: Deps = { ...deps, ...shadow, looks: noLooks }
     await checkDestination(shadowed, options.cached ? 'leave' : 'ask')
-    const running = (await runningRun(shadow.db, options.job)) ?? null
+    const running = (await runInTheWay(shadow.db, options.job)) ?? null
     const run = await beginRun(shadowed, options.job, running)
     const reference = await planReference(shadowed, options.cached)
     await extract(shadowed, run)

@@ -36,6 +36,7 @@ const leftEmpty = [
   'removed_property',
   'removed_value',
   'row_change',
+  'run_step',
   'search_page',
   'search_seen_calculator',
   'search_seen_company',
@@ -126,7 +127,9 @@ async function continueNumbers(db: Database): Promise<void> {
   }
 }
 
-/** The one connection as if it were a pool of its own: whoever borrows it gets the shadow tables, and cannot end it. */
+/**
+ * The one connection as if it were a pool of its own: anyone who borrows it gets the shadow tables, and cannot end it.
+ */
 function poolOf(client: pg.PoolClient): pg.Pool {
   const borrowed = new Proxy(client, {
     get: (target, key) => {

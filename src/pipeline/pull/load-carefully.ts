@@ -30,7 +30,7 @@ type CarefulLoad = {
 
 /**
  * Loads a page by staging all of it and comparing every row with the tables: slower, and at home with every page.
- * Others wait for the comparison alone: how long the page takes to arrive is up to whoever sends it.
+ * Others wait for the comparison alone: how long the page takes to arrive is up to the one that sends it.
  * @returns null when another has loaded it meanwhile; nothing was done then.
  */
 export async function loadCarefully(

@@ -99,7 +99,7 @@ async function attempt(
         if (listed.state === 'loaded') return countsOf(listed)
 
         await createStaging(trx)
-        // Not before: whoever must wait for other pages must not keep the service waiting for as long.
+        // Not before: anyone who must wait for other pages must not keep the service waiting for as long.
         opened = await open()
         const counted = countBytes(opened.body)
         const pieces =

@@ -22,7 +22,7 @@ const attempts = 6
  */
 const pageCodes = new Set(['download_failed', 'download_refused', 'page_malformed', 'search_not_configured'])
 
-/** Of these: what another attempt will not mend. */
+/** Of these: what another attempt will not fix. */
 const lastingCodes = new Set(['download_refused', 'search_not_configured'])
 
 type ListedPage = SearchPage & { run_id: number; correlation_id: string | null; kind: string; partition: string }
@@ -31,7 +31,7 @@ type ListedPage = SearchPage & { run_id: number; correlation_id: string | null; 
  * Loads one page of a search, whole or not at all. A page that was loaded is left alone. An expired address is renewed
  * through the task; a page that cannot be had is marked failed with its reason, and the others go on.
  *
- * @param stopping aborts when the process may wait no longer: the page is left as it was, for whoever looks next.
+ * @param stopping aborts when the process may wait no longer: the page is left as it was, for anyone who looks next.
  * @returns false when another look holds the page's lock, so that nothing was done.
  */
 export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSignal): Promise<boolean> {

@@ -4,7 +4,6 @@ import type { LeftOut } from './content/left-out.ts'
 import type { DecodedCompany, PageCompany } from './content/page-company.ts'
 import { pageName } from './content/page-name.ts'
 import type { StagingWriter } from './merge/staging-writer.ts'
-import { createVariableReferences } from './variable-references.ts'
 
 type PageNameKind = Exclude<PageElementKind, 'company'>
 
@@ -76,5 +75,28 @@ function companyStager(writer: StagingWriter): (company: PageCompany, ordinal: n
         writer.add('staged_value', [calculatorOrdinal, referTo(variableId), direction, value])
       }
     }
+  }
+}
+
+/** Distinct ids remembered at once: real pages have some hundreds, and a hostile one must not fill the heap. */
+const maxRemembered = 50_000
+
+/**
+ * Gives every variable id of a page a small integer, so that millions of staged values carry that and not the id.
+ * An id that was forgotten gets a second one, which names the same variable.
+ * @param announce told of every integer given out.
+ */
+function createVariableReferences(
+  announce: (reference: number, variableId: string) => void,
+): (variableId: string) => number {
+  const known = new Map<string, number>()
+  let last = 0
+  return (variableId) => {
+    const reference = known.get(variableId)
+    if (reference !== undefined) return reference
+    if (known.size >= maxRemembered) known.clear()
+    known.set(variableId, ++last)
+    announce(last, variableId)
+    return last
   }
 }

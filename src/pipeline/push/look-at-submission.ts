@@ -37,7 +37,7 @@ async function act(deps: Deps, submission: Submission, held: AbortSignal): Promi
     case 'planned':
       return plannedOrPart(deps, submission, held)
     case 'sending':
-      // We hold the lock, so whoever sent it is gone, and the answer with it.
+      // We hold the lock, so the one that sent it is gone, and the answer with it.
       return becomeUncertain(deps, submission, {
         code: 'submission_uncertain',
         message: 'the process that sent it ended before the answer was stored',

@@ -34,7 +34,7 @@ export type SubmissionEvent =
  * come twice and late, and a settled submission ignores all that follows.
  *
  * - `planned`: its rows are held and nothing was sent. Left by `send_begun`.
- * - `sending`: the POST is or was under way. Whoever finds it here without its sender knows that the answer is lost.
+ * - `sending`: the POST is or was under way. Anyone who finds it here without its sender knows that the answer is lost.
  * - `uncertain`: the service may or may not have a task. Left by a late answer, once a person says which task it is, or
  *   once sending again is safe.
  * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown. A run does not wait
@@ -43,8 +43,8 @@ export type SubmissionEvent =
  * - `terminal`: the task is stored as it came, or the service's refusal; outcomes are still to be read or judged.
  * - `settled`, `refused`, `lost`, `abandoned`: the end; rows are released.
  *
- * A person can end every state that waits. Not `sending`: whoever holds the submission's lock and finds it there knows
- * that the answer is lost, and says so first.
+ * A person can end every state that waits. Not `sending`: anyone who holds the submission's lock and finds it there
+ * knows that the answer is lost, and says so first.
  */
 export function nextState(state: SubmissionState, event: SubmissionEvent): SubmissionState {
   switch (state) {

@@ -121,8 +121,8 @@ export class ListReader<K> {
   }
 
   /**
-   * Steps over an element of the list that is open, as if its comma and it had been read: for whoever knows that it is
-   * one.
+   * Steps over an element of the list that is open, as if its comma and it had been read: for anyone who knows that it
+   * is one.
    */
   pass(): void {
     this.#ordinal++

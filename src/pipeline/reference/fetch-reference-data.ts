@@ -1,11 +1,21 @@
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import { AnswerFormatError } from '../../exchange/errors.ts'
 import type { CustomProperty, FrameworkIndex, Group } from '../../exchange/reference-data.ts'
 import type { Deps } from '../deps.ts'
 import { StopRun } from '../stop-run.ts'
-import { keepReferenceData } from './keep-reference-data.ts'
-import type { FetchedDocuments } from './reference-documents.ts'
-import { lockReferenceData, storableDocuments } from './store-reference-data.ts'
+import { whyNotBelieved } from './judge-fetch.ts'
+import { referenceDifferences } from './reference-differences.ts'
+import type { FetchedDocuments, ReferenceDocument } from './reference-documents.ts'
+import {
+  documentsInForce,
+  lockReferenceData,
+  type StoredReference,
+  storableDocuments,
+  storeReferenceData,
+} from './store-reference-data.ts'
+import { withheldReference, withholdReference } from './withheld-reference.ts'
 
 /**
  * Fetches the reference data and keeps it, unit types first: the cheapest check of the key (Authentication 5).
@@ -80,4 +90,30 @@ function checkGroup({ required }: Deps, groups: Group[]): void {
     'group_unusable',
     `exchange.groupId ${id} is not a group that this key can use. Groups: ${usable.join(', ') || 'none'}`,
   )
+}
+
+/** What became of a fetch: stored, or why it was not. */
+type KeptReference = StoredReference | { withheld: string }
+
+/**
+ * Puts fetched documents in force, unless they are so few that a fault is likelier than a decision and nobody has
+ * accepted them: then those before stay in force, rows are judged by them, and the report says so (decision 0018).
+ */
+export async function keepReferenceData(
+  { config, now }: Pick<Deps, 'config' | 'now'>,
+  trx: Transaction<Schema>,
+  documents: readonly ReferenceDocument[],
+  runId: number | null,
+): Promise<KeptReference> {
+  const at = now()
+  const inForce = await documentsInForce(trx)
+  const reason = whyNotBelieved(inForce, documents, config.push.minReferenceShare)
+  const earlier = reason === null ? null : await withheldReference(trx)
+  if (reason !== null && (earlier?.reason !== reason || earlier.accepted_at === null)) {
+    await withholdReference(trx, { reason, at, runId })
+    return { withheld: reason }
+  }
+  const acceptedBy = earlier?.accepted_by ?? null
+  const changes = referenceDifferences(inForce, documents)
+  return await storeReferenceData(trx, documents, changes, { fetchedAt: at, runId, acceptedBy })
 }

@@ -2,10 +2,10 @@ import { requirementsOf } from '../../config/requirements.ts'
 import { comparisonOf } from '../../db/differences/list-differences.ts'
 import { rowComparisonsOf } from '../../db/differences/store-row-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
+import { removeOld } from '../../db/housekeeping/remove-old.ts'
 import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
 import { repairsHeld } from '../../db/ledger/repair-rows.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
-import { removePayloads } from '../../db/ledger/stored-payload.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { runOfOtherCopy } from '../../db/runs/own-database.ts'
 import { nameChanges, refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
@@ -13,8 +13,6 @@ import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentReports } from '../pull/documents/document-reports.ts'
-import { forgetRemoved } from '../pull/merge/keep-removed.ts'
-import { removeHistory } from '../pull/merge/value-history.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
 import { unknownProperties } from '../pull/search/unknown-properties.ts'
 import { overdueCode } from '../push/sending/overdue.ts'
@@ -22,15 +20,14 @@ import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { comparisonNotices } from './comparison-words.ts'
 import { documentRemarks } from './document-words.ts'
 import { logFinished } from './log-finished.ts'
-import { mappingNotices } from './mapping-words.ts'
-import { noticesOf } from './notices.ts'
+import { mappingNotices, noticesOf, ownDatabaseRemarks } from './notices.ts'
 import { overdueSearchRemarks } from './overdue-words.ts'
-import { ownDatabaseRemarks } from './own-database-words.ts'
 import { referenceNews } from './reference-news.ts'
 import { judge, type RunReport } from './report.ts'
 import { rowComparisonRemarks } from './row-comparison-words.ts'
 import { searchNotices, unknownPropertyNotices } from './search-words.ts'
 import { unrenewedRemarks } from './unrenewed-words.ts'
+import { webhookNotices } from './webhook-notices.ts'
 
 /**
  * Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`.
@@ -98,6 +95,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
       ...unknownPropertyNotices(unknown),
       ...standing.notices,
       ...comparisonNotices(comparison),
+      ...(await webhookNotices(deps)),
     ],
     held,
     streams,
@@ -110,35 +108,23 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     comparisons,
     refused: await refusedRows(db, refusedListed),
   }
-  await forgetPayloads(deps)
-  await forgetHistory(deps)
-  await forgetRemovals(deps)
+  await forgetOld(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))
   logFinished(deps.logger, report)
 }
 
 const dayMs = 86_400_000
 
-/** Removes the bodies of requests that ended long ago: they take most room, and no run reads them. */
-async function forgetPayloads({ config, db, logger, now }: Deps): Promise<void> {
-  const days = config.push.keepPayloadsDays
-  if (days === 0) return
-  const submissions = await removePayloads(db, new Date(now().getTime() - days * dayMs))
-  if (submissions > 0) logger.info({ submissions, days }, 'payloads_removed')
-}
-
-/** Removes recorded changes of values that are older than is wanted. */
-async function forgetHistory({ config, db, logger, now }: Deps): Promise<void> {
-  const days = config.pull.keepHistoryDays
-  if (days === 0) return
-  const changes = await removeHistory(db, new Date(now().getTime() - days * dayMs))
-  if (changes > 0) logger.info({ changes, days }, 'value_changes_removed')
-}
-
-/** Forgets what was removed so long ago that nobody is to bring it back. */
-async function forgetRemovals({ config, db, logger, now }: Deps): Promise<void> {
-  const days = config.pull.keepRemovedDays
-  if (days === 0) return
-  const parts = await forgetRemoved(db, new Date(now().getTime() - days * dayMs))
-  if (parts > 0) logger.info({ parts, days }, 'removals_forgotten')
+/** Removes what takes most room, and no run reads: also where nobody lets the job housekeeping do it. */
+async function forgetOld({ config, db, logger, now }: Deps): Promise<void> {
+  const kinds = [
+    ['payloads', config.push.keepPayloadsDays],
+    ['value_changes', config.pull.keepHistoryDays],
+    ['removed_values', config.pull.keepRemovedDays],
+  ] as const
+  for (const [kind, days] of kinds) {
+    if (days === 0) continue
+    const rows = await removeOld(db, kind, new Date(now().getTime() - days * dayMs))
+    if (rows > 0) logger.info({ kind, rows, days }, 'old_rows_removed')
+  }
 }

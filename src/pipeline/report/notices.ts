@@ -1,3 +1,4 @@
+import type { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import { unreadableCode } from '../push/outcomes/end-unreadable.ts'
 import { readingNotices } from './reading-notices.ts'
@@ -36,4 +37,24 @@ function whyOf(whole: SubmissionReport | undefined): string {
   return whole?.error_code === unreadableCode
     ? "for the service's answer about its task was too long to be read"
     : 'for its task ended in Error without naming a row'
+}
+
+/** Hotels that became another company, as a notice of the report. Pure. */
+export function mappingNotices({ moved, total }: Awaited<ReturnType<typeof mappingsMovedIn>>): string[] {
+  const notices = moved.map(
+    ({ partner_id, company_before, company_id, rows }) =>
+      `${partner_id} is company ${company_id} now, and was ${company_before}: ${rows} accepted rows became pending and were to be sent again. The old company still holds them: nightferry drift lists it.`,
+  )
+  if (total > moved.length) notices.push(`${total - moved.length} more hotels became another company: mapping_changes.`)
+  return notices
+}
+
+/**
+ * What a report says after a backup of our own database came back; nothing while it is the one of the run before. Pure.
+ */
+export function ownDatabaseRemarks(runOfOther: number | null): string[] {
+  if (runOfOther === null) return []
+  return [
+    `Nightferry's database is another copy than the one of run ${runOfOther}: a backup was restored, or it was moved. If it was a backup, the service holds what was sent since, and the ledger does not know of it: nightferry resend --all --beyond-guard sends everything again with the next run. If it was moved as it was, nothing is wrong.`,
+  ]
 }

@@ -11,7 +11,7 @@ export function searchNotices(searches: readonly SearchReport[], renamed: readon
     left_out_properties.length === 0
       ? []
       : [
-          `The service left out ${counted(left_out_properties.length)} that the search asked for: ${left_out_properties.map(propertyWords).join('; ')}. Their values did not come: mend pull.customPropertyIds, or ask their owner.`,
+          `The service left out ${counted(left_out_properties.length)} that the search asked for: ${left_out_properties.map(propertyWords).join('; ')}. Their values did not come: fix pull.customPropertyIds, or ask their owner.`,
         ],
   )
   const nouns = { variable: 'Variable', property: 'Custom property' }

@@ -15,11 +15,11 @@ const changed = { 200: { description: 'Done.', schema: z.object({ applicationId:
  * of the owning profile, or by the applicant, with a key of a profile that has the applying company in a group.
  */
 export function applicationChangeOperations(sandbox: Sandbox): Operation[] {
-  const { pool, contract } = sandbox
+  const { pool, contract, world } = sandbox
   const tag = 'Applications'
   const answers = { ...changed, 404: { description: 'No application that the profile owns or has made.' } }
   const find = async (id = '', profileId: number) => {
-    const found = await findApplication(pool, id, { profileId, groupIds: groupIdsOf(profileId) })
+    const found = await findApplication(pool, id, { profileId, groupIds: groupIdsOf(world, profileId) })
     if (!found) throw new RequestRefused(404, 'application_not_found', `There is no application "${id}".`)
     return found
   }

@@ -1,5 +1,5 @@
 import type { Contract } from '../../exchange/contract.ts'
-import { findDataPoint, judgeValue } from '../processing/judge-value.ts'
+import { judgeValue } from '../processing/judge-value.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { JsonObject } from '../requests/read-json.ts'
 import { inTransaction, type Sandbox } from '../running-sandbox.ts'
@@ -43,7 +43,7 @@ export async function changeAnswers(
   sent: readonly SentAnswer[],
 ): Promise<void> {
   const { id, profileId } = application
-  const answers = readAnswers(sandbox.contract, sent)
+  const answers = readAnswers(sandbox, sent)
   await inTransaction(sandbox.pool, async (client) => {
     await client.query('select 1 from sandbox.application where id = $1 for update', [id])
     const changed = await client.query(
@@ -68,10 +68,10 @@ function readStatus(contract: Contract, name: string): ApplicationStatus {
 }
 
 /** Values by data point; of two answers to the same one the later counts. */
-function readAnswers(contract: Contract, sent: readonly SentAnswer[]): Map<string, unknown[]> {
+function readAnswers({ contract, world }: Sandbox, sent: readonly SentAnswer[]): Map<string, unknown[]> {
   const answers = new Map<string, unknown[]>()
   for (const { dataPointId, answer } of sent) {
-    const point = findDataPoint(dataPointId)
+    const point = world.dataPoints.get(dataPointId)
     if (!point) {
       throw new RequestRefused(400, 'data_point_not_found', `There is no data point with the id "${dataPointId}".`)
     }

@@ -1,7 +1,6 @@
-import type { Contract } from '../../exchange/contract.ts'
-import { answerOf, findDataPoint } from '../processing/judge-value.ts'
+import { answerOf } from '../processing/judge-value.ts'
 import { isUuid } from '../requests/read-json.ts'
-import type { Queryable } from '../running-sandbox.ts'
+import type { Queryable, Sandbox } from '../running-sandbox.ts'
 import type { Application } from './application.ts'
 
 /** The applications that the profile owns, oldest first. */
@@ -35,15 +34,18 @@ export async function findApplication(
 }
 
 /** The application's answers, as the framework answers upsert spells them. */
-export async function describeAnswers(db: Queryable, contract: Contract, id: string): Promise<Record<string, unknown>> {
+export async function describeAnswers(
+  { pool, contract, world }: Sandbox,
+  id: string,
+): Promise<Record<string, unknown>> {
   const names = contract.names.application
-  const { rows } = await db.query<{ data_point_id: string; values: unknown[] }>(
+  const { rows } = await pool.query<{ data_point_id: string; values: unknown[] }>(
     'select data_point_id, values from sandbox.application_answer where application_id = $1 order by data_point_id',
     [id],
   )
   return {
     [names.answers]: rows.flatMap((row) => {
-      const point = findDataPoint(row.data_point_id)
+      const point = world.dataPoints.get(row.data_point_id)
       if (!point) return []
       return { [names.dataPointId]: point.id, [names.answer]: answerOf(contract, point, row.values) }
     }),

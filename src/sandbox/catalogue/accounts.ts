@@ -1,9 +1,9 @@
 import { uuidFrom } from '../uuid-from.ts'
 
 /** A profile acts at the service through its API keys, and owns groups and custom properties. */
-type Profile = { id: number; name: string }
+export type Profile = { id: number; name: string }
 export type ApiKey = { id: string; key: string; profileId: number }
-type Group = { id: string; name: string; profileId: number }
+export type Group = { id: string; name: string; profileId: number }
 export type CustomProperty = {
   id: string
   name: string

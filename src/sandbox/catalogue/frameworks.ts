@@ -4,10 +4,11 @@ import { area, energy, mass, share, type UnitType, water } from './unit-types.ts
 export type ValueType = 'text' | 'number' | 'boolean' | 'date' | 'dateRange' | 'list'
 type ReportingPeriodType = 'Yearly' | 'Monthly' | 'Any'
 type Option = { id: string; title: string }
-export type DataPoint = {
+/** `V`: what values there are; a world file also knows points that take any. */
+export type DataPoint<V extends string = ValueType> = {
   id: string
   title: string
-  valueType: ValueType
+  valueType: V
   reportingPeriodType: ReportingPeriodType
   /** Unit types whose units an answer may carry; empty: no unit. Only numbers have any. */
   unitTypes: readonly UnitType[]
@@ -17,11 +18,11 @@ export type DataPoint = {
   /** The options of a list; empty for every other value type. */
   options: readonly Option[]
 }
-type Question = { id: string; title: string; dataPoints: readonly DataPoint[] }
-type Cluster = { id: string; title: string; questions: readonly Question[] }
-type Subtopic = { id: string; title: string; clusters: readonly Cluster[] }
-type Topic = { id: string; title: string; subtopics: readonly Subtopic[] }
-export type Framework = { id: string; title: string; topics: readonly Topic[] }
+type Question<V extends string = ValueType> = { id: string; title: string; dataPoints: readonly DataPoint<V>[] }
+type Cluster<V extends string = ValueType> = { id: string; title: string; questions: readonly Question<V>[] }
+type Subtopic<V extends string = ValueType> = { id: string; title: string; clusters: readonly Cluster<V>[] }
+type Topic<V extends string = ValueType> = { id: string; title: string; subtopics: readonly Subtopic<V>[] }
+export type Framework<V extends string = ValueType> = { id: string; title: string; topics: readonly Topic<V>[] }
 
 function simple(title: string, valueType: ValueType, reportingPeriodType: ReportingPeriodType): DataPoint {
   const id = uuidFrom(`data point ${title}`)
@@ -138,7 +139,7 @@ export const frameworks: readonly Framework[] = [
 ]
 
 /** Every question of a framework, in the order of its tree. */
-export function questionsOf(framework: Framework): Question[] {
+export function questionsOf<V extends string>(framework: Framework<V>): Question<V>[] {
   return framework.topics
     .flatMap((topic) => topic.subtopics)
     .flatMap((subtopic) => subtopic.clusters)
@@ -146,6 +147,6 @@ export function questionsOf(framework: Framework): Question[] {
 }
 
 /** Every data point of a framework, in the order of its tree. */
-export function dataPointsOf(framework: Framework): DataPoint[] {
+export function dataPointsOf<V extends string>(framework: Framework<V>): DataPoint<V>[] {
   return questionsOf(framework).flatMap((question) => question.dataPoints)
 }

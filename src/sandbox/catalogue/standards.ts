@@ -1,7 +1,7 @@
 import { uuidFrom } from '../uuid-from.ts'
 
 /** A certification or commitment that a company can hold; `levels` is empty where it has none. */
-type Standard = { id: string; title: string; levels: readonly string[] }
+export type Standard = { id: string; title: string; levels: readonly string[] }
 
 function standard(title: string, ...levels: string[]): Standard {
   return { id: uuidFrom(`standard ${title}`), title, levels }

@@ -127,7 +127,7 @@ function recode({ file, faults }: Struck, request: FastifyRequest, reply: Fastif
   return zip(body)
 }
 
-/** Whoever compresses files later on finds that the client did not ask for it. */
+/** Anyone who compresses files later on finds that the client did not ask for it. */
 function doNotCompress(request: FastifyRequest): void {
   delete request.headers['accept-encoding']
 }

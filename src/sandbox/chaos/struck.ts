@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 
 const struck = new WeakMap<FastifyRequest, string[]>()
 
-/** Notes that a profile struck this request; whoever writes the request's line in the log tells it there. */
+/** Notes that a profile struck this request; anyone who writes the request's line in the log tells it there. */
 export function noteStrike(request: FastifyRequest, name: string): void {
   struck.set(request, [...(struck.get(request) ?? []), name])
 }

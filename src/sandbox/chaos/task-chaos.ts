@@ -11,7 +11,7 @@ import { taskOccasion, taskProfile } from './task-profiles.ts'
 // poison-rows in the place of the work; statuses-repeated, which repeats that; one of partial-without-rows and
 // success-without-pages; small-first.
 
-/** Whether the profile strikes the task; the log is told by whoever does what the profile says. */
+/** Whether the profile strikes the task; the log is told by what does as the profile says. */
 export function isStruck({ chaos }: Sandbox, { name }: Profile, task: { sequence: number | string }): boolean {
   return chaos.fate(name, taskOccasion(task.sequence))
 }

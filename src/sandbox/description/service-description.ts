@@ -1,14 +1,15 @@
 import { z } from 'zod'
+import type { Contract } from '../../exchange/contract.ts'
 import type { Sandbox } from '../running-sandbox.ts'
 import type { Operation } from '../server/operation.ts'
 import type { JsonSchema } from './components.ts'
-import { describeApi } from './describe-api.ts'
+import { type DescribedEvent, describeApi } from './describe-api.ts'
 import type { Described } from './describe-operation.ts'
 import { errorAnswer } from './error-answer.ts'
 import { pages } from './pages.ts'
 import { resultFiles } from './result-files.ts'
 import { describesItself } from './serve-description.ts'
-import { serviceEvents } from './service-events.ts'
+import { webhookEvents } from './webhook-events.ts'
 
 const description = `Exchanges sustainability data about companies, such as hotels, in volume.
 
@@ -65,5 +66,32 @@ function resultFile({ contract, fileUrl }: Sandbox): Described {
       403: { description: 'The address has expired, or was altered.' },
       404: { description: 'There is no such file, or not any more.' },
     },
+  }
+}
+
+/** What the service sends to webhooks (specification, Events). */
+function serviceEvents(contract: Contract): Record<'bulkEvent' | 'applicationEvent' | 'testEvent', DescribedEvent> {
+  const { bulk, application, test } = webhookEvents(contract)
+  const names = contract.names.webhookHeaders
+  const headers = [
+    { name: names.id, description: "The event's id." },
+    { name: names.timestamp, description: 'Unix seconds at the moment of sending.' },
+    { name: names.signature, description: 'Entries v1,<base64 HMAC-SHA256> of {id}.{timestamp}.{raw body}, spaced.' },
+  ]
+  const once = 'Sent at least once and in no order; a pointer, without results.'
+  return {
+    bulkEvent: {
+      summary: "A bulk request's task reached a status",
+      description: `${once} The task endpoint is the truth.`,
+      schema: bulk,
+      headers,
+    },
+    applicationEvent: {
+      summary: 'An application that the profile owns moved, or its answers differ',
+      description: `${once} Changes of answers fold into a delivery that is pending.`,
+      schema: application,
+      headers,
+    },
+    testEvent: { summary: 'The Test button', description: 'Cannot be subscribed to.', schema: test, headers },
   }
 }

@@ -39,7 +39,7 @@ async function* readPieces(db: Queryable, token: string): AsyncGenerator<Buffer>
         [token, first, piecesAtOnce],
       )
       .then(({ rows }) => rows)
-    // Nobody may come for them any more; whoever does sees the rejection.
+    // Nobody may come for them any more; anyone who does sees the rejection.
     fetched.catch(() => undefined)
     return fetched
   }

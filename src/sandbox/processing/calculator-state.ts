@@ -1,3 +1,4 @@
+import type { World } from '../service-world.ts'
 import { uuidFrom } from '../uuid-from.ts'
 import { computeOutputs, sumInputs, type Values } from './compute-outputs.ts'
 import type { AcceptedInput } from './judge-calculators.ts'
@@ -49,7 +50,7 @@ export function applyInput(company: CompanyCalculators, input: AcceptedInput): v
  * Switched off, the sums go, and with them the yearly calculators that were nothing else: the state does not depend
  * on the order in which inputs and settings came. Returns the ids of the calculators that ceased to exist.
  */
-export function recalculate(company: CompanyCalculators, automatic: boolean): string[] {
+export function recalculate(world: World, company: CompanyCalculators, automatic: boolean): string[] {
   const years = new Map<string, Calculator[]>()
   for (const calculator of company.byKey.values()) {
     const key = `${calculator.typeId} ${calculator.year}`
@@ -71,7 +72,7 @@ export function recalculate(company: CompanyCalculators, automatic: boolean): st
     }
   }
   for (const calculator of company.byKey.values()) {
-    calculator.outputs = computeOutputs(calculator.typeId, effectiveInputs(calculator))
+    calculator.outputs = computeOutputs(world, calculator, effectiveInputs(calculator))
   }
   return gone
 }

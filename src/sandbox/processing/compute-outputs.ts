@@ -1,6 +1,6 @@
 import type { OutputVariable } from '../catalogue/calculator-types.ts'
-import { catalogue } from '../catalogue.ts'
 import { add, type Decimal, divide, formatDecimal, multiply, parseDecimal, zero } from '../decimal.ts'
+import type { World } from '../service-world.ts'
 
 /** Values as text by variable id. */
 export type Values = Record<string, string>
@@ -10,12 +10,15 @@ const quotientScale = 6
 
 /**
  * The outputs of a calculator of this type: decimal text, the same for the same inputs. An output exists when at least
- * one of its terms has an input and, for a quotient, the divisor has one above zero.
+ * one of its terms has an input and, for a quotient, the divisor has one above zero. One without terms, whose formula
+ * nobody knows, stays as it stands.
  */
-export function computeOutputs(typeId: string, inputs: Values): Values {
+export function computeOutputs(world: World, of: { typeId: string; outputs: Values }, inputs: Values): Values {
   const outputs: Values = {}
-  for (const variable of catalogue.everyOutputVariable) {
-    if (variable.calculatorTypeId !== typeId) continue
+  for (const variable of world.outputVariables) {
+    if (variable.calculatorTypeId !== of.typeId) continue
+    const stands = of.outputs[variable.id]
+    if (variable.terms.length === 0 && stands !== undefined) outputs[variable.id] = stands
     const value = compute(variable, inputs)
     if (value) outputs[variable.id] = formatDecimal(value)
   }

@@ -1,14 +1,11 @@
 import type { Contract } from '../../exchange/contract.ts'
-import { type DataPoint, questionsOf } from '../catalogue/frameworks.ts'
-import { catalogue } from '../catalogue.ts'
 import { monthNumber } from '../month-words.ts'
 import type { AnswerEntry, PeriodEntry } from '../requests/read-answers.ts'
-import { answerOf, findDataPoint, type Judged, judgeValue, wrong } from './judge-value.ts'
+import type { World, WorldPoint } from '../service-world.ts'
+import { answerOf, type Judged, judgeValue, wrong } from './judge-value.ts'
 import type { Failure } from './work.ts'
 
 export type Period = { periodType: 'Yearly' | 'Monthly'; year: number; month: number }
-
-const questionIds = new Set(catalogue.frameworks.flatMap(questionsOf).map((question) => question.id))
 
 /** A Yearly period starts in January unless it names a month; a Monthly one is one month (specification, Resources). */
 export function judgePeriod(contract: Contract, period: PeriodEntry): Judged<Period> {
@@ -30,14 +27,18 @@ export function judgePeriod(contract: Contract, period: PeriodEntry): Judged<Per
   return { value: { periodType, year, month }, failure: null }
 }
 
-export function judgeOmission(questionId: string): Failure | null {
-  if (questionIds.has(questionId)) return null
+export function judgeOmission(world: World, questionId: string): Failure | null {
+  if (world.questionIds.has(questionId)) return null
   return { reason: 'question_not_found', message: `There is no question with the id "${questionId}".` }
 }
 
 /** The answer as it is to be stored and shown, or why the service does not take it. */
-export function judgeAnswer(contract: Contract, entry: AnswerEntry, period: Period): Judged<unknown> {
-  const point = findDataPoint(entry.dataPointId)
+export function judgeAnswer(
+  { contract, world }: { contract: Contract; world: World },
+  entry: AnswerEntry,
+  period: Period,
+): Judged<unknown> {
+  const point = world.dataPoints.get(entry.dataPointId)
   if (!point) return wrong('data_point_not_found', `There is no data point with the id "${entry.dataPointId}".`)
   if (point.reportingPeriodType !== 'Any' && point.reportingPeriodType !== period.periodType) {
     const message = `The data point "${point.title}" is reported ${point.reportingPeriodType}, not ${period.periodType}.`
@@ -49,7 +50,7 @@ export function judgeAnswer(contract: Contract, entry: AnswerEntry, period: Peri
   return judged.failure ? judged : { value: answerOf(contract, point, judged.value), failure: null }
 }
 
-function judgeUnit(point: DataPoint, unitId: string | null): Failure | null {
+function judgeUnit(point: WorldPoint, unitId: string | null): Failure | null {
   const units = point.unitTypes.flatMap((unitType) => unitType.units)
   if (unitId === null) {
     if (units.length === 0) return null

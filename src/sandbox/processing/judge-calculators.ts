@@ -1,7 +1,8 @@
-import { catalogue } from '../catalogue.ts'
 import { parseDecimal } from '../decimal.ts'
 import { monthNumber } from '../month-words.ts'
 import type { CalculatorCompany, CalculatorEntry, CalculatorInput } from '../requests/read-calculators.ts'
+import { isUuid } from '../requests/read-json.ts'
+import type { World } from '../service-world.ts'
 
 /** One input to store for a period; value null: blank, so nothing is stored and an earlier value goes. */
 export type AcceptedInput = {
@@ -17,14 +18,17 @@ export type InputError = { fieldTypeId: string | null; reason: string }
 const maxValueLength = 60
 
 /** All inputs of one company's entry, or everything that is wrong with them. */
-export function judgeCalculators(company: CalculatorCompany): { inputs: AcceptedInput[]; errors: InputError[] } {
+export function judgeCalculators(
+  world: World,
+  company: CalculatorCompany,
+): { inputs: AcceptedInput[]; errors: InputError[] } {
   const inputs: AcceptedInput[] = []
   const errors: InputError[] = []
   for (const entry of company.calculators) {
     const period = judgePeriod(entry)
     if ('reason' in period) errors.push({ fieldTypeId: null, reason: period.reason })
     for (const input of entry.inputs) {
-      const judged = judgeInput(input)
+      const judged = judgeInput(world, input)
       if ('reason' in judged) errors.push({ fieldTypeId: input.fieldTypeId, reason: judged.reason })
       else if (!('reason' in period)) inputs.push({ ...judged, ...period, fieldTypeId: input.fieldTypeId })
     }
@@ -40,13 +44,12 @@ function judgePeriod(entry: CalculatorEntry): { year: number; month: number | nu
   return month === null ? { reason: 'month_invalid' } : { year, month }
 }
 
-function judgeInput({
-  fieldTypeId,
-  value,
-}: CalculatorInput): { value: string | null; calculatorTypeIds: readonly string[] } | { reason: string } {
-  const fieldType = catalogue.everyFieldType.find(({ id }) => id === fieldTypeId)
-  if (!fieldType) return { reason: 'field_type_not_found' }
-  const { calculatorTypeIds } = fieldType
+function judgeInput(
+  world: World,
+  { fieldTypeId, value }: CalculatorInput,
+): { value: string | null; calculatorTypeIds: readonly string[] } | { reason: string } {
+  const calculatorTypeIds = takenBy(world, fieldTypeId)
+  if (calculatorTypeIds === null) return { reason: 'field_type_not_found' }
   if (value === null || value === undefined) return { value: null, calculatorTypeIds }
   // Values are stored as sent: a JSON number would already have lost what a double cannot hold.
   if (typeof value !== 'string') return { reason: 'value_type_mismatch' }
@@ -55,4 +58,11 @@ function judgeInput({
   if (!number) return { reason: 'value_not_numeric' }
   if (number.units < 0n) return { reason: 'value_negative' }
   return { value, calculatorTypeIds }
+}
+
+/** The types of calculator that take the field type, none for one that is not listed; null: there is no such type. */
+function takenBy(world: World, fieldTypeId: string): readonly string[] | null {
+  const listed = world.fieldTypesById.get(fieldTypeId)
+  if (listed) return listed.calculatorTypeIds
+  return world.incomplete.includes('fieldTypes') && isUuid(fieldTypeId) ? [] : null
 }

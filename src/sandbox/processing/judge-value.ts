@@ -1,7 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
-import { type DataPoint, dataPointsOf } from '../catalogue/frameworks.ts'
-import { catalogue } from '../catalogue.ts'
 import type { JsonObject } from '../requests/read-json.ts'
+import type { WorldPoint } from '../service-world.ts'
 import { isStorable } from '../storable-text.ts'
 import type { Failure } from './work.ts'
 
@@ -11,14 +10,9 @@ export function wrong(reason: string, message: string): { value: null; failure: 
   return { value: null, failure: { reason, message } }
 }
 
-const dataPoints = new Map(catalogue.frameworks.flatMap(dataPointsOf).map((point) => [point.id, point]))
-
-export function findDataPoint(id: string): DataPoint | undefined {
-  return dataPoints.get(id)
-}
-
 /** The values of an answer without their names, of a range of dates two, or why the service does not take them. */
-export function judgeValue(contract: Contract, point: DataPoint, answer: JsonObject): Judged<unknown[]> {
+export function judgeValue(contract: Contract, point: WorldPoint, answer: JsonObject): Judged<unknown[]> {
+  if (point.valueType === 'any') return { value: [answer], failure: null }
   const wanted = answerNames(contract, point)
   const given = Object.keys(answer).filter((key) => answer[key] !== null && answer[key] !== undefined)
   if (given.length !== wanted.length || !wanted.every((name) => given.includes(name))) {
@@ -30,13 +24,16 @@ export function judgeValue(contract: Contract, point: DataPoint, answer: JsonObj
 }
 
 /** Values that were judged good, under their names on the wire. */
-export function answerOf(contract: Contract, point: DataPoint, values: readonly unknown[]): Record<string, unknown> {
+export function answerOf(contract: Contract, point: WorldPoint, values: readonly unknown[]): Record<string, unknown> {
+  if (point.valueType === 'any') return values[0] as JsonObject
   return Object.fromEntries(answerNames(contract, point).map((name, index) => [name, values[index]]))
 }
 
-function answerNames(contract: Contract, point: DataPoint): string[] {
+function answerNames(contract: Contract, point: WorldPoint): string[] {
   const names = contract.names.frameworkAnswers
   switch (point.valueType) {
+    case 'any':
+      return []
     case 'text':
       return [names.text]
     case 'number':
@@ -52,11 +49,13 @@ function answerNames(contract: Contract, point: DataPoint): string[] {
   }
 }
 
-function judgeValues(point: DataPoint, values: unknown[]): Judged<unknown[]> {
+function judgeValues(point: WorldPoint, values: unknown[]): Judged<unknown[]> {
   const [value, second] = values
   const mismatch = wrong('value_type_mismatch', `The value does not fit the data point "${point.title}".`)
   const good = { value: values, failure: null }
   switch (point.valueType) {
+    case 'any':
+      return good
     case 'text':
       if (typeof value !== 'string') return mismatch
       if (value.trim() === '') return wrong('value_blank', 'The text is blank.')
@@ -75,7 +74,7 @@ function judgeValues(point: DataPoint, values: unknown[]): Judged<unknown[]> {
   }
 }
 
-function judgeRange(point: DataPoint, value: number): Judged<unknown[]> {
+function judgeRange(point: WorldPoint, value: number): Judged<unknown[]> {
   const tooLow = point.min !== null && value < point.min
   const tooHigh = point.max !== null && value > point.max
   if (Number.isFinite(value) && !tooLow && !tooHigh) return { value: [value], failure: null }
@@ -84,7 +83,7 @@ function judgeRange(point: DataPoint, value: number): Judged<unknown[]> {
 }
 
 /** Each option once, by its id as the catalogue spells it. */
-function judgeOptions(point: DataPoint, sent: readonly unknown[]): Judged<unknown[]> {
+function judgeOptions(point: WorldPoint, sent: readonly unknown[]): Judged<unknown[]> {
   const chosen = new Set<string>()
   for (const id of sent) {
     const option = point.options.find((known) => typeof id === 'string' && known.id === id.toLowerCase())

@@ -5,9 +5,9 @@ import { nameKey } from '../storable-text.ts'
 export type Candidate = {
   id: string
   nameKey: string
-  latitude: number
-  longitude: number
-  countryCode: string
+  latitude: number | null
+  longitude: number | null
+  countryCode: string | null
   hotelCode: string | null
   bookingId: string | null
 }
@@ -57,7 +57,10 @@ function isGiven(detail: string | null): boolean {
 
 type Coordinates = { latitude: number; longitude: number }
 
-function metresBetween(from: Coordinates, to: Coordinates): number {
+/** Infinitely far where nobody knows where one of them is. */
+function metresBetween({ latitude, longitude }: Pick<Candidate, 'latitude' | 'longitude'>, to: Coordinates): number {
+  if (latitude === null || longitude === null) return Number.POSITIVE_INFINITY
+  const from = { latitude, longitude }
   const radians = Math.PI / 180
   const sine = (degrees: number) => Math.sin((degrees * radians) / 2) ** 2
   const a =

@@ -1,5 +1,5 @@
-import { catalogue } from '../catalogue.ts'
 import type { AnswersRequest, PeriodEntry } from '../requests/read-answers.ts'
+import type { World } from '../service-world.ts'
 import type { Row } from './describe-row.ts'
 import { judgeAnswer, judgeOmission, judgePeriod } from './judge-answer.ts'
 import type { RowRecorder } from './record-rows.ts'
@@ -15,12 +15,12 @@ type Entry = { company: Resolved; identifier: string | null }
  * An unknown framework fails every row: nothing of the request means what its sender meant.
  */
 export async function processAnswers(work: Work, request: AnswersRequest, recorder: RowRecorder): Promise<void> {
-  const { pool } = work.sandbox
-  const framework = judgeFramework(request.frameworkId)
+  const { pool, world } = work.sandbox
+  const framework = judgeFramework(world, request.frameworkId)
   for (const slice of slices(request.companies, 500, work.signal)) {
     const resolved = await resolveCompanies(
       pool,
-      work.profileId,
+      work,
       slice.map(({ reference }) => reference),
     )
     const rows = createRows(request.frameworkId)
@@ -38,8 +38,8 @@ export async function processAnswers(work: Work, request: AnswersRequest, record
   }
 }
 
-function judgeFramework(frameworkId: string | null): Failure | null {
-  if (frameworkId === null || catalogue.frameworks.some(({ id }) => id === frameworkId)) return null
+function judgeFramework(world: World, frameworkId: string | null): Failure | null {
+  if (frameworkId === null || world.frameworks.some(({ id }) => id === frameworkId)) return null
   return { reason: 'framework_not_found', message: `There is no framework with the id "${frameworkId}".` }
 }
 
@@ -50,7 +50,7 @@ function judgeRows(
   sent: PeriodEntry,
   rows: AnswerRows,
 ): void {
-  const { contract } = work.sandbox
+  const { contract, world } = work.sandbox
   const { companyId } = company
   const { periodType, year, month } = sent
   const row: Row = { companyId, identifier, periodType, year, month }
@@ -59,7 +59,7 @@ function judgeRows(
   if (common && sent.answers.length + sent.omissions.length === 0) recorder.fail(row, common)
   if (!common && companyId !== null && period.value) rows.assign(companyId, period.value)
   for (const { dataPointId, ...answer } of sent.answers) {
-    const judged = period.value ? judgeAnswer(contract, { dataPointId, ...answer }, period.value) : null
+    const judged = period.value ? judgeAnswer(work.sandbox, { dataPointId, ...answer }, period.value) : null
     const failure = common ?? judged?.failure ?? null
     if (failure || companyId === null || !judged || !period.value) {
       recorder.fail({ ...row, dataPointId }, failure ?? unresolved)
@@ -69,7 +69,7 @@ function judgeRows(
     rows.answer(companyId, dataPointId, period.value, judged.value, answer.unitId)
   }
   for (const { questionId } of sent.omissions) {
-    const failure = common ?? judgeOmission(questionId)
+    const failure = common ?? judgeOmission(world, questionId)
     if (failure || companyId === null || !period.value) {
       recorder.fail({ ...row, questionId }, failure ?? unresolved)
       continue

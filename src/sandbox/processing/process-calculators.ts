@@ -48,22 +48,23 @@ async function processSlice(
   request: CalculatorsRequest,
   companies: readonly CalculatorCompany[],
 ): Promise<Result[]> {
-  return inTransaction(work.sandbox.pool, async (client) => {
+  const { pool, world } = work.sandbox
+  return inTransaction(pool, async (client) => {
     const resolved = await resolveCompanies(
       client,
-      work.profileId,
+      work,
       companies.map(({ identifier }) => ({ propertyId: request.customIdentifierId, value: identifier })),
       [request.groupId],
     )
     const entries = companies.map((company, index) => {
       const found = resolved[index]
-      const { inputs, errors } = judgeCalculators(company)
+      const { inputs, errors } = judgeCalculators(world, company)
       if (found?.failure) errors.unshift({ fieldTypeId: null, reason: found.failure.reason })
       return { company, companyId: found?.companyId ?? null, inputs, errors }
     })
     await storeEntries(
       client,
-      work.taskId,
+      work,
       entries.flatMap(({ company, companyId, inputs, errors }) =>
         companyId === null || errors.length > 0 ? [] : [{ company, companyId, inputs }],
       ),
@@ -74,7 +75,11 @@ async function processSlice(
 
 type Entry = { company: CalculatorCompany; companyId: string; inputs: ReturnType<typeof judgeCalculators>['inputs'] }
 
-async function storeEntries(client: pg.PoolClient, taskId: string, entries: readonly Entry[]): Promise<void> {
+async function storeEntries(
+  client: pg.PoolClient,
+  { sandbox, taskId }: Work,
+  entries: readonly Entry[],
+): Promise<void> {
   const companyIds = [...new Set(entries.map(({ companyId }) => companyId))]
   if (companyIds.length === 0) return
   await lockCompanies(client, companyIds)
@@ -85,7 +90,7 @@ async function storeEntries(client: pg.PoolClient, taskId: string, entries: read
     if (company) for (const input of inputs) applyInput(company, input)
   }
   const gone = [...companies.values()].flatMap((company) =>
-    recalculate(company, on.yearlyCalculation.has(company.companyId)),
+    recalculate(sandbox.world, company, on.yearlyCalculation.has(company.companyId)),
   )
   const stored = [...companies.values()].flatMap((company) => [...company.byKey.values()])
   await storeCalculators(client, stored, gone)

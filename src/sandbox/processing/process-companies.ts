@@ -21,7 +21,7 @@ export async function processCompanies(
   for (const slice of slices(request.companies, 500, work.signal)) {
     const resolved = await resolveCompanies(
       work.sandbox.pool,
-      work.profileId,
+      work,
       slice.map(({ identifier }) => ({ propertyId: request.customIdentifierId, value: identifier })),
     )
     const replacements = new Map<string, Replacement>()
@@ -45,7 +45,7 @@ function judgeEntry(work: Work, recorder: RowRecorder, entry: CompanyProperties,
   const byProperty = new Map<string, Replacement>()
   for (const { propertyId, value } of entry.properties) {
     const row = { companyId, identifier: entry.identifier, propertyId }
-    const failure = company.failure ?? judgeValue(work.profileId, propertyId, value)
+    const failure = company.failure ?? judgeValue(work, propertyId, value)
     if (failure || companyId === null) {
       if (failure) recorder.fail(row, failure)
       continue
@@ -58,8 +58,8 @@ function judgeEntry(work: Work, recorder: RowRecorder, entry: CompanyProperties,
   return [...byProperty.values()]
 }
 
-function judgeValue(profileId: number, propertyId: string, value: string): Failure | null {
-  const property = ownedProperty(profileId, propertyId)
+function judgeValue({ sandbox, profileId }: Work, propertyId: string, value: string): Failure | null {
+  const property = ownedProperty(sandbox.world, profileId, propertyId)
   if (!property) {
     const message = `"${propertyId}" is not a custom property of this key's profile.`
     return { reason: 'custom_property_not_usable', message }

@@ -1,4 +1,3 @@
-import { catalogue } from '../catalogue.ts'
 import { createListFile } from '../files/write-file.ts'
 import type { MappingCompany, MappingRequest } from '../requests/read-mappings.ts'
 import { inTransaction, type Queryable } from '../running-sandbox.ts'
@@ -106,7 +105,7 @@ async function storeMappings(
   const companyByValue = new Map<string, string>()
   for (const { id, match } of results) if ('companyId' in match) companyByValue.set(id, match.companyId)
   if (companyByValue.size === 0) return
-  const group = catalogue.groups.find(({ profileId }) => profileId === work.profileId)
+  const group = work.sandbox.world.groups.find(({ profileId }) => profileId === work.profileId)
   const companyIds = [...companyByValue.values()]
   await inTransaction(work.sandbox.pool, async (client) => {
     await client.query(
@@ -117,11 +116,12 @@ async function storeMappings(
        where known.company_id <> excluded.company_id`,
       [propertyId, [...companyByValue.keys()], companyIds],
     )
+    if (!group) return
     await client.query(
       `insert into sandbox.group_company (group_id, company_id)
        select distinct $1::uuid, company_id from unnest($2::uuid[]) as mapped (company_id) order by company_id
        on conflict do nothing`,
-      [group?.id, companyIds],
+      [group.id, companyIds],
     )
   })
 }

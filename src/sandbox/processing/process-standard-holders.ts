@@ -1,5 +1,6 @@
-import { catalogue } from '../catalogue.ts'
+import { isUuid } from '../requests/read-json.ts'
 import type { StandardHolder, StandardHoldersRequest } from '../requests/read-standard-holders.ts'
+import type { World } from '../service-world.ts'
 import { isIsoDate } from './judge-value.ts'
 import type { RowRecorder } from './record-rows.ts'
 import { resolveCompanies } from './resolve-companies.ts'
@@ -14,7 +15,7 @@ export async function processStandardHolders(
   for (const slice of slices(request.holders, 1000, work.signal)) {
     const resolved = await resolveCompanies(
       work.sandbox.pool,
-      work.profileId,
+      work,
       slice.map(({ identifier }) => ({ propertyId: request.customIdentifierId, value: identifier })),
     )
     const held = new Map<string, StandardHolder & { companyId: string }>()
@@ -23,7 +24,7 @@ export async function processStandardHolders(
       if (!company) continue
       const { companyId } = company
       const row = { companyId, identifier: holder.identifier, standardId: holder.standardId }
-      const failure = company.failure ?? judgeHolder(holder)
+      const failure = company.failure ?? judgeHolder(work.sandbox.world, holder)
       if (failure) recorder.fail(row, failure)
       if (failure || companyId === null) continue
       recorder.accept(row)
@@ -33,12 +34,13 @@ export async function processStandardHolders(
   }
 }
 
-function judgeHolder(holder: StandardHolder): Failure | null {
-  const standard = catalogue.standards.find(({ id }) => id === holder.standardId)
-  if (!standard) {
+function judgeHolder(world: World, holder: StandardHolder): Failure | null {
+  const standard = world.standards.find(({ id }) => id === holder.standardId)
+  const known = standard !== undefined || (world.incomplete.includes('standards') && isUuid(holder.standardId))
+  if (!known) {
     return { reason: 'standard_not_found', message: `There is no standard with the id "${holder.standardId}".` }
   }
-  if (holder.level !== null && !standard.levels.includes(holder.level)) {
+  if (holder.level !== null && standard && !takesLevel(world, standard, holder.level)) {
     return { reason: 'level_not_found', message: `"${holder.level}" is not a level of "${standard.title}".` }
   }
   for (const date of [holder.startDate, holder.expiryDate]) {
@@ -50,6 +52,11 @@ function judgeHolder(holder: StandardHolder): Failure | null {
     return { reason: 'date_range_reversed', message: 'The standard expires before it starts.' }
   }
   return null
+}
+
+/** A standard whose levels nobody knows takes every level. */
+function takesLevel(world: World, { levels }: { levels: readonly string[] }, level: string): boolean {
+  return levels.includes(level) || (levels.length === 0 && world.incomplete.includes('standards'))
 }
 
 async function storeHolders(work: Work, held: readonly (StandardHolder & { companyId: string })[]): Promise<void> {

@@ -1,10 +1,10 @@
-import { catalogue } from '../catalogue.ts'
 import { groupIdsOf, ownedProperty } from '../requests/check-access.ts'
 import type { CompanyReference } from '../requests/read-answers.ts'
 import { isUuid } from '../requests/read-json.ts'
 import type { Queryable } from '../running-sandbox.ts'
+import type { World } from '../service-world.ts'
 import { isStorable } from '../storable-text.ts'
-import type { Failure } from './work.ts'
+import type { Failure, Work } from './work.ts'
 
 export type Resolved = { companyId: string; failure: null } | { companyId: null; failure: Failure }
 
@@ -15,11 +15,11 @@ export type Resolved = { companyId: string; failure: null } | { companyId: null;
  */
 export async function resolveCompanies(
   db: Queryable,
-  profileId: number,
+  { sandbox, profileId }: Pick<Work, 'sandbox' | 'profileId'>,
   references: readonly CompanyReference[],
-  groupIds: readonly string[] = groupIdsOf(profileId),
+  groupIds: readonly string[] = groupIdsOf(sandbox.world, profileId),
 ): Promise<Resolved[]> {
-  const holders = await findHolders(db, references)
+  const holders = await findHolders(db, sandbox.world, references)
   const known = await findKnown(db, references)
   const named = references.map((reference): Resolved => {
     if ('companyId' in reference) {
@@ -27,7 +27,7 @@ export async function resolveCompanies(
         ? { companyId: reference.companyId, failure: null }
         : failed('company_not_found', `No company has the id "${reference.companyId}".`)
     }
-    const property = ownedProperty(profileId, reference.propertyId)
+    const property = ownedProperty(sandbox.world, profileId, reference.propertyId)
     if (property?.type !== 'String') {
       const message = `"${reference.propertyId}" is not a String property of this key's profile.`
       return failed('custom_property_not_usable', message)
@@ -53,8 +53,12 @@ function keyOf(reference: { propertyId: string; value: string }): string {
   return `${reference.propertyId} ${reference.value}`
 }
 
-/** Companies by property and value, whoever owns the property. */
-async function findHolders(db: Queryable, references: readonly CompanyReference[]): Promise<Map<string, string[]>> {
+/** Companies by property and value, no matter who owns the property. */
+async function findHolders(
+  db: Queryable,
+  world: World,
+  references: readonly CompanyReference[],
+): Promise<Map<string, string[]>> {
   const valuesByProperty = new Map<string, Set<string>>()
   for (const reference of references) {
     if ('companyId' in reference || !isStorable(reference.value)) continue
@@ -63,7 +67,7 @@ async function findHolders(db: Queryable, references: readonly CompanyReference[
   }
   const holders = new Map<string, string[]>()
   for (const [propertyId, values] of valuesByProperty) {
-    const property = catalogue.customProperties.find(({ id }) => id === propertyId)
+    const property = world.customProperties.find(({ id }) => id === propertyId)
     if (!property) continue
     const { rows } = await db.query<{ value: string; company_id: string }>(
       property.isIdentifier

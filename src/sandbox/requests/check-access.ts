@@ -1,20 +1,20 @@
 import type { CustomProperty } from '../catalogue/accounts.ts'
-import { catalogue } from '../catalogue.ts'
 import { RequestRefused } from '../request-refused.ts'
+import type { World } from '../service-world.ts'
 
 /** The custom property with this id that the profile owns, if there is one. */
-export function ownedProperty(profileId: number, id: string): CustomProperty | undefined {
-  return catalogue.customProperties.find((property) => property.id === id && property.profileId === profileId)
+export function ownedProperty(world: World, profileId: number, id: string): CustomProperty | undefined {
+  return world.customProperties.find((property) => property.id === id && property.profileId === profileId)
 }
 
 /** Ids of the groups that the profile can use. */
-export function groupIdsOf(profileId: number): string[] {
-  return catalogue.groups.filter((group) => group.profileId === profileId).map((group) => group.id)
+export function groupIdsOf(world: World, profileId: number): string[] {
+  return world.groups.filter((group) => group.profileId === profileId).map((group) => group.id)
 }
 
 /** @throws {RequestRefused} 403 for a property of another profile or none, 400 for one that is no identifier. */
-export function requireIdentifier(profileId: number, id: string): void {
-  const property = ownedProperty(profileId, id)
+export function requireIdentifier(world: World, profileId: number, id: string): void {
+  const property = ownedProperty(world, profileId, id)
   if (!property) {
     const message = `The custom identifier ${id} does not belong to a property that this key's profile can use.`
     throw new RequestRefused(403, 'custom_identifier_not_accessible', message)
@@ -25,8 +25,8 @@ export function requireIdentifier(profileId: number, id: string): void {
 }
 
 /** @throws {RequestRefused} 403 for a group of another profile or none. */
-export function requireGroup(profileId: number, id: string): void {
-  if (groupIdsOf(profileId).includes(id)) return
+export function requireGroup(world: World, profileId: number, id: string): void {
+  if (groupIdsOf(world, profileId).includes(id)) return
   const message = `The group ${id} does not belong to a group that this key's profile can use.`
   throw new RequestRefused(403, 'group_not_accessible', message)
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { BulkRequest, Contract } from '../../exchange/contract.ts'
-import { catalogue } from '../catalogue.ts'
+import type { World } from '../service-world.ts'
 import { storable } from '../storable-text.ts'
 import { requireGroup, requireIdentifier } from './check-access.ts'
 import { checkBody } from './check-body.ts'
@@ -97,13 +97,13 @@ export function checkLimits(request: ReadRequest): void {
 }
 
 /** @throws {RequestRefused} 403 when the request names a group or an identifier that the profile cannot use. */
-export function checkAccess(profileId: number, request: ReadRequest): void {
-  if ('groupId' in request.body) requireGroup(profileId, request.body.groupId)
-  if ('customIdentifierId' in request.body) requireIdentifier(profileId, request.body.customIdentifierId)
+export function checkAccess(world: World, profileId: number, request: ReadRequest): void {
+  if ('groupId' in request.body) requireGroup(world, profileId, request.body.groupId)
+  if ('customIdentifierId' in request.body) requireIdentifier(world, profileId, request.body.customIdentifierId)
 }
 
 /** How much a request holds, for the time that it takes. A search holds nothing and reads every known company. */
-export function countItems(request: ReadRequest, knownCompanies: number): number {
+export function countItems(request: ReadRequest, known: { companies: number; standards: number }): number {
   switch (request.kind) {
     case 'companyMappings':
     case 'companiesUpsert':
@@ -117,12 +117,12 @@ export function countItems(request: ReadRequest, knownCompanies: number): number
     case 'consolidatedUpsert':
       return request.body.companies.length + request.body.holders.length
     case 'standardsSearch':
-      return catalogue.standards.length
+      return known.standards
     case 'calculatorsSearch':
     case 'companiesSearch':
     case 'standardHoldersSearch':
     case 'frameworkAnswersSearch':
-      return knownCompanies
+      return known.companies
   }
 }
 

@@ -2,7 +2,7 @@
 export const serviceSchema = `
 -- One row: what the tables below were seeded with. file_secret signs the addresses of result files.
 -- calculators_until: the companies up to this number have the calculators of calculators_year; null: none were asked for.
--- clock_at: the sandbox's time when it last stopped.
+-- clock_at: the sandbox's time when it last stopped. file_digest: of the world file that it was made from; null: made up.
 create table if not exists sandbox.world (
   only_row boolean primary key default true check (only_row),
   seed bigint not null,
@@ -117,6 +117,13 @@ alter table sandbox.omission add column if not exists changed_at timestamptz not
 alter table sandbox.standard_holder add column if not exists changed_at timestamptz not null default clock_timestamp();
 alter table sandbox.identifier add column if not exists changed_at timestamptz not null default clock_timestamp();
 alter table sandbox.property_value add column if not exists changed_at timestamptz not null default clock_timestamp();
+
+-- What a world file need not know of a company, and the file itself. Added to worlds of before.
+alter table sandbox.company alter column street drop not null;
+alter table sandbox.company alter column latitude drop not null;
+alter table sandbox.company alter column longitude drop not null;
+alter table sandbox.company alter column country_code drop not null;
+alter table sandbox.world add column if not exists file_digest text;
 
 -- status: the contract's key of the status, not its name on the wire. json, not jsonb: row errors repeat what was sent.
 create table if not exists sandbox.task (

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream'
-import fastify, { type FastifyInstance } from 'fastify'
+import { createGzip } from 'node:zlib'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { addFileChaos } from '../chaos/file-chaos.ts'
 import { findFile, readFile, readGzipped } from '../files/read-file.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../running-sandbox.ts'
+import { acceptsGzip } from './accepts-gzip.ts'
 import { answerErrors } from './answer-errors.ts'
-import { compressFiles, offerGzipped } from './file-compression.ts'
 import { logRequests } from './request-log.ts'
 import { answeredWithoutHost, requireHost } from './require-host.ts'
 import { unroutableErrors } from './unroutable-errors.ts'
@@ -64,4 +65,36 @@ function refuse(judged: ReturnType<Sandbox['files']['judge']>): void {
     case 'forged':
       throw new RequestRefused(403, 'file_address_invalid', 'The address does not bear a valid signature.')
   }
+}
+
+/** The bytes of an answer and, for when nobody changed them on the way, the same already compressed. */
+type Prepared = { plain: Readable; gzipped: () => Readable }
+const prepared = new WeakMap<FastifyRequest, Prepared>()
+
+/** Offers a compressed form of what this request is answered with. */
+function offerGzipped(request: FastifyRequest, plain: Readable, gzipped: () => Readable): void {
+  prepared.set(request, { plain, gzipped })
+}
+
+/**
+ * Files are sent gzipped to anyone who asks for it. Must be added after everything else that touches payloads: a
+ * payload that is no longer the prepared one is compressed as it is, and one that was given a coding is left alone.
+ */
+function compressFiles(server: FastifyInstance): void {
+  server.addHook('onSend', async (request, reply, payload: unknown) => {
+    if (!(payload instanceof Readable) || reply.hasHeader('content-encoding')) return payload
+    if (!acceptsGzip(request.headers['accept-encoding'])) return payload
+    void reply.removeHeader('content-length').header('content-encoding', 'gzip')
+    const offered = prepared.get(request)
+    if (offered?.plain !== payload) return zip(payload)
+    payload.destroy()
+    return offered.gzipped()
+  })
+}
+
+function zip(payload: Readable): Readable {
+  const zipped = createGzip({ level: 1 })
+  payload.on('error', (error) => zipped.destroy(error))
+  zipped.on('close', () => payload.destroy())
+  return payload.pipe(zipped)
 }

@@ -24,7 +24,7 @@ const manyMappings = 100_000
 
 /** Every bulk request: checked as far as it can be without working on it, queued, answered with a correlation id. */
 export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operation[] {
-  const { contract, logger } = sandbox
+  const { contract, logger, world } = sandbox
   const accept = createAcceptance(sandbox)
   const bodies = bulkBodies(contract)
   const { submitted } = taskAnswers(contract)
@@ -41,13 +41,13 @@ export function bulkOperations(sandbox: Sandbox, onQueued: () => void): Operatio
       },
       handle: async ({ apiKey, body: read, bytes, request }) => {
         checkLimits(read)
-        checkAccess(apiKey.profileId, read)
+        checkAccess(world, apiKey.profileId, read)
         const refusal = refusalOverRows(sandbox.chaos, read)
         if (refusal !== null) {
           noteStrike(request, refusal.name)
           throw refusal.refused
         }
-        const items = countItems(read, sandbox.knownCompanies)
+        const items = countItems(read, { companies: sandbox.knownCompanies, standards: world.standards.length })
         if (read.kind === 'companyMappings' && items >= manyMappings) logger.warn({ items }, 'sandbox_many_mappings')
         const correlationId = await accept({
           request: task,

@@ -1,4 +1,3 @@
-import { catalogue } from '../catalogue.ts'
 import { referenceAnswers } from '../description/reference-answers.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../running-sandbox.ts'
@@ -12,7 +11,7 @@ import {
 } from './reference-replies.ts'
 
 /** Unit types, frameworks, groups and custom properties: answered at once. */
-export function referenceOperations({ contract }: Sandbox): Operation[] {
+export function referenceOperations({ contract, world }: Sandbox): Operation[] {
   const { endpoints, otherEndpoints } = contract
   const schemas = referenceAnswers(contract)
   const names = contract.names.customProperties
@@ -26,7 +25,7 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       description:
         'The cheapest way to check credentials and connectivity.\n\nSpecification: Endpoints, Authentication.',
       answers: { 200: { description: 'All unit types.', schema: schemas.unitTypes } },
-      handle: () => describeUnitTypes(contract),
+      handle: () => describeUnitTypes(contract, world),
     }),
     operation({
       id: 'listGroups',
@@ -35,7 +34,7 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       summary: 'Groups',
       description: 'A group id is needed by the calculator upsert.\n\nSpecification: Endpoints.',
       answers: { 200: { description: 'The groups that the profile can use.', schema: schemas.groups } },
-      handle: ({ apiKey }) => describeGroups(contract, apiKey.profileId),
+      handle: ({ apiKey }) => describeGroups(contract, world, apiKey.profileId),
     }),
     operation({
       id: 'listCustomProperties',
@@ -46,7 +45,7 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       answers: {
         200: { description: 'Every custom property, marked as owned or not.', schema: schemas.customProperties },
       },
-      handle: ({ apiKey }) => describeCustomProperties(contract, apiKey.profileId),
+      handle: ({ apiKey }) => describeCustomProperties(contract, world, apiKey.profileId),
     }),
     operation({
       id: 'customIdentifiersV1',
@@ -59,8 +58,9 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       handle: ({ apiKey }) =>
         describeCustomProperties(
           contract,
+          world,
           apiKey.profileId,
-          catalogue.customProperties.filter(({ isIdentifier }) => isIdentifier),
+          world.customProperties.filter(({ isIdentifier }) => isIdentifier),
         ),
     }),
     operation({
@@ -69,7 +69,7 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       tag,
       summary: 'Frameworks',
       answers: { 200: { description: 'All frameworks.', schema: schemas.frameworks } },
-      handle: () => describeFrameworks(contract),
+      handle: () => describeFrameworks(contract, world),
     }),
     operation({
       id: 'readFramework',
@@ -84,7 +84,7 @@ export function referenceOperations({ contract }: Sandbox): Operation[] {
       },
       handle: ({ params: { frameworkId = '' } }) => {
         const wanted = frameworkId.toLowerCase()
-        const framework = catalogue.frameworks.find(({ id }) => id === wanted)
+        const framework = world.frameworks.find(({ id }) => id === wanted)
         if (!framework) throw new RequestRefused(404, 'framework_not_found', `There is no framework "${wanted}".`)
         return describeFramework(contract, framework)
       },

@@ -1,17 +1,16 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { CustomProperty } from '../catalogue/accounts.ts'
-import type { DataPoint, Framework } from '../catalogue/frameworks.ts'
 import type { UnitType } from '../catalogue/unit-types.ts'
-import { catalogue } from '../catalogue.ts'
+import type { World, WorldFramework, WorldPoint } from '../service-world.ts'
 
-export function describeUnitTypes(contract: Contract): unknown {
-  return catalogue.unitTypes.map((unitType) => describeUnitType(contract, unitType))
+export function describeUnitTypes(contract: Contract, world: World): unknown {
+  return world.unitTypes.map((unitType) => describeUnitType(contract, unitType))
 }
 
 /** The groups that the profile can use. */
-export function describeGroups(contract: Contract, profileId: number): unknown {
+export function describeGroups(contract: Contract, world: World, profileId: number): unknown {
   const names = contract.names.groups
-  return catalogue.groups
+  return world.groups
     .filter((group) => group.profileId === profileId)
     .map(({ id, name }) => ({ [names.id]: id, [names.name]: name }))
 }
@@ -19,8 +18,9 @@ export function describeGroups(contract: Contract, profileId: number): unknown {
 /** Custom properties, by default every one, marked as owned or not. */
 export function describeCustomProperties(
   contract: Contract,
+  world: World,
   profileId: number,
-  properties: readonly CustomProperty[] = catalogue.customProperties,
+  properties: readonly CustomProperty[] = world.customProperties,
 ): unknown {
   const names = contract.names.customProperties
   return properties.map((property) => ({
@@ -29,17 +29,17 @@ export function describeCustomProperties(
     [names.type]: property.type,
     [names.isIdentifier]: property.isIdentifier,
     [names.isOwnedByInvokingCompany]: property.profileId === profileId,
-    [names.ownerName]: catalogue.profiles.find(({ id }) => id === property.profileId)?.name,
+    [names.ownerName]: world.profiles.find(({ id }) => id === property.profileId)?.name,
   }))
 }
 
-export function describeFrameworks(contract: Contract): unknown {
+export function describeFrameworks(contract: Contract, world: World): unknown {
   const names = contract.names.frameworks
-  return catalogue.frameworks.map(({ id, title }) => ({ [names.id]: id, [names.title]: title }))
+  return world.frameworks.map(({ id, title }) => ({ [names.id]: id, [names.title]: title }))
 }
 
 /** A framework as the tree topics, subtopics, clusters, questions, data points. */
-export function describeFramework(contract: Contract, framework: Framework): unknown {
+export function describeFramework(contract: Contract, framework: WorldFramework): unknown {
   const names = contract.names.frameworks
   const titled = ({ id, title }: { id: string; title: string }) => ({ [names.id]: id, [names.title]: title })
   return {
@@ -63,7 +63,7 @@ export function describeFramework(contract: Contract, framework: Framework): unk
   }
 }
 
-function describeDataPoint(contract: Contract, point: DataPoint): Record<string, unknown> {
+function describeDataPoint(contract: Contract, point: WorldPoint): Record<string, unknown> {
   const names = contract.names.frameworks
   return {
     [names.valueType]: point.valueType,

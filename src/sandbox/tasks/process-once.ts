@@ -1,3 +1,4 @@
+import pg from 'pg'
 import type { HoldBack } from '../chaos/small-first.ts'
 import { changeOutcome, failInstead, logTaskChaos } from '../chaos/task-chaos.ts'
 import { taskProfile } from '../chaos/task-profiles.ts'
@@ -5,7 +6,6 @@ import { type Durations, processingMs } from '../durations.ts'
 import type { Sandbox } from '../running-sandbox.ts'
 import { finishTask } from './move-task.ts'
 import type { Outcome, StartedTask } from './sandbox-task.ts'
-import { isTransient } from './transient-failure.ts'
 
 /** Does the work of one task. Must be repeatable: after trouble or a restart it is called again from the start. */
 export type ProcessTask = (task: StartedTask, signal: AbortSignal) => Promise<Outcome>
@@ -51,4 +51,20 @@ export async function processOnce(
   await finishTask(sandbox, task.id, told)
   holdBack.ended(task)
   return true
+}
+
+/**
+ * SQLSTATE classes and codes of trouble that passes: connections, resources, restarts, conflicts between transactions.
+ */
+const transientStates = /^(08|53|57P|40|55P03|57014)/
+
+/** pg reports a lost connection as a plain Error without a code, so its wording is all there is to tell it by. */
+const lostConnection = /connection terminated|connection error|timeout exceeded|client was closed/i
+
+/** Whether processing may succeed when it is tried again; everything else is a fault of the program or of the data. */
+function isTransient(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return transientStates.test(error.code ?? '')
+  if (!(error instanceof Error)) return false
+  if ('code' in error && typeof error.code === 'string') return /^E[A-Z]+$/.test(error.code)
+  return lostConnection.test(error.message)
 }

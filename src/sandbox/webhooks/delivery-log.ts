@@ -100,7 +100,7 @@ export async function queueTest(
  */
 export async function resendDelivery({ pool, clock }: Sandbox, webhookId: string, id: string): Promise<void> {
   const { rowCount } = await pool.query(
-    // The lock waits for whoever disables the webhook just now.
+    // The lock waits for anyone who disables the webhook just now.
     `with webhook as (select id, enabled from sandbox.webhook where id = $2 for share)
      update sandbox.webhook_delivery d set
        attempted = case when d.status = 'queued' then d.attempted else 0 end,

@@ -50,7 +50,7 @@ export async function recordApplicationEvent(db: Queryable, sandbox: Recorder, e
 
 async function record(db: Queryable, sandbox: Recorder, events: readonly Recorded[]): Promise<{ urgent: boolean }> {
   if (events.length === 0) return { urgent: false }
-  // The lock keeps whoever disables or deletes the webhook waiting until this transaction has ended.
+  // The lock keeps anyone who disables or deletes the webhook waiting until this transaction has ended.
   const { rows: webhooks } = await db.query<{ id: string; profile_id: number; topics: string[] }>(
     `select id, profile_id, topics from sandbox.webhook
      where enabled and profile_id = any($1) and topics && $2 order by created_at, id for share`,

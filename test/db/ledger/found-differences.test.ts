@@ -6,6 +6,7 @@ import { noteComparison } from '../../../src/db/differences/store-row-difference
 import { countRepairable, markForRepair } from '../../../src/db/ledger/repair-rows.ts'
 import { markForResend, releaseResends } from '../../../src/db/ledger/resend-rows.ts'
 import { storeSkew } from '../../../src/db/service-key/stored-skew.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger
@@ -15,7 +16,13 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await ledger.clear()
-  await sql`truncate row_difference, row_comparison, input_difference, input_comparison, service_key`.execute(ledger.db)
+  await emptyTables(ledger.db, [
+    'row_difference',
+    'row_comparison',
+    'input_difference',
+    'input_comparison',
+    'service_key',
+  ])
   run = await ledger.startRun()
   await ledger.landChecked('framework_answers', [{ partner_id: 'H-1', content: { value: '1' } }], true)
   await ledger.landChecked('calculator_inputs', [{ partner_id: 'H-1', content: { inputs: { f: '1' } } }], true)

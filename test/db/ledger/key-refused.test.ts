@@ -1,10 +1,10 @@
-import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { statusCounts } from '../../../src/db/runs/listed-rows.ts'
 import { closeBreaker, openBreaker } from '../../../src/db/service-key/breaker.ts'
 import { refusedKeyInUse } from '../../../src/db/service-key/key-in-use.ts'
 import { reserveCalls } from '../../../src/db/service-key/reserve-calls.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { some } from '../../helpers/some.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await ledger.clear()
-  await sql`truncate service_key`.execute(ledger.db)
+  await emptyTables(ledger.db, ['service_key'])
 })
 afterAll(() => ledger.close())
 
@@ -72,7 +72,7 @@ it('releases all of it when the key is accepted again', async () => {
   expect(await parked()).toEqual([['waits', 'requires_pending']])
 })
 
-it('goes by the key that was used last, whoever looks', async () => {
+it('goes by the key that was used last, no matter who looks', async () => {
   await refuse('old')
   expect(await refusedKeyInUse(ledger.db)).toMatchObject({ errorCode: 'api_key_expired' })
   await reserveCalls(ledger.db, 'new', 1, 0)

@@ -10,6 +10,7 @@ import type { Schema } from '../../../src/db/tables/database-schema.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission.ts'
 import { type LandedCounts, landRows } from '../../../src/pipeline/delta/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../../src/pipeline/delta/landing/stage-rows.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 
 export type Landing = {
@@ -147,10 +148,29 @@ export async function openLedger(at?: string): Promise<Ledger> {
         .where('row_key', '=', rowKey)
         .executeTakeFirstOrThrow(),
     clear: async () => {
-      await sql`
-        truncate run, submission, submission_row, held_property, batch_size, candidate, ended_submission, source_row, acceptance, row_change, mapping, mapping_change,
-                 left_behind, reference_data, reference_past, judging_basis, row_finding, stream_watermark, stream_reading, snapshot_line,
-                 snapshot_bucket cascade`.execute(db)
+      await emptyTables(db, [
+        'run',
+        'submission',
+        'submission_row',
+        'held_property',
+        'batch_size',
+        'candidate',
+        'ended_submission',
+        'source_row',
+        'acceptance',
+        'row_change',
+        'mapping',
+        'mapping_change',
+        'left_behind',
+        'reference_data',
+        'reference_past',
+        'judging_basis',
+        'row_finding',
+        'stream_watermark',
+        'stream_reading',
+        'snapshot_line',
+        'snapshot_bucket',
+      ])
     },
     close: () => pool.end(),
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
-import { type KeptReference, keepReferenceData } from '../../../src/pipeline/reference/keep-reference-data.ts'
+import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
 import {
   referenceChanges,
   referenceVersions,
@@ -24,7 +24,11 @@ const tuesday = new Date('2026-11-17T02:00:00Z')
 const nothing: FetchedDocuments = { unit_type: [], group: [], custom_property: [], framework: [] }
 const config = settings.parse({})
 
-const keep = (documents: Partial<FetchedDocuments>, at = monday, runId: number | null = null): Promise<KeptReference> =>
+const keep = (
+  documents: Partial<FetchedDocuments>,
+  at = monday,
+  runId: number | null = null,
+): ReturnType<typeof keepReferenceData> =>
   ledger.inTransaction((trx) =>
     keepReferenceData({ config, now: () => at }, trx, storableDocuments({ ...nothing, ...documents }), runId),
   )

@@ -81,9 +81,9 @@ describe('a row', () => {
     ['nobody', /^it requires properties of nobody, and the partner's database has delivered none$/],
     [
       'refused',
-      /^its properties row was rejected by the service \(NotFound: No company like that\): mend that one, or retry/,
+      /^its properties row was rejected by the service \(NotFound: No company like that\): fix that one, or retry/,
     ],
-    ['bad', /^its properties row is invalid \(latitude 100 is not between -90 and 90\): mend that one$/],
+    ['bad', /^its properties row is invalid \(latitude 100 is not between -90 and 90\): fix that one$/],
     ['lost', /^nobody knows what became of its properties row \(task_lost: .*\); the next run sends that one again$/],
   ])('that is parked over %s says what it waits for, and what would release it', async (partnerId, words) => {
     expect((await listed('parked', { partnerId })).map(({ reason }) => reason)).toEqual([expect.stringMatching(words)])

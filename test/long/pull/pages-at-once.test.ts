@@ -34,7 +34,7 @@ it.each([
   async (pagesAtOnce, pages) => {
     await using server = await barrier(pages, pagesAtOnce)
     const urls = Array.from({ length: pages }, (_, page) => `${server.url}/${page}`)
-    // So rare a poll that whoever waits for it comes too late.
+    // So rare a poll that anyone who waits for it comes too late.
     await using loading = await startLoading(ferry, urls, { pagesAtOnce, jobPollMs: 600_000 })
     await loading.done()
     expect(server.most()).toBe(pagesAtOnce)

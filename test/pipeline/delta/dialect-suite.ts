@@ -142,7 +142,7 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
     })
     await expect(extractAll({ properties: { query: 'select select', capture: 'snapshot' } })).rejects.toMatchObject({
       code: 'partner_query_failed',
-      message: expect.stringMatching(/stream properties failed: .*syntax.*Mend streams\.properties\.query/s),
+      message: expect.stringMatching(/stream properties failed: .*syntax.*Fix streams\.properties\.query/s),
     })
   })
 

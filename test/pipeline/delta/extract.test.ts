@@ -332,7 +332,7 @@ describe('an extraction that fails', () => {
       code: 'partner_query_failed',
       message:
         'The query of the stream calculator_settings does not yield automatic_yearly_calculation, automatic_publishing; ' +
-        'it yields partner_id, name, at. Mend streams.calculator_settings.query.',
+        'it yields partner_id, name, at. Fix streams.calculator_settings.query.',
     })
     await expect(extractNow(ferry, partner, { properties: { cursor: 'changed' } })).rejects.toMatchObject({
       message: expect.stringContaining('does not yield changed;'),
@@ -343,7 +343,7 @@ describe('an extraction that fails', () => {
   it('says where the query is wrong', async () => {
     await expect(extractNow(ferry, partner, { properties: { query: 'select select' } })).rejects.toMatchObject({
       code: 'partner_query_failed',
-      message: expect.stringMatching(/stream properties failed: syntax error.*Mend streams\.properties\.query/),
+      message: expect.stringMatching(/stream properties failed: syntax error.*Fix streams\.properties\.query/),
     })
   })
 

@@ -1,5 +1,5 @@
 import { preflight } from '../../../src/pipeline/preflight/preflight.ts'
-import { keepReferenceData } from '../../../src/pipeline/reference/keep-reference-data.ts'
+import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
 import { storableDocuments } from '../../../src/pipeline/reference/store-reference-data.ts'
 import type { Ferry } from '../push/ferry.ts'
 import { dataPoint, ids } from '../push/rows.ts'

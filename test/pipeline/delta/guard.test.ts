@@ -3,7 +3,7 @@ import { settings } from '../../../src/config/schema.ts'
 import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
 import { countPending } from '../../../src/db/ledger/count-pending.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
-import { judgeChange } from '../../../src/pipeline/delta/judge-change.ts'
+import { judgeChange } from '../../../src/pipeline/delta/guard-stream.ts'
 import { imbalances, judge } from '../../../src/pipeline/report/report.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner, propertiesQuery } from './partner.ts'
@@ -191,7 +191,7 @@ describe('the guard', () => {
   })
 
   it.each(['cursor', 'snapshot'] as const)(
-    'lets the rows go when the partner mends the mistake, read by %s',
+    'lets the rows go when the partner fixes the mistake, read by %s',
     async (capture) => {
       await night(capture)
       await acceptAll()

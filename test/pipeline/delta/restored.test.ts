@@ -104,8 +104,8 @@ test('what a restore would change is held by the guard, and read whole again eac
   }
   // Put right at the source: the lost day is typed in again, with any times.
   await run(`update hotel set name = 'after', at = '2025-01-01Z'`)
-  const mended = await night(guard)
-  expect(await plansOf(ferry.ledger.db, mended.run_id)).toEqual([])
+  const fixed = await night(guard)
+  expect(await plansOf(ferry.ledger.db, fixed.run_id)).toEqual([])
   expect(await ledger()).toEqual(before.map((row) => row.replace('before', 'after')))
   expect(await night(guard)).toMatchObject({ whole: null })
 })
@@ -120,7 +120,7 @@ test('a full comparison that the guard holds over what is gone comes again, and 
   expect(held).toMatchObject({ whole: 'due', gone: 0 })
   expect(await plansOf(ferry.ledger.db, held.run_id)).toMatchObject([{ gone: 5 }])
   await run('truncate hotel; insert into hotel table dump; drop table dump')
-  const mended = await night(guard)
-  expect(await plansOf(ferry.ledger.db, mended.run_id)).toEqual([])
+  const fixed = await night(guard)
+  expect(await plansOf(ferry.ledger.db, fixed.run_id)).toEqual([])
   expect(await ledger()).toEqual(before)
 })

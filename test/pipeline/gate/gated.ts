@@ -58,7 +58,7 @@ export function gated(options: GatedOptions): Gated {
   const gate = createSharedGate({
     db: createDatabase(pool),
     fingerprint: keyFingerprint(apiKey, options.serviceUrl),
-    requestsPerSecond,
+    requestsPerSecond: () => requestsPerSecond,
     probeIntervalMs,
     probeAtOnce,
     logger,

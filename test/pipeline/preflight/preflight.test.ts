@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { judgeRows } from '../../../src/pipeline/preflight/preflight.ts'
-import { keepReferenceData } from '../../../src/pipeline/reference/keep-reference-data.ts'
+import { keepReferenceData } from '../../../src/pipeline/reference/fetch-reference-data.ts'
 import { storableDocuments } from '../../../src/pipeline/reference/store-reference-data.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { dataPoint, ids } from '../push/rows.ts'
@@ -176,11 +176,11 @@ describe('an answer and an omission of the same question', () => {
   it.each([
     ['changes', () => ferry.ledger.land('omissions', [row('o', { ...declined, year: '2023' })])],
     ['is gone', () => sql`update source_row set gone_at = now() where row_key = 'o'`.execute(ferry.ledger.db)],
-  ])('are released when the other %s', async (_, mend) => {
+  ])('are released when the other %s', async (_, fix) => {
     await knowFramework()
     await both()
     await judge()
-    await mend()
+    await fix()
     await judge()
     expect(await reasons()).toMatchObject({ a: null })
   })

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, expect, it } from 'vitest'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -8,9 +9,24 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property, page_listing restart identity`.execute(
+  await emptyTables(
     db,
+    [
+      'company',
+      'custom_property',
+      'company_property',
+      'calculator_variable',
+      'calculator',
+      'calculator_value',
+      'search_seen_company',
+      'search_seen_calculator',
+      'quarantine',
+      'unrenewed_part',
+      'removed_value',
+      'removed_property',
+      'page_listing',
+    ],
+    true,
   )
 })
 

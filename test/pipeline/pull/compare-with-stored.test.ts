@@ -5,6 +5,7 @@ import type { InputComparison } from '../../../src/db/tables/input-difference.ts
 import { compareWithStored, reasonToWithhold } from '../../../src/pipeline/pull/compare-with-stored.ts'
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'
 import { completeSearch } from '../../../src/pipeline/pull/search/complete-search.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { defaultPageLimits } from './limits.ts'
 import {
@@ -25,8 +26,10 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await ferry.clear()
-  await sql`truncate company, calculator, calculator_variable, calculator_value, input_difference restart identity`.execute(
+  await emptyTables(
     ferry.ledger.db,
+    ['company', 'calculator', 'calculator_variable', 'calculator_value', 'input_difference'],
+    true,
   )
 })
 afterAll(() => ferry.close())

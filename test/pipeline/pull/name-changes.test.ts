@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { nameChanges } from '../../../src/db/runs/report-rows.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, company, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -9,8 +10,20 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await sql`truncate company, custom_property, calculator_variable, calculator, calculator_value, name_change,
-    search_seen_company, search_seen_calculator restart identity cascade`.execute(db)
+  await emptyTables(
+    db,
+    [
+      'company',
+      'custom_property',
+      'calculator_variable',
+      'calculator',
+      'calculator_value',
+      'name_change',
+      'search_seen_company',
+      'search_seen_calculator',
+    ],
+    true,
+  )
 })
 
 /** A page that names its variables and properties so. */

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, expect, it } from 'vitest'
+import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
 import { acceptWithheld, restore } from '../../../src/pipeline/actions/removals.ts'
-import { forgetRemoved } from '../../../src/pipeline/pull/merge/keep-removed.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, company, type SamplePage, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -10,9 +11,26 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine, page_listing, unrenewed_part, removed_value,
-    removed_property, action restart identity cascade`.execute(db)
+  await emptyTables(
+    db,
+    [
+      'company',
+      'custom_property',
+      'company_property',
+      'calculator_variable',
+      'calculator',
+      'calculator_value',
+      'search_seen_company',
+      'search_seen_calculator',
+      'quarantine',
+      'page_listing',
+      'unrenewed_part',
+      'removed_value',
+      'removed_property',
+      'action',
+    ],
+    true,
+  )
 })
 
 async function night(page: unknown, minSeenShare = 0.5) {
@@ -158,6 +176,6 @@ it('what was removed longer ago than is wanted is forgotten', async () => {
   await night({ companies: [] }, 0)
   await sql`update removed_value set removed_at = now() - interval '31 days' where direction = 'i'`.execute(db)
   await sql`update removed_property set removed_at = now() - interval '29 days'`.execute(db)
-  expect(await forgetRemoved(db, new Date(Date.now() - 30 * 86_400_000))).toBe(4)
+  expect(await removeOld(db, 'removed_values', new Date(Date.now() - 30 * 86_400_000))).toBe(4)
   expect(await bringBack()).toEqual({ companies: 4, calculators: 4, values: 4, properties: 4 })
 })

@@ -12,6 +12,7 @@ import { finishWithReport } from '../../../src/pipeline/report/finish-with-repor
 import type { RunReport } from '../../../src/pipeline/report/report.ts'
 import { searchKind } from '../../../src/pipeline/streams/kind-names.ts'
 import { contract } from '../../exchange/test-client.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { uuid } from './sample-page.ts'
 
@@ -21,7 +22,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await ferry.clear()
-  await sql`truncate calculator_value_change, history_start, complete_search, reference_data`.execute(ferry.ledger.db)
+  await emptyTables(ferry.ledger.db, ['calculator_value_change', 'history_start', 'complete_search', 'reference_data'])
 })
 afterAll(() => ferry.close())
 
@@ -169,7 +170,8 @@ it('a report names ids of custom properties in the settings that the service doe
     ferry.ledger.db,
   )
   const member = contract.names.companiesSearch.customPropertyIds
-  const search = { name: 'ours', search: 'companiesSearch', ids: {}, minSeenShare: 0.5 } as const
+  const never = { schedule: null, timeZone: 'UTC', missed: 'once', finishBy: null } as const
+  const search = { name: 'ours', search: 'companiesSearch', ids: {}, minSeenShare: 0.5, ...never } as const
   await using given = ferry.deps('http://127.0.0.1:9')
   const deps = withPull(given, {
     customPropertyIds: [own, nowhere],

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { beginHistory, removeHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
+import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
+import { beginHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
 import type { FinishOptions } from '../../../src/pipeline/pull/search/finish-search.ts'
+import { emptyTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -14,9 +16,27 @@ let nights: { from: Date; to: Date }[] = []
 
 beforeEach(async () => {
   nights = []
-  await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    calculator_value_change, history_start, complete_search, search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property
-    restart identity`.execute(db)
+  await emptyTables(
+    db,
+    [
+      'company',
+      'custom_property',
+      'company_property',
+      'calculator_variable',
+      'calculator',
+      'calculator_value',
+      'calculator_value_change',
+      'history_start',
+      'complete_search',
+      'search_seen_company',
+      'search_seen_calculator',
+      'quarantine',
+      'unrenewed_part',
+      'removed_value',
+      'removed_property',
+    ],
+    true,
+  )
 })
 
 const clock = async () => {
@@ -225,13 +245,14 @@ describe('history', () => {
     await night([[hotel('A', { gas: '2', oil: '1' })]])
     const between = await clock()
     await night([[hotel('A', { gas: '2', oil: '2' })]])
-    expect(await removeHistory(db, between)).toBe(1)
+    // A change, and a search that no history needs any more.
+    expect(await removeOld(db, 'value_changes', between)).toBe(2)
     expect(await history()).toEqual([
       `A ${id('k')} gas=2 ?-3 stands`,
       `A ${id('k')} oil=1 ?-2 until 3`,
       `A ${id('k')} oil=2 3-3 stands`,
     ])
-    expect(await removeHistory(db, between)).toBe(0)
+    expect(await removeOld(db, 'value_changes', between)).toBe(0)
   })
 
   it('of twenty nights of made-up changes is what a bookkeeper would write down', async () => {

@@ -290,7 +290,7 @@ describe('a POST whose answer was lost', () => {
     expect(server.count(post)).toBe(1)
   })
 
-  it('is uncertain, too, when whoever sent it is gone', async () => {
+  it('is uncertain, too, when the one that sent it is gone', async () => {
     await using server = await service({ [post]: [json({ correlationId: ours })], [list]: [json([])] })
     await using deps = ferry.deps(server.url)
     const id = await ferry.planned(deps, 'properties', [property])
@@ -325,7 +325,7 @@ describe('a POST that did not get through', () => {
     expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(30_000, -3) }])
   })
 
-  it('stops the run at 401 and is sent when the key is mended', async () => {
+  it('stops the run at 401 and is sent when the key is fixed', async () => {
     const unknownKey = json({ errorCode: 'unauthorized', message: 'Who are you?' }, 401)
     await using server = await service({ [post]: [unknownKey, json({ correlationId: ours })] })
     await using deps = ferry.deps(server.url)

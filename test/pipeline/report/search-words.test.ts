@@ -14,7 +14,7 @@ it('says nothing of a search that brought what was asked for, with the names kno
 
 it('names the custom properties that were left out, whose they are, and what to do', () => {
   expect(searchNotices([search([foreign, unknown])], [])).toEqual([
-    'The service left out 2 custom properties that the search asked for: "House number" (p1) belongs to Harbour; p2 is none that this key can see. Their values did not come: mend pull.customPropertyIds, or ask their owner.',
+    'The service left out 2 custom properties that the search asked for: "House number" (p1) belongs to Harbour; p2 is none that this key can see. Their values did not come: fix pull.customPropertyIds, or ask their owner.',
   ])
   expect(missingPropertyLines([foreign], 7, [unknown])).toEqual([
     'The service left out 1 custom property that the search of run 7 asked for: "House number" (p1) belongs to Harbour.',

@@ -31,7 +31,7 @@ export async function findContradictions(trx: Transaction<Schema>): Promise<void
       from said group by row_key having count(*) > 1
     )
     select row_id, partner_id, row_key, one as content, hash, true as judged, null::text as reason,
-           format('the partner yields %s rows with this key, and nothing says which is newer. They differ in %s. Mend the query, so that it yields one',
+           format('the partner yields %s rows with this key, and nothing says which is newer. They differ in %s. Fix the query, so that it yields one',
                   contents, left(differences, ${quotedCharacters}::integer)) as contradicts
     from gathered
     cross join lateral (

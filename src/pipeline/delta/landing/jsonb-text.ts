@@ -8,12 +8,32 @@ export type JsonbValue = string | null | { readonly [member: string]: JsonbValue
  */
 export function jsonbText(value: JsonbValue): string {
   if (value === null || typeof value === 'string') return JSON.stringify(value)
-  let text = ''
-  for (const name of Object.keys(value).sort(byLengthAndBytes)) {
-    text += `${text === '' ? '' : ', '}${JSON.stringify(name)}: ${jsonbText(value[name] ?? null)}`
+  const { sorted, written } = membersOf(Object.keys(value))
+  let text = '{'
+  for (let index = 0; index < sorted.length; index++) {
+    text += written[index] + jsonbText(value[sorted[index] ?? ''] ?? null)
   }
-  return `{${text}}`
+  return `${text}}`
 }
+
+/** Names of members in the server's order, and what it writes before the value of each. */
+type Members = { names: readonly string[]; sorted: readonly string[]; written: readonly string[] }
+
+/** The members met last, by how many they are: sorting takes long, and rows of a stream mostly have the same. */
+const metLast: Members[] = []
+
+function membersOf(names: readonly string[]): Members {
+  const met = metLast[names.length]
+  if (met?.names.every((name, index) => name === names[index])) return met
+  const sorted = names.toSorted(byLengthAndBytes)
+  const written = sorted.map((name, index) => `${index === 0 ? '' : ', '}${JSON.stringify(name)}: `)
+  const members = { names, sorted, written }
+  if (names.length <= mostMembersKept) metLast[names.length] = members
+  return members
+}
+
+/** Rows with more members are rare. */
+const mostMembersKept = 64
 
 function byLengthAndBytes(one: string, other: string): number {
   if (plain.test(one) && plain.test(other)) return one.length - other.length || (one < other ? -1 : 1)

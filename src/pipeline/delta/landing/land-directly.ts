@@ -21,7 +21,7 @@ type DirectLanding = { stream: string; judgedBy: number }
 /** Why rows have to be staged after all. */
 type NeedsCare = 'repeated_key' | 'without_cursor' | 'hash_differs'
 
-/** Whoever hands rows over met one that has to be staged. */
+/** What hands rows over met one that has to be staged. */
 export class RowNeedsCare extends Error {
   readonly why: NeedsCare
 
@@ -31,8 +31,11 @@ export class RowNeedsCare extends Error {
   }
 }
 
-/** Characters of contents that are copied at a time, while the next are made. */
-const chunkLength = 512 * 1024
+/** Bytes of both tables' lines that are copied at a time, while the next are made. */
+const chunkBytes = 512 * 1024
+
+/** Chunks that are with the server or wait for it, so that it never waits for us; each is held in memory. */
+const chunksAhead = 2
 
 /**
  * Writes the rows of a stream of which the ledger has nothing yet straight into its tables, in the shape in which they
@@ -50,82 +53,89 @@ export async function landDirectly(
   batches: AsyncIterable<readonly DirectRow[]>,
 ): Promise<number | NeedsCare> {
   await sql`savepoint direct_landing`.execute(trx)
-  let written = 0
+  const numbers = new RowNumbers(trx)
   const samples: number[] = []
-  const write = async (rows: readonly DirectRow[]) => {
-    const ids = await nextRowIds(trx, rows.length)
-    await writeRows(client, landing, rows, ids)
-    samples.push(ids[0] ?? 0)
-    written += rows.length
+  const writing: Promise<unknown>[] = []
+  let chunk = emptyChunk()
+  let written = 0
+  const write = async () => {
+    numbers.reserve(chunk.rows)
+    const copying = copyChunk(client, chunk)
+    // It is awaited before too many wait.
+    copying.catch(() => {})
+    writing.push(copying)
+    samples.push(chunk.firstNumber)
+    written += chunk.rows
+    chunk = emptyChunk()
+    if (writing.length > chunksAhead) await writing.shift()
   }
   try {
-    await eachChunk(batches, write)
+    for await (const rows of batches) {
+      addLines(chunk, landing, rows, await numbers.take(rows.length))
+      if (chunk.bytes >= chunkBytes) await write()
+    }
+    if (chunk.rows > 0) await write()
+    for (const copying of writing) await copying
     if (!(await hashesAgree(trx, samples))) return await takeBack(trx, 'hash_differs')
   } catch (error) {
-    const why = error instanceof RowNeedsCare ? error.why : isRepeatedKey(error) ? 'repeated_key' : null
-    if (why === null) throw error
+    // Nobody may go on with the connection while a chunk is on its way.
+    const cause = firstCause(await Promise.allSettled(writing)) ?? error
+    const why = error instanceof RowNeedsCare ? error.why : isRepeatedKey(cause) ? 'repeated_key' : null
+    if (why === null) throw cause
     return await takeBack(trx, why)
   }
   await sql`release savepoint direct_landing`.execute(trx)
   return written
 }
 
-/** One chunk is written while the next is made. */
-async function eachChunk(
-  batches: AsyncIterable<readonly DirectRow[]>,
-  write: (rows: readonly DirectRow[]) => Promise<void>,
-): Promise<void> {
-  let writing = Promise.resolve()
-  const begin = (rows: readonly DirectRow[]) => {
-    writing = write(rows)
-    // It is awaited before the next one begins.
-    writing.catch(() => {})
-  }
-  let chunk: DirectRow[] = []
-  let length = 0
-  try {
-    for await (const batch of batches) {
-      for (const row of batch) {
-        chunk.push(row)
-        length += row.text.length
-      }
-      if (length < chunkLength) continue
-      await writing
-      begin(chunk)
-      chunk = []
-      length = 0
-    }
-  } finally {
-    // Whatever else went wrong: nobody may go on with the connection while a chunk is on its way.
-    await writing
-  }
-  if (chunk.length > 0) await write(chunk)
+/** Lines of COPY for both tables, in pieces of a batch each. */
+type Chunk = { rows: number; firstNumber: number; bytes: number; contents: Buffer[]; acceptances: Buffer[] }
+
+function emptyChunk(): Chunk {
+  return { rows: 0, firstNumber: 0, bytes: 0, contents: [], acceptances: [] }
 }
 
-async function writeRows(
-  client: PoolClient,
+/** A batch becomes bytes at once: as objects its rows would be moved by every collection until they are sent. */
+function addLines(
+  chunk: Chunk,
   { stream, judgedBy }: DirectLanding,
   rows: readonly DirectRow[],
-  ids: readonly number[],
-): Promise<void> {
+  numbers: readonly number[],
+): void {
   const name = copyText(stream)
   const judged = String(notCompared(judgedBy))
   let contents = ''
   let acceptances = ''
   for (const [index, { partnerId, rowKey, text, reason }] of rows.entries()) {
-    const id = ids[index] ?? 0
+    const id = numbers[index] ?? 0
     const partner = copyText(partnerId)
     const content = contentHash(text)
     contents += `${id}\t${name}\t${partner}\t${copyText(rowKey)}\t${copyText(text)}\t${content}\n`
     const verdict = reason === undefined ? '\\N\t0\t\\N' : `${content}\t${judged}\t${copyText(reason)}`
     acceptances += `${id}\t${partner}\t${content}\t${verdict}\n`
   }
-  await copyIn(client, 'source_row (row_id, stream, partner_id, row_key, content, desired_hash)', contents)
-  await copyIn(
-    client,
-    'acceptance (row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason)',
-    acceptances,
-  )
+  if (chunk.rows === 0) chunk.firstNumber = numbers[0] ?? 0
+  chunk.rows += rows.length
+  for (const [pieces, lines] of [
+    [chunk.contents, contents],
+    [chunk.acceptances, acceptances],
+  ] as const) {
+    const piece = Buffer.from(lines)
+    pieces.push(piece)
+    chunk.bytes += piece.length
+  }
+}
+
+/** Both copies are asked for at once, so that the server has the second when it ends the first. */
+async function copyChunk(client: PoolClient, { contents, acceptances }: Chunk): Promise<void> {
+  await Promise.all([
+    copyIn(client, 'source_row (row_id, stream, partner_id, row_key, content, desired_hash)', contents),
+    copyIn(
+      client,
+      'acceptance (row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason)',
+      acceptances,
+    ),
+  ])
 }
 
 /** The first 16 bytes of the SHA-256, as COPY's text form of `bytea`. */
@@ -133,9 +143,40 @@ function contentHash(text: string): string {
   return `\\\\x${hash('sha256', text).slice(0, 32)}`
 }
 
-async function copyIn(client: PoolClient, target: string, lines: string): Promise<void> {
-  await pipeline([Buffer.from(lines)], client.query(copyFrom(`copy ${target} from stdin`)))
+async function copyIn(client: PoolClient, target: string, pieces: readonly Buffer[]): Promise<void> {
+  await pipeline(pieces, client.query(copyFrom(`copy ${target} from stdin`)))
 }
+
+/** The numbers of the rows to come, asked for in advance: once a chunk is with the server, an answer takes its time. */
+class RowNumbers {
+  readonly #trx: Transaction<Schema>
+  readonly #coming: Promise<number[]>[] = []
+  #numbers: number[] = []
+  #taken = 0
+
+  constructor(trx: Transaction<Schema>) {
+    this.#trx = trx
+  }
+
+  reserve(count: number): void {
+    const coming = nextRowIds(this.#trx, count)
+    coming.catch(() => {})
+    this.#coming.push(coming)
+  }
+
+  async take(count: number): Promise<number[]> {
+    while (this.#numbers.length - this.#taken < count) {
+      if (this.#coming.length === 0) this.reserve(Math.max(count, fewestNumbers))
+      this.#numbers = [...this.#numbers.slice(this.#taken), ...((await this.#coming.shift()) ?? [])]
+      this.#taken = 0
+    }
+    this.#taken += count
+    return this.#numbers.slice(this.#taken - count, this.#taken)
+  }
+}
+
+/** Row numbers that are asked for at a time at least. */
+const fewestNumbers = 1_000
 
 async function nextRowIds(trx: Transaction<Schema>, count: number): Promise<number[]> {
   const { rows } = await sql<{ ids: number[] }>`
@@ -156,6 +197,14 @@ async function hashesAgree(trx: Transaction<Schema>, rowIds: readonly number[]):
 async function takeBack(trx: Transaction<Schema>, why: NeedsCare): Promise<NeedsCare> {
   await sql`rollback to savepoint direct_landing`.execute(trx)
   return why
+}
+
+/**
+ * What a chunk failed of: whatever was asked after it fails because the transaction is aborted (25P02), and says less.
+ */
+function firstCause(ended: readonly PromiseSettledResult<unknown>[]): unknown {
+  const reasons = ended.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
+  return reasons.find((reason) => !(reason instanceof pg.DatabaseError && reason.code === '25P02'))
 }
 
 /** `unique_violation`: row numbers are given once, so it is the key that tells the rows of a stream apart. */

@@ -19,7 +19,7 @@ export async function noteNullCursors(trx: Transaction<Schema>, stream: string, 
       from staged join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key
       where without_cursor
     ),
-    mended as (
+    fixed as (
       delete from null_cursor_row
       using source_row
       where source_row.row_id = null_cursor_row.row_id and source_row.stream = ${stream}

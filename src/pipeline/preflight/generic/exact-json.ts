@@ -1,6 +1,6 @@
 import { exactNumber } from '../../streams/rules/answer-value.ts'
 
-/** Deeper values are a mistake, and would end in the stack of whoever writes them. */
+/** Deeper values are a mistake, and would end in the stack of anyone who writes them. */
 const maxDepth = 64
 
 /** Strings and numbers of a text that is known to be JSON; a string is taken whole, whatever it holds. */

@@ -13,9 +13,10 @@ import { documentKindNames, documentKindOf } from '../../streams/kind-names.ts'
  * the service could not do is left as it is: the report says so, and nothing else waits for it or fails over it.
  * A run that the guard holds asks the service for nothing.
  *
+ * @param only the name of the one search that is wanted; null: all.
  * @returns true while one of the searches or of their pages is still under way.
  */
-export async function planDocuments(deps: Deps, run: Run): Promise<boolean> {
+export async function planDocuments(deps: Deps, run: Run, only: string | null = null): Promise<boolean> {
   if (run.held) return false
   return await deps.db.transaction().execute(async (trx) => {
     if (!(await holdRun(trx, run.run_id))) return true
@@ -27,7 +28,7 @@ export async function planDocuments(deps: Deps, run: Run): Promise<boolean> {
       .where('state', '!=', 'abandoned')
       .execute()
     const names = new Set(planned.map(({ partition }) => partition))
-    const missing = deps.config.pull.searches.filter(({ name }) => !names.has(name))
+    const missing = deps.config.pull.searches.filter(({ name }) => !names.has(name) && (only === null || name === only))
     for (const search of missing) await plan(deps, trx, run, search)
     if (missing.length > 0 || planned.some(({ state }) => unfinishedStates.includes(state))) return true
     if (planned.length === 0) return false
@@ -46,7 +47,7 @@ export async function planDocuments(deps: Deps, run: Run): Promise<boolean> {
   })
 }
 
-/** The body is written with the plan: whoever sends it needs no configuration that still knows the search. */
+/** The body is written with the plan: anyone who sends it needs no configuration that still knows the search. */
 async function plan(deps: Deps, trx: Transaction<Schema>, run: Run, { name, search, body }: SearchSettings) {
   const { submission_id } = await trx
     .insertInto('submission')

@@ -50,7 +50,7 @@ export class UnchangedCompanies {
     const companyKeys = this.#unmarked
     this.#unmarked = []
     this.#marking = markWholeSeen(this.#trx, this.#submissionId, companyKeys)
-    // Whoever drains or flushes next is told.
+    // Anyone who drains or flushes next is told.
     this.#marking.catch(() => {})
   }
 }

@@ -5,7 +5,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
  * Finds or makes the row of every company on the page, and locks it for the rest of the transaction.
  *
  * Pages of a search are merged side by side. Missing rows are inserted before existing ones are locked, each in the
- * order of ids, and companies come before calculators: whoever waits, waits for a transaction that is further on,
+ * order of ids, and companies come before calculators: anyone who waits, waits for a transaction that is further on,
  * so that no two can wait for each other.
  */
 export async function claimCompanies(trx: Transaction<Schema>): Promise<void> {

@@ -46,7 +46,7 @@ export function createDirectWriter(client: pg.ClientBase): DirectWriter {
     await copying
     const batch = full.map((table) => [table, lines[table].take()] as const)
     copying = copyAll(client, batch)
-    // Whoever drains or flushes next is told.
+    // Anyone who drains or flushes next is told.
     copying.catch(() => {})
   }
 

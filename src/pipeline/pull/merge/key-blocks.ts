@@ -38,7 +38,7 @@ export function createKeyBlocks(db: Database): { take(table: KeyedTable, count: 
       const taken = block.left.splice(0, count)
       if (block.left.length < ahead / 2 && block.next === null) {
         block.next = nextKeys(db, table, ahead)
-        // Whoever takes from it is told.
+        // Anyone who takes from it is told.
         block.next.catch(() => {})
       }
       return taken

@@ -20,7 +20,7 @@ export class LineBuffer {
     return this.#length
   }
 
-  /** What was written. It holds until the next but one is taken: by then whoever has it must be done with it. */
+  /** What was written. It holds until the next but one is taken: by then anyone who has it must be done with it. */
   take(): Buffer {
     const taken = this.#bytes
     const { length } = this

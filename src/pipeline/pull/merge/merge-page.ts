@@ -6,12 +6,10 @@ import { keepContents } from './keep-contents.ts'
 import { noteStagedProperties } from './listed-properties.ts'
 import { markSeen } from './mark-seen.ts'
 import { leaveOutLostMonths, removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
-import { updateCompanies } from './merge-companies.ts'
 import { mergeNames } from './merge-names.ts'
 import { mergeProperties } from './merge-properties.ts'
 import { mergeValues } from './merge-values.ts'
 import { analyzeStaging } from './staging-tables.ts'
-import { storeQuarantine } from './store-quarantine.ts'
 import { markWholeParts } from './unrenewed-parts.ts'
 
 export type PageCounts = {
@@ -93,4 +91,43 @@ async function countMerged(trx: Transaction<Schema>): Promise<{ companies: numbe
       (select count(*) from staged_company where readable) as companies,
       (select count(*) from staged_calculator where readable) as calculators`.execute(trx)
   return { companies: Number(rows[0]?.companies ?? 0), calculators: Number(rows[0]?.calculators ?? 0) }
+}
+
+/**
+ * Brings the claimed companies up to the page, after everything of theirs: one that differs in anything is written
+ * once, and `changed_at` moves with it. A tombstone is lifted.
+ */
+async function updateCompanies(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    update company c
+    set name = coalesce(s.name, c.name), changed_at = statement_timestamp(), removed_at = null
+    from staged_company s
+    where s.readable and c.company_key = s.company_key
+      and not exists (select from fresh_company f where f.company_key = c.company_key)
+      and (
+        (c.name, c.removed_at) is distinct from (coalesce(s.name, c.name), null::timestamptz)
+        or exists (select from touched_company t where t.company_key = c.company_key)
+      )`.execute(trx)
+  // The former companies of calculators that moved: not on this page, or not to be read on it.
+  await sql`
+    update company c set changed_at = statement_timestamp(), content_hash = null
+    where exists (select from touched_company t where t.company_key = c.company_key)
+      and not exists (select from staged_company s where s.company_key = c.company_key and s.readable)`.execute(trx)
+}
+
+/**
+ * Keeps what was left out of the page, companies and calculators first, at most `maxRows` of it: a page on which
+ * everything is wrong must not fill the disk.
+ * @returns how many things were left out, kept or not.
+ */
+async function storeQuarantine(trx: Transaction<Schema>, pageId: number, maxRows: number): Promise<number> {
+  await trx.deleteFrom('quarantine').where('page_id', '=', pageId).execute()
+  await sql`
+    insert into quarantine (page_id, unit, company_id, calculator_id, item, reason, excerpt)
+    select ${pageId}::bigint, unit, company_id, calculator_id, item, reason, excerpt
+    from staged_left_out
+    order by case unit when 'company' then 0 when 'calculator' then 1 else 2 end, seq
+    limit ${maxRows}`.execute(trx)
+  const { rows } = await sql<{ rows: number }>`select count(*) as rows from staged_left_out`.execute(trx)
+  return Number(rows[0]?.rows ?? 0)
 }

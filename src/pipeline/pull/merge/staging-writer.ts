@@ -33,7 +33,7 @@ export function createStagingWriter(client: pg.ClientBase): StagingWriter {
     pending = new Map()
     characters = 0
     copying = copyAll(client, batch)
-    // Whoever drains or flushes next is told.
+    // Anyone who drains or flushes next is told.
     copying.catch(() => {})
   }
 

@@ -1,5 +1,4 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 
 /**
@@ -78,26 +77,4 @@ export async function noteCompleteSearch(
     select submission_id, ${calculatorTypeIds}::uuid[], clock_timestamp()
     from submission where submission_id = ${submissionId} and history
     on conflict do nothing`.execute(trx)
-}
-
-/**
- * Forgets changes that are older than a moment. The history then begins there: of a value that stands since before it
- * is no longer known since when.
- * @returns how many changes.
- */
-export async function removeHistory(db: Database, changedBefore: Date): Promise<number> {
-  return await db.transaction().execute(async (trx) => {
-    const { numDeletedRows } = await trx
-      .deleteFrom('calculator_value_change')
-      .where('changed_at', '<', changedBefore)
-      .executeTakeFirstOrThrow()
-    if (numDeletedRows > 0n) {
-      await trx
-        .updateTable('history_start')
-        .set({ began_at: changedBefore })
-        .where('began_at', '<', changedBefore)
-        .execute()
-    }
-    return Number(numDeletedRows)
-  })
 }

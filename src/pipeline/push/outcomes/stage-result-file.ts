@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { from as copyFrom } from 'pg-copy-streams'
 import { withSession } from '../../../db/database.ts'
@@ -5,8 +6,10 @@ import { storableJson } from '../../../db/storable.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Deps } from '../../deps.ts'
 import { openResult } from '../../open-result.ts'
+import { PageFormatError } from '../../reading/page-format-error.ts'
+import type { PageLimits } from '../../reading/page-limits.ts'
+import { readLists } from '../../reading/read-page.ts'
 import { kindOf } from '../kinds.ts'
-import { readResultFile } from './read-result-file.ts'
 import type { CompanyOutcome } from './result-outcome.ts'
 
 /**
@@ -50,4 +53,28 @@ function csvLine(submissionId: number, outcome: CompanyOutcome): string {
 function csvCell(value: string | boolean | null): string {
   if (value === null) return ''
   return `"${String(value).replaceAll('"', '""').replaceAll('\0', String.raw`\u0000`)}"`
+}
+
+/** The result file of an import is no JSON document, ends before it is whole, or holds an element that is too large. */
+class ResultFileError extends Error {
+  readonly code = 'result_file_malformed'
+}
+
+/**
+ * The elements of a result file's top-level list, one at a time: a file names up to every company of its request.
+ * Invalid UTF-8 is an error, never a replacement character. Memory does not depend on what the file holds.
+ * @throws {ResultFileError} when the document is malformed, cut short or beyond the limits.
+ */
+export async function* readResultFile(
+  body: Readable,
+  list: string,
+  limits: Pick<PageLimits, 'maxDepth' | 'maxElementSize'>,
+): AsyncGenerator<unknown> {
+  try {
+    const elements = readLists(body, { lists: new Map([[list, 'element']]), required: null, limits })
+    for await (const { value } of elements) yield value
+  } catch (error) {
+    if (!(error instanceof PageFormatError)) throw error
+    throw new ResultFileError(`the result file is malformed: ${error.message}`, { cause: error })
+  }
 }

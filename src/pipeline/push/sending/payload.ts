@@ -74,7 +74,7 @@ function sizeOf(parts: readonly Buffer[]): number {
  */
 export function readPayload(db: Database, submissionId: number): Readable {
   const body = createGunzip({ chunkSize: inflatedAtOnce })
-  // What goes wrong ends the body, and whoever reads it is told.
+  // What goes wrong ends the body, and anyone who reads it is told.
   pipeline(Readable.from(readPieces(db, submissionId)), body, () => {})
   return body
 }

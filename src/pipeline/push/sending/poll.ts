@@ -5,11 +5,11 @@ import { AnswerFormatError, HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
-import { pollInMs } from '../../when-to-look.ts'
 import { callFailed, callSucceeded } from '../call-failed.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { endUnreadable } from '../outcomes/end-unreadable.ts'
 import { settleLost } from '../outcomes/settle.ts'
+import { nextPollInMs } from './next-poll.ts'
 import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
 import { unauthorized } from './send.ts'
 
@@ -19,7 +19,7 @@ import { unauthorized } from './send.ts'
 const denialsBeforeLost = 3
 
 /**
- * Asks for the task once. In flight: come back later, at most after the poll interval. Terminal: store the task as it
+ * Asks for the task once. In flight: come back after the poll interval. Terminal: store the task as it
  * came. A poll that fails changes no outcome. Specification: What the service does, Task statuses.
  *
  * @returns true when the task is terminal and stored.
@@ -50,7 +50,7 @@ export async function poll(deps: Deps, submission: Submission, correlationId: st
     }
     await trx.updateTable('submission').set(polled).where('submission_id', '=', submission.submission_id).execute()
     if (overdue) await becomeOverdue(deps, trx, submission)
-    const inMs = pollInMs(deps.config.exchange.pollIntervalMs, polled.polls)
+    const inMs = await nextPollInMs(deps, trx, submission.submission_id, polled.polls)
     await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
   })
   if (task.apiKeyId !== null && submission.key_fingerprint !== null && submission.polls === 0) {

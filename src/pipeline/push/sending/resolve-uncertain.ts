@@ -118,7 +118,7 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
   return task.createdAt === null || task.createdAt.getTime() >= ours.earliest.getTime()
 }
 
-/** It was sent again since its first answer was lost, and the answers are lost still: another time will not mend it. */
+/** It was sent again since its first answer was lost, and the answers are lost still: another time will not fix it. */
 function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, failingSince: Date): void {
   const sentAgain = submission.attempted_at !== null && submission.attempted_at > failingSince
   const failingMs = now().getTime() - failingSince.getTime()

@@ -3,7 +3,7 @@ import { considerEnded, type KindStreams, wasSwept } from '../../../db/ledger/ca
 import { planKind } from '../../../db/ledger/plan-kind.ts'
 import { holdRun } from '../../../db/runs/hold-run.ts'
 import { unfinishedOfKind } from '../../../db/runs/unfinished.ts'
-import type { Run } from '../../../db/tables/run-tables.ts'
+import type { Run, RunAsked } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { judgeRows } from '../../preflight/preflight.ts'
 import { anyUnjudged } from '../../preflight/unjudged-rows.ts'
@@ -41,13 +41,13 @@ export async function planWave(deps: Deps, run: Run, options: WaveOptions = {}):
   }
   await deps.db.transaction().execute(async (trx) => {
     if (await holdRun(trx, run.run_id)) {
-      await considerEnded(trx, run.run_id, plannableKinds(deps), requirementsOf(deps.config))
+      await considerEnded(trx, run.run_id, plannableKinds(deps, run.asked), requirementsOf(deps.config))
     }
   })
   const unswept: KindStreams[] = []
   let planned = 0
   // A transaction each: the first kind's requests go out while the next kind is cut.
-  for (const kind of plannableKinds(deps)) {
+  for (const kind of plannableKinds(deps, run.asked)) {
     const cut = await planOneKind(deps, run, kind, options, false)
     planned += cut.planned
     if (!cut.swept) unswept.push(kind)
@@ -71,9 +71,14 @@ async function anyUnfinished({ db }: Deps, run: Run): Promise<boolean> {
   return unfinished !== undefined
 }
 
-function plannableKinds({ config, contract }: Deps): KindStreams[] {
+function plannableKinds({ config, contract }: Deps, { streams: asked }: RunAsked): KindStreams[] {
   return kindNamesOf(contract)
-    .map((kind) => ({ kind, streams: kindOf(contract, kind).streams.filter((stream) => config.streams[stream]) }))
+    .map((kind) => ({
+      kind,
+      streams: kindOf(contract, kind).streams.filter(
+        (stream) => config.streams[stream] && (asked?.includes(stream) ?? true),
+      ),
+    }))
     .filter(({ streams }) => streams.length > 0)
 }
 

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { CustomProperty, FrameworkDataPoint, FrameworkIndex, UnitType } from '../../../exchange/reference-data.ts'
-import { variableIds } from './variable-ids.ts'
 
 /** What rows are judged by besides the reference data: our own limits and settings. */
 export type RowRules = {
@@ -116,4 +115,10 @@ function wordsOf({ frameworks = [], unitTypes = [], customProperties = [] }: Ref
     add(id, `the framework "${title}"`)
   }
   return words
+}
+
+/** Ids of the variables that pulls have brought; of inputs they are field type ids. */
+async function variableIds(db: Database): Promise<string[]> {
+  const rows = await db.selectFrom('calculator_variable').select('variable_id').execute()
+  return rows.map(({ variable_id }) => variable_id)
 }

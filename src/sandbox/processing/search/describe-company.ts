@@ -1,28 +1,29 @@
 import type { Contract } from '../../../exchange/contract.ts'
-import { catalogue } from '../../catalogue.ts'
 import { monthName } from '../../month-words.ts'
+import type { World } from '../../service-world.ts'
 import type { FoundCalculator } from './stored-calculators.ts'
 
-const typeTitles = new Map(catalogue.everyCalculatorType.map((type) => [type.id, type.title]))
+/** Its names on the wire, and what there is. */
+type Service = { contract: Contract; world: World }
 
 /**
  * One company of a calculator search page as JSON text (specification, Calculator search result page). `fields` is the
  * member with its custom property values, or nothing.
  */
 export function describeCompany(
-  contract: Contract,
+  service: Service,
   company: { id: string; name: string },
   fields: Record<string, unknown>,
   calculators: readonly FoundCalculator[],
 ): string {
-  const names = contract.names.calculatorsPage
-  const described = calculators.map((calculator) => describeCalculator(contract, calculator))
+  const names = service.contract.names.calculatorsPage
+  const described = calculators.map((calculator) => describeCalculator(service, calculator))
   return withMembers({ [names.id]: company.id, [names.name]: company.name, ...fields }, [
     [names.calculators, `[${described.join(',')}]`],
   ])
 }
 
-function describeCalculator(contract: Contract, calculator: FoundCalculator): string {
+function describeCalculator({ contract, world }: Service, calculator: FoundCalculator): string {
   const names = contract.names.calculatorsPage
   const { id, typeId, year, month, inputs, outputs } = calculator
   const period = month === null ? `${year}` : `${monthName(month)} ${year}`
@@ -34,7 +35,7 @@ function describeCalculator(contract: Contract, calculator: FoundCalculator): st
     {
       [names.id]: id,
       [names.typeId]: typeId,
-      [names.title]: `${typeTitles.get(typeId) ?? typeId}, ${period}`,
+      [names.title]: `${world.typeTitles.get(typeId) ?? typeId}, ${period}`,
       [names.period]: { [names.year]: year, ...(month !== null && { [names.month]: monthName(month) }) },
     },
     values.filter(([, text]) => text !== '{}'),

@@ -1,6 +1,6 @@
 import { dataPointsOf, questionsOf } from '../../catalogue/frameworks.ts'
-import { catalogue } from '../../catalogue.ts'
 import type { Queryable } from '../../running-sandbox.ts'
+import type { World } from '../../service-world.ts'
 import type { Period } from '../judge-answer.ts'
 
 /** What a company has reported of one period. */
@@ -19,11 +19,12 @@ type Key = Period & { companyId: string }
  */
 export async function readPeriods(
   db: Queryable,
+  world: World,
   companyIds: readonly string[],
   frameworkIds: readonly string[],
 ): Promise<Map<string, FoundPeriod[]>> {
   const all = frameworkIds.length === 0
-  const frameworks = catalogue.frameworks.filter(({ id }) => all || frameworkIds.includes(id))
+  const frameworks = world.frameworks.filter(({ id }) => all || frameworkIds.includes(id))
   const byKey = new Map<string, Key & FoundPeriod>()
   const periodOf = ({ companyId, periodType, year, month }: Key) => {
     const key = `${companyId} ${periodType} ${year} ${month}`

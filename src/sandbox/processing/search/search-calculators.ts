@@ -1,4 +1,4 @@
-import { catalogue } from '../../catalogue.ts'
+import { groupIdsOf } from '../../requests/check-access.ts'
 import type { SearchRequest } from '../../requests/read-search.ts'
 import type { Queryable } from '../../running-sandbox.ts'
 import type { Work } from '../work.ts'
@@ -9,28 +9,24 @@ import { readCompanies } from './stored-companies.ts'
 import { variablesOf } from './variables-of.ts'
 import type { Element, Listing } from './write-pages.ts'
 
-const variableNames = new Map(
-  [...catalogue.everyFieldType, ...catalogue.everyOutputVariable].map((variable) => [variable.id, variable.name]),
-)
-
 /**
  * The companies in the profile's groups with their calculators of the requested types (specification, Calculator
  * search result page). A company without calculators is listed all the same.
  */
 export function searchCalculators(work: Work, request: SearchRequest, snapshot: Queryable): Listing {
-  const { contract } = work.sandbox
+  const { contract, world } = work.sandbox
   const names = contract.names.calculatorsPage
-  const custom = createCustomFields(work.profileId, request.customPropertyIds, names)
+  const custom = createCustomFields(work, request.customPropertyIds, names)
   async function* elements(): AsyncGenerator<Element[]> {
-    for await (const companies of readCompanies(snapshot, work.profileId)) {
+    for await (const companies of readCompanies(snapshot, groupIdsOf(world, work.profileId))) {
       const ids = companies.map(({ id }) => id)
       const fieldsOf = await custom.read(snapshot, ids)
       const calculators = await readCalculators(snapshot, ids, request.calculatorTypeIds)
       yield companies.map((company) => {
         const own = calculators.get(company.id) ?? []
         return {
-          text: describeCompany(contract, company, fieldsOf(company.id), own),
-          mentions: variablesOf(own),
+          text: describeCompany(work.sandbox, company, fieldsOf(company.id), own),
+          mentions: variablesOf(world, own),
         }
       })
     }
@@ -40,7 +36,7 @@ export function searchCalculators(work: Work, request: SearchRequest, snapshot: 
     ...(mentioned.size > 0 && {
       [names.calculatorVariables]: [...mentioned].sort().map((id) => ({
         [names.id]: id,
-        [names.name]: variableNames.get(id) ?? id,
+        [names.name]: world.variableNames.get(id) ?? id,
       })),
     }),
   })

@@ -1,3 +1,4 @@
+import { groupIdsOf } from '../../requests/check-access.ts'
 import type { CompaniesSearchRequest } from '../../requests/read-searches.ts'
 import type { Queryable } from '../../running-sandbox.ts'
 import type { Work } from '../work.ts'
@@ -11,14 +12,18 @@ import type { Element, Listing } from './write-pages.ts'
  */
 export function searchCompanies(work: Work, request: CompaniesSearchRequest, snapshot: Queryable): Listing {
   const names = work.sandbox.contract.names.companiesPage
-  const custom = createCustomFields(work.profileId, request.customPropertyIds, names)
+  const groupIds = groupIdsOf(work.sandbox.world, work.profileId)
+  const custom = createCustomFields(work, request.customPropertyIds, names)
   const describe = (company: FoundCompany, fields: Record<string, unknown>): Element => ({
     text: JSON.stringify({
       [names.id]: company.id,
       [names.name]: company.name,
-      [names.street]: company.street,
-      [names.coordinates]: { [names.latitude]: company.latitude, [names.longitude]: company.longitude },
-      [names.countryCode]: company.countryCode,
+      ...(company.street !== null && { [names.street]: company.street }),
+      ...(company.latitude !== null &&
+        company.longitude !== null && {
+          [names.coordinates]: { [names.latitude]: company.latitude, [names.longitude]: company.longitude },
+        }),
+      ...(company.countryCode !== null && { [names.countryCode]: company.countryCode }),
       ...(company.hotelCode !== null && { [names.hotelCode]: company.hotelCode }),
       ...(company.bookingId !== null && { [names.bookingId]: company.bookingId }),
       ...(company.changedAt !== null && { [names.changedAt]: company.changedAt.toISOString() }),
@@ -26,7 +31,7 @@ export function searchCompanies(work: Work, request: CompaniesSearchRequest, sna
     }),
   })
   async function* elements(): AsyncGenerator<Element[]> {
-    for await (const companies of readCompanies(snapshot, work.profileId)) {
+    for await (const companies of readCompanies(snapshot, groupIds)) {
       const fieldsOf = await custom.read(
         snapshot,
         companies.map(({ id }) => id),

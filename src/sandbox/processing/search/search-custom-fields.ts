@@ -1,5 +1,6 @@
 import { ownedProperty } from '../../requests/check-access.ts'
 import type { Queryable } from '../../running-sandbox.ts'
+import type { Work } from '../work.ts'
 
 /** How a page spells custom properties and their values. */
 type FieldNames = { customProperties: string; id: string; name: string; fields: string }
@@ -16,11 +17,11 @@ type CustomFields = {
  * (specification, Calculator search result page). `requested` null: none were asked for.
  */
 export function createCustomFields(
-  profileId: number,
+  { sandbox, profileId }: Work,
   requested: readonly string[] | null,
   names: FieldNames,
 ): CustomFields {
-  const owned = (requested ?? []).flatMap((id) => ownedProperty(profileId, id) ?? [])
+  const owned = (requested ?? []).flatMap((id) => ownedProperty(sandbox.world, profileId, id) ?? [])
   const propertyIds = owned.map(({ id }) => id)
   const listed = owned.map(({ id, name }) => ({ [names.id]: id, [names.name]: name }))
   return {

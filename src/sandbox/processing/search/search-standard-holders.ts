@@ -32,13 +32,17 @@ export function searchStandardHolders(work: Work, request: StandardHoldersSearch
     }),
   })
   async function* elements(): AsyncGenerator<Element[]> {
-    await declareHolders(snapshot, work.profileId, request.standardIds)
+    await declareHolders(snapshot, groupIdsOf(work.sandbox.world, work.profileId), request.standardIds)
     for await (const holders of fetchFound<Holder>(snapshot)) yield holders.map(describe)
   }
   return { array: names.holders, head: () => ({}), elements: elements() }
 }
 
-async function declareHolders(snapshot: Queryable, profileId: number, standardIds: readonly string[]): Promise<void> {
+async function declareHolders(
+  snapshot: Queryable,
+  groupIds: readonly string[],
+  standardIds: readonly string[],
+): Promise<void> {
   await snapshot.query(
     `declare found no scroll cursor for
      select company_id as "companyId", standard_id as "standardId", level,
@@ -50,6 +54,6 @@ async function declareHolders(snapshot: Queryable, profileId: number, standardId
              where member.group_id = any($1) and member.company_id = holder.company_id)
        and ($2 or standard_id = any($3))
      order by company.number, standard_id`,
-    [groupIdsOf(profileId), standardIds.length === 0, standardIds.filter(isUuid)],
+    [groupIds, standardIds.length === 0, standardIds.filter(isUuid)],
   )
 }

@@ -1,4 +1,3 @@
-import { catalogue } from '../../catalogue.ts'
 import type { Work } from '../work.ts'
 import type { Element, Listing } from './write-pages.ts'
 
@@ -6,7 +5,7 @@ import type { Element, Listing } from './write-pages.ts'
 export function searchStandards(work: Work): Listing {
   const names = work.sandbox.contract.names.standardsPage
   async function* elements(): AsyncGenerator<Element[]> {
-    yield catalogue.standards.map(({ id, title, levels }) => ({
+    yield work.sandbox.world.standards.map(({ id, title, levels }) => ({
       text: JSON.stringify({
         [names.id]: id,
         [names.title]: title,

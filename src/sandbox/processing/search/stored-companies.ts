@@ -1,22 +1,22 @@
 import type { QueryResultRow } from 'pg'
-import { groupIdsOf } from '../../requests/check-access.ts'
 import type { Queryable } from '../../running-sandbox.ts'
 
 export type FoundCompany = {
   id: string
   name: string
-  street: string
-  latitude: number
-  longitude: number
-  countryCode: string
+  /** Null, here and below: nobody knows. */
+  street: string | null
+  latitude: number | null
+  longitude: number | null
+  countryCode: string | null
   hotelCode: string | null
   bookingId: string | null
   /** When a custom property value of it last changed; null while it has none. */
   changedAt: Date | null
 }
 
-/** The companies in the profile's groups, each once, in the order of their numbers. Needs a transaction of its own. */
-export async function* readCompanies(snapshot: Queryable, profileId: number): AsyncGenerator<FoundCompany[]> {
+/** The companies in these groups, each once, in the order of their numbers. Needs a transaction of its own. */
+export async function* readCompanies(snapshot: Queryable, groupIds: readonly string[]): AsyncGenerator<FoundCompany[]> {
   await snapshot.query(
     `declare found no scroll cursor for
      select id, name, street, latitude, longitude, country_code as "countryCode", hotel_code as "hotelCode",
@@ -28,7 +28,7 @@ export async function* readCompanies(snapshot: Queryable, profileId: number): As
      from sandbox.company
      where exists (select from sandbox.group_company where group_id = any($1) and company_id = company.id)
      order by number`,
-    [groupIdsOf(profileId)],
+    [groupIds],
   )
   yield* fetchFound<FoundCompany>(snapshot)
 }

@@ -1,29 +1,18 @@
-import { catalogue } from '../../catalogue.ts'
+import type { World } from '../../service-world.ts'
 import type { FoundCalculator } from './stored-calculators.ts'
-
-/** Every variable that a calculator of a type can have, by the type. */
-const variablesByType = new Map(
-  catalogue.everyCalculatorType.map(({ id }) => [
-    id,
-    [
-      ...catalogue.everyFieldType.filter(({ calculatorTypeIds }) => calculatorTypeIds.includes(id)),
-      ...catalogue.everyOutputVariable.filter(({ calculatorTypeId }) => calculatorTypeId === id),
-    ].map((variable) => variable.id),
-  ]),
-)
 
 /**
  * The variables that have a value in any of the calculators. They are read off the text of the values, since parsing
  * would take longer than all else, and no further once a type has nothing new to give.
  */
-export function variablesOf(calculators: readonly FoundCalculator[]): Set<string> {
+export function variablesOf(world: World, calculators: readonly FoundCalculator[]): Set<string> {
   const found = new Set<string>()
   const exhausted = new Set<string>()
   for (const { typeId, inputs, outputs } of calculators) {
     if (exhausted.has(typeId)) continue
     addKeys(inputs, found)
     addKeys(outputs, found)
-    if (variablesByType.get(typeId)?.every((id) => found.has(id))) exhausted.add(typeId)
+    if (world.variablesByType.get(typeId)?.every((id) => found.has(id))) exhausted.add(typeId)
   }
   return found
 }

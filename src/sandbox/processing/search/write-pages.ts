@@ -1,7 +1,6 @@
 import { createFile, type FileWriter } from '../../files/write-file.ts'
 import type { Outcome } from '../../tasks/sandbox-task.ts'
 import { emptyOutcome, type Work } from '../work.ts'
-import { readAhead } from './read-ahead.ts'
 
 /** One element of a page's array as JSON text; `mentions`: ids in it that the page's head must explain. */
 export type Element = { text: string; mentions?: Iterable<string> }
@@ -56,4 +55,30 @@ async function end({ file, mentioned }: Page, { array, head }: Listing): Promise
     ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`,
   )
   await file.end(`{${members.join('')}${JSON.stringify(array)}:[`)
+}
+
+/**
+ * What the source gives, with the next already asked for while one is used: the database reads on while a page is
+ * written. One more than is used is in memory.
+ */
+async function* readAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
+  let next = askFor(source)
+  try {
+    for (;;) {
+      const given = await next
+      if (given.done) return
+      next = askFor(source)
+      yield given.value
+    }
+  } finally {
+    await next.catch(() => undefined)
+    await source.return(undefined)
+  }
+}
+
+/** Nobody may come for it any more; anyone who does sees the rejection. */
+function askFor<T>(source: AsyncGenerator<T>): Promise<IteratorResult<T>> {
+  const asked = source.next()
+  asked.catch(() => undefined)
+  return asked
 }

@@ -131,7 +131,7 @@ test('a server that writes content otherwise is noticed, and nothing is left', a
   expect(await landed('properties')).toEqual([])
 })
 
-test('whoever hands the rows over can ask for care', async () => {
+test('anyone who hands the rows over can ask for care', async () => {
   const batches = (async function* () {
     yield [row('H-1', 'x'.repeat(600_000))]
     yield [row('H-2', 'b')]
@@ -165,4 +165,16 @@ test('a plan lands rows in its shadow the same way, and notices a key that comes
   expect(await inShadow([row('H-1', 'a'), row('H-2', 'b')])).toBe(2)
   expect(await inShadow([row('H-1', 'a'), row('H-1', 'b')])).toBe('repeated_key')
   expect(await landed('properties')).toEqual([])
+})
+
+test('a key that comes twice in the first of many chunks is told as such, not by what came after it', async () => {
+  const many = Array.from({ length: 20_000 }, (_, index) => ({
+    partnerId: `H-${index}`,
+    rowKey: `key ${index === 50 ? 49 : index}`,
+    content: { text: 'x'.repeat(250) },
+    reason: null,
+  }))
+  const batches = Array.from({ length: 40 }, (_, at) => many.slice(at * 500, (at + 1) * 500))
+  expect(await landAtOnce('twice early', batches)).toBe('repeated_key')
+  expect(await landed('twice early')).toEqual([])
 })

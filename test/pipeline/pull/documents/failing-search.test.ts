@@ -187,7 +187,10 @@ describe('pull.searches', () => {
 
   it('takes a body, ids and a share as they are given, and has a default for each', () => {
     expect(configured([{ name: 'a', search: 'standardsSearch' }])).toEqual([
-      { name: 'a', search: 'standardsSearch', body: {}, ids: {}, minSeenShare: 0.5 },
+      {
+        ...{ name: 'a', search: 'standardsSearch', body: {}, ids: {}, minSeenShare: 0.5 },
+        ...{ schedule: null, timeZone: 'UTC', missed: 'once', finishBy: null },
+      },
     ])
   })
 })

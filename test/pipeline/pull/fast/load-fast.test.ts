@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { createNameKeys } from '../../../../src/pipeline/pull/merge/name-keys.ts'
+import { emptyTables } from '../../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from '../sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../search-database.ts'
 
@@ -9,9 +10,24 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property, page_listing restart identity`.execute(
+  await emptyTables(
     db,
+    [
+      'company',
+      'custom_property',
+      'company_property',
+      'calculator_variable',
+      'calculator',
+      'calculator_value',
+      'search_seen_company',
+      'search_seen_calculator',
+      'quarantine',
+      'unrenewed_part',
+      'removed_value',
+      'removed_property',
+      'page_listing',
+    ],
+    true,
   )
 })
 
@@ -80,7 +96,7 @@ describe('a page that comes again', () => {
     expect(counts).toMatchObject([{ unchanged: 20 }, { unchanged: 20 }])
   })
 
-  it('is read again by whoever reads other names or selects other types', async () => {
+  it('is read again by anyone who reads other names or selects other types', async () => {
     const page = samplePage(hotels(5))
     await search([page])
     const { counts } = await search([page], { calculatorTypeIds: [uuid('carbon')] })

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { completeSearch } from '../../../../src/pipeline/pull/search/complete-search.ts'
+import { emptyTables } from '../../../helpers/empty-tables.ts'
 import { type Ferry, openFerry } from '../../push/ferry.ts'
 
 let ferry: Ferry
@@ -9,7 +10,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await ferry.clear()
-  await sql`truncate company restart identity cascade`.execute(ferry.ledger.db)
+  await emptyTables(ferry.ledger.db, ['company'], true)
 })
 afterAll(() => ferry.close())
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { reasonToWithhold } from '../../../../src/pipeline/pull/search/finish-search.ts'
+import { emptyTables } from '../../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from '../sample-page.ts'
 import { type ListedPage, type SearchDatabase, searchDatabase } from '../search-database.ts'
 
@@ -9,9 +10,23 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await sql`truncate company, custom_property, company_property, calculator_variable, calculator, calculator_value,
-    search_seen_company, search_seen_calculator, quarantine, unrenewed_part, removed_value, removed_property restart identity`.execute(
+  await emptyTables(
     db,
+    [
+      'company',
+      'custom_property',
+      'company_property',
+      'calculator_variable',
+      'calculator',
+      'calculator_value',
+      'search_seen_company',
+      'search_seen_calculator',
+      'quarantine',
+      'unrenewed_part',
+      'removed_value',
+      'removed_property',
+    ],
+    true,
   )
 })
 

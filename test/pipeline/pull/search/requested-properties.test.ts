@@ -6,6 +6,7 @@ import {
   leftOutProperties,
   missingProperties,
 } from '../../../../src/pipeline/pull/search/requested-properties.ts'
+import { emptyTables } from '../../../helpers/empty-tables.ts'
 import { bodyOf, company, samplePage, uuid } from '../sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../search-database.ts'
 
@@ -16,7 +17,7 @@ afterAll(() => database[Symbol.asyncDispose]())
 const [brand, rooms, foreign] = [uuid('brand'), uuid('rooms'), uuid('foreign')]
 
 beforeEach(async () => {
-  await sql`truncate reference_data, custom_property, submission cascade`.execute(db)
+  await emptyTables(db, ['reference_data', 'custom_property', 'submission'])
 })
 
 /** What the service lists as custom properties: one of the key's own profile, and one of another. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ResultFileNames } from '../../../../src/exchange/generic-kinds.ts'
-import { namedOutcome } from '../../../../src/pipeline/push/generic/read-named-outcome.ts'
+import { namedOutcome } from '../../../../src/pipeline/push/generic/generic-kind.ts'
 
 const names: ResultFileNames = {
   list: 'items',

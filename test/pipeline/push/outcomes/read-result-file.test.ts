@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { readResultFile } from '../../../../src/pipeline/push/outcomes/read-result-file.ts'
+import { readResultFile } from '../../../../src/pipeline/push/outcomes/stage-result-file.ts'
 
 const limits = { maxDepth: 64, maxElementSize: 64 * 1024 }
 

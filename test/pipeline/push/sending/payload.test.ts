@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { removePayloads } from '../../../../src/db/ledger/stored-payload.ts'
+import { removeOld } from '../../../../src/db/housekeeping/remove-old.ts'
 import { up } from '../../../../src/db/migrations/0007-sending.ts'
 import type { SubmissionState } from '../../../../src/db/tables/submission.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
@@ -153,8 +153,8 @@ describe('payloads that were kept long enough', () => {
       .updateTable('submission')
       .set({ state, settled_at: new Date('2026-01-01') })
       .execute()
-    expect(await removePayloads(ferry.ledger.db, new Date('2025-12-31'))).toBe(0)
-    expect(await removePayloads(ferry.ledger.db, new Date('2026-01-02'))).toBe(gone ? 1 : 0)
+    expect(await removeOld(ferry.ledger.db, 'payloads', new Date('2025-12-31'))).toBe(0)
+    expect(await removeOld(ferry.ledger.db, 'payloads', new Date('2026-01-02'))).toBe(gone ? 1 : 0)
     expect(await pieces(id)).toHaveLength(gone ? 0 : 1)
     expect((await ferry.submission(id)).payload_bytes).toBeGreaterThan(0)
   })

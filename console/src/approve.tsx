@@ -1,0 +1,83 @@
+import { useState } from 'preact/hooks'
+import type { ApproveRunData, GetTonightData } from './api-types.ts'
+import { post } from './client.ts'
+import { Ask, Table } from './parts.tsx'
+import { grouped } from './words.ts'
+
+type Example = { partner_id: string; change: string; before: object | null; after: object | null }
+type Held = GetTonightData['held'][number]
+
+/** What the guard stopped a run over, and the way to let it through: first shown as the dry run tells it. */
+export function Approve({
+  run,
+  held,
+  may,
+  onDone,
+}: {
+  run: number
+  held: readonly Held[]
+  may: 'act' | 'read'
+  onDone: () => void
+}) {
+  const [preview, setPreview] = useState<{ stream: string; examples: Example[] }[] | null>(null)
+  const [error, setError] = useState<string | null>(null)
+  const call = async (dryRun: boolean) => {
+    try {
+      const { plans } = await post<ApproveRunData>(`/v1/runs/${run}/approve`, { dryRun })
+      setError(null)
+      setPreview(dryRun ? (plans as { stream: string; examples: Example[] }[]) : null)
+      if (!dryRun) onDone()
+    } catch (failed) {
+      setError((failed as Error).message)
+    }
+  }
+  return (
+    <div class="notice">
+      <p>
+        The guard stopped run {run}:{' '}
+        {held
+          .map(
+            ({ stream, known, new: added, changed, gone }) =>
+              `of ${stream} ${grouped(added)} new, ${grouped(changed)} changed, ${grouped(gone)} gone, where ${grouped(known)} are known`,
+          )
+          .join('; ')}
+        . Nothing of it is sent until somebody approves.
+      </p>
+      {may === 'act' && (
+        <button type="button" onClick={() => void call(true)}>
+          Approve …
+        </button>
+      )}
+      {error !== null && <p role="alert">{error}</p>}
+      {preview !== null && (
+        <Ask title={`Approve what run ${run} holds?`} onClose={() => setPreview(null)}>
+          <p>The next run then sends it. These are examples:</p>
+          <Table
+            name="Examples"
+            empty="There are no examples."
+            rows={preview.flatMap(({ stream, examples }) => examples.map((one) => ({ stream, ...one })))}
+            columns={[
+              { name: 'Hotel', of: ({ partner_id }) => partner_id, kind: 'key' },
+              { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
+              { name: 'Change', of: ({ change }) => change },
+              { name: 'Known', of: ({ before }) => (before === null ? '' : JSON.stringify(before)), kind: 'fixed' },
+              {
+                name: 'At the partner now',
+                of: ({ after }) => (after === null ? '' : JSON.stringify(after)),
+                kind: 'fixed',
+              },
+            ]}
+          />
+          <p class="row">
+            <button type="button" class="main" onClick={() => void call(false)}>
+              Approve
+            </button>
+            <button type="button" onClick={() => setPreview(null)}>
+              Leave it held
+            </button>
+          </p>
+        </Ask>
+      )}
+    </div>
+  )
+}

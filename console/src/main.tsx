@@ -1,0 +1,128 @@
+import { type ComponentType, render } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { usePlace } from './address.ts'
+import type { GetTonightData } from './api-types.ts'
+import { CallFailed, get, post } from './client.ts'
+import { Door } from './door.tsx'
+import { Frame, type Who } from './frame.tsx'
+import { Tonight } from './pages/tonight.tsx'
+import { Head } from './parts.tsx'
+import { showIn } from './words.ts'
+import './tokens.css'
+import './frame.css'
+
+export type PageProps = { query: URLSearchParams; may: 'act' | 'read' }
+
+/** Loaded when somebody goes there. */
+const pages: Record<string, () => Promise<ComponentType<PageProps>>> = {
+  '': async () => Tonight,
+  night: async () => (await import('./pages/night.tsx')).Night,
+  rows: async () => (await import('./pages/rows.tsx')).Rows,
+  hotel: async () => (await import('./pages/hotel.tsx')).Hotel,
+  values: async () => (await import('./pages/values.tsx')).Values,
+  plan: async () => (await import('./pages/plan.tsx')).Plan,
+  service: async () => (await import('./pages/service.tsx')).Service,
+  doctor: async () => (await import('./pages/doctor.tsx')).Doctor,
+}
+
+const theme = localStorage.getItem('theme')
+if (theme === 'dark' || theme === 'light') document.documentElement.dataset.theme = theme
+
+type Standing = { who: Who } | { who: null; why: string | null } | null
+
+function Console() {
+  const [standing, setStanding] = useState<Standing>(null)
+  const [away, setAway] = useState(false)
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const begin = async () => {
+      const entered = await enter()
+      setAway(entered === null)
+      if (entered === null) timer = setTimeout(begin, 3_000)
+      else setStanding(entered)
+    }
+    const out = () => setStanding((before) => (before?.who ? { who: null, why: null } : before))
+    window.addEventListener('nightferry-signed-out', out)
+    void begin()
+    return () => {
+      clearTimeout(timer)
+      window.removeEventListener('nightferry-signed-out', out)
+    }
+  }, [])
+  if (standing === null) {
+    return (
+      <main class="door">
+        <h1>Nightferry</h1>
+        <p role="status">{away ? 'Nightferry does not answer. The page tries again by itself.' : 'Reading …'}</p>
+      </main>
+    )
+  }
+  if (standing.who === null) {
+    return <Door why={standing.why} onEnter={(who) => void readZone().then(() => setStanding({ who }))} />
+  }
+  return <Page who={standing.who} />
+}
+
+/** Enters by the code of a link, or by the session that there is; null: nobody answers. */
+async function enter(): Promise<Standing> {
+  const [, once] = /^#once=([\w-]+)$/.exec(window.location.hash) ?? []
+  if (once !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)
+  try {
+    const who = once === undefined ? await get<Who>('/console/session') : await post<Who>('/console/session', { once })
+    await readZone()
+    return { who }
+  } catch (error) {
+    const { status, message } = error as CallFailed
+    if (error instanceof CallFailed && status > 0 && status < 500)
+      return { who: null, why: once === undefined ? null : message }
+    return null
+  }
+}
+
+async function readZone(): Promise<void> {
+  const { time_zone } = await get<GetTonightData>('/v1/tonight').catch(() => ({ time_zone: 'UTC' }))
+  showIn(time_zone)
+}
+
+function Page({ who }: { who: Who }) {
+  const { page, query } = usePlace()
+  const [loaded, setLoaded] = useState<{ page: string; Shown: ComponentType<PageProps> | null }>({
+    page: '',
+    Shown: Tonight,
+  })
+  useEffect(() => {
+    let over = false
+    const load = pages[page]
+    const show = (Shown: ComponentType<PageProps> | null) => over || setLoaded({ page, Shown })
+    // A newer version has other files: what this page was built with is gone, and the new page knows its own.
+    if (load === undefined) show(null)
+    else void load().then(show, () => window.location.reload())
+    return () => {
+      over = true
+    }
+  }, [page])
+  const { Shown } = loaded
+  return (
+    <Frame page={page} who={who}>
+      {loaded.page !== page ? (
+        <p class="quiet">Reading …</p>
+      ) : Shown === null ? (
+        <Unknown />
+      ) : (
+        <Shown query={query} may={who.may} />
+      )}
+    </Frame>
+  )
+}
+
+function Unknown() {
+  return (
+    <>
+      <Head title="No such page" />
+      <p>The console has no page with this address. The pages it has are at the side.</p>
+    </>
+  )
+}
+
+const root = document.getElementById('console')
+if (root !== null) render(<Console />, root)

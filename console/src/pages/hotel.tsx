@@ -1,0 +1,313 @@
+import { addressOf, goTo, goWith } from '../address.ts'
+import { useAnswer } from '../answer.ts'
+import type { ListChangesData, ListHotelDocumentsData, ListHotelValuesData } from '../api-types.ts'
+import { get } from '../client.ts'
+import type { PageProps } from '../main.tsx'
+import { Choice, Facts, Field, Head, Name, Panel, Table, Waiting } from '../parts.tsx'
+import { Plot } from '../plot.tsx'
+import { type Back, comparedInputs, type Happening, happeningsOf, type Trace } from '../trace.ts'
+import { counted, grouped, momentWords, periodWords } from '../words.ts'
+
+type Value = ListHotelValuesData['values'][number]
+type Change = {
+  changed_at: string
+  variable_name: string | null
+  direction: string
+  period_year: number
+  period_month: number | null
+  kind: string
+  before: string | null
+  after: string | null
+}
+
+export function Hotel({ query }: PageProps) {
+  const id = query.get('id') ?? ''
+  const path = `/v1/hotels/${encodeURIComponent(id)}`
+  const trace = useAnswer(id === '' ? null : `trace ${id}`, () => get<Trace>(path), 30_000)
+  const known = trace.data?.partner_id ?? null
+  const own = `/v1/hotels/${encodeURIComponent(known ?? '')}`
+  const values = useAnswer(known && `values ${known}`, () => get<ListHotelValuesData>(`${own}/values`), 60_000)
+  const documents = useAnswer(
+    known && `documents ${known}`,
+    () => get<ListHotelDocumentsData>(`${own}/documents`),
+    60_000,
+  )
+  const changes = useAnswer(
+    known && `changes ${known}`,
+    () => get<ListChangesData>('/v1/changes', { partnerId: known ?? '', limit: 100 }),
+    60_000,
+  )
+  return (
+    <>
+      <Head title={known === null ? 'A hotel' : `Hotel ${known}`} of={trace} />
+      <div class="filters">
+        <Field
+          label="The partner’s id, or the company’s"
+          value={id}
+          onGive={(text) => goTo(addressOf('hotel', { id: text }))}
+        />
+      </div>
+      {id === '' ? (
+        <p class="quiet">
+          Which hotel? Its id at the partner, such as H-0001, or the id of its company at the service.
+        </p>
+      ) : trace.data === null ? (
+        <Waiting of={trace} />
+      ) : (
+        <>
+          <Standing trace={trace.data} />
+          <div class="columns">
+            <Panel title="What happened">
+              <Timeline of={happeningsOf(trace.data)} />
+            </Panel>
+            <Panel title="Rows that are not accepted">
+              <Table
+                name={`Rows of ${trace.data.partner_id}`}
+                empty="Every row of this hotel is accepted."
+                rows={trace.data.rows.filter(({ state }) => state !== 'accepted' && state !== 'gone')}
+                columns={[
+                  { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
+                  { name: 'State', of: ({ state }) => state },
+                  { name: 'Reason', of: ({ code, reason }) => [code, reason].filter(Boolean).join(': ') },
+                  {
+                    name: 'Content',
+                    of: ({ content }) => JSON.stringify(content),
+                    kind: 'fixed',
+                    show: ({ content }) => <Content of={content} />,
+                  },
+                ]}
+              />
+            </Panel>
+          </div>
+          <Panel title="Inputs as sent, beside those that came back">
+            {values.data === null ? (
+              <Waiting of={values} />
+            ) : (
+              <Inputs rows={comparedInputs(trace.data, values.data.values)} />
+            )}
+          </Panel>
+          <Panel title="Values that came back">
+            {values.data === null ? (
+              <Waiting of={values} />
+            ) : (
+              <Series values={values.data.values} query={query} more={values.data.more} />
+            )}
+          </Panel>
+          <Panel title="What changed at the service, and when">
+            {changes.data === null ? (
+              <Waiting of={changes} />
+            ) : (
+              <Table<Change>
+                name={`Changes of ${trace.data.partner_id}`}
+                empty="No change is recorded."
+                rows={changes.data.changes as Change[]}
+                columns={[
+                  { name: 'When', of: ({ changed_at }) => momentWords(changed_at), kind: 'key' },
+                  { name: 'Variable', of: ({ variable_name }) => variable_name },
+                  { name: 'Direction', of: ({ direction }) => direction },
+                  {
+                    name: 'Period',
+                    of: ({ period_year, period_month }) => periodWords(period_year, period_month),
+                    kind: 'key',
+                  },
+                  { name: 'Kind', of: ({ kind }) => kind },
+                  { name: 'Before', of: ({ before }) => before, kind: 'number', show: ({ before }) => before },
+                  { name: 'After', of: ({ after }) => after, kind: 'number', show: ({ after }) => after },
+                ]}
+              />
+            )}
+          </Panel>
+          <Panel title="Documents">
+            {documents.data === null ? (
+              <Waiting of={documents} />
+            ) : (
+              <Table
+                name={`Documents of ${trace.data.partner_id}`}
+                empty="No document names this hotel; pull.searches says which documents are kept."
+                rows={documents.data.documents}
+                columns={[
+                  { name: 'Search', of: ({ search }) => search, kind: 'key' },
+                  { name: 'List', of: ({ list }) => list, kind: 'key' },
+                  { name: 'Changed', of: ({ changed_at }) => momentWords(changed_at), kind: 'key' },
+                  { name: 'Removed', of: ({ removed_at }) => momentWords(removed_at), kind: 'key' },
+                  {
+                    name: 'Document',
+                    of: ({ document }) => JSON.stringify(document),
+                    show: ({ document }) => <Content of={document} />,
+                  },
+                ]}
+              />
+            )}
+          </Panel>
+        </>
+      )}
+    </>
+  )
+}
+
+function Content({ of }: { of: unknown }) {
+  return (
+    <details>
+      <summary>show</summary>
+      <pre dir="auto">{JSON.stringify(of, null, 2)}</pre>
+    </details>
+  )
+}
+
+function Standing({ trace }: { trace: Trace }) {
+  const rows = trace.streams.reduce((sum, stream) => sum + stream.rows, 0)
+  const accepted = trace.streams.reduce((sum, stream) => sum + stream.accepted, 0)
+  const property = trace.rows.find(({ stream }) => stream === 'properties')
+  const name = property?.content.name
+  const { company } = trace
+  return (
+    <Panel title="In short">
+      <Facts
+        of={[
+          [
+            'At the partner',
+            <Name key="partner" of={typeof name === 'string' ? name : trace.partner_id} />,
+            trace.partner_id,
+          ],
+          [
+            'At the service',
+            company === null ? 'not mapped' : <Name key="service" of={company.name ?? company.company_id} />,
+            company === null ? 'so nothing of it came back' : <code key="id">{company.company_id}</code>,
+          ],
+          [
+            'Rows accepted',
+            `${grouped(accepted)} of ${grouped(rows)}`,
+            <a key="rows" href={addressOf('rows', { state: 'rejected', hotel: trace.partner_id })}>
+              its rejected rows
+            </a>,
+          ],
+          [
+            'Came back',
+            company === null ? '–' : counted(company.calculators, 'calculator'),
+            company?.searched_at ? `searched ${momentWords(company.searched_at)}` : undefined,
+          ],
+          ['Differences', grouped(trace.differences.length), 'sent and shown otherwise'],
+        ]}
+      />
+    </Panel>
+  )
+}
+
+const signs: Record<Happening['way'], [string, string]> = {
+  sent: ['→', 'to the service'],
+  came: ['←', 'came back'],
+  here: ['·', 'here'],
+}
+
+function Timeline({ of }: { of: Happening[] }) {
+  return (
+    <ol class="timeline">
+      {of.map((one) => (
+        <li key={`${one.at} ${one.words}`}>
+          <time dateTime={one.at}>{momentWords(one.at)}</time>
+          <span title={signs[one.way][1]}>
+            <span aria-hidden="true">{signs[one.way][0]}</span>
+            <span class="skip">{signs[one.way][1]}</span>
+          </span>
+          <span dir="auto">
+            {one.run === null ? one.words : <a href={addressOf('night', { run: one.run })}>{one.words}</a>}
+          </span>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Inputs({ rows }: { rows: Back[] }) {
+  return (
+    <Table<Back>
+      name="Inputs"
+      empty="No input was sent."
+      rows={rows}
+      columns={[
+        { name: 'Period', of: ({ period }) => period, kind: 'key' },
+        { name: 'Variable', of: ({ variable }) => variable },
+        { name: 'Sent', of: ({ sent }) => sent, kind: 'number', show: ({ sent }) => sent },
+        { name: 'Came back', of: ({ back }) => back, kind: 'number', show: ({ back }) => back },
+        {
+          name: 'Verdict',
+          of: ({ verdict }) => verdict,
+          show: ({ verdict }) => <span class={`mark ${verdict === 'the same' ? 'well' : 'needs'}`}>{verdict}</span>,
+        },
+      ]}
+    />
+  )
+}
+
+/** One variable by month, this year over the last, with the yearly values beside it. */
+function Series({ values, query, more }: { values: Value[]; query: URLSearchParams; more: boolean }) {
+  if (values.length === 0) return <p class="quiet">Nothing came back yet.</p>
+  // Titles name the period, and a variable may be in several calculators of one.
+  const groups = Map.groupBy(values, ({ direction, variable_id }) => `${direction} ${variable_id}`)
+  const names: [string, string][] = [...groups].map(([key, [first]]) => [
+    key,
+    `${first?.variable_name ?? first?.variable_id} (${first?.direction})`,
+  ])
+  names.sort(([, a], [, b]) => a.localeCompare(b))
+  const preferred = names.find(([, name]) => name.startsWith('Total'))?.[0] ?? names[0]?.[0] ?? ''
+  const key = groups.has(query.get('series') ?? '') ? (query.get('series') ?? '') : preferred
+  const series = groups.get(key) ?? []
+  const years = [...new Set(series.map(({ period_year }) => period_year))].sort((a, b) => b - a)
+  const year = Number(query.get('year')) || (years[0] ?? 0)
+  const months = Array.from({ length: 12 }, (_none, index) => index + 1)
+  const at = (of: number, month: number | null) => {
+    const found = series.filter((one) => one.period_year === of && one.period_month === month)
+    return found.length === 0 ? undefined : [...new Set(found.map(({ value }) => value))].join(' / ')
+  }
+  const line = (of: number) => months.map((month) => numberOf(at(of, month)))
+  const periods = [...months, null]
+  return (
+    <>
+      <div class="filters">
+        <Choice label="Variable" value={key} of={names} onGive={(series) => goWith({ series })} />
+        <Choice
+          label="Year"
+          value={String(year)}
+          of={years.map((one) => [String(one), String(one)])}
+          onGive={(text) => goWith({ year: text })}
+        />
+        {more && <span class="quiet">Only the newest 5,000 values are shown.</span>}
+      </div>
+      <div class="columns">
+        <Plot
+          label={`${names.find(([one]) => one === key)?.[1]} by month, ${year} over ${year - 1}`}
+          steps={months.map((month) => String(month))}
+          lines={[
+            { name: String(year - 1), values: line(year - 1), tone: 'bar-quiet' },
+            { name: String(year), values: line(year), tone: 'bar' },
+          ]}
+        />
+        <Table
+          name="Values by period"
+          empty=""
+          rows={periods}
+          columns={[
+            { name: 'Period', of: (month) => (month === null ? 'the year' : periodWords(year, month)), kind: 'key' },
+            {
+              name: String(year),
+              of: (month) => at(year, month) ?? '',
+              kind: 'number',
+              show: (month) => at(year, month),
+            },
+            {
+              name: String(year - 1),
+              of: (month) => at(year - 1, month) ?? '',
+              kind: 'number',
+              show: (month) => at(year - 1, month),
+            },
+          ]}
+        />
+      </div>
+    </>
+  )
+}
+
+/** For the picture alone: what stands in tables is the text. */
+function numberOf(text: string | undefined): number | null {
+  return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : null
+}

@@ -1,0 +1,186 @@
+import { useState } from 'preact/hooks'
+import { useAnswer } from '../answer.ts'
+import type { GetTonightData, PlanData } from '../api-types.ts'
+import { Approve } from '../approve.tsx'
+import { get, post } from '../client.ts'
+import type { PageProps } from '../main.tsx'
+import { Ask, Facts, Head, HotelLink, Panel, Table } from '../parts.tsx'
+import { counted, grouped, momentWords } from '../words.ts'
+
+type PlannedRow = {
+  stream: string
+  partner_id: string
+  row_key: string
+  from: Record<string, unknown> | null
+  to: Record<string, unknown>
+}
+type Made = {
+  planned_at: string
+  running: { run_id: number; step: string } | null
+  streams: (Record<string, number> & { stream: string })[]
+  held: GetTonightData['held']
+  waves: { wave: number; requests: { kind: string; partition: string; rows: number }[] }[]
+  unsent: { stream: string; state: string; rows: number }[]
+  rows: PlannedRow[]
+}
+
+export function Plan({ may }: PageProps) {
+  const tonight = useAnswer('tonight', () => get<GetTonightData>('/v1/tonight'), 10_000)
+  const [plan, setPlan] = useState<Made | null>(null)
+  const [busy, setBusy] = useState(false)
+  const [said, setSaid] = useState<string | null>(null)
+  const [starts, setStarts] = useState(false)
+  const make = async () => {
+    setBusy(true)
+    setSaid(null)
+    try {
+      setPlan((await post<PlanData>('/v1/plan', { rows: 200 })) as unknown as Made)
+    } catch (failed) {
+      setSaid((failed as Error).message)
+    }
+    setBusy(false)
+  }
+  const start = async () => {
+    setStarts(false)
+    try {
+      const { run, joined } = await post<{ run: number; joined: boolean }>('/v1/jobs/nightly-sync/runs')
+      setSaid(joined ? `Run ${run} was under way already.` : `Run ${run} has begun.`)
+    } catch (failed) {
+      setSaid((failed as Error).message)
+    }
+    tonight.again()
+  }
+  const run = tonight.data?.run ?? null
+  return (
+    <>
+      <Head title="Plan" of={tonight} />
+      {run !== null && (tonight.data?.held.length ?? 0) > 0 && (
+        <Approve run={run.run_id} held={tonight.data?.held ?? []} may={may} onDone={tonight.again} />
+      )}
+      <p class="row">
+        {may === 'act' ? (
+          <>
+            <button type="button" class="main" disabled={busy} onClick={() => void make()}>
+              {busy ? 'Reading the partner’s database …' : 'Work out what a run would send now'}
+            </button>
+            <button type="button" onClick={() => setStarts(true)}>
+              Start a run …
+            </button>
+          </>
+        ) : (
+          <span class="quiet">
+            A plan reads the partner’s database as a run does: sign in with the token that may act.
+          </span>
+        )}
+      </p>
+      <div role="status">{said !== null && <p class="notice">{said}</p>}</div>
+      {starts && (
+        <Ask title="Start nightly-sync now?" onClose={() => setStarts(false)}>
+          <p>
+            It reads the partner’s database, and sends what is ready. The plan on this page says what that would be.
+          </p>
+          <p class="row">
+            <button type="button" class="main" onClick={() => void start()}>
+              Start
+            </button>
+            <button type="button" onClick={() => setStarts(false)}>
+              Leave it
+            </button>
+          </p>
+        </Ask>
+      )}
+      {plan === null ? <p class="quiet">A plan sends nothing, and changes nothing.</p> : <Shown plan={plan} />}
+    </>
+  )
+}
+
+function Shown({ plan }: { plan: Made }) {
+  const requests = plan.waves.flatMap(({ wave, requests: of }) => of.map((one) => ({ wave, ...one })))
+  const rows = requests.reduce((sum, one) => sum + one.rows, 0)
+  return (
+    <>
+      <Panel title={`What a run would send, as of ${momentWords(plan.planned_at)}`}>
+        <Facts
+          of={[
+            ['Rows', grouped(rows), `in ${counted(requests.length, 'request')}, ${counted(plan.waves.length, 'wave')}`],
+            [
+              'Not sent',
+              grouped(plan.unsent.reduce((sum, one) => sum + one.rows, 0)),
+              plan.unsent.map((one) => `${grouped(one.rows)} ${one.state}`).join(', '),
+            ],
+            [
+              'The guard',
+              plan.held.length === 0 ? 'lets it through' : 'would stop it',
+              plan.held.map(({ stream }) => stream).join(', '),
+            ],
+            ...(plan.running === null
+              ? []
+              : [
+                  ['Under way', `Run ${plan.running.run_id}`, 'what it holds is left to it'] as [
+                    string,
+                    string,
+                    string,
+                  ],
+                ]),
+          ]}
+        />
+      </Panel>
+      <div class="columns">
+        <Panel title="Requests">
+          <Table
+            name="Planned requests"
+            empty="Nothing would be sent: everything is as the service has it."
+            rows={requests}
+            columns={[
+              { name: 'Wave', of: ({ wave }) => wave, kind: 'number' },
+              { name: 'Kind', of: ({ kind }) => kind, kind: 'key' },
+              { name: 'Rows', of: (one) => one.rows, kind: 'number' },
+            ]}
+          />
+        </Panel>
+        <Panel title="Not sent">
+          <Table
+            name="Rows not sent"
+            empty="Nothing is kept back."
+            rows={plan.unsent}
+            columns={[
+              { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
+              { name: 'State', of: ({ state }) => state },
+              { name: 'Rows', of: (one) => one.rows, kind: 'number' },
+            ]}
+          />
+        </Panel>
+      </div>
+      <Panel title="Row by row, what differs from what the service has accepted">
+        <Table<PlannedRow>
+          name="Planned rows"
+          empty="No row would be sent."
+          rows={plan.rows}
+          columns={[
+            {
+              name: 'Hotel',
+              of: ({ partner_id }) => partner_id,
+              show: ({ partner_id }) => <HotelLink id={partner_id} />,
+              kind: 'key',
+            },
+            { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
+            { name: 'Why', of: ({ from }) => (from === null ? 'new' : 'changed') },
+            { name: 'Difference', of: differenceWords },
+          ]}
+        />
+      </Panel>
+    </>
+  )
+}
+
+function differenceWords({ from, to }: PlannedRow): string {
+  const names = [...new Set([...Object.keys(from ?? {}), ...Object.keys(to)])]
+  const words = (value: unknown) =>
+    value === undefined ? 'nothing' : typeof value === 'string' ? value : JSON.stringify(value)
+  return names
+    .filter((name) => JSON.stringify(from?.[name]) !== JSON.stringify(to[name]))
+    .map((name) =>
+      from === null ? `${name}: ${words(to[name])}` : `${name}: ${words(from[name])} → ${words(to[name])}`,
+    )
+    .join('; ')
+}

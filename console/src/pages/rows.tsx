@@ -1,0 +1,235 @@
+import { useState } from 'preact/hooks'
+import { addressOf, goWith } from '../address.ts'
+import { useAnswer } from '../answer.ts'
+import type { ListCausesData, ListRowsData, ResendRowsData, RetryRowsData } from '../api-types.ts'
+import { get, post } from '../client.ts'
+import type { PageProps } from '../main.tsx'
+import { Ask, Choice, Field, Head, HotelLink, Panel, Table, Waiting } from '../parts.tsx'
+import { counted, momentWords } from '../words.ts'
+
+const states = ['rejected', 'invalid', 'parked', 'unknown'] as const
+const ages: [string, string][] = [
+  ['', 'any'],
+  ['1', 'a day'],
+  ['7', '7 days'],
+  ['30', '30 days'],
+]
+const dayMs = 86_400_000
+/** Rows that a page of the list holds. */
+const shown = 100
+
+export function Rows({ query, may }: PageProps) {
+  const state = states.find((one) => one === query.get('state')) ?? 'rejected'
+  const days = Number(query.get('days') ?? '')
+  const text = (name: string) => query.get(name) || undefined
+  // To the minute, so that the question stays the same one.
+  const since = days > 0 ? new Date(Math.floor((Date.now() - days * dayMs) / 60_000) * 60_000).toISOString() : undefined
+  const filter = { stream: text('stream'), reason: text('reason'), partnerId: text('hotel'), since }
+  const cursor = text('cursor')
+  const asked = JSON.stringify([state, query.toString()])
+  const causes = useAnswer(
+    `causes ${asked}`,
+    () => get<ListCausesData>('/v1/rows/causes', { state, limit: 50, ...filter }),
+    15_000,
+  )
+  const rows = useAnswer(
+    `rows ${asked}`,
+    () => get<ListRowsData>('/v1/rows', { state, limit: shown, cursor, ...filter }),
+    15_000,
+  )
+  const give = (name: string) => (value: string) => goWith({ [name]: value, cursor: '' })
+  return (
+    <>
+      <Head title="Rows" of={rows} />
+      <div class="filters">
+        <nav class="tabs" aria-label="State">
+          {states.map((one) => (
+            <a
+              key={one}
+              href={addressOf('rows', { state: one, hotel: filter.partnerId })}
+              aria-current={one === state ? 'page' : undefined}
+            >
+              {one}
+            </a>
+          ))}
+        </nav>
+        <Field label="Stream" value={filter.stream ?? ''} onGive={give('stream')} />
+        <Field label="Hotel" value={filter.partnerId ?? ''} onGive={give('hotel')} />
+        <Field label="Text in the reason" value={filter.reason ?? ''} onGive={give('reason')} />
+        <Choice label="So since" value={query.get('days') ?? ''} of={ages} onGive={give('days')} />
+        <Send filter={filter} may={may} onDone={() => [causes, rows].map(({ again }) => again())} />
+      </div>
+      <Panel title="By cause">
+        {causes.data === null ? (
+          <Waiting of={causes} />
+        ) : (
+          <Table
+            name={`Causes of ${state} rows`}
+            empty={`No row is ${state}${filter.stream || filter.reason || filter.partnerId || since ? ' and fits the filter' : ''}.`}
+            rows={causes.data.causes}
+            columns={[
+              { name: 'Rows', of: ({ rows: count }) => count, kind: 'number' },
+              { name: 'Hotels', of: ({ hotels }) => hotels, kind: 'number' },
+              { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
+              { name: 'Code', of: ({ code }) => code, kind: 'key' },
+              {
+                name: 'Reason',
+                of: ({ reason }) => reason,
+                show: ({ stream, code, reason }) => (
+                  <a
+                    href={addressOf('rows', {
+                      state,
+                      stream,
+                      reason: state === 'parked' ? code : (reason ?? code),
+                      hotel: filter.partnerId,
+                    })}
+                  >
+                    <bdi dir="auto">{reason ?? code ?? 'the service gives no reason'}</bdi>
+                  </a>
+                ),
+              },
+              { name: 'First', of: ({ first_at }) => momentWords(first_at), kind: 'key' },
+              { name: 'Last', of: ({ last_at }) => momentWords(last_at), kind: 'key' },
+            ]}
+          />
+        )}
+      </Panel>
+      <Panel title="Rows, newest first">
+        {rows.data === null ? (
+          <Waiting of={rows} />
+        ) : (
+          <>
+            <Table
+              name={`Rows ${state}`}
+              empty="None."
+              rows={rows.data.rows}
+              columns={[
+                {
+                  name: 'Hotel',
+                  of: ({ partner_id }) => partner_id,
+                  show: ({ partner_id }) => <HotelLink id={partner_id} />,
+                  kind: 'key',
+                },
+                { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
+                {
+                  name: 'Reason',
+                  of: ({ code, reason }) => (code === null || state === 'parked' ? reason : `${code}: ${reason}`),
+                },
+                { name: 'Since', of: ({ at }) => momentWords(at), kind: 'key' },
+                { name: 'Task', of: ({ task_status }) => task_status },
+                {
+                  name: 'Again',
+                  of: ({ retry_asked, sent_again }) =>
+                    retry_asked ? 'retry asked' : sent_again && state === 'rejected' ? 'by itself' : '',
+                },
+                {
+                  name: 'Content',
+                  of: ({ content }) => JSON.stringify(content),
+                  show: ({ content }) => (
+                    <details>
+                      <summary>show</summary>
+                      <pre dir="auto">{JSON.stringify(content, null, 2)}</pre>
+                    </details>
+                  ),
+                },
+              ]}
+            />
+            <p class="row">
+              {cursor !== undefined && (
+                <a href={addressOf('rows', { ...Object.fromEntries(query), cursor: '' })}>First rows</a>
+              )}
+              {rows.data.next !== null && (
+                <a href={addressOf('rows', { ...Object.fromEntries(query), cursor: rows.data.next })}>Further rows</a>
+              )}
+            </p>
+          </>
+        )}
+      </Panel>
+    </>
+  )
+}
+
+type Filter = {
+  stream: string | undefined
+  reason: string | undefined
+  partnerId: string | undefined
+  since: string | undefined
+}
+type Preview = { verb: 'retry' | 'resend'; streams: { stream: string; rows: number }[]; beyond: string[] }
+
+/** Retry of what was rejected and resend of what was accepted, each first shown as the dry run tells it. */
+function Send({ filter, may, onDone }: { filter: Filter; may: 'act' | 'read'; onDone: () => void }) {
+  const [preview, setPreview] = useState<Preview | null>(null)
+  const [said, setSaid] = useState<string | null>(null)
+  if (may !== 'act') return null
+  const { stream, reason, partnerId, since } = filter
+  const all = [stream, reason, partnerId, since].every((one) => one === undefined)
+  const ask = async (verb: Preview['verb'], dryRun: boolean) => {
+    const body =
+      verb === 'retry' ? { stream, reason, partnerId, since, all, dryRun } : { stream, partnerId, since, all, dryRun }
+    try {
+      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(`/v1/rows/${verb}`, body)
+      const rows = answer.streams.reduce((sum, one) => sum + one.rows, 0)
+      setPreview(dryRun ? { verb, streams: answer.streams, beyond: answer.beyond_guard ?? [] } : null)
+      setSaid(
+        dryRun ? null : `${counted(rows, 'row')} marked; the next run sends ${rows === 1 ? 'it' : 'them'} again, once.`,
+      )
+      if (!dryRun) onDone()
+    } catch (failed) {
+      setPreview(null)
+      setSaid((failed as Error).message)
+    }
+  }
+  const total = preview?.streams.reduce((sum, one) => sum + one.rows, 0) ?? 0
+  const closed = () => setPreview(null)
+  return (
+    <>
+      <button type="button" onClick={() => void ask('retry', true)}>
+        Retry rejected …
+      </button>
+      <button type="button" onClick={() => void ask('resend', true)}>
+        Resend accepted …
+      </button>
+      <span role="status">{said}</span>
+      {preview !== null && (
+        <Ask title={preview.verb === 'retry' ? 'Retry rejected rows?' : 'Resend accepted rows?'} onClose={closed}>
+          <p>
+            {total === 0
+              ? 'No row is like that, or all of them are marked already.'
+              : `${counted(total, 'row')} would be marked. The next run sends ${total === 1 ? 'it' : 'them'} again as ${total === 1 ? 'it is' : 'they are'}, once.`}
+          </p>
+          {total > 0 && (
+            <Table
+              name={`What a ${preview.verb} marks`}
+              empty=""
+              rows={preview.streams}
+              columns={[
+                { name: 'Stream', of: (one) => one.stream },
+                { name: 'Rows', of: (one) => one.rows, kind: 'number' },
+              ]}
+            />
+          )}
+          {preview.beyond.length > 0 && (
+            <p class="notice failed">
+              That is more of {preview.beyond.join(', ')} than the guard lets through. If it is meant: nightferry resend
+              --beyond-guard.
+            </p>
+          )}
+          <p class="row">
+            <button
+              type="button"
+              class="main"
+              disabled={total === 0 || preview.beyond.length > 0}
+              onClick={() => void ask(preview.verb, false)}
+            >
+              {preview.verb === 'retry' ? 'Retry' : 'Resend'}
+            </button>
+            <button type="button" onClick={closed}>
+              Leave it
+            </button>
+          </p>
+        </Ask>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,225 @@
+import { addressOf } from '../address.ts'
+import { useAnswer } from '../answer.ts'
+import type { GetRunLiveData, GetTonightData, ListNightsData } from '../api-types.ts'
+import { Approve } from '../approve.tsx'
+import { get } from '../client.ts'
+import type { PageProps } from '../main.tsx'
+import { Facts, Head, Mark, Panel, Sentences, Table, Waiting } from '../parts.tsx'
+import { ageWords, bytesWords, durationWords, grouped, momentWords, verdictOf } from '../words.ts'
+
+type Cause = GetTonightData['causes'][number]
+
+/** What to do about rows in a state: the one thing that helps. */
+const actions: Record<string, { word: string; state: string }> = {
+  rejected: { word: 'Look, fix, retry', state: 'rejected' },
+  invalid: { word: 'Fix at the partner', state: 'invalid' },
+  parked: { word: 'See what they wait for', state: 'parked' },
+  unknown: { word: 'Goes out again by itself', state: 'unknown' },
+}
+
+export function Tonight({ may }: PageProps) {
+  const known = useAnswer('tonight', () => get<GetTonightData>('/v1/tonight'), 5_000)
+  const strip = useAnswer('nights', () => get<ListNightsData>('/v1/nights', { limit: 60 }), 30_000)
+  const tonight = known.data
+  const running = tonight?.run?.state === 'running' ? tonight.run.run_id : null
+  return (
+    <>
+      <Head title="Tonight" of={known} />
+      {tonight === null ? (
+        <Waiting of={known} />
+      ) : (
+        <>
+          <p class="sentence" data-tone={tonight.tone}>
+            {tonight.sentence}
+          </p>
+          {tonight.key_refused !== null && (
+            <p class="notice failed">
+              The service refuses the API key since {momentWords(tonight.key_refused.since)}:{' '}
+              {tonight.key_refused.reason}
+            </p>
+          )}
+          {tonight.held.length > 0 && tonight.run !== null && (
+            <Approve run={tonight.run.run_id} held={tonight.held} may={may} onDone={known.again} />
+          )}
+          <Panel title="At a glance">
+            <Glance tonight={tonight} />
+          </Panel>
+          {running !== null && <Live run={running} ends={tonight.ends} />}
+          <Panel
+            title="The last 60 nights"
+            aside={<span class="small quiet">Height: how long it took. Newest at the right.</span>}
+          >
+            {strip.data === null ? <Waiting of={strip} /> : <Strip nights={strip.data.nights} />}
+          </Panel>
+          <Panel title="What needs a person, by cause">
+            <Table<Cause>
+              name="Causes"
+              empty="Nothing. Every row of the partner is accepted, or on its way."
+              rows={tonight.causes}
+              columns={[
+                { name: 'State', of: ({ state }) => state, kind: 'key' },
+                { name: 'Rows', of: ({ rows }) => rows, kind: 'number' },
+                { name: 'Hotels', of: ({ hotels }) => hotels, kind: 'number' },
+                { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
+                { name: 'Reason', of: ({ code, reason }) => [code, reason].filter(Boolean).join(': ') },
+                {
+                  name: 'What to do',
+                  of: ({ state }) => actions[state]?.word ?? '',
+                  show: ({ state, stream, code, reason }) => (
+                    <a
+                      href={addressOf('rows', { state, stream, reason: state === 'parked' ? null : (reason ?? code) })}
+                    >
+                      {actions[state]?.word ?? state}
+                    </a>
+                  ),
+                },
+              ]}
+            />
+          </Panel>
+          {tonight.remarks.length + tonight.notices.length > 0 && (
+            <Panel title={`What run ${tonight.run?.run_id ?? ''} says`}>
+              <Sentences of={[...tonight.remarks, ...tonight.notices]} />
+            </Panel>
+          )}
+        </>
+      )}
+    </>
+  )
+}
+
+function Glance({ tonight }: { tonight: GetTonightData }) {
+  const now = new Date(tonight.now)
+  const run = tonight.run
+  return (
+    <Facts
+      of={[
+        [
+          'Fresh',
+          <span key="fresh" class={`mark ${tonight.fresh ? 'well' : 'failed'}`}>
+            {tonight.fresh ? '✓ as promised' : '✕ older than promised'}
+          </span>,
+          tonight.fresh_since === null
+            ? 'nothing came through yet'
+            : `data of ${ageWords(tonight.fresh_since, now)} ago; ${durationWords(tonight.fresh_within_ms)} promised`,
+        ],
+        [
+          'Last run',
+          run === null ? '–' : <Mark state={run.state} verdict={run.verdict} />,
+          run === null ? undefined : (
+            <a href={addressOf('night', { run: run.run_id })}>
+              Run {run.run_id}, {momentWords(run.started_at)}
+            </a>
+          ),
+        ],
+        [
+          'It took',
+          durationWords(run?.duration_ms) || '–',
+          tonight.typical_ms === null ? undefined : `${durationWords(tonight.typical_ms)} as a rule`,
+        ],
+        [
+          'Next run',
+          tonight.paused !== null ? 'paused' : tonight.next === null ? 'by hand' : momentWords(tonight.next),
+          tonight.paused !== null
+            ? `by ${tonight.paused.paused_by}`
+            : tonight.next === null
+              ? 'no schedule is set'
+              : tonight.ends === null
+                ? undefined
+                : `ends about ${momentWords(tonight.ends)}`,
+        ],
+        [
+          'Rows read',
+          run?.read === null || run?.read === undefined ? '–' : grouped(run.read),
+          run?.sent == null ? undefined : `${grouped(run.sent)} sent`,
+        ],
+        ...tonight.needs
+          .filter(({ state }) => state in actions || state === 'held')
+          .map(({ state, rows, hotels }): [string, preact.ComponentChildren, preact.ComponentChildren] => [
+            `Rows ${state}`,
+            state === 'held' ? grouped(rows) : <a href={addressOf('rows', { state })}>{grouped(rows)}</a>,
+            `of ${grouped(hotels)} ${hotels === 1 ? 'hotel' : 'hotels'}`,
+          ]),
+      ]}
+    />
+  )
+}
+
+/** The nights side by side: a sign for the verdict, a bar for how long it took. */
+function Strip({ nights }: { nights: ListNightsData['nights'] }) {
+  if (nights.length === 0) return <p class="quiet">No night has run yet. nightferry run nightly-sync begins.</p>
+  const longest = Math.max(...nights.map(({ duration_ms }) => duration_ms ?? 0), 1)
+  return (
+    <div class="nights">
+      {nights.toReversed().map((night) => {
+        const { tone, sign, word } = verdictOf(night.state, night.verdict)
+        const sums =
+          night.read === null
+            ? ''
+            : `, ${grouped(night.read)} rows read, ${grouped(night.sent ?? 0)} sent, ${grouped(night.rejected ?? 0)} rejected`
+        const words = `Run ${night.run_id}, ${momentWords(night.started_at)}: ${word}, ${durationWords(night.duration_ms)}${sums}`
+        const height = `${4 + (72 * (night.duration_ms ?? 0)) / longest}px`
+        return (
+          <a
+            key={night.run_id}
+            class={tone}
+            href={addressOf('night', { run: night.run_id })}
+            title={words}
+            aria-label={words}
+          >
+            <b aria-hidden="true">{sign}</b>
+            <i style={{ height }} />
+          </a>
+        )
+      })}
+    </div>
+  )
+}
+
+function Live({ run, ends }: { run: number; ends: string | null }) {
+  const known = useAnswer(`live ${run}`, () => get<GetRunLiveData>(`/v1/runs/${run}/live`, { limit: 50 }), 1_000)
+  const live = known.data
+  if (live === null) return null
+  const left = ends === null ? null : new Date(ends).getTime() - Date.now()
+  return (
+    <Panel title={`Run ${run} is at work: ${live.step}`} aside={<a href={addressOf('night', { run })}>All of it</a>}>
+      <Facts
+        of={[
+          ['Rows read', grouped(live.rows_read)],
+          ['Rows settled', `${grouped(live.rows_settled)} of ${grouped(live.rows_planned)}`],
+          ['Requests settled', `${grouped(live.requests_settled)} of ${grouped(live.requests)}`],
+          ['Pages loaded', `${grouped(live.pages_loaded)} of ${grouped(live.pages)}`, bytesWords(live.bytes)],
+          [
+            'Time left',
+            left === null ? 'nobody knows' : left > 0 ? `about ${durationWords(left)}` : 'longer than as a rule',
+          ],
+        ]}
+      />
+      <progress max={Math.max(1, live.requests)} value={live.requests_settled} aria-label="Requests settled" />
+      <div class="columns">
+        <Table
+          name="Streams of the run"
+          empty="Nothing is read yet."
+          rows={live.streams}
+          columns={[
+            { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
+            { name: 'Read', of: ({ read }) => read, kind: 'number' },
+            { name: 'Changed', of: ({ changed }) => changed, kind: 'number' },
+            { name: 'Pending', of: ({ pending }) => pending, kind: 'number' },
+          ]}
+        />
+        <Table
+          name="Requests of the run"
+          empty="Nothing is sent yet."
+          rows={live.submissions}
+          columns={[
+            { name: 'No', of: ({ submission_id }) => submission_id, kind: 'number' },
+            { name: 'Kind', of: ({ kind }) => kind, kind: 'key' },
+            { name: 'State', of: ({ state }) => state },
+            { name: 'Task', of: ({ task_status }) => task_status },
+            { name: 'Rows', of: ({ rows }) => rows, kind: 'number' },
+          ]}
+        />
+      </div>
+    </Panel>
+  )
+}

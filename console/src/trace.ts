@@ -1,0 +1,169 @@
+import type { ListHotelValuesData } from './api-types.ts'
+import { counted, periodWords } from './words.ts'
+
+/** What `GET /v1/hotels/{hotel}` answers, as far as the console reads it. */
+export type Trace = {
+  partner_id: string
+  streams: {
+    stream: string
+    rows: number
+    accepted: number
+    gone: number
+    first_seen_at: string
+    read_at: string | null
+    read_by_run: number | null
+  }[]
+  company: {
+    company_id: string
+    name: string | null
+    mapped_at: string
+    mapped_by_submission: number
+    changed_at: string | null
+    calculators: number
+    searched_at: string | null
+    newest_calculator_change: string | null
+  } | null
+  rows: {
+    stream: string
+    row_key: string
+    content: Record<string, unknown>
+    state: string
+    code: string | null
+    reason: string | null
+    changed_at: string
+  }[]
+  submissions: {
+    submission_id: number
+    run_id: number
+    kind: string
+    task_status: string | null
+    rows: number
+    confirmed: number
+    inferred: number
+    rejected: number
+    unknown: number
+    attempted_at: string | null
+    settled_at: string | null
+  }[]
+  differences: unknown[]
+  actions: { verb: string; acted_by: string; acted_at: string; result: string | null }[]
+}
+
+/** Something that happened to a hotel, on its way to the service, back, or here. */
+export type Happening = { at: string; way: 'sent' | 'came' | 'here'; words: string; run: number | null }
+
+/** All that is known to have happened to a hotel, the newest first. Pure. */
+export function happeningsOf(trace: Trace): Happening[] {
+  const { company } = trace
+  const first = trace.streams.map(({ first_seen_at }) => first_seen_at).sort()[0]
+  const read = trace.streams
+    .filter(({ read_at }) => read_at !== null)
+    .sort((a, b) => String(b.read_at).localeCompare(String(a.read_at)))[0]
+  const happenings: Happening[] = [
+    ...(first === undefined
+      ? []
+      : [{ at: first, way: 'here' as const, words: 'first read from the partner', run: null }]),
+    ...(read?.read_at == null
+      ? []
+      : [{ at: read.read_at, way: 'here' as const, words: 'last read from the partner', run: read.read_by_run }]),
+    ...trace.submissions.flatMap((one): Happening[] => {
+      const what = `${counted(one.rows, 'row')} in request ${one.submission_id} (${one.kind})`
+      const taken = one.confirmed + one.inferred
+      const outcome = [
+        `${taken} accepted`,
+        one.rejected > 0 ? `${one.rejected} rejected` : '',
+        one.unknown > 0 ? `${one.unknown} unknown` : '',
+      ]
+        .filter(Boolean)
+        .join(', ')
+      return [
+        ...(one.attempted_at === null
+          ? []
+          : [{ at: one.attempted_at, way: 'sent' as const, words: what, run: one.run_id }]),
+        ...(one.settled_at === null
+          ? []
+          : [
+              {
+                at: one.settled_at,
+                way: 'came' as const,
+                words: `request ${one.submission_id} ended in ${one.task_status ?? 'nothing'}: ${outcome}`,
+                run: one.run_id,
+              },
+            ]),
+      ]
+    }),
+    ...(company === null
+      ? []
+      : [
+          {
+            at: company.mapped_at,
+            way: 'came' as const,
+            words: `the service knows it as ${company.name ?? company.company_id}`,
+            run: null,
+          },
+        ]),
+    ...(company?.newest_calculator_change == null
+      ? []
+      : [
+          {
+            at: company.newest_calculator_change,
+            way: 'came' as const,
+            words: 'the newest change of its calculators',
+            run: null,
+          },
+        ]),
+    ...(company?.searched_at == null
+      ? []
+      : [{ at: company.searched_at, way: 'came' as const, words: 'the last search ended', run: null }]),
+    ...trace.actions.map(
+      (one): Happening => ({
+        at: one.acted_at,
+        way: 'here',
+        words: `${one.verb} by ${one.acted_by}${one.result === null ? '' : `: ${one.result}`}`,
+        run: null,
+      }),
+    ),
+  ]
+  return happenings.sort((a, b) => b.at.localeCompare(a.at))
+}
+
+/** An input as it was sent, beside what came back. */
+export type Back = {
+  period: string
+  variable: string
+  sent: string
+  back: string
+  verdict: 'the same' | 'the same number' | 'different' | 'not there'
+}
+
+/** Each input that is wanted at the service beside the value that the service shows for the same period. Pure. */
+export function comparedInputs(trace: Trace, values: ListHotelValuesData['values']): Back[] {
+  const shown = Map.groupBy(
+    values.filter(({ direction }) => direction === 'input'),
+    (one) => `${periodWords(one.period_year, one.period_month)} ${one.variable_id.toLowerCase()}`,
+  )
+  const rows = trace.rows.filter(
+    ({ stream, content }) => stream === 'calculator_inputs' && typeof content.inputs === 'object',
+  )
+  const compared = rows.flatMap(({ content }) =>
+    Object.entries(content.inputs as Record<string, string>).map(([id, sent]): Back => {
+      const period = periodWords(String(content.year), content.month as string | undefined)
+      const found = shown.get(`${period} ${id.toLowerCase()}`) ?? []
+      const back = [...new Set(found.map(({ value }) => value))].join(' / ')
+      return {
+        period,
+        variable: found[0]?.variable_name ?? id,
+        sent: String(sent),
+        back,
+        verdict: judged(String(sent), back, found.length),
+      }
+    }),
+  )
+  return compared.sort((a, b) => b.period.localeCompare(a.period) || a.variable.localeCompare(b.variable))
+}
+
+function judged(sent: string, back: string, found: number): Back['verdict'] {
+  if (found === 0) return 'not there'
+  if (sent === back) return 'the same'
+  return back !== '' && Number(sent) === Number(back) ? 'the same number' : 'different'
+}

@@ -1,0 +1,93 @@
+import { type Command, Option } from 'commander'
+import type { Cli, CommonOptions, ExitCode } from './cli.ts'
+import { wholeNumber } from './option-values.ts'
+import { withFilterOptions } from './row-filter-options.ts'
+import { sinceMoment } from './since.ts'
+import type { AcceptRemovalsOptions } from './verbs/accept-removals.ts'
+import type { ApproveOptions } from './verbs/approve.ts'
+import type { RereadOptions } from './verbs/reread.ts'
+import type { ResendOptions } from './verbs/resend.ts'
+import type { RestoreOptions } from './verbs/restore.ts'
+import type { RetryOptions } from './verbs/retry.ts'
+
+/** Makes a verb with the options of all verbs. */
+type MakeVerb = (name: string, summary: string, details?: string) => Command
+
+/** The verbs by which people act on rows, requests and what the guard holds. */
+export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => void): void {
+  const chosen = 'Choose the rows with the filters, or take all of them with --all.'
+  withFilterOptions(verb('retry', 'send rows again that the service rejected, once, with the next run', chosen), cli)
+    .option('--all', 'every rejected row')
+    .option('--dry-run', 'say which and how many, and change nothing')
+    .option('--run', 'start a run at once, and follow it')
+    .action(async (options: RetryOptions) => done(await (await import('./verbs/retry.ts')).retry(cli, options)))
+  verb('reread', 'have the next run read a stream again, wholly or from a cursor on, and compare it with the ledger')
+    .argument('<stream>', 'such as properties')
+    .option(
+      '--since <cursor>',
+      'only from here on: 3d, 2026-11-21, 2026-11-21T02:00Z, or a number if the cursor is one',
+    )
+    .option('--dry-run', 'say what would be forgotten, and change nothing')
+    .action(async (stream: string, options: RereadOptions) =>
+      done(await (await import('./verbs/reread.ts')).reread(cli, stream, options)),
+    )
+  const submissionId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+  verb('resend', 'send rows again that the service accepted, once, with the next run', chosen)
+    .option('--partner-id <id>', 'only rows of one hotel')
+    .option('--stream <name>', 'only rows of a stream')
+    .option('--submission <number>', 'only rows that a submission carried', submissionId)
+    .option('--since <time>', 'only rows accepted since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
+      sinceMoment(text, cli.now()),
+    )
+    .addOption(
+      new Option('--difference <kind>', 'only rows that the last comparison found so').choices([
+        'absent',
+        'different',
+        'any',
+      ] satisfies ResendOptions['difference'][]),
+    )
+    .option('--all', 'every accepted row')
+    .option('--beyond-guard', 'also if it is more than the guard lets through')
+    .option('--dry-run', 'say which and how many, and change nothing')
+    .action(async (options: ResendOptions) => done(await (await import('./verbs/resend.ts')).resend(cli, options)))
+  verb('abandon', 'give a submission up that waits for ever; its rows go out again with the next run')
+    .argument('<submission>', 'number of the submission', submissionId)
+    .action(async (id: number, options: CommonOptions) =>
+      done(await (await import('./verbs/abandon.ts')).abandon(cli, id, options)),
+    )
+  verb('adopt', 'say which task an uncertain submission became')
+    .argument('<submission>', 'number of the submission', submissionId)
+    .argument('<correlation id>', 'correlation id of the task')
+    .action(async (id: number, task: string, options: CommonOptions) =>
+      done(await (await import('./verbs/adopt.ts')).adopt(cli, id, task, options)),
+    )
+  verb('cancel', 'have the service cancel the task of a submission, if it has not begun')
+    .argument('<submission>', 'number of the submission', submissionId)
+    .action(async (id: number, options: CommonOptions) =>
+      done(await (await import('./verbs/cancel.ts')).cancel(cli, id, options)),
+    )
+  verb('approve', 'let through what the guard stopped a run over')
+    .argument('<run>', 'the run that was held', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--dry-run', 'show what is held, and approve nothing')
+    .action(async (runId: number, options: ApproveOptions) =>
+      done(await (await import('./verbs/approve.ts')).approve(cli, runId, options)),
+    )
+  verb('accept-removals', 'remove what searches have shown as absent and the guard has kept')
+    .option('--reason <code>', 'only what stands for this reason, also if the guard did not keep it')
+    .option('--partner-id <id>', 'only what belongs to one hotel')
+    .option('--run <id>', 'only what this run did not renew', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--all', 'everything that the guard has kept')
+    .option('--dry-run', 'say what and how much, and remove nothing')
+    .action(async (options: AcceptRemovalsOptions) =>
+      done(await (await import('./verbs/accept-removals.ts')).acceptRemovals(cli, options)),
+    )
+  verb('restore', 'bring back values and property values that were removed (for pull.keepRemovedDays)')
+    .option('--run <id>', 'only what this run removed', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--since <time>', 'only what was removed since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
+      sinceMoment(text, cli.now()),
+    )
+    .option('--partner-id <id>', 'only what belongs to one hotel')
+    .option('--all', 'everything that is kept')
+    .option('--dry-run', 'say how much, and bring back nothing')
+    .action(async (options: RestoreOptions) => done(await (await import('./verbs/restore.ts')).restore(cli, options)))
+}

@@ -1,0 +1,51 @@
+import { changedSettings, takeOverSettings } from '../config/changed-settings.ts'
+import type { Config } from '../config/schema.ts'
+import { secretValues } from '../config/show-config.ts'
+import type { Ferry } from './open-ferry.ts'
+
+/**
+ * Settings and sections whose values are read each time that they are needed, so a running process can take new ones.
+ * The rest shaped what was opened at the start: connections, workers, the client, the contract.
+ */
+const reloadable = [
+  'engine.shutdownMs',
+  'exchange.pollIntervalMs',
+  'exchange.requestsPerSecond',
+  'exchange.taskPatienceMs',
+  'jobs',
+  'log.level',
+  'notify',
+  'push',
+]
+
+function isReloadable(path: string): boolean {
+  return reloadable.some((known) => path === known || path.startsWith(`${known}.`))
+}
+
+/**
+ * Reads the configuration again and takes over what can be taken over by a running process; the log says what was, and
+ * names what needs a restart. A configuration with an error changes nothing at all.
+ * @param read loads and checks the configuration as at the start; it throws what is wrong with it.
+ * @returns whether the configuration could be used.
+ */
+export function reloadConfig(ferry: Pick<Ferry, 'deps' | 'logger' | 'secrets'>, read: () => Config): boolean {
+  const { deps, logger, secrets } = ferry
+  let next: Config
+  try {
+    next = read()
+  } catch (error) {
+    const { code, message } = error as { code?: unknown; message?: string }
+    logger.error({ code, error: message }, 'configuration_refused')
+    return false
+  }
+  const changed = changedSettings(deps.config, next)
+  const taken = changed.filter(isReloadable)
+  const left = changed.filter((path) => !isReloadable(path))
+  // Before anything can be logged that holds one of them.
+  secrets.push(...secretValues(next).filter((secret) => !secrets.includes(secret)))
+  takeOverSettings(deps.config, next, taken)
+  logger.level = deps.config.log.level
+  logger.info({ settings: taken }, 'configuration_reloaded')
+  if (left.length > 0) logger.warn({ settings: left }, 'settings_need_restart')
+  return true
+}

@@ -1,0 +1,225 @@
+import { existsSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { relative, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parse } from 'yaml'
+import { ConfigError } from '../../config/config-error.ts'
+import { loadConfig } from '../../config/load-config.ts'
+import { settings } from '../../config/schema.ts'
+import { createExchangeClient, type ExchangeClient } from '../../exchange/client.ts'
+import { loadContract } from '../../exchange/contract.ts'
+import { chosenFor, shownByService } from '../../init/shown-by-service.ts'
+import { dialectOf } from '../../init/stream-query.ts'
+import { suggestStreams } from '../../init/suggest-streams.ts'
+import { isReady, writtenConfig } from '../../init/written-config.ts'
+import type { PartnerTable } from '../../partner/examination.ts'
+import { examinePartner } from '../../partner/examine-partner.ts'
+import { type Cli, type ExitCode, exitCodes, printLine } from '../cli.ts'
+import { invocationFrom } from '../invocation.ts'
+import { createPrompter, type Prompter } from '../prompter.ts'
+import { packagedConfig } from '../read-config.ts'
+import { readable } from '../show/readable.ts'
+import { UsageError } from '../usage-error.ts'
+
+export type InitOptions = {
+  url?: string
+  partner?: string
+  identifier?: string
+  group?: string
+  out: string
+  envFile?: string
+  force?: boolean
+}
+
+/** A person waits. Milliseconds. */
+const patienceMs = 15_000
+
+/** `nightferry init`: a configuration for one's own service and database, written from what both of them show. */
+export async function init(cli: Cli, options: InitOptions): Promise<ExitCode> {
+  const out = resolve(cli.workingFolder, options.out)
+  const envFile = options.envFile === undefined ? null : resolve(cli.workingFolder, options.envFile)
+  refuseExisting(options, out, envFile)
+  const prompter = process.stdin.isTTY === true && cli.stderr.isTTY === true ? terminalPrompter(cli) : null
+  try {
+    return await writeFiles(cli, options, { out, envFile }, prompter)
+  } finally {
+    prompter?.close()
+  }
+}
+
+function terminalPrompter(cli: Cli): Prompter {
+  return createPrompter({ input: process.stdin, output: cli.stderr, signal: cli.signal })
+}
+
+function refuseExisting({ force }: InitOptions, ...files: (string | null)[]): void {
+  const there = files.filter((file) => file !== null && existsSync(file))
+  if (force === true || there.length === 0) return
+  throw new UsageError(`${there.join(' and ')} exists already: name another file, or overwrite it with --force`)
+}
+
+async function writeFiles(
+  cli: Cli,
+  options: InitOptions,
+  { out, envFile }: { out: string; envFile: string | null },
+  prompter: Prompter | null,
+): Promise<ExitCode> {
+  const given = fromEnvironment(cli)
+  const say = (words: string) => printLine(cli.stderr, readable(words))
+  const baseUrl =
+    options.url ??
+    given.baseUrl ??
+    (await asked(prompter?.ask('Address of the service, without /api:'), '--url, or EXCHANGE_BASE_URL'))
+  checked('--url', { exchange: { baseUrl } })
+  const apiKey =
+    given.apiKey ??
+    (await asked(
+      prompter?.askHidden('API key:'),
+      'EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE (never a flag: other users see command lines)',
+    ))
+  const client = createExchangeClient({
+    baseUrl,
+    apiKey,
+    contract: loadContract(packagedConfig('contract.yaml')),
+    concurrency: 2,
+    requestsPerSecond: 10,
+    connectTimeoutMs: patienceMs,
+    headersTimeoutMs: patienceMs,
+    bodyTimeoutMs: patienceMs,
+    maxAnswerBytes: 32 * 1024 * 1024,
+    signal: cli.signal,
+  })
+  const shown = await shownBy(client)
+  say(
+    `The service accepts the key. Its profile shows ${shown.identifiers.length} identifiers, ${shown.groups.length} groups and ${shown.frameworks.length} frameworks.`,
+  )
+  const choose = (what: string, flag: string, wanted: string | undefined, of: typeof shown.groups) =>
+    chosenFor(
+      what,
+      flag,
+      wanted,
+      of,
+      prompter === null ? null : (choices) => prompter.choose(`Which ${what}?`, choices),
+    )
+  const identifier = await choose('identifier', '--identifier', options.identifier, shown.identifiers)
+  const group = await choose('group', '--group', options.group, shown.groups)
+
+  const partnerUrl =
+    partnerOf(options) ??
+    given.partnerUrl ??
+    (await asked(
+      prompter?.askHidden('Your database, such as postgres://user:password@host:5432/database:'),
+      '--partner, or PARTNER_DATABASE_URL if it holds a password',
+    ))
+  checked('--partner', { partner: { url: partnerUrl } })
+  const { product, tables } = await tablesOfPartner(partnerUrl)
+  say(`Your database is ${product}. It shows ${tables.length} tables and views.`)
+  const suggestions = suggestStreams(tables)
+  for (const suggestion of Object.values(suggestions)) {
+    if (suggestion === null) continue
+    const state = isReady(suggestion) ? '' : `, but ${suggestion.missing.join(', ')} was not found`
+    say(
+      `  ${suggestion.stream}: ${suggestion.table.schema === null ? '' : `${suggestion.table.schema}.`}${suggestion.table.name}${state}`,
+    )
+  }
+  const text = writtenConfig({
+    ...shown,
+    baseUrl: given.baseUrl === baseUrl ? null : baseUrl,
+    openKey: null,
+    partnerUrl: holdsPassword(partnerUrl) || given.partnerUrl === partnerUrl ? null : partnerUrl,
+    identifier,
+    group,
+    fieldTypes: null,
+    standards: null,
+    dialect: dialectOf(partnerUrl),
+    suggestions,
+    schema: pathToFileURL(packagedConfig('nightferry.schema.json')).href,
+  })
+  settings.parse(parse(text))
+  await writeFile(out, text, { flag: options.force ? 'w' : 'wx' })
+  if (envFile !== null)
+    await writeEnvironment(envFile, { EXCHANGE_API_KEY: apiKey, PARTNER_DATABASE_URL: partnerUrl }, options)
+  for (const line of endLines(cli, out, envFile, Object.values(suggestions).filter(isReady).length))
+    printLine(cli.stdout, line)
+  return exitCodes.well
+}
+
+async function shownBy(client: ExchangeClient): ReturnType<typeof shownByService> {
+  try {
+    return await shownByService(client)
+  } finally {
+    await client.close()
+  }
+}
+
+/** What the environment says already, in whatever form. */
+function fromEnvironment({ environment }: Cli) {
+  const { exchange, partner } = loadConfig({ file: null, environment })
+  return { baseUrl: exchange.baseUrl, apiKey: exchange.apiKey, partnerUrl: partner.url }
+}
+
+/** @throws {UsageError} where nobody can be asked. */
+async function asked(answer: Promise<string> | undefined, how: string): Promise<string> {
+  const text = await answer
+  if (text !== undefined && text !== '') return text
+  throw new UsageError(
+    answer === undefined ? `there is no terminal to ask on: give ${how}` : `an answer is needed: give ${how}`,
+  )
+}
+
+function checked(flag: string, part: object): void {
+  const found = settings.safeParse(part)
+  if (!found.success)
+    throw new ConfigError(
+      'What was given cannot be used:',
+      found.error.issues.map(({ message }) => ({ path: flag, message })),
+    )
+}
+
+function partnerOf({ partner }: InitOptions): string | undefined {
+  if (partner !== undefined && holdsPassword(partner)) {
+    throw new UsageError(
+      '--partner holds a password, which other users see on the command line: set PARTNER_DATABASE_URL instead',
+    )
+  }
+  return partner
+}
+
+function holdsPassword(url: string): boolean {
+  return !URL.canParse(url) || new URL(url).password !== '' || new URL(url).searchParams.has('password')
+}
+
+async function tablesOfPartner(url: string): Promise<{ product: string; tables: PartnerTable[] }> {
+  const partner = await examinePartner({ url, statementTimeoutMs: patienceMs, connectTimeoutMs: patienceMs })
+  try {
+    return { product: partner.product, tables: await partner.tables() }
+  } finally {
+    await partner.close()
+  }
+}
+
+async function writeEnvironment(file: string, values: Record<string, string>, { force }: InitOptions): Promise<void> {
+  const lines = Object.entries(values).map(([name, value]) => `${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`)
+  // A file that is there keeps its mode, no matter who may read it.
+  if (force) await rm(file, { force: true })
+  await writeFile(file, lines.join(''), { mode: 0o600, flag: 'wx' })
+}
+
+function endLines(cli: Cli, out: string, envFile: string | null, ready: number): string[] {
+  const { program } = invocationFrom(cli.workingFolder)
+  const name = relative(cli.workingFolder, out)
+  const config = name === 'nightferry.yaml' ? '' : ` --config ${name}`
+  const variables =
+    envFile === null
+      ? ['Set EXCHANGE_API_KEY, and PARTNER_DATABASE_URL if the file does not have it, as before this call.']
+      : [
+          `The secrets are in ${relative(cli.workingFolder, envFile)} (mode 600). To use them: set -a; . ./${relative(cli.workingFolder, envFile)}; set +a`,
+        ]
+  return [
+    `Wrote ${name}: ${ready} streams with a query, the others in comments. Read the queries, and correct what was guessed.`,
+    ...variables,
+    'Then:',
+    `  ${program} doctor${config}`,
+    `  ${program} migrate${config} && ${program} plan${config}`,
+    `  ${program} run nightly-sync${config}`,
+  ]
+}

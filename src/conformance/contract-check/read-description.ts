@@ -1,0 +1,80 @@
+import { readFile, stat } from 'node:fs/promises'
+import { request } from 'undici'
+import { parse } from 'yaml'
+import { openApiVersion } from '../evidence/description.ts'
+
+/** A description cannot be read, or is none. */
+class DescriptionError extends Error {
+  readonly code = 'description_unusable'
+}
+
+/** Longer than any description of one service. Bytes. */
+const mostBytes = 32 * 1024 * 1024
+/** For the whole document. Milliseconds. */
+const patienceMs = 30_000
+/** JSON is YAML too, but its own parser is quicker by far, and aliases may not unfold into gigabytes. */
+const mostAliases = 100
+
+/**
+ * Reads an OpenAPI description in JSON or YAML, from a file or over http and https. No key is sent, and no redirect is
+ * followed.
+ * @throws {DescriptionError} saying what is wrong.
+ */
+export async function readDescription(place: string, signal: AbortSignal): Promise<unknown> {
+  const text = /^https?:\/\//i.test(place) ? await fetched(place, signal) : await fromFile(place)
+  const document = parsed(place, text)
+  if (openApiVersion(document) === null)
+    throw new DescriptionError(`${place} is no OpenAPI description: it has no openapi or no paths`)
+  return document
+}
+
+async function fromFile(path: string): Promise<string> {
+  try {
+    const { size } = await stat(path)
+    if (size > mostBytes) throw tooLong(path)
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof DescriptionError) throw error
+    throw new DescriptionError(`${path} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function fetched(url: string, signal: AbortSignal): Promise<string> {
+  try {
+    const whole = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
+    const { statusCode, body } = await request(url, { signal: whole, headersTimeout: patienceMs })
+    if (statusCode !== 200) {
+      await body.dump()
+      throw new DescriptionError(
+        `${url} answered ${statusCode}. If it wants a key, save the description as a file, and name that`,
+      )
+    }
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > mostBytes) throw tooLong(url)
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks).toString('utf8')
+  } catch (error) {
+    if (error instanceof DescriptionError || signal.aborted) throw error
+    throw new DescriptionError(`${url} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function tooLong(place: string): DescriptionError {
+  return new DescriptionError(`${place} is longer than ${mostBytes / 1024 ** 2} MiB, which no description is`)
+}
+
+function parsed(place: string, text: string): unknown {
+  try {
+    return /^\s*\{/.test(text)
+      ? (JSON.parse(text) as unknown)
+      : (parse(text, { maxAliasCount: mostAliases }) as unknown)
+  } catch (error) {
+    throw new DescriptionError(`${place} is neither JSON nor YAML: ${(error as Error).message.split('\n')[0]}`, {
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,116 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { OldKind, PlainKind } from './old-kinds.ts'
+
+/** Kinds whose rows nothing else refers to. */
+export const plainKinds: Partial<Record<OldKind, readonly PlainKind[]>> = {
+  webhook_events: [
+    {
+      table: 'webhook_event',
+      key: ['event_id'],
+      at: 'first_at',
+      condition: (before) => sql`old.state = 'done' and old.effect <> 'kept' and old.first_at < ${before}`,
+    },
+    {
+      table: 'webhook_refusal',
+      key: ['day', 'reason'],
+      at: 'last_at',
+      condition: (before) => sql`old.last_at < ${before}`,
+    },
+  ],
+  application_events: [
+    {
+      table: 'webhook_event',
+      key: ['event_id'],
+      at: 'first_at',
+      condition: (before) => sql`old.state = 'done' and old.effect = 'kept' and old.first_at < ${before}`,
+    },
+  ],
+  queue: [
+    {
+      table: 'nightferry_queue.job',
+      key: ['name', 'id'],
+      at: 'completed_on',
+      condition: (before) => sql`old.state >= 'completed' and old.completed_on < ${before}`,
+    },
+  ],
+  notifications: [
+    {
+      table: 'notification',
+      key: ['notification_id'],
+      at: 'created_at',
+      // The last ones of each job say what people know of: a cause that lasts is not told twice.
+      condition: (before) => sql`
+        old.next_at is null and old.created_at < ${before}
+        and (old.event = 'heartbeat' or exists (
+          select from notification later
+          where later.job = old.job and later.event = 'recovered' and later.told_at is not null
+            and later.notification_id > old.notification_id))`,
+    },
+  ],
+  job_requests: [
+    {
+      table: 'job_request',
+      key: ['request_id'],
+      at: 'answered_at',
+      condition: (before) => sql`old.state <> 'waiting' and old.answered_at < ${before}`,
+    },
+  ],
+}
+
+/**
+ * The contents that rows had before they changed, but for those that a destination accepted and has not replaced: what
+ * was accepted for a company is known by them when the hotel is mapped to another.
+ * @param schemas of every destination.
+ */
+export function pastContents(schemas: readonly string[]): PlainKind {
+  const accepted = schemas.map(
+    (schema): RawBuilder<boolean> => sql`exists (
+      select from ${sql.id(schema, 'acceptance')} took
+      where took.row_id = old.row_id and took.accepted_hash = old.hash_before)`,
+  )
+  return {
+    table: 'row_change',
+    key: ['ctid'],
+    at: 'changed_at',
+    condition: (before) => sql`old.changed_at < ${before} and not (${sql.join(accepted, sql` or `)})`,
+  }
+}
+
+/** Removed values and property values, which cannot be brought back afterwards. */
+export const removedValueKinds: readonly PlainKind[] = ['removed_value', 'removed_property'].map((table) => ({
+  table,
+  key: ['ctid'],
+  at: 'removed_at',
+  condition: (before) => sql`old.removed_at < ${before}`,
+}))
+
+/** Recorded changes of values, and of the names of variables and properties. */
+export const valueChangeKinds: readonly PlainKind[] = [
+  {
+    table: 'calculator_value_change',
+    key: ['ctid'],
+    at: 'changed_at',
+    condition: (before) => sql`old.changed_at < ${before}`,
+  },
+  {
+    table: 'name_change',
+    key: ['change_id'],
+    at: 'changed_at',
+    condition: (before) => sql`old.changed_at < ${before}`,
+  },
+  {
+    // The history asks which search was the last to show a value: those that would be the answer for none can go.
+    table: 'complete_search',
+    key: ['submission_id'],
+    at: 'ended_at',
+    condition: (before) => sql`
+      old.ended_at < ${before} and exists (
+        select from complete_search later
+        where later.submission_id > old.submission_id
+          and (cardinality(later.calculator_type_ids) = 0
+               or (cardinality(old.calculator_type_ids) > 0 and later.calculator_type_ids @> old.calculator_type_ids))
+          and not exists (
+            select from calculator_value_change change
+            where change.submission_id > old.submission_id and change.submission_id <= later.submission_id))`,
+  },
+]

@@ -1,0 +1,59 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+
+/** A pooler gives our statements to whichever session is free, and we need one that is ours. */
+export class SessionNotKept extends Error {
+  readonly code = 'database_session_not_kept'
+}
+
+/** Only we ask for it, so the server does not have to know it. */
+const mark = 'nightferry.session'
+
+/** A pool with no session left would keep us waiting; either side's answer decides. Milliseconds. */
+const patienceMs = 5_000
+
+/**
+ * Finds out whether what a connection sets is there for its next statement. A server that was reached without a pooler
+ * says so by itself: it names the process that serves the connection, and that is the one that answers. Behind a pooler
+ * a second connection takes the session that the first has just used, if it was given back; then the first is answered
+ * by another.
+ *
+ * Without a session of its own a lock is nobody's, LISTEN hears nothing, and names are looked for in other schemas.
+ * @param another opens a second connection to the same address.
+ * @throws {SessionNotKept} without the address, which may hold a password.
+ */
+export async function requireKeptSession(client: pg.Client, another: () => Promise<pg.Client>): Promise<void> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  if (rows[0]?.pid === (client as pg.Client & { processID: unknown }).processID) return
+  await client.query(`select set_config('${mark}', 'kept', false)`)
+  const second = await another()
+  try {
+    // Where sessions are kept, the pool may have none for the second: then there is nothing to compare.
+    const taken = await within(second.query('begin').then(() => second.query('select 1'))).catch(refusedToBegin)
+    if (taken === null) return
+    if (taken === 'refused') throw notKept()
+    const asked = client.query<{ mark: string | null }>(`select current_setting('${mark}', true) as mark`)
+    if ((await within(asked))?.rows[0]?.mark === 'kept') return
+    throw notKept()
+  } finally {
+    await Promise.race([second.end().catch(() => {}), delay(patienceMs)])
+  }
+}
+
+function notKept(): SessionNotKept {
+  return new SessionNotKept(
+    'gives each transaction whichever session is free (PgBouncer: pool_mode = transaction or statement). Nightferry needs sessions of its own, for locks, for LISTEN and for settings. Set DATABASE_URL to the server itself, or to a pool with pool_mode = session.',
+  )
+}
+
+/** A pooler that gives out single statements takes no transaction, and says that our protocol is wrong. */
+function refusedToBegin(error: Error & { code?: unknown }): 'refused' {
+  if (error.code === '08P01') return 'refused'
+  throw error
+}
+
+/** What a query answers, or null if that takes too long. */
+async function within<T>(query: Promise<T>): Promise<T | null> {
+  query.catch(() => {})
+  return await Promise.race([query, delay(patienceMs, null, { ref: false })])
+}

@@ -1,0 +1,172 @@
+import type { Config } from '../config/schema.ts'
+import type { Destination } from '../db/tables/destination-table.ts'
+import { HttpError, TransportError } from '../exchange/errors.ts'
+import type { CustomProperty, Group } from '../exchange/reference-data.ts'
+import type { ProfileVerdict } from '../pipeline/destination/judge-profile.ts'
+import { advice, error, type Found, ok, warning } from './finding.ts'
+import type { OpenSubmissions } from './open-submissions.ts'
+
+/** What looks wrong about a key before anybody is asked; null where nothing does. Names no part of it. Pure. */
+export function keyTrouble(apiKey: string): string | null {
+  if (/^(bearer|basic|token|apikey)\s/i.test(apiKey))
+    return 'begins with a scheme, such as Bearer: the header is the key alone'
+  if (/^["'].*["']$/.test(apiKey)) return 'stands in quotes, which are sent with it'
+  if (/\s/.test(apiKey)) return 'holds a space or a line break'
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) return 'holds a character that no key has'
+  return null
+}
+
+type KeyAnswer = {
+  /** Why the cheapest call with the key failed; null where it did not. */
+  error: unknown
+  odd: string | null
+  /** Since when the ledger takes the key for refused. */
+  breaker: { since: Date } | null
+}
+
+/** Whether the service is there and takes the key. Pure. */
+export function judgeKey({ error: failure, odd, breaker }: KeyAnswer): Found[] {
+  if (failure === null) {
+    const well = ok('The service answers, and accepts the key')
+    if (breaker === null) return [well]
+    return [well, advice('the key was refused earlier, and nothing has been sent since', 'nightferry run nightly-sync')]
+  }
+  const hint = odd === null ? '' : ` The key ${odd}.`
+  const said = (failure as Error).message
+  if (failure instanceof TransportError) {
+    return [
+      error(said, 'check exchange.baseUrl, and that this machine reaches it (name, firewall, proxy, certificate)'),
+    ]
+  }
+  if (!(failure instanceof HttpError))
+    return [error(`${said}${hint}`, 'check exchange.baseUrl: something else answers there')]
+  switch (failure.code) {
+    case 'exchange_unauthorized':
+    case 'exchange_forbidden':
+      return [error(`${said}.${hint}`, 'set EXCHANGE_API_KEY to a key that was created as the profile to act as')]
+    case 'exchange_not_found':
+    case 'exchange_refused':
+      return [error(`${said}.${hint}`, 'check exchange.baseUrl: it is the address without /api')]
+    case 'exchange_throttled':
+      return [warning(`${said}.`, 'wait, and lower exchange.requestsPerSecond if it happens again')]
+    case 'exchange_failed':
+      return [error(`${said}.`, 'wait and ask again; the trouble is at the service or in front of it')]
+  }
+}
+
+/** What the configuration names beside what the key's profile has. Pure. */
+export function judgeProfileUse(
+  { exchange, pull, streams }: Config,
+  groups: readonly Group[],
+  properties: readonly CustomProperty[],
+): Found[] {
+  const same = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
+  const owned = properties.filter(({ isOwnedByInvokingCompany: own }) => own !== false)
+  const identifiers = owned.filter(({ isIdentifier }) => isIdentifier)
+  const found = [
+    ok(
+      `The key's profile shows ${groups.length} ${groups.length === 1 ? 'group' : 'groups'} and ${properties.length} custom properties, ${identifiers.length} of them identifiers`,
+    ),
+  ]
+  const id = exchange.customIdentifierId
+  const property = properties.find((one) => id !== null && same(one.id, id))
+  const choices = `set exchange.customIdentifierId to one of: ${namesOf(identifiers)}`
+  if (id === null) found.push(error('exchange.customIdentifierId is not set', choices))
+  else if (property === undefined)
+    found.push(error(`exchange.customIdentifierId ${id} is none that this key can see`, choices))
+  else if (!property.isIdentifier) found.push(error(`"${property.name}" (${id}) is no identifier`, choices))
+  else if (property.isOwnedByInvokingCompany === false) {
+    found.push(error(`"${property.name}" (${id}) belongs to ${property.ownerName ?? 'another profile'}`, choices))
+  } else found.push(ok(`Properties are named by "${property.name}"`))
+
+  const group = groups.find((one) => exchange.groupId !== null && same(one.id, exchange.groupId))
+  const usable = `set exchange.groupId to one of: ${namesOf(groups)}`
+  if (group !== undefined) found.push(ok(`Calculators go to the group "${group.name}"`))
+  else if (exchange.groupId !== null)
+    found.push(error(`exchange.groupId ${exchange.groupId} is no group of this key's profile`, usable))
+  else if (streams.calculator_inputs || streams.calculator_settings)
+    found.push(error('exchange.groupId is not set', usable))
+
+  const unseen = pull.customPropertyIds.filter((wanted) => !properties.some((one) => same(one.id, wanted)))
+  if (unseen.length > 0) {
+    found.push(
+      warning(
+        `pull.customPropertyIds names what this key cannot see: ${unseen.join(', ')}`,
+        'take them out, or use a key that sees them',
+      ),
+    )
+  }
+  return found
+}
+
+function namesOf(entries: readonly { id: string; name: string }[]): string {
+  return entries.map(({ id, name }) => `${id} (${name})`).join(', ') || 'none; the profile has to make one first'
+}
+
+type DestinationUse = {
+  inUse: Destination
+  used: boolean
+  configured: { baseUrl: string; customIdentifierId: string | null }
+  /** Whose the key is; null where it is known already. */
+  profile: ProfileVerdict | null
+}
+
+/** Whether the configuration points to where the ledger's rows were sent. Pure. */
+export function judgeDestination({ inUse, used, configured, profile }: DestinationUse): Found[] {
+  if (!used) return [ok('Nothing was sent yet, so any destination is right')]
+  const origin = new URL(configured.baseUrl).origin
+  const identifier = configured.customIdentifierId?.toLowerCase() ?? null
+  const changed = [
+    ...(inUse.origin === null || inUse.origin === origin ? [] : [`the service was ${inUse.origin} and is ${origin}`]),
+    ...(inUse.custom_identifier_id === null || inUse.custom_identifier_id === identifier
+      ? []
+      : ['the identifier is another']),
+    ...(profile === null || profile.profile === 'same'
+      ? []
+      : [`the profile is ${profile.profile === 'other' ? 'another' : 'not to be told'}: ${profile.evidence}`]),
+  ]
+  if (changed.length === 0) return [ok(`The destination is the one that the ledger was sent to (${inUse.name})`)]
+  return [
+    error(
+      `The destination is not the one that the ledger was sent to (${inUse.name}): ${changed.join('; ')}`,
+      'nightferry destination',
+    ),
+  ]
+}
+
+type ItemCounts = { stream: string; rejected: number; invalid: number; parked: number; unknown: number; held: number }
+
+/** The rows that the service does not have. Pure. */
+export function judgeItems(streams: readonly ItemCounts[]): Found[] {
+  const verbs = {
+    rejected: ['the service rejected', 'nightferry rejected'],
+    invalid: ['cannot be right and were not sent', 'nightferry invalid'],
+    unknown: ['have an outcome that nobody can tell; the next run sends them again', 'nightferry unknown'],
+    held: ['were held by the guard', 'nightferry runs, then nightferry approve <run>'],
+    parked: ['wait for another row', 'nightferry parked'],
+  } as const
+  const found = (Object.keys(verbs) as (keyof typeof verbs)[]).flatMap((state) => {
+    const total = streams.reduce((sum, counts) => sum + counts[state], 0)
+    if (total === 0) return []
+    const of = streams.filter((counts) => counts[state] > 0).map((counts) => `${counts.stream} ${counts[state]}`)
+    const [words, verb] = verbs[state]
+    const judged = state === 'parked' ? advice : warning
+    return [judged(`${total} rows ${words}: ${of.join(', ')}`, verb, state)]
+  })
+  return found.length > 0 ? found : [ok('No row is rejected, invalid, unknown, held or parked')]
+}
+
+/** Pure. */
+export function judgeOpen({ uncertain, overdue, first }: OpenSubmissions): Found[] {
+  if (uncertain + overdue === 0) return [ok('No request waits longer than it should')]
+  const what = [
+    ...(uncertain > 0 ? [`${uncertain} requests have no answer, and may or may not have a task`] : []),
+    ...(overdue > 0 ? [`${overdue} tasks take longer than exchange.taskPatienceMs`] : []),
+  ]
+  return [
+    warning(
+      what.join('; '),
+      `nightferry submissions; then nightferry adopt, cancel or abandon, such as abandon ${first}`,
+    ),
+  ]
+}

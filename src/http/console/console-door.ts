@@ -1,0 +1,144 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { bearerOf } from '../may-enter.ts'
+import { Problem } from '../problem.ts'
+import {
+  newSession,
+  openSession,
+  type Session,
+  type SessionTokens,
+  sealSession,
+  sessionLastsMs,
+} from './console-session.ts'
+
+/** How long a link that `nightferry console` makes can be used, once. Milliseconds. */
+const linkLastsMs = 5 * 60_000
+/** Links that nobody has used yet. */
+const maxLinks = 50
+
+/** Sign-ins that fail within a minute before no further one is looked at: a token is not found by trying. */
+const maxFailures = 10
+const failuresCountMs = 60_000
+
+/** What only a page of ours can send: a request with it from elsewhere is asked about first, and never allowed. */
+export const consoleHeader = 'x-nightferry-console'
+
+/**
+ * Who may enter by the console: sessions in a cookie, and links that work once. Requests that bear a token of their own
+ * never come here.
+ */
+export class ConsoleDoor {
+  readonly #tokens: SessionTokens
+  readonly #secure: boolean
+  readonly #nowMs: () => number
+  readonly #links = new Map<string, { may: Session['may']; by: string; until: number }>()
+  /** Sessions that somebody ended before their time, by id, with that time. */
+  readonly #ended = new Map<string, number>()
+  #failures: number[] = []
+
+  constructor(tokens: SessionTokens, secure: boolean, nowMs: () => number = Date.now) {
+    this.#tokens = tokens
+    this.#secure = secure
+    this.#nowMs = nowMs
+  }
+
+  /** The session that a request bears, if it may be used for this request. @throws {Problem} 403 from another page. */
+  sessionOf(request: FastifyRequest): Session | null {
+    const text = cookieOf(request, this.#nameFor(request))
+    const session = text === null ? null : openSession(text, this.#tokens, this.#nowMs())
+    if (session === null || this.#ended.has(session.id)) return null
+    refuseOtherPages(request)
+    return session
+  }
+
+  /** A code that opens a session once, for `nightferry console`, which knows a token. */
+  makeLink(may: Session['may'], by: string): { once: string; validForMs: number } {
+    const now = this.#nowMs()
+    for (const [key, { until }] of this.#links) if (until <= now) this.#links.delete(key)
+    const [oldest] = this.#links.keys()
+    if (this.#links.size >= maxLinks && oldest !== undefined) this.#links.delete(oldest)
+    const once = randomBytes(32).toString('base64url')
+    this.#links.set(digest(once), { may, by, until: now + linkLastsMs })
+    return { once, validForMs: linkLastsMs }
+  }
+
+  /**
+   * Opens a session for a token or the code of a link.
+   * @throws {Problem} 401 when it is neither, 429 after too many that were not.
+   */
+  signIn({ token, once, by }: { token?: string; once?: string; by?: string }): Session {
+    const now = this.#nowMs()
+    this.#failures = this.#failures.filter((at) => at > now - failuresCountMs)
+    if (this.#failures.length >= maxFailures) {
+      throw new Problem(429, 'too_many_sign_ins', 'Too many sign-ins failed; try again in a minute.')
+    }
+    const link = once === undefined ? undefined : this.#takeLink(once, now)
+    if (link !== undefined) return newSession(link.may, link.by, now)
+    const bearer = token === undefined ? null : bearerOf(`Bearer ${token}`, this.#tokens)
+    if (bearer === 'act' || bearer === 'read') return newSession(bearer, by ?? 'somebody', now)
+    this.#failures.push(now)
+    throw new Problem(
+      401,
+      'sign_in_refused',
+      once === undefined
+        ? 'This is neither http.token nor http.readToken.'
+        : 'The link was used already, or is older than 5 minutes; nightferry console makes another.',
+    )
+  }
+
+  #takeLink(once: string, now: number) {
+    const key = digest(once)
+    const link = this.#links.get(key)
+    this.#links.delete(key)
+    return link === undefined || link.until <= now ? undefined : link
+  }
+
+  /** Ends a session before its time, also for copies of its cookie. */
+  signOut({ id, until }: Session): void {
+    const now = this.#nowMs()
+    for (const [ended, over] of this.#ended) if (over <= now) this.#ended.delete(ended)
+    this.#ended.set(id, until)
+  }
+
+  /** The header that hands a session to the browser, or takes it away. */
+  cookie(request: FastifyRequest, session: Session | null): string {
+    const value = session === null ? '' : (sealSession(session, this.#tokens) ?? '')
+    const age = session === null ? 0 : Math.floor(sessionLastsMs / 1_000)
+    const secure = this.#secure ? '; Secure' : ''
+    return `${this.#nameFor(request)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${age}${secure}`
+  }
+
+  /** Cookies do not know of ports: two daemons on one machine would otherwise take each other's. */
+  #nameFor({ headers }: FastifyRequest): string {
+    const [, port = 'default'] = /:(\d{1,5})$/.exec(headers.host ?? '') ?? []
+    return `nightferry_${port}`
+  }
+}
+
+/**
+ * A cookie is sent by the browser, no matter who asked for the request. `SameSite` keeps other sites out, but another
+ * port of this machine is the same site.
+ * @throws {Problem} 403 when a request that bears a session does not come from a page of this very origin.
+ */
+function refuseOtherPages({ method, headers }: FastifyRequest): void {
+  const site = headers['sec-fetch-site']
+  const reads = method === 'GET'
+  const near = site === undefined || site === 'same-origin' || (reads && site === 'none')
+  const sameOrigin = headers.origin === undefined ? reads : hostOf(headers.origin) === headers.host
+  if (near && sameOrigin && (reads || headers[consoleHeader] === '1')) return
+  throw new Problem(403, 'origin_refused', 'A session of the console works from the pages of the console alone.')
+}
+
+function hostOf(origin: string): string | null {
+  return URL.canParse(origin) ? new URL(origin).host : null
+}
+
+function cookieOf({ headers }: FastifyRequest, name: string): string | null {
+  const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim())
+  const found = pairs.find((pair) => pair.startsWith(`${name}=`))
+  return found === undefined ? null : found.slice(name.length + 1)
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}

@@ -1,0 +1,110 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { bearerOf } from '../may-enter.ts'
+import { Problem } from '../problem.ts'
+import type { ConsoleDoor } from './console-door.ts'
+import { consoleHeader } from './console-door.ts'
+import { type ConsoleFile, readConsoleFiles } from './console-files.ts'
+import type { Session, SessionTokens } from './console-session.ts'
+
+/** What a page of the console may load and do: what comes from here, and nothing that stands in the page itself. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const pageHeaders = {
+  'content-security-policy': policy,
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+}
+
+/** The name that a person gives: for the table of actions. */
+const by = z
+  .string()
+  .regex(/^[\x20-\x7e]{1,100}$/, 'is no name of up to 100 ASCII characters')
+  .optional()
+const credentials = z.union([
+  z.strictObject({ token: z.string().max(4_096), by }),
+  z.strictObject({ once: z.string().max(200) }),
+])
+
+/** Serves the console below `/console/`, and its sessions. */
+export function serveConsole(server: FastifyInstance, door: ConsoleDoor, tokens: SessionTokens): void {
+  const files = readConsoleFiles()
+  server.get('/', (_request, reply) => reply.redirect('/console/', 302))
+  server.get('/console', (_request, reply) => reply.redirect('/console/', 302))
+  server.get('/console/*', (request, reply) => sendFile(files, request, reply))
+
+  server.get('/console/session', (request, reply) => {
+    const session = door.sessionOf(request)
+    if (session === null) throw new Problem(401, 'sign_in_needed', 'Sign in to the console first.')
+    return reply.send(shown(session))
+  })
+  server.post('/console/session', (request, reply) => {
+    requireOurPage(request)
+    const given = credentials.safeParse(request.body)
+    if (!given.success) {
+      throw new Problem(400, 'request_malformed', 'Send token, with by if you like, or once: the code of a link.')
+    }
+    if (tokens.token === null && tokens.readToken === null) {
+      throw new Problem(401, 'sign_in_refused', 'No token is set: set http.token (NIGHTFERRY_HTTP_TOKEN) first.')
+    }
+    const session = door.signIn(given.data as { token?: string; once?: string; by?: string })
+    return reply.header('set-cookie', door.cookie(request, session)).send(shown(session))
+  })
+  server.delete('/console/session', (request, reply) => {
+    const session = door.sessionOf(request)
+    if (session !== null) door.signOut(session)
+    return reply.header('set-cookie', door.cookie(request, null)).send({ signedOut: session !== null })
+  })
+  server.post('/console/links', (request, reply) => {
+    const bearer = bearerOf(request.headers.authorization, tokens)
+    if (bearer !== 'act' && bearer !== 'read') {
+      throw new Problem(401, 'token_wrong', 'Send the header Authorization: Bearer, and the token of http.token.')
+    }
+    const given = z.strictObject({ by }).safeParse(request.body ?? {})
+    if (!given.success) throw new Problem(400, 'request_malformed', 'Send by, or nothing.')
+    return reply.send(door.makeLink(bearer, given.data.by ?? 'somebody'))
+  })
+}
+
+/** What the page is told of who it acts for. */
+function shown({ may, by, until }: Session) {
+  return { may, by, until: new Date(until).toISOString() }
+}
+
+/** Nobody is to be signed in, as somebody else, by a page that is not ours. @throws {Problem} 403 */
+function requireOurPage({ headers }: FastifyRequest): void {
+  const site = headers['sec-fetch-site']
+  if (headers[consoleHeader] === '1' && (site === undefined || site === 'same-origin')) return
+  throw new Problem(403, 'origin_refused', 'Sign in from the pages of the console.')
+}
+
+/** A file, or the page itself for every other path: which of its pages is meant, the page reads from its address. */
+function sendFile(files: ReadonlyMap<string, ConsoleFile>, request: FastifyRequest, reply: FastifyReply): unknown {
+  const path = (request.params as { '*': string })['*']
+  const named = path === '' ? undefined : files.get(path)
+  if (named === undefined && path.startsWith('assets/')) {
+    throw new Problem(404, 'route_unknown', 'There is no such file of the console.')
+  }
+  const file = named ?? files.get('index.html')
+  if (file === undefined) {
+    throw new Problem(503, 'console_not_built', 'The console was not built: npm run console:build makes it.')
+  }
+  // The names of built files hold a digest of what is in them.
+  const kept = path.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache'
+  void reply.headers({ ...pageHeaders, 'cache-control': kept, etag: file.tag })
+  if (request.headers['if-none-match'] === file.tag) return reply.code(304).send()
+  return reply.type(file.type).send(file.content)
+}

@@ -1,0 +1,2 @@
+/** Connections to the database that the API holds at most. */
+export const httpConnections = 3

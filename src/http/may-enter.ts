@@ -1,0 +1,62 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+
+/** What a route needs of who calls it. `open`: nothing; `metrics`: nothing on loopback, a token beyond it. */
+export type Access = 'open' | 'metrics' | 'read' | 'act'
+
+/** What is known of who calls: which token they bear. */
+type Bearer = 'act' | 'read' | 'wrong' | null
+
+const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]', '::1'])
+
+/** Whether an address that is listened on is reached by this machine alone. */
+export function isLoopback(host: string): boolean {
+  return loopbackNames.has(host) || /^127(\.\d{1,3}){3}$/.test(host)
+}
+
+/**
+ * Whether a request names a host that is ours. A web page can have a name of its own lead to loopback (DNS rebinding);
+ * its requests then bear that name.
+ */
+export function isOurHost(header: string | undefined, allowed: readonly string[]): boolean {
+  const name = hostName(header)
+  return name !== null && (isLoopback(name) || allowed.includes(name))
+}
+
+/** Whether a request comes from a page of ours, or from no page: programs send no Origin, browsers always do. */
+export function isOurOrigin(origin: string | undefined, allowed: readonly string[]): boolean {
+  if (origin === undefined) return true
+  if (!URL.canParse(origin)) return false
+  return isOurHost(new URL(origin).host, allowed)
+}
+
+/** The name of a Host header in lower case, without its port; null if there is none, or not one. */
+function hostName(header: string | undefined): string | null {
+  const [, name] = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?$/i.exec(header ?? '') ?? []
+  return name === undefined ? null : name.toLowerCase()
+}
+
+/** Which token a request bears. Compared in constant time, whatever its length. */
+export function bearerOf(
+  header: string | undefined,
+  { token, readToken }: { token: string | null; readToken: string | null },
+): Bearer {
+  if (header === undefined) return null
+  const [, given] = /^Bearer ([\x21-\x7e]+)$/i.exec(header) ?? []
+  if (given === undefined) return 'wrong'
+  const mayAct = token !== null && areEqual(given, token)
+  const mayRead = readToken !== null && areEqual(given, readToken)
+  if (mayAct) return 'act'
+  return mayRead ? 'read' : 'wrong'
+}
+
+function areEqual(one: string, other: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(one), digest(other))
+}
+
+/** The status of a refusal, or null if the call may enter. Pure. */
+export function refusalOf(access: Access, bearer: Bearer, onLoopback: boolean): 401 | 403 | null {
+  if (access === 'open' || (access === 'metrics' && onLoopback)) return null
+  if (bearer === null || bearer === 'wrong') return 401
+  return access === 'act' && bearer !== 'act' ? 403 : null
+}

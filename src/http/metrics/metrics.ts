@@ -1,0 +1,144 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Database } from '../../db/database.ts'
+import { jobsOf } from '../../jobs/known-jobs.ts'
+import type { Deps } from '../../pipeline/deps.ts'
+import { type Measured, measure, rowStates } from './measure.ts'
+
+/** For so long what was measured in the database is shown again: scrapes of several servers ask once. Milliseconds. */
+const keptMs = 10_000
+
+/** Bounds of the time that a call of the service takes. Seconds. */
+const callBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+/** Metrics as text, in the format that `contentType` names. */
+export type Metrics = { contentType: string; text(): Promise<string> }
+
+/** Metrics by Prometheus' conventions: what the process does, and what the database says of runs, rows and requests. */
+export function createMetrics(deps: Deps, db: Database, version: string): Metrics {
+  const registers = [new Registry()]
+  const [registry] = registers
+  if (registry === undefined) throw new Error('there is no registry')
+  collectDefaultMetrics({ register: registry })
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name: `nightferry_${name}`, help, labelNames, registers })
+  const calls = new Histogram({
+    name: 'nightferry_service_call_duration_seconds',
+    help: 'Calls of the service by this process, by method and by how they ended.',
+    labelNames: ['method', 'outcome'],
+    buckets: callBuckets,
+    registers,
+  })
+  deps.exchange.onCall(({ method, outcome, seconds }) => calls.observe({ method, outcome }, seconds))
+  gauge('build_info', 'The version; always 1.', ['version']).set({ version }, 1)
+  const connections = gauge('database_connections', 'Connections of this process to its database.', ['state'])
+  const up = gauge('database_up', '1 if the database answered; if not, what it says is of the last time that it did.')
+  const runs = new Counter({
+    name: 'nightferry_runs_total',
+    help: 'Runs that ended, by job and verdict.',
+    labelNames: ['job', 'verdict'],
+    registers,
+  })
+  const shown = {
+    running: gauge('runs_running', 'Runs under way.', ['job']),
+    started: gauge('run_last_start_timestamp_seconds', 'When the newest run with this verdict began.', [
+      'job',
+      'verdict',
+    ]),
+    ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', ['job', 'verdict']),
+    took: gauge('run_last_duration_seconds', 'How long the newest run with this verdict took.', ['job', 'verdict']),
+    rows: gauge('rows', 'Rows of the ledger by stream and state; a row may be in several.', ['stream', 'state']),
+    oldest: gauge('oldest_pending_change_timestamp_seconds', 'Since when the oldest change waits to be accepted.', [
+      'stream',
+    ]),
+    steps: gauge('run_step_last_duration_seconds', 'How long each step of a job took when it was last done.', [
+      'job',
+      'step',
+    ]),
+    repeats: gauge('run_last_repeated_requests', 'Requests that the last run sent again over a lost answer, by kind.', [
+      'kind',
+    ]),
+    bytes: gauge('run_last_sent_bytes', 'Bytes of the bodies of the last run, not compressed, by kind.', ['kind']),
+    unaccepted: gauge(
+      'oldest_unaccepted_change_timestamp_seconds',
+      'Since when the oldest change is not accepted; 0: all are.',
+    ),
+    requests: gauge('requests_unfinished', 'Requests that are not settled, by kind and state.', ['kind', 'state']),
+    pages: gauge('pages_waiting', 'Pages of searches that are not loaded yet.'),
+    looks: gauge('queue_looks', 'Looks in the queue, by queue and state.', ['queue', 'state']),
+    notifications: gauge('notifications_pending', 'Messages that were not delivered yet.'),
+    refused: gauge('service_key_refused', '1 while the service does not accept the API key.'),
+    skew: gauge('service_clock_skew_seconds', "How far the service's clock is ahead of ours, at least."),
+    held: gauge('runs_held', 'Runs that the guard stopped and that wait for a person.'),
+  }
+  let kept: { at: number; found: Promise<Measured> } | null = null
+  const current = async (): Promise<Measured> => {
+    const at = performance.now()
+    if (kept === null || at - kept.at > keptMs) kept = { at, found: measure(db, deps.config) }
+    return await kept.found.catch((error: unknown) => {
+      kept = null
+      throw error
+    })
+  }
+  return {
+    contentType: registry.contentType,
+    text: async () => {
+      const found = await current().catch((error: Error) => {
+        deps.logger.warn({ error: error.message }, 'metrics_not_measured')
+        return null
+      })
+      up.set(found === null ? 0 : 1)
+      if (found !== null) show(found)
+      const { totalCount, idleCount, waitingCount } = deps.pool
+      connections.set({ state: 'used' }, totalCount - idleCount)
+      connections.set({ state: 'idle' }, idleCount)
+      connections.set({ state: 'waited_for' }, waitingCount)
+      return await registry.metrics()
+    },
+  }
+
+  function show(found: Measured): void {
+    for (const metric of [runs, ...Object.values(shown)]) metric.reset()
+    // A job that never ran says so by 0, so that an alert can be over it.
+    for (const { name: job } of jobsOf(deps.config)) {
+      for (const verdict of ['succeeded', 'partial', 'failed']) {
+        runs.inc({ job, verdict }, 0)
+        shown.started.set({ job, verdict }, 0)
+      }
+    }
+    for (const { job, verdict, runs: many, started_at, finished_at } of found.runs) {
+      if (verdict === 'running') {
+        shown.running.set({ job }, many)
+        continue
+      }
+      runs.inc({ job, verdict }, many)
+      if (started_at === null) continue
+      shown.started.set({ job, verdict }, secondsOf(started_at))
+      if (finished_at === null) continue
+      shown.ended.set({ job, verdict }, secondsOf(finished_at))
+      shown.took.set({ job, verdict }, secondsOf(finished_at) - secondsOf(started_at))
+    }
+    for (const stream of found.streams) {
+      for (const state of rowStates) shown.rows.set({ stream: stream.stream, state }, stream[state])
+      if (stream.oldest_pending !== null) {
+        shown.oldest.set({ stream: stream.stream }, secondsOf(stream.oldest_pending))
+      }
+    }
+    for (const { job, step, ms } of found.steps) shown.steps.set({ job, step }, ms / 1000)
+    for (const { kind, repeats, bytes } of found.sent) {
+      shown.repeats.set({ kind }, repeats)
+      shown.bytes.set({ kind }, bytes)
+    }
+    shown.unaccepted.set(found.oldest_unaccepted === null ? 0 : secondsOf(found.oldest_unaccepted))
+    for (const { kind, state, requests } of found.requests) shown.requests.set({ kind, state }, requests)
+    for (const { queue, state, looks } of found.looks) shown.looks.set({ queue, state }, looks)
+    shown.pages.set(found.pages_waiting)
+    shown.notifications.set(found.notifications_pending)
+    shown.held.set(found.runs_held)
+    shown.refused.set(found.key_refused ? 1 : 0)
+    if (found.skew_seconds !== null) shown.skew.set(found.skew_seconds)
+  }
+}
+
+function secondsOf(at: Date): number {
+  return at.getTime() / 1000
+}

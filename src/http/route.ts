@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { Actor } from '../db/actions/record-action.ts'
+import type { Database } from '../db/database.ts'
+import type { Deps } from '../pipeline/deps.ts'
+import type { Access } from './may-enter.ts'
+import type { Metrics } from './metrics/metrics.ts'
+
+/** What a check of the doctor found, as `nightferry doctor --json` shows it. */
+type ShownFinding = {
+  id: string
+  group: string
+  subject: string | null
+  level: string
+  what: string
+  why: string | null
+  todo: string | null
+  made: boolean
+}
+
+type ShownSetting = { path: string; value: string; from: string; where: string | null }
+
+/** What every route works with. */
+export type HttpContext = {
+  deps: Deps
+  /** Connections of the API's own, so that it never takes those of the workers; statements there have a time limit. */
+  db: Database
+  metrics: Metrics
+  /** What only the command line can look at: the doctor's checks, and where each setting comes from. */
+  asks: {
+    diagnose: () => Promise<readonly ShownFinding[]>
+    settings: () => readonly ShownSetting[]
+  }
+  /** Replaces secrets in a text, should one ever have got into what is answered. */
+  conceal: (text: string) => string
+  /** Aborts when the daemon is told to end. */
+  stopping: AbortSignal
+}
+
+type Call<Params, Query, Body> = { params: Params; query: Query; body: Body; actor: Actor }
+
+/** An answer that is no JSON: a text of its own type, or events that follow one another. */
+export class Plain {
+  readonly type: string
+  readonly content: string | AsyncIterable<string>
+  constructor(type: string, content: string | AsyncIterable<string>) {
+    this.type = type
+    this.content = content
+  }
+}
+
+/** An answer with a status other than 200. */
+export class Answer {
+  readonly status: number
+  readonly content: unknown
+  constructor(status: number, content: unknown) {
+    this.status = status
+    this.content = content
+  }
+}
+
+type RouteOf<Params, Query, Body> = {
+  /** The operationId of the description: unique, camel case. */
+  id: string
+  method: 'GET' | 'POST'
+  /** With `{placeholders}`. */
+  path: string
+  summary: string
+  access: Access
+  params?: z.ZodType<Params>
+  query?: z.ZodType<Query>
+  body?: z.ZodType<Body>
+  /** By HTTP status; a text is the media type of an answer that is no JSON. */
+  answers: Readonly<Record<number, z.ZodType | string>>
+  handle: (context: HttpContext, call: Call<Params, Query, Body>) => unknown
+}
+
+/** A route whose parameters are its own matter. What `handle` is given has passed its schemas. */
+export type Route = Omit<RouteOf<unknown, unknown, unknown>, 'handle'> & {
+  handle: (context: HttpContext, call: Call<never, never, never>) => unknown
+}
+
+/** One endpoint: what the server registers and what the description says come from this alone. */
+export function route<Params = undefined, Query = undefined, Body = undefined>(
+  described: RouteOf<Params, Query, Body>,
+): Route {
+  return described as Route
+}
+
+/** A moment, in ISO 8601. */
+export const moment = z.iso.datetime()
+
+/** A whole number in a path or a query. */
+export const wholeNumber = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)
+
+/** How many of a list. */
+export const limit = z.coerce.number().int().min(1).max(1_000).default(100).describe('How many at most.')
+
+/** What a row, a report or a document holds is said by docs/tables.md, and may grow. */
+export const document = z.looseObject({})

@@ -1,0 +1,194 @@
+import { z } from 'zod'
+import type { ResendFilter } from '../../db/ledger/resend-rows.ts'
+import { runInTheWay } from '../../db/runs/start-run.ts'
+import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { restore } from '../../pipeline/actions/removals.ts'
+import { rereadStream } from '../../pipeline/actions/reread-stream.ts'
+import { resendAccepted } from '../../pipeline/actions/resend-accepted.ts'
+import { pageOfRemovals } from '../../pipeline/pull/removals/list-removals.ts'
+import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
+import { Problem } from '../problem.ts'
+import { document, limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { dryRun, refuseAll, refuseWhileRunning } from './action-routes.ts'
+import { filterFields } from './ledger-routes.ts'
+
+const run = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER)
+const all = z.boolean().default(false).describe('Everything, where no filter is given.')
+
+const place = z.strictObject({
+  at: z.string().regex(/^\d{4,6}-\d\d-\d\d [\d:.+-]+$/),
+  part: z.enum(['value', 'property']),
+  removalId: z.number().int().min(0),
+})
+
+/** @throws {Problem} 400 when it is no cursor of ours. */
+function placeOf(text: string | undefined) {
+  if (text === undefined) return null
+  try {
+    return place.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
+  } catch {
+    throw new Problem(400, 'request_malformed', 'The cursor is none that was given here; begin without one.')
+  }
+}
+
+function removalFilter(given: {
+  partnerId?: string | undefined
+  run?: number | undefined
+  since?: string | undefined
+}) {
+  const { partnerId, run: runId, since } = given
+  const filter: RestoreFilter = {
+    ...(partnerId !== undefined && { partnerId }),
+    ...(runId !== undefined && { runId }),
+    ...(since !== undefined && { since: new Date(since) }),
+  }
+  return filter
+}
+
+/** What a person has done again: rows sent or read once more, and what was removed brought back. */
+export const againRoutes: readonly Route[] = [
+  route({
+    id: 'resendRows',
+    method: 'POST',
+    path: '/v1/rows/resend',
+    summary: 'Have the next run send rows again that the service accepted, once',
+    access: 'act',
+    body: z.strictObject({
+      stream: filterFields.stream,
+      partnerId: filterFields.partnerId,
+      submission: run.optional().describe('Only rows that a request carried.'),
+      since: z.iso.datetime({ offset: true }).optional().describe('Only rows accepted since this moment.'),
+      difference: z
+        .enum(['absent', 'different', 'any'])
+        .optional()
+        .describe('Only rows that the last comparison found so.'),
+      all,
+      beyondGuard: z.boolean().default(false).describe('Also if it is more than the guard lets through.'),
+      dryRun,
+    }),
+    answers: {
+      200: z.object({
+        total: z.number().int(),
+        streams: z.array(z.object({ stream: z.string(), rows: z.number().int(), known: z.number().int() })),
+        rows: z.array(document).describe('Some of them.'),
+        beyond_guard: z.array(z.string()).describe('Streams of which this is more than the guard lets through.'),
+      }),
+    },
+    handle: async ({ deps }, { body, actor }) => {
+      const { stream, partnerId, submission, since, difference, beyondGuard } = body
+      const filter: ResendFilter = {
+        ...(stream !== undefined && { stream }),
+        ...(partnerId !== undefined && { partnerId }),
+        ...(submission !== undefined && { submissionId: submission }),
+        ...(since !== undefined && { since: new Date(since) }),
+        ...(difference !== undefined && { difference }),
+      }
+      refuseAll(filter, body.all, body.dryRun)
+      const told = { ...body, dryRun: undefined }
+      const asked = Object.entries(told).filter(([, value]) => value !== undefined && value !== false)
+      return await resendAccepted(deps.db, {
+        filter,
+        guard: deps.config.guard,
+        beyondGuard,
+        actor: body.dryRun ? null : actor,
+        at: deps.now(),
+        asked: Object.fromEntries(asked.map(([name, value]) => [name, String(value)])),
+      })
+    },
+  }),
+  route({
+    id: 'rereadStream',
+    method: 'POST',
+    path: '/v1/streams/{stream}/reread',
+    summary: 'Have the next run read a stream again, wholly or from a cursor on, and compare it with the ledger',
+    access: 'act',
+    params: z.strictObject({ stream: z.string().min(1).max(200) }),
+    body: z.strictObject({
+      since: z.string().min(1).max(100).optional().describe('A cursor, a date or time, or a time ago such as 3d.'),
+      dryRun,
+    }),
+    answers: { 200: document },
+    handle: async ({ deps }, { params: { stream }, body: { since, dryRun: dry }, actor }) => {
+      const configured = deps.config.streams[stream]
+      if (configured === undefined) throw new Problem(404, 'stream_unknown', `streams.${stream} is not configured.`)
+      if (since !== undefined && configured.capture === 'snapshot') {
+        throw new Problem(
+          400,
+          'request_malformed',
+          `${stream} is read as a snapshot, whole each time; leave since out.`,
+        )
+      }
+      const running = await runInTheWay(deps.db, nightlySync.name)
+      if (!dry && running !== undefined && ['reference', 'extract'].includes(running.step)) {
+        const why = `Run ${running.run_id} is reading the streams; ask again when it has gone on or ended.`
+        throw new Problem(409, 'run_under_way', why)
+      }
+      const asked = { stream, since: since ?? null, now: deps.now(), actor: dry ? null : actor }
+      const forgotten = await rereadStream(deps.db, asked)
+      if (!('kind' in forgotten)) return forgotten
+      const standing = 'watermark' in forgotten ? `, which stands at ${forgotten.watermark}` : ''
+      const why = `since is ${forgotten.kind === 'not earlier' ? 'not before' : 'no value to go back to of'} the cursor of ${stream}${standing}.`
+      throw new Problem(400, 'request_malformed', why)
+    },
+  }),
+  route({
+    id: 'listRemovals',
+    method: 'GET',
+    path: '/v1/removals',
+    summary: 'What was removed and is kept, newest first',
+    access: 'read',
+    query: z.strictObject({
+      limit,
+      cursor: z.string().max(200).optional().describe('Where the page before ended: its `next`.'),
+      partnerId: filterFields.partnerId,
+      run: wholeNumber.optional().describe('Only what this run removed.'),
+      since: z.iso.datetime({ offset: true }).optional().describe('Only what was removed since this moment.'),
+    }),
+    answers: {
+      200: z.object({
+        removals: z.array(
+          z.object({
+            part: z.enum(['value', 'property']),
+            company_id: z.string(),
+            calculator_id: z.string().nullable(),
+            direction: z.enum(['input', 'output']).nullable(),
+            variable_id: z.string().nullable(),
+            property_id: z.string().nullable(),
+            ordinal: z.number().int().nullable(),
+            value: z.string(),
+            removed_at: moment,
+            run_id: z.number().int().nullable(),
+          }),
+        ),
+        next: z.string().nullable(),
+      }),
+    },
+    handle: async ({ db }, { query }) => {
+      const { removals, next } = await pageOfRemovals(db, removalFilter(query), query.limit, placeOf(query.cursor))
+      return { removals, next: next === null ? null : Buffer.from(JSON.stringify(next)).toString('base64url') }
+    },
+  }),
+  route({
+    id: 'restoreRemovals',
+    method: 'POST',
+    path: '/v1/removals/restore',
+    summary: 'Bring back values and property values that were removed',
+    access: 'act',
+    body: z.strictObject({
+      partnerId: filterFields.partnerId,
+      run: run.optional(),
+      since: z.iso.datetime({ offset: true }).optional(),
+      all,
+      dryRun,
+    }),
+    answers: { 200: z.object({ found: document, restored: document.nullable() }) },
+    handle: async ({ deps }, { body, actor }) => {
+      const filter = removalFilter(body)
+      refuseAll(filter, body.all, body.dryRun)
+      const found = await countRestorable(deps.db, filter)
+      if (body.dryRun) return { found, restored: null }
+      await refuseWhileRunning(deps)
+      return { found, restored: await restore(deps, filter, actor) }
+    },
+  }),
+]

@@ -1,0 +1,38 @@
+import { Plain, type Route, route } from '../route.ts'
+import { actionRoutes } from './action-routes.ts'
+import { againRoutes } from './again-routes.ts'
+import { healthRoutes } from './health-routes.ts'
+import { ledgerRoutes } from './ledger-routes.ts'
+import { nightRoutes } from './night-routes.ts'
+import { runRoutes } from './run-routes.ts'
+import { serviceRoutes } from './service-routes.ts'
+import { standingRoutes } from './standing-routes.ts'
+import { valueRoutes } from './value-routes.ts'
+
+/**
+ * Every route of the API.
+ * @param describe writes the description of the routes, itself among them.
+ */
+export function allRoutes(describe: (routes: readonly Route[]) => object): readonly Route[] {
+  const routes: Route[] = [
+    ...healthRoutes,
+    ...nightRoutes,
+    ...runRoutes,
+    ...ledgerRoutes,
+    ...valueRoutes,
+    ...serviceRoutes,
+    ...standingRoutes,
+    ...actionRoutes,
+    ...againRoutes,
+    route({
+      id: 'describe',
+      method: 'GET',
+      path: '/openapi.json',
+      summary: 'This description, in OpenAPI 3.1',
+      access: 'open',
+      answers: { 200: 'application/json' },
+      handle: () => new Plain('application/json; charset=utf-8', JSON.stringify(describe(routes))),
+    }),
+  ]
+  return routes
+}

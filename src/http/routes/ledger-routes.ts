@@ -1,0 +1,226 @@
+import { z } from 'zod'
+import { requirementsOf } from '../../config/requirements.ts'
+import { listDifferences, listRowDifferences } from '../../db/differences/list-differences.ts'
+import type { RowFilter } from '../../db/ledger/filter-rows.ts'
+import { parkedGroups } from '../../db/ledger/parked-groups.ts'
+import { causesOfRows, pageOfRows, type RowPlace } from '../../db/ledger/rows-in-state.ts'
+import { driftRows } from '../../db/runs/drift-rows.ts'
+import { differenceKinds } from '../../db/tables/input-difference.ts'
+import { tracePartner } from '../../db/trace/trace-partner.ts'
+import { hotelsOf, likePartnerIds } from '../../db/trace/trace-service.ts'
+import { statusOf } from '../../jobs/whole-status.ts'
+import { resendPolicies } from '../../pipeline/preflight/resend-policies.ts'
+import { listChanges } from '../../pipeline/pull/merge/list-changes.ts'
+import { Problem } from '../problem.ts'
+import { document, limit, moment, type Route, route, wholeNumber } from '../route.ts'
+
+const state = z.enum(['rejected', 'invalid', 'parked', 'unknown'])
+
+/** What narrows rows down, as the options of the verbs do. */
+export const filterFields = {
+  stream: z.string().min(1).optional().describe('Only rows of a stream.'),
+  partnerId: z.string().optional().describe('Only rows of one hotel.'),
+  reason: z.string().min(1).optional().describe('Only rows with this text in the code or the reason.'),
+  since: z.iso.datetime({ offset: true }).optional().describe('Only rows that are so since this moment.'),
+}
+
+type Fields = z.infer<z.ZodObject<typeof filterFields>>
+
+/** The filter that a request asks for. */
+export function rowFilter({ stream, partnerId, reason, since }: Fields): RowFilter {
+  return {
+    ...(stream !== undefined && { stream }),
+    ...(partnerId !== undefined && { partnerId }),
+    ...(reason !== undefined && { reason }),
+    ...(since !== undefined && { since: new Date(since) }),
+  }
+}
+
+const cursor = z.string().max(200).optional().describe('Where the page before ended: its `next`.')
+
+const place = z.strictObject({ at: z.string().regex(/^\d{4,6}-\d\d-\d\d [\d:.+-]+$/), rowId: z.number().int().min(0) })
+
+/** @throws {Problem} 400 when it is no cursor of ours. */
+function placeOf(text: string | undefined): RowPlace | null {
+  if (text === undefined) return null
+  try {
+    return place.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
+  } catch {
+    throw new Problem(400, 'request_malformed', 'The cursor is none that was given here; begin without one.')
+  }
+}
+
+const cursorOf = (next: RowPlace | null) =>
+  next === null ? null : Buffer.from(JSON.stringify(next)).toString('base64url')
+
+const listedRow = z
+  .object({
+    stream: z.string(),
+    partner_id: z.string(),
+    row_key: z.string(),
+    content: document,
+    code: z.string().nullable(),
+    reason: z.string(),
+    at: moment,
+    submission_id: z.number().int().nullable(),
+    correlation_id: z.string().nullable(),
+    task_status: z.string().nullable(),
+    retry_asked: z.boolean(),
+    sent_again: z.boolean(),
+    held_run: z.number().int().nullable(),
+  })
+  .loose()
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+export const ledgerRoutes: readonly Route[] = [
+  route({
+    id: 'getStatus',
+    method: 'GET',
+    path: '/v1/status',
+    summary: 'The last run and the ledger at a glance, as `nightferry status --json`',
+    access: 'read',
+    answers: { 200: document },
+    handle: async ({ db, deps }) => await statusOf(db, deps.config, deps.now()),
+  }),
+  route({
+    id: 'listRows',
+    method: 'GET',
+    path: '/v1/rows',
+    summary: 'The rows in a state that needs a person, newest first, with the reason',
+    access: 'read',
+    query: z.strictObject({ state, limit, cursor, ...filterFields }),
+    answers: { 200: z.object({ rows: z.array(listedRow), next: z.string().nullable() }) },
+    handle: async ({ db, deps }, { query }) => {
+      const { rows, next } = await pageOfRows(
+        db,
+        query.state,
+        requirementsOf(deps.config),
+        resendPolicies(deps.config, deps.contract),
+        rowFilter(query),
+        query.limit,
+        placeOf(query.cursor),
+      )
+      return { rows, next: cursorOf(next) }
+    },
+  }),
+  route({
+    id: 'listCauses',
+    method: 'GET',
+    path: '/v1/rows/causes',
+    summary: 'Why rows are in a state, those causes first that have the most rows',
+    access: 'read',
+    query: z.strictObject({ state, limit, ...filterFields }),
+    answers: {
+      200: z.object({
+        causes: z.array(
+          z.object({
+            stream: z.string(),
+            code: z.string().nullable(),
+            reason: z.string().nullable(),
+            rows: z.number().int(),
+            hotels: z.number().int(),
+            first_at: moment,
+            last_at: moment,
+          }),
+        ),
+      }),
+    },
+    handle: async ({ db, deps }, { query }) => ({
+      causes: await causesOfRows(db, query.state, requirementsOf(deps.config), rowFilter(query), query.limit),
+    }),
+  }),
+  route({
+    id: 'listParked',
+    method: 'GET',
+    path: '/v1/rows/parked-groups',
+    summary: 'How many rows of each hotel wait for the same, the most first',
+    access: 'read',
+    query: z.strictObject({ limit, ...filterFields }),
+    answers: { 200: z.object({ groups: z.array(document), total: document }) },
+    handle: async ({ db, deps }, { query }) =>
+      await parkedGroups(db, requirementsOf(deps.config), rowFilter(query), query.limit),
+  }),
+  route({
+    id: 'traceHotel',
+    method: 'GET',
+    path: '/v1/hotels/{hotel}',
+    summary: 'One hotel, from the partner to what came back, by the partner’s id or that of its company',
+    access: 'read',
+    params: z.strictObject({ hotel: z.string().min(1).max(1_000) }),
+    answers: { 200: document },
+    handle: async ({ db, deps }, { params: { hotel } }) => {
+      const policies = resendPolicies(deps.config, deps.contract)
+      const traced = (id: string) => tracePartner(db, id, requirementsOf(deps.config), policies)
+      const named = await traced(hotel)
+      if (named !== null) return named
+      const hotels = uuid.test(hotel) ? await hotelsOf(db, hotel.toLowerCase()) : []
+      const [only] = hotels
+      const found = only === undefined || hotels.length > 1 ? null : await traced(only)
+      if (found !== null) return found
+      const { near } = await likePartnerIds(db, hotel)
+      const meant = hotels.length > 1 ? hotels : near
+      const hint = meant.length === 0 ? '' : ` Was one of these meant: ${meant.join(', ')}?`
+      throw new Problem(404, 'hotel_unknown', `Nothing was read of this hotel.${hint}`)
+    },
+  }),
+  route({
+    id: 'listDifferences',
+    method: 'GET',
+    path: '/v1/differences',
+    summary: 'Rows that the service accepted and does not show as they were sent',
+    access: 'read',
+    query: z.strictObject({
+      limit,
+      kind: z.enum(differenceKinds).optional(),
+      partnerId: filterFields.partnerId,
+      since: filterFields.since,
+    }),
+    answers: { 200: z.object({ inputs: z.array(document), others: z.array(document) }) },
+    handle: async ({ db }, { query }) => {
+      const { kind, partnerId, since } = query
+      const filter = {
+        kinds: kind === undefined ? (['absent', 'different'] as const) : [kind],
+        ...(partnerId !== undefined && { partnerId }),
+        ...(since !== undefined && { since: new Date(since) }),
+      }
+      return {
+        inputs: await listDifferences(db, filter, query.limit),
+        others: await listRowDifferences(db, filter, query.limit),
+      }
+    },
+  }),
+  route({
+    id: 'listDrift',
+    method: 'GET',
+    path: '/v1/drift',
+    summary: 'What is at the service and no longer in the partner’s database',
+    access: 'read',
+    query: z.strictObject({ limit, stream: filterFields.stream }),
+    answers: { 200: z.object({ rows: z.array(document) }) },
+    handle: async ({ db }, { query }) => ({ rows: await driftRows(db, query.stream ?? null, query.limit) }),
+  }),
+  route({
+    id: 'listChanges',
+    method: 'GET',
+    path: '/v1/changes',
+    summary: 'Values of calculators that the service shows otherwise than before, newest first',
+    access: 'read',
+    query: z.strictObject({
+      limit,
+      run: wholeNumber.optional(),
+      partnerId: filterFields.partnerId,
+      since: filterFields.since,
+    }),
+    answers: { 200: z.object({ changes: z.array(document) }) },
+    handle: async ({ db }, { query }) => {
+      const { run, partnerId, since } = query
+      const filter = {
+        ...(run !== undefined && { runId: run }),
+        ...(partnerId !== undefined && { partnerId }),
+        ...(since !== undefined && { since: new Date(since) }),
+      }
+      return { changes: await listChanges(db, filter, query.limit) }
+    },
+  }),
+]

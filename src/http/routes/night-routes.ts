@@ -1,0 +1,213 @@
+import { z } from 'zod'
+import { requirementsOf } from '../../config/requirements.ts'
+import { plansOf } from '../../db/guard/guard-plan.ts'
+import { causesOfRows, type ListedState } from '../../db/ledger/rows-in-state.ts'
+import { durationsOf, listNights } from '../../db/nights/list-nights.ts'
+import { needsOf, streamsOfRun } from '../../db/nights/needs.ts'
+import { newestRuns } from '../../db/runs/listed-rows.ts'
+import { pageProgress } from '../../db/runs/page-progress.ts'
+import { runProgress } from '../../db/runs/progress.ts'
+import { submissionReports } from '../../db/runs/report-rows.ts'
+import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import { jobStandings } from '../../jobs/job-standings.ts'
+import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { medianOf, nightSentence } from '../../pipeline/report/night-sentence.ts'
+import { searchKind } from '../../pipeline/streams/kind-names.ts'
+import { judgeFreshness, newestCarried } from '../freshness.ts'
+import { Problem } from '../problem.ts'
+import { limit, moment, type Route, route, wholeNumber } from '../route.ts'
+
+/** Nights by which the length of the next one is guessed. */
+const forecastNights = 14
+/** Causes of each state that a glance shows. */
+const causesShown = 5
+
+const count = z.number().int()
+
+const night = z.object({
+  run_id: count,
+  job: z.string(),
+  trigger: z.string(),
+  state: z.string(),
+  step: z.string(),
+  verdict: z.string().nullable(),
+  failure: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
+  started_at: moment,
+  finished_at: moment.nullable(),
+  duration_ms: z.number().nullable(),
+  read: count.nullable(),
+  sent: count.nullable(),
+  accepted: count.nullable(),
+  rejected: count.nullable(),
+  invalid: count.nullable(),
+  parked: count.nullable(),
+  remarks: count.nullable(),
+})
+
+const cause = z.object({
+  state: z.string(),
+  stream: z.string(),
+  code: z.string().nullable(),
+  reason: z.string().nullable(),
+  rows: count,
+  hotels: count,
+  first_at: moment,
+  last_at: moment,
+})
+
+const tonight = z.object({
+  now: moment,
+  time_zone: z.string().describe('The time zone of the schedule, in which the sentence says the time.'),
+  tone: z.enum(['none', 'running', 'well', 'needs', 'failed']),
+  sentence: z.string().describe('How the night stands, in one sentence.'),
+  fresh: z.boolean(),
+  fresh_since: moment.nullable(),
+  fresh_words: z.string(),
+  fresh_within_ms: z.number(),
+  run: night.nullable(),
+  remarks: z.array(z.string()),
+  notices: z.array(z.string()),
+  held: z.array(
+    z.object({ stream: z.string(), reason: z.string(), known: count, new: count, changed: count, gone: count }),
+  ),
+  needs: z.array(z.object({ state: z.string(), rows: count, hotels: count })),
+  causes: z.array(cause),
+  key_refused: z.object({ since: moment, code: z.string().nullable(), reason: z.string().nullable() }).nullable(),
+  next: moment.nullable().describe('When the schedule starts the next night; null: it starts none.'),
+  schedule: z.string().nullable(),
+  paused: z.looseObject({ paused_by: z.string(), reason: z.string().nullable() }).nullable(),
+  typical_ms: z.number().nullable().describe('How long half of the newest nights took at most.'),
+  ends: moment.nullable().describe('When the run under way, or the next one, would then end.'),
+})
+
+const listedStates: readonly ListedState[] = ['rejected', 'invalid', 'parked', 'unknown']
+
+export const nightRoutes: readonly Route[] = [
+  route({
+    id: 'getTonight',
+    method: 'GET',
+    path: '/v1/tonight',
+    summary: 'How the night stands, in one sentence, with what needs a person, and when the next one runs',
+    access: 'read',
+    answers: { 200: tonight },
+    handle: async ({ db, deps }) => {
+      const now = deps.now()
+      const { config } = deps
+      const requires = requirementsOf(config)
+      const [run = null] = await listNights(db, nightlySync.name, 1)
+      const carried = await newestCarried(db, nightlySync.name)
+      const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
+      const needs = await needsOf(db, requires)
+      const concerned = listedStates.filter((state) => needs.some((need) => need.state === state))
+      const causes = []
+      for (const state of concerned) {
+        const found = await causesOfRows(db, state, requires, {}, causesShown)
+        causes.push(...found.map((one) => ({ state, ...one })))
+      }
+      const held = run === null ? [] : (await plansOf(db, run.run_id)).filter(({ state }) => state === 'waiting')
+      const { jobs } = await jobStandings(db, config, now)
+      const job = jobs.find((one) => one.job === nightlySync.name)
+      const timeZone = job?.time_zone ?? 'UTC'
+      const [stored] = run === null ? [] : await newestRuns(db, 1, run.run_id + 1)
+      const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
+      const key = await refusedKeyInUse(db)
+      const typical = medianOf(await durationsOf(db, nightlySync.name, forecastNights))
+      const begins = run?.state === 'running' ? run.started_at : (job?.next ?? null)
+      return {
+        now,
+        time_zone: timeZone,
+        ...nightSentence({ run, needs, held: held.length, remarks: remarks.length }, now, timeZone),
+        fresh: freshness.fresh,
+        fresh_since: freshness.since,
+        fresh_words: freshness.why,
+        fresh_within_ms: config.http.freshWithinMs,
+        run,
+        remarks,
+        notices,
+        held: held.map(({ stream, reason, known, new: added, changed, gone }) => ({
+          ...{ stream, reason, known, changed, gone },
+          new: added,
+        })),
+        needs,
+        causes,
+        key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
+        next: job?.next ?? null,
+        schedule: job?.schedule ?? null,
+        paused: job?.paused ?? null,
+        typical_ms: typical,
+        ends: begins === null || typical === null ? null : new Date(begins.getTime() + typical),
+      }
+    },
+  }),
+  route({
+    id: 'listNights',
+    method: 'GET',
+    path: '/v1/nights',
+    summary: 'The newest nights with their verdict, how long they took and the sums of their report',
+    access: 'read',
+    query: z.strictObject({
+      limit,
+      before: wholeNumber.optional().describe('Only runs with a smaller number: `next`.'),
+    }),
+    answers: { 200: z.object({ nights: z.array(night), next: count.nullable() }) },
+    handle: async ({ db }, { query }) => {
+      const nights = await listNights(db, nightlySync.name, query.limit, query.before)
+      return { nights, next: nights.length < query.limit ? null : (nights.at(-1)?.run_id ?? null) }
+    },
+  }),
+  route({
+    id: 'getRunLive',
+    method: 'GET',
+    path: '/v1/runs/{run}/live',
+    summary: 'How far a run has come, stream by stream and request by request, with pages and bytes',
+    access: 'read',
+    params: z.strictObject({ run: wholeNumber }),
+    query: z.strictObject({ limit }),
+    answers: {
+      200: z.object({
+        state: z.string(),
+        step: z.string(),
+        rows_read: count,
+        rows_planned: count,
+        rows_settled: count,
+        requests: count,
+        requests_settled: count,
+        pages: count,
+        pages_loaded: count,
+        bytes: count,
+        streams: z.array(
+          z.object({
+            stream: z.string(),
+            read: count,
+            changed: count,
+            pending: count.nullable(),
+            extracted_at: moment,
+          }),
+        ),
+        submissions: z.array(
+          z.looseObject({
+            submission_id: count,
+            kind: z.string(),
+            state: z.string(),
+            task_status: z.string().nullable(),
+            rows: count,
+          }),
+        ),
+      }),
+    },
+    handle: async ({ db }, { params: { run }, query }) => {
+      const [found] = await newestRuns(db, 1, run + 1)
+      if (found?.run_id !== run)
+        throw new Problem(404, 'run_unknown', `There is no run ${run}; GET /v1/runs lists them.`)
+      const { report: _, ...progress } = await runProgress(db, run)
+      const pages = await pageProgress(db, run, searchKind)
+      const submissions = await submissionReports(db, run)
+      return {
+        ...progress,
+        bytes: pages?.bytes ?? 0,
+        streams: await streamsOfRun(db, run, query.limit),
+        submissions: submissions.slice(-query.limit),
+      }
+    },
+  }),
+]

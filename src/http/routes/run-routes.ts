@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import { requirementsOf } from '../../config/requirements.ts'
+import type { Database } from '../../db/database.ts'
+import { newestRuns } from '../../db/runs/listed-rows.ts'
+import { runProgress } from '../../db/runs/progress.ts'
+import { submissionReports } from '../../db/runs/report-rows.ts'
+import { parkedBehind, waveSubmissions } from '../../db/runs/wave-reports.ts'
+import { jobStandings } from '../../jobs/job-standings.ts'
+import { forecastOf } from '../../jobs/run-forecast.ts'
+import { wavesOf } from '../../pipeline/report/wave-times.ts'
+import { Problem } from '../problem.ts'
+import { document, limit, moment, Plain, type Route, route, wholeNumber } from '../route.ts'
+import { followByEvents } from '../run-events.ts'
+
+const params = z.strictObject({ run: wholeNumber.describe('The number of the run.') })
+
+const listedRun = z.object({
+  run_id: z.number().int(),
+  job: z.string(),
+  trigger: z.string(),
+  scheduled_for: moment,
+  state: z.string(),
+  step: z.string(),
+  verdict: z.string().nullable(),
+  failure: z.object({ code: z.string(), message: z.string(), step: z.string() }).nullable(),
+  resumed: z.number().int(),
+  held: z.boolean(),
+  started_at: moment,
+  finished_at: moment.nullable(),
+  remarks: z.array(z.string()).describe('Why the run is not simply well.'),
+})
+
+const progress = listedRun.omit({ remarks: true }).extend({
+  rows_read: z.number().int(),
+  rows_planned: z.number().int(),
+  rows_settled: z.number().int(),
+  requests: z.number().int(),
+  requests_settled: z.number().int(),
+  pages: z.number().int(),
+  pages_loaded: z.number().int(),
+  ends_at: moment.nullable().describe('When it will end at this speed; null: nobody can tell, or it has ended.'),
+  deadline: moment.nullable().describe('When it has to have ended.'),
+})
+
+/** @throws {Problem} 404 when there is no such run. */
+async function runNamed(db: Database, runId: number) {
+  const [run] = await newestRuns(db, 1, runId + 1)
+  if (run?.run_id === runId) return run
+  throw new Problem(404, 'run_unknown', `There is no run ${runId}; GET /v1/runs lists them.`)
+}
+
+export const runRoutes: readonly Route[] = [
+  route({
+    id: 'listJobs',
+    method: 'GET',
+    path: '/v1/jobs',
+    summary: 'Every job: when it starts next, how its last run went, whether it is paused',
+    access: 'read',
+    answers: { 200: z.object({ jobs: z.array(document), oldest_unaccepted_since: moment.nullable() }) },
+    handle: async ({ db, deps }) => await jobStandings(db, deps.config, deps.now()),
+  }),
+  route({
+    id: 'listRuns',
+    method: 'GET',
+    path: '/v1/runs',
+    summary: 'The newest runs and their verdicts, newest first',
+    access: 'read',
+    query: z.strictObject({
+      limit,
+      before: wholeNumber.optional().describe('Only runs with a smaller number: `next`.'),
+    }),
+    answers: { 200: z.object({ runs: z.array(listedRun), next: z.number().int().nullable() }) },
+    handle: async ({ db }, { query }) => {
+      const runs = await newestRuns(db, query.limit, query.before)
+      const listed = runs.map(({ report, ...run }) => ({
+        ...run,
+        remarks: (report as { remarks?: string[] } | null)?.remarks ?? [],
+      }))
+      return { runs: listed, next: runs.length < query.limit ? null : (runs.at(-1)?.run_id ?? null) }
+    },
+  }),
+  route({
+    id: 'getRun',
+    method: 'GET',
+    path: '/v1/runs/{run}',
+    summary: 'A run with its report',
+    access: 'read',
+    params,
+    answers: { 200: listedRun.omit({ remarks: true }).extend({ report: document.nullable() }) },
+    handle: async ({ db }, { params: { run } }) => await runNamed(db, run),
+  }),
+  route({
+    id: 'getRunProgress',
+    method: 'GET',
+    path: '/v1/runs/{run}/progress',
+    summary: 'How far a run has come',
+    access: 'read',
+    params,
+    answers: { 200: progress },
+    handle: async ({ db, deps }, { params: { run } }) => {
+      await runNamed(db, run)
+      const { report: _, ...shown } = await runProgress(db, run)
+      if (shown.state !== 'running') return { ...shown, ends_at: null, deadline: null }
+      const { ends_at, deadline } = await forecastOf(db, deps.config, { ...shown, report: null }, deps.now())
+      return { ...shown, ends_at, deadline }
+    },
+  }),
+  route({
+    id: 'followRun',
+    method: 'GET',
+    path: '/v1/runs/{run}/events',
+    summary: 'How a run gets on, as server-sent events: `progress` whenever it has changed, `end` with the last',
+    access: 'read',
+    params,
+    answers: { 200: 'text/event-stream' },
+    handle: async (context, { params: { run } }) => {
+      await runNamed(context.db, run)
+      return new Plain('text/event-stream', followByEvents(context, run))
+    },
+  }),
+  route({
+    id: 'listSubmissions',
+    method: 'GET',
+    path: '/v1/runs/{run}/submissions',
+    summary: 'The requests of a run, with what became of their rows',
+    access: 'read',
+    params,
+    answers: { 200: z.object({ submissions: z.array(document) }) },
+    handle: async ({ db }, { params: { run } }) => {
+      await runNamed(db, run)
+      return { submissions: await submissionReports(db, run) }
+    },
+  }),
+  route({
+    id: 'listWaves',
+    method: 'GET',
+    path: '/v1/runs/{run}/waves',
+    summary: 'Which request of a run released which; of the newest run also what is parked behind what',
+    access: 'read',
+    params,
+    answers: { 200: z.object({ waves: z.array(document), parked: z.array(document).nullable() }) },
+    handle: async ({ db, deps }, { params: { run } }) => {
+      await runNamed(db, run)
+      const [newest] = await newestRuns(db, 1)
+      const parked = newest?.run_id === run ? await parkedBehind(db, requirementsOf(deps.config)) : null
+      return { waves: wavesOf(await waveSubmissions(db, run)), parked }
+    },
+  }),
+]

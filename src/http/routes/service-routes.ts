@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { showableConfig } from '../../config/show-config.ts'
+import { newestNotifications } from '../../db/runs/newest-notifications.ts'
+import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { planRun } from '../../pipeline/plan/plan-run.ts'
+import { cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
+import { withheldReference } from '../../pipeline/reference/withheld-reference.ts'
+import { Problem } from '../problem.ts'
+import { document, limit, type Route, route } from '../route.ts'
+
+/** A plan reads as much as a night does: one at a time. */
+let planning = false
+
+export const serviceRoutes: readonly Route[] = [
+  route({
+    id: 'getReference',
+    method: 'GET',
+    path: '/v1/reference',
+    summary: 'What is kept of the service’s reference data, in which versions, and what was withheld',
+    access: 'read',
+    answers: {
+      200: z.object({
+        versions: z.array(document),
+        documents: z.array(document),
+        withheld: document.nullable(),
+      }),
+    },
+    handle: async ({ db }) => ({
+      versions: await referenceVersions(db),
+      documents: await cachedDocuments(db),
+      withheld: await withheldReference(db),
+    }),
+  }),
+  route({
+    id: 'listNotifications',
+    method: 'GET',
+    path: '/v1/notifications',
+    summary: 'What people were told of runs, newest first, and what could not be delivered',
+    access: 'read',
+    query: z.strictObject({ limit }),
+    answers: { 200: z.object({ notifications: z.array(document) }) },
+    handle: async ({ db }, { query }) => ({ notifications: await newestNotifications(db, query.limit) }),
+  }),
+  route({
+    id: 'getConfiguration',
+    method: 'GET',
+    path: '/v1/configuration',
+    summary: 'The configuration in force, with secrets hidden',
+    access: 'read',
+    answers: { 200: document },
+    handle: ({ deps }) => showableConfig(deps.config),
+  }),
+  route({
+    id: 'plan',
+    method: 'POST',
+    path: '/v1/plan',
+    summary: 'What a run would send now, and why; sends nothing. It reads the partner’s database as a run does',
+    access: 'act',
+    body: z.strictObject({
+      rows: z.number().int().min(0).max(1_000).default(20).describe('Rows of each list.'),
+      bodies: z.number().int().min(0).max(10).default(0).describe('Bodies of requests.'),
+    }),
+    answers: { 200: document },
+    handle: async ({ deps }, { body: { rows, bodies } }) => {
+      if (planning) throw new Problem(409, 'plan_under_way', 'A plan is being made; ask again when it is.')
+      planning = true
+      try {
+        return await planRun(deps, { job: nightlySync.name, cached: true, bodies, rows })
+      } finally {
+        planning = false
+      }
+    },
+  }),
+]

@@ -1,0 +1,183 @@
+import { z } from 'zod'
+import { batchSizes } from '../../db/ledger/batch-size.ts'
+import { keyFacts, newestActions, newestReferenceChanges, newestTasks } from '../../db/nights/service-facts.ts'
+import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import { skewInUse } from '../../db/service-key/stored-skew.ts'
+import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
+import { eventCounts, refusalCounts } from '../../db/webhooks/listed-events.ts'
+import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
+import { withheldReference } from '../../pipeline/reference/withheld-reference.ts'
+import { silenceWords } from '../../pipeline/webhook-score.ts'
+import { Problem } from '../problem.ts'
+import { document, limit, moment, type Route, route } from '../route.ts'
+
+/** Tasks by which the health of webhooks is judged, and the days of which refusals are counted. */
+const tasksJudged = 200
+const refusalDays = 7
+
+/** An examination takes connections of its own: one at a time. */
+let examining = false
+
+const count = z.number().int()
+
+export const standingRoutes: readonly Route[] = [
+  route({
+    id: 'getService',
+    method: 'GET',
+    path: '/v1/service',
+    summary: 'How the service stands to us: key and profile, clock, learned sizes, tasks, webhooks',
+    access: 'read',
+    query: z.strictObject({ limit }),
+    answers: {
+      200: z.object({
+        base_url: z.string().nullable(),
+        key: document.nullable(),
+        key_refused: z.object({ since: moment, code: z.string().nullable(), reason: z.string().nullable() }).nullable(),
+        clock: z.object({ low_ms: z.number(), high_ms: z.number(), measured_at: moment }).nullable(),
+        request_sizes: z.array(z.looseObject({ kind: z.string(), rows: count, updated_at: moment })),
+        tasks: z.array(
+          z.object({
+            submission_id: count,
+            run_id: count,
+            kind: z.string(),
+            state: z.string(),
+            correlation_id: z.string().nullable(),
+            task_status: z.string().nullable(),
+            rows: count,
+            attempts: count,
+            error_code: z.string().nullable(),
+            error_message: z.string().nullable(),
+            attempted_at: moment.nullable(),
+            settled_at: moment.nullable(),
+            overdue_since: moment.nullable(),
+          }),
+        ),
+        webhooks: z.object({
+          configured: z.boolean(),
+          listening: z.boolean(),
+          since: moment.nullable(),
+          warning: z.string().nullable(),
+          events: z.array(
+            z.looseObject({ topic: z.string().nullable(), state: z.string(), events: count, last_at: moment }),
+          ),
+          refused: z.array(z.looseObject({ reason: z.string(), refused: count, last_at: moment })),
+        }),
+        reference_withheld: document.nullable(),
+        reference_changes: z.array(
+          z.object({
+            version: count,
+            kind: z.string(),
+            document_name: z.string().nullable(),
+            item: z.string().nullable(),
+            item_name: z.string().nullable(),
+            change: z.string(),
+          }),
+        ),
+      }),
+    },
+    handle: async ({ db, deps }, { query }) => {
+      const key = await refusedKeyInUse(db)
+      const skew = await skewInUse(db)
+      const receiver = await receiverStanding(db)
+      const configured = deps.config.webhooks.secrets.length > 0
+      const listening = receiver?.listening ?? false
+      const judged = configured && receiver !== undefined ? await endedTasks(db, tasksJudged) : []
+      return {
+        base_url: deps.config.exchange.baseUrl,
+        key: await keyFacts(db),
+        key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
+        clock: skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
+        request_sizes: await batchSizes(db),
+        tasks: await newestTasks(db, query.limit),
+        webhooks: {
+          configured,
+          listening,
+          since: receiver?.since ?? null,
+          warning: configured ? silenceWords(judged, listening) : null,
+          events: (await eventCounts(db)).slice(0, query.limit),
+          refused: (await refusalCounts(db, refusalDays)).slice(0, query.limit),
+        },
+        reference_withheld: await withheldReference(db),
+        reference_changes: await newestReferenceChanges(db, query.limit),
+      }
+    },
+  }),
+  route({
+    id: 'listActions',
+    method: 'GET',
+    path: '/v1/actions',
+    summary: 'What people did with verbs, over HTTP and in the console, newest first',
+    access: 'read',
+    query: z.strictObject({ limit }),
+    answers: {
+      200: z.object({
+        actions: z.array(
+          z.object({
+            action_id: count,
+            verb: z.string(),
+            acted_by: z.string(),
+            acted_at: moment,
+            submission_id: count.nullable(),
+            rows: count,
+            result: z.string().nullable(),
+          }),
+        ),
+      }),
+    },
+    handle: async ({ db }, { query }) => ({ actions: await newestActions(db, query.limit) }),
+  }),
+  route({
+    id: 'listSettings',
+    method: 'GET',
+    path: '/v1/settings',
+    summary: 'Every setting in force, with secrets hidden, and where its value comes from',
+    access: 'read',
+    answers: {
+      200: z.object({
+        settings: z.array(
+          z.object({
+            path: z.string(),
+            value: z.string().describe('As JSON.'),
+            from: z.enum(['flag', 'environment', 'file', 'default']),
+            where: z.string().nullable(),
+          }),
+        ),
+      }),
+    },
+    handle: ({ asks }) => ({ settings: asks.settings() }),
+  }),
+  route({
+    id: 'diagnose',
+    method: 'POST',
+    path: '/v1/doctor',
+    summary: 'What keeps a night from going well, and what to do, as `nightferry doctor --json`. Changes nothing',
+    access: 'act',
+    answers: {
+      200: z.object({
+        findings: z.array(
+          z.object({
+            id: z.string(),
+            group: z.string(),
+            subject: z.string().nullable(),
+            level: z.enum(['ok', 'advice', 'warning', 'error']),
+            what: z.string(),
+            why: z.string().nullable(),
+            todo: z.string().nullable(),
+            made: z.boolean(),
+          }),
+        ),
+        examined_at: moment,
+      }),
+    },
+    handle: async ({ asks, deps }) => {
+      if (examining)
+        throw new Problem(409, 'doctor_under_way', 'An examination is under way; ask again when it has ended.')
+      examining = true
+      try {
+        return { findings: await asks.diagnose(), examined_at: deps.now() }
+      } finally {
+        examining = false
+      }
+    },
+  }),
+]

@@ -1,0 +1,167 @@
+import { z } from 'zod'
+import { hotelDocuments, hotelValues } from '../../db/values/hotel-values.ts'
+import {
+  extremesOf,
+  hotelsWithout,
+  listPeriods,
+  listVariables,
+  summariseVariable,
+} from '../../db/values/variable-values.ts'
+import { AnswerCache } from '../answer-cache.ts'
+import { document, limit, moment, type Route, route } from '../route.ts'
+import { variableSql } from './variable-sql.ts'
+
+const kept = new WeakMap<object, AnswerCache>()
+
+function cacheOf(of: object): AnswerCache {
+  const cache = kept.get(of) ?? new AnswerCache()
+  kept.set(of, cache)
+  return cache
+}
+
+const hotel = z.strictObject({ hotel: z.string().min(1).max(1_000).describe('The partner’s id.') })
+const many = z.coerce.number().int().min(1).max(10_000).default(5_000).describe('How many at most.')
+const few = z.coerce.number().int().min(1).max(100).default(20).describe('How many of each list at most.')
+const number = z.string().nullable()
+
+const extreme = z.object({
+  partner_id: z.string().nullable(),
+  company_id: z.string(),
+  company_name: z.string().nullable(),
+  value: z.string(),
+  before: number,
+})
+
+export const valueRoutes: readonly Route[] = [
+  route({
+    id: 'listHotelValues',
+    method: 'GET',
+    path: '/v1/hotels/{hotel}/values',
+    summary: 'What came back of one hotel: the values of its calculators, newest period first',
+    access: 'read',
+    params: hotel,
+    query: z.strictObject({ limit: many }),
+    answers: {
+      200: z.object({
+        values: z.array(
+          z.object({
+            calculator_id: z.string(),
+            title: z.string().nullable(),
+            period_year: z.number().int(),
+            period_month: z.number().int().nullable(),
+            direction: z.string(),
+            variable_id: z.string(),
+            variable_name: z.string().nullable(),
+            value: z.string(),
+            not_renewed_since: moment.nullable(),
+          }),
+        ),
+        more: z.boolean().describe('There are more than `limit`.'),
+      }),
+    },
+    handle: async ({ db }, { params, query }) => {
+      const values = await hotelValues(db, params.hotel, query.limit + 1)
+      return { values: values.slice(0, query.limit), more: values.length > query.limit }
+    },
+  }),
+  route({
+    id: 'listHotelDocuments',
+    method: 'GET',
+    path: '/v1/hotels/{hotel}/documents',
+    summary: 'The documents of `pull.searches` that name one hotel’s company',
+    access: 'read',
+    params: hotel,
+    query: z.strictObject({ limit: few }),
+    answers: {
+      200: z.object({
+        documents: z.array(
+          z.object({
+            search: z.string(),
+            list: z.string(),
+            document_id: z.string(),
+            document,
+            first_seen_at: moment,
+            changed_at: moment,
+            removed_at: moment.nullable(),
+          }),
+        ),
+      }),
+    },
+    handle: async ({ db, deps }, { params, query }) => {
+      const { companiesPage, standardHoldersPage, frameworkAnswersPage } = deps.contract.names
+      const members = [companiesPage.id, standardHoldersPage.companyId, frameworkAnswersPage.id]
+      return { documents: await hotelDocuments(db, params.hotel, [...new Set(members)], query.limit) }
+    },
+  }),
+  route({
+    id: 'listVariables',
+    method: 'GET',
+    path: '/v1/variables',
+    summary: 'The variables of calculators by name, and the periods that there are',
+    access: 'read',
+    query: z.strictObject({ limit }),
+    answers: {
+      200: z.object({
+        variables: z.array(z.object({ variable_id: z.string(), name: z.string().nullable() })),
+        periods: z.array(z.object({ year: z.number().int(), month: z.number().int().nullable() })),
+        as_of: moment,
+      }),
+    },
+    handle: async (context, { query }) => {
+      const { db, deps } = context
+      const variables = await listVariables(db, query.limit)
+      const periods = await cacheOf(context).get('periods', deps.now().getTime(), () => listPeriods(db, 100))
+      return { variables, periods: periods.answer, as_of: periods.asOf }
+    },
+  }),
+  route({
+    id: 'getVariable',
+    method: 'GET',
+    path: '/v1/variables/{variable}',
+    summary: 'One variable over all hotels: its distribution, the highest and lowest, and who has none',
+    access: 'read',
+    params: z.strictObject({ variable: z.string().min(1).max(200) }),
+    query: z.strictObject({
+      direction: z.enum(['input', 'output']).default('output'),
+      year: z.coerce.number().int().min(1).max(9_999),
+      month: z.coerce.number().int().min(1).max(12).optional().describe('Left out: the yearly values.'),
+      limit: few,
+    }),
+    answers: {
+      200: z.object({
+        values: z.number().int(),
+        hotels: z.number().int(),
+        texts: z.number().int().describe('Values that are no number.'),
+        lowest: number,
+        quarter: number,
+        median: number,
+        three_quarters: number,
+        highest: number,
+        sum: number,
+        both_hotels: z.number().int().describe('Hotels with a number in this year and in the one before.'),
+        both_sum: number,
+        both_before: number,
+        missing: z.number().int(),
+        bars: z.array(z.object({ from: z.string(), to: z.string(), values: z.number().int() })),
+        highest_hotels: z.array(extreme),
+        lowest_hotels: z.array(extreme),
+        missing_hotels: z.array(z.string()),
+        sql: z.string().describe('A query that shows the same values, to copy.'),
+        as_of: moment.describe('Answers are kept for five minutes.'),
+      }),
+    },
+    handle: async (context, { params, query }) => {
+      const { db, deps } = context
+      const month = query.month ?? null
+      const question = { variableId: params.variable, direction: query.direction, year: query.year, month }
+      const key = JSON.stringify([question, query.limit])
+      const { answer, asOf } = await cacheOf(context).get(key, deps.now().getTime(), async () => ({
+        ...(await summariseVariable(db, question)),
+        highest_hotels: await extremesOf(db, question, 'highest', query.limit),
+        lowest_hotels: await extremesOf(db, question, 'lowest', query.limit),
+        missing_hotels: await hotelsWithout(db, question, query.limit),
+      }))
+      return { ...answer, sql: variableSql(question), as_of: asOf }
+    },
+  }),
+]

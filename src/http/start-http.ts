@@ -1,0 +1,90 @@
+import type { AddressInfo } from 'node:net'
+import { ConfigError } from '../config/config-error.ts'
+import type { Config } from '../config/schema.ts'
+import { createDatabase, createPool } from '../db/database.ts'
+import { schemaName } from '../db/schema-standing.ts'
+import type { Deps } from '../pipeline/deps.ts'
+import { buildHttpServer } from './build-http-server.ts'
+import { describeRoutes } from './describe-routes.ts'
+import { httpConnections } from './http-connections.ts'
+import { isLoopback } from './may-enter.ts'
+import { createMetrics } from './metrics/metrics.ts'
+import type { HttpContext } from './route.ts'
+import { allRoutes } from './routes/all-routes.ts'
+
+export type HttpServer = { url: string; close(): Promise<void> }
+
+/** The API cannot be served where it was asked for. */
+class HttpUnavailable extends Error {
+  readonly code = 'http_unavailable'
+}
+
+/**
+ * Refuses settings with which the API would be open to strangers.
+ * @throws {ConfigError} naming each setting and what to do.
+ */
+export function checkHttpSettings({ http }: Pick<Config, 'http'>): void {
+  const problems: { path: string; message: string }[] = []
+  const wrong = (name: string, message: string) => problems.push({ path: `http.${name}`, message })
+  if ((http.certificateFile === null) !== (http.keyFile === null)) {
+    wrong(http.keyFile === null ? 'keyFile' : 'certificateFile', 'is missing: TLS needs a certificate and its key')
+  }
+  if (http.token !== null && http.token === http.readToken) wrong('readToken', 'is the same as http.token')
+  if (!isLoopback(http.host)) {
+    const where = `${http.host} is beyond loopback`
+    if (http.token === null && http.readToken === null) wrong('token', `is not set, and ${where}`)
+    if (http.certificateFile === null && !http.plain) {
+      wrong('certificateFile', `is not set, and ${where}: set it with http.keyFile, or http.plain if a proxy encrypts`)
+    }
+    if (http.allowedHosts.length === 0) wrong('allowedHosts', `names no host, and ${where}: name those clients use`)
+  }
+  if (problems.length > 0) throw new ConfigError('The HTTP API would not be safe:', problems)
+}
+
+/**
+ * Serves the API.
+ * @param conceal replaces secrets in what is answered: the last line of defence.
+ * @param asks what only the command line can look at.
+ * @throws {ConfigError} when the settings are not safe. @throws when its address is taken.
+ */
+export async function startHttp(
+  deps: Deps,
+  databaseUrl: string,
+  version: string,
+  conceal: (text: string) => string,
+  asks: HttpContext['asks'],
+): Promise<HttpServer> {
+  const { http } = deps.config
+  checkHttpSettings(deps.config)
+  const stopping = new AbortController()
+  const pool = createPool(databaseUrl, {
+    max: httpConnections,
+    applicationName: 'nightferry http',
+    searchPath: schemaName,
+    statementTimeoutMs: http.statementTimeoutMs,
+    onIdleError: (error) => deps.logger.warn({ error: error.message }, 'http_connection_lost'),
+  })
+  const close = async () => {
+    stopping.abort()
+    await server.close()
+    await pool.end()
+  }
+  const db = createDatabase(pool)
+  const context = { deps, db, asks, metrics: createMetrics(deps, db, version), conceal, stopping: stopping.signal }
+  const routes = allRoutes((known) => describeRoutes(known, version))
+  const server = buildHttpServer(context, http, routes)
+  try {
+    await server.listen({ host: http.host, port: http.port ?? 0 })
+  } catch (error) {
+    await close()
+    const { code, message } = error as NodeJS.ErrnoException
+    const why = code === 'EADDRINUSE' ? 'another process listens there' : message
+    throw new HttpUnavailable(
+      `The HTTP API cannot listen on ${http.host}:${http.port}: ${why}. Choose another http.port, or end the other process.`,
+    )
+  }
+  const { port } = server.server.address() as AddressInfo
+  const scheme = http.certificateFile === null ? 'http' : 'https'
+  const name = http.host.includes(':') ? `[${http.host}]` : http.host
+  return { url: `${scheme}://${name}:${port}`, close }
+}

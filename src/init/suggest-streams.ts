@@ -1,0 +1,148 @@
+import { type StreamName, streamNames } from '../config/stream-names.ts'
+import type { PartnerTable } from '../partner/examination.ts'
+import { streams } from '../pipeline/streams/our-streams.ts'
+import { cursorIn, likeness, needs, plain, singular } from './column-names.ts'
+
+/** A column of a table, and the join that leads to it from the stream's own table; null: it is in that table. */
+type Found = { column: string; type: string; join: Join | null; score: number }
+type Link = { from: string; to: string }
+type Join = Link & { table: PartnerTable }
+
+/** What a table offers for a stream. */
+export type Suggestion = {
+  stream: StreamName
+  table: PartnerTable
+  /** By the stream's columns, those that were found. */
+  columns: Readonly<Record<string, Found>>
+  /** What the stream cannot do without and was not found. */
+  missing: readonly string[]
+  cursor: string | null
+  score: number
+}
+
+/**
+ * For each stream the table that fits it best, by the names of columns alone; null where none does. A guess for a
+ * person to look at, never more. Pure.
+ */
+export function suggestStreams(tables: readonly PartnerTable[]): Record<StreamName, Suggestion | null> {
+  const hotels = bestOf('properties', tables, tables, null)
+  const taken = new Set<PartnerTable>(hotels === null ? [] : [hotels.table])
+  const found: Partial<Record<StreamName, Suggestion | null>> = { properties: hotels }
+  for (const stream of streamNames) {
+    if (stream === 'properties') continue
+    const free = tables.filter((table) => !taken.has(table))
+    const best = bestOf(stream, free, tables, hotels)
+    if (best !== null && best.missing.length === 0) taken.add(best.table)
+    found[stream] = best
+  }
+  return found as Record<StreamName, Suggestion | null>
+}
+
+function bestOf(
+  stream: StreamName,
+  candidates: readonly PartnerTable[],
+  tables: readonly PartnerTable[],
+  hotels: Suggestion | null,
+): Suggestion | null {
+  const suggestions = candidates
+    .map((table) => suggestionFor(stream, table, tables, hotels))
+    .filter(({ columns }) =>
+      needs[stream].telling.some((name) => columns[name] !== undefined && columns[name].join === null),
+    )
+  const [best] = suggestions.toSorted((a, b) => a.missing.length - b.missing.length || b.score - a.score)
+  return best === undefined || best.score < leastScore[stream === 'properties' ? 'hotels' : 'others'] ? null : best
+}
+
+/** One name that fits says nothing: many tables have a value, or a name. Those of hotels have more that tells. */
+const leastScore = { hotels: 5, others: 4 }
+
+function suggestionFor(
+  stream: StreamName,
+  table: PartnerTable,
+  tables: readonly PartnerTable[],
+  hotels: Suggestion | null,
+): Suggestion {
+  const wanted = Object.keys(streams[stream].columns)
+  const columns = matched(
+    wanted.filter((name) => name !== 'partner_id' || hotels === null),
+    table,
+  )
+  if (hotels === null) columns.partner_id ??= keyOf(table) ?? undefined
+  else columns.partner_id = idOfHotel(table, hotels) ?? undefined
+  const { all, any = [] } = needs[stream]
+  for (const name of all) if (name !== 'partner_id') columns[name] ??= acrossJoin(name, table, tables) ?? undefined
+  const present = Object.fromEntries(Object.entries(columns).filter(([, found]) => found !== undefined)) as Record<
+    string,
+    Found
+  >
+  const lacking = all.filter((name) => present[name] === undefined)
+  const missing =
+    any.length > 0 && !any.some((name) => present[name] !== undefined) ? [...lacking, any.join(' or ')] : lacking
+  const score = Object.values(present).reduce((sum, { score: one }) => sum + one, 0)
+  return { stream, table, columns: present, missing, cursor: cursorIn(table.columns), score }
+}
+
+/** Columns of one table for names, the best pairs first, each column once. Pure. */
+function matched(wanted: readonly string[], table: PartnerTable): Record<string, Found | undefined> {
+  const pairs = wanted.flatMap((name) =>
+    table.columns.map(({ name: column, type }) => ({ name, column, type, score: likeness(name, column, table.name) })),
+  )
+  const found: Record<string, Found | undefined> = {}
+  const used = new Set<string>()
+  for (const { name, column, type, score } of pairs.toSorted((a, b) => b.score - a.score)) {
+    if (score === 0 || found[name] !== undefined || used.has(column)) continue
+    found[name] = { column, type, join: null, score }
+    used.add(column)
+  }
+  return found
+}
+
+/** The column that names a hotel where nothing is called like an id of the partner's. */
+function keyOf(table: PartnerTable): Found | null {
+  const one = singular(table.name)
+  const key = table.columns.find(({ name }) => ['id', `${one}id`, 'hotelid', 'propertyid'].includes(plain(name)))
+  return key === undefined ? null : { column: key.name, type: key.type, join: null, score: 1 }
+}
+
+/** How a row of another table names its hotel: by the partner id itself, or by a key that leads to the hotels. */
+function idOfHotel(table: PartnerTable, { table: hotels, columns }: Suggestion): Found | null {
+  const id = columns.partner_id
+  if (id === undefined) return null
+  const link = linkBetween(table, hotels) ?? byFirstColumn(table, hotels)
+  if (link !== null && plain(link.to) === plain(id.column))
+    return { column: link.from, type: id.type, join: null, score: 2 }
+  if (link !== null) return { column: id.column, type: id.type, join: { table: hotels, ...link }, score: 2 }
+  const one = singular(hotels.name)
+  const names = [plain(id.column), `${one}${plain(id.column)}`, 'partnerid']
+  const own = table.columns.find(({ name }) => names.includes(plain(name)) && plain(name) !== 'id')
+  return own === undefined ? null : { column: own.name, type: own.type, join: null, score: 2 }
+}
+
+/** A column that another table has, to which a key of this one leads. */
+function acrossJoin(name: string, table: PartnerTable, tables: readonly PartnerTable[]): Found | null {
+  for (const other of tables) {
+    if (other === table) continue
+    const column = other.columns.find((one) => likeness(name, one.name, other.name) >= 2)
+    const link = column === undefined ? null : linkBetween(table, other)
+    if (column !== undefined && link !== null)
+      return { column: column.name, type: column.type, join: { table: other, ...link }, score: 1 }
+  }
+  return null
+}
+
+/** The columns by which rows of one table name rows of another: meter_id and meter_id, or meter_id and id. Pure. */
+function linkBetween(table: PartnerTable, other: PartnerTable): Link | null {
+  const one = singular(other.name)
+  const from = table.columns.find(({ name }) => [`${one}id`, `${one}key`].includes(plain(name)))
+  if (from === undefined) return null
+  const to = other.columns.find(({ name }) => [plain(from.name), 'id'].includes(plain(name)))
+  return to === undefined ? null : { from: from.name, to: to.name }
+}
+
+/** The first column of a table is its key more often than not: hotel_id of `properties`, which others have too. */
+function byFirstColumn(table: PartnerTable, other: PartnerTable): Link | null {
+  const [key] = other.columns
+  if (key === undefined || !/(id|key|no|code)$/.test(plain(key.name)) || plain(key.name) === 'id') return null
+  const from = table.columns.find(({ name }) => plain(name) === plain(key.name))
+  return from === undefined ? null : { from: from.name, to: key.name }
+}

@@ -1,0 +1,169 @@
+import { type StreamName, streamNames } from '../config/stream-names.ts'
+import { streams } from '../pipeline/streams/our-streams.ts'
+import { type Dialect, emptyQuery, queryOf } from './stream-query.ts'
+import type { Suggestion } from './suggest-streams.ts'
+
+type Named = { id: string; name: string }
+
+/** What a configuration is written from. Holds no secret. */
+export type Choices = {
+  /** Null: it comes from the environment. */
+  baseUrl: string | null
+  /** A key that is none, as the sandbox has them; otherwise null. */
+  openKey: string | null
+  /** The partner's address, if it holds no password; null: it comes from the environment. */
+  partnerUrl: string | null
+  identifier: Named | null
+  identifiers: readonly Named[]
+  group: Named | null
+  groups: readonly Named[]
+  properties: readonly Named[]
+  frameworks: readonly Named[]
+  /** Null where the service does not list them. */
+  fieldTypes: readonly Named[] | null
+  standards: readonly Named[] | null
+  dialect: Dialect
+  suggestions: Readonly<Record<StreamName, Suggestion | null>>
+  /** Address of the JSON Schema of the configuration, for editors. */
+  schema: string
+}
+
+/**
+ * A configuration in YAML with what was chosen, the names behind its ids, and a query for each stream. A stream whose
+ * query would fail stands in comments, so that the file can be used as it is. Pure.
+ */
+export function writtenConfig(choices: Choices): string {
+  const ready = streamNames.filter((name) => isReady(choices.suggestions[name]))
+  const others = streamNames.filter((name) => !ready.includes(name))
+  return [
+    `# yaml-language-server: $schema=${choices.schema}`,
+    '#',
+    '# Written by nightferry init. Secrets stay in the environment: EXCHANGE_API_KEY, and PARTNER_DATABASE_URL if it holds a',
+    '# password. docs/settings.md explains every setting, docs/streams.md every column.',
+    '',
+    ...exchangeLines(choices),
+    ...partnerLines(choices),
+    'pull:',
+    '  # Custom properties to bring back with each company.',
+    ...listed(choices.properties),
+    `  customPropertyIds: [${choices.properties.map(({ id }) => id).join(', ')}]`,
+    '',
+    'jobs:',
+    '  nightly-sync:',
+    '    # For nightferry serve: cron, such as "30 2 * * *" for half past two every night; null: only by hand.',
+    '    schedule: null',
+    '    timeZone: UTC',
+    '',
+    '# What is read from your database. A query yields the columns of its stream by these names, and the cursor.',
+    ...namesLines(choices),
+    ready.length === 0 ? 'streams: {}' : 'streams:',
+    ...ready.flatMap((name) => streamLines(name, choices, ready.includes('properties'))),
+    ...others.flatMap((name) => ['', ...commented(streamLines(name, choices, true))]),
+    '',
+  ].join('\n')
+}
+
+/** Whether a query over the suggested table yields what the stream cannot do without. Pure. */
+export function isReady(suggestion: Suggestion | null): boolean {
+  return suggestion !== null && suggestion.missing.length === 0
+}
+
+function exchangeLines({ baseUrl, openKey, identifier, identifiers, group, groups }: Choices): string[] {
+  return [
+    'exchange:',
+    baseUrl === null ? '  # baseUrl: from EXCHANGE_BASE_URL' : `  baseUrl: ${quoted(baseUrl)}`,
+    openKey === null ? '  # apiKey: from EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE' : `  apiKey: ${quoted(openKey)}`,
+    '  # The custom property that holds your ids. Identifiers of the profile:',
+    ...listed(identifiers),
+    `  customIdentifierId: ${identifier?.id ?? 'null'}`,
+    '  # The group that holds your companies; calculators need it. Groups of the profile:',
+    ...listed(groups),
+    `  groupId: ${group?.id ?? 'null'}`,
+    '',
+  ]
+}
+
+function partnerLines({ partnerUrl }: Choices): string[] {
+  if (partnerUrl === null) return ['# partner.url: from PARTNER_DATABASE_URL', '']
+  return ['partner:', `  url: ${quoted(partnerUrl)}`, '']
+}
+
+function namesLines({ frameworks, fieldTypes, standards }: Choices): string[] {
+  const fields =
+    fieldTypes === null
+      ? [
+          '# The service lists field types nowhere. Once calculators came back, their names and ids are in calculator_variables:',
+          '#   nightferry sql "select name, variable_id from calculator_variables order by name"',
+        ]
+      : ['# Field types (field_type_id of calculator_inputs):', ...listed(fieldTypes, '#   ')]
+  return [
+    '# Frameworks (framework_id of framework_answers; nightferry reference lists them once a run has begun):',
+    ...listed(frameworks, '#   '),
+    ...fields,
+    ...(standards === null ? [] : ['# Standards (standard_id of standard_holders):', ...listed(standards, '#   ')]),
+  ]
+}
+
+function streamLines(name: StreamName, { suggestions, dialect }: Choices, withProperties: boolean): string[] {
+  const suggestion = suggestions[name]
+  const { about } = streams[name]
+  const remark =
+    suggestion === null
+      ? ['# TODO: no table looked like it. Write its query, and take the comment signs away.']
+      : remarksOf(suggestion)
+  const query = suggestion === null ? emptyQuery(name) : queryOf(suggestion, dialect)
+  const cursor = suggestion === null ? 'updated_at' : suggestion.cursor
+  const reading =
+    cursor === null
+      ? [
+          '    # No column looked like the time of the last change, so all rows are read and compared each time.',
+          '    capture: snapshot',
+        ]
+      : [`    cursor: ${quoted(cursor)}`]
+  return [
+    `  ${name}:`,
+    ...[`# ${plainWords(about)}`, ...remark].map((line) => `    ${line}`),
+    '    query: |',
+    ...query.map((line) => `      ${line}`),
+    ...reading,
+    ...(name === 'properties' || !withProperties ? [] : ['    requires: [properties]']),
+  ]
+}
+
+function remarksOf({ table, missing, columns }: Suggestion): string[] {
+  const from = table.schema === null ? table.name : `${table.schema}.${table.name}`
+  if (missing.length > 0) {
+    return [
+      `# TODO: ${from} looked most like it, and ${missing.join(', ')} was not found. Put in what belongs there, and take the`,
+      '# comment signs away.',
+    ]
+  }
+  const guessed = Object.entries(columns).filter(([name, { column }]) => name !== column)
+  const words = guessed.map(([name, { column }]) => `${column} for ${name}`).join(', ')
+  return [`# Guessed by the names of columns of ${from}${words === '' ? '' : `: ${words}`}. Please check.`]
+}
+
+function listed(entries: readonly Named[], before = '  #   '): string[] {
+  if (entries.length === 0) return [`${before}none`]
+  return entries.map(({ id, name }) => `${before}${id}  ${oneLine(name)}`)
+}
+
+function commented(lines: readonly string[]): string[] {
+  return lines.map((line) => `# ${line}`.trimEnd())
+}
+
+/** A name in a comment must not end it. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+}
+
+function plainWords(markdown: string): string {
+  return oneLine(markdown.replaceAll('`', ''))
+}
+
+/** A text as YAML reads it back, whatever it holds: JSON is YAML. */
+function quoted(text: string): string {
+  return /^[a-z][\w.:/-]*$/i.test(text) && !/^(true|false|null|yes|no|on|off)$/i.test(text) && !text.endsWith(':')
+    ? text
+    : JSON.stringify(text)
+}

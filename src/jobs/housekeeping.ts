@@ -1,0 +1,125 @@
+import type { Config } from '../config/schema.ts'
+import type { Database } from '../db/database.ts'
+import type { OldCount, OldKind } from '../db/housekeeping/old-kinds.ts'
+import { countOld, removeSome } from '../db/housekeeping/remove-old.ts'
+import { finishRun } from '../db/runs/end-run.ts'
+import type { Run } from '../db/tables/run-tables.ts'
+import type { Deps } from '../pipeline/deps.ts'
+import { logFinished } from '../pipeline/report/log-finished.ts'
+import type { RunReport } from '../pipeline/report/report.ts'
+import type { Job, StepResult } from './job.ts'
+
+const dayMs = 86_400_000
+
+/** How long one look works before it lets others have their turn. Milliseconds. */
+const turnMs = 5_000
+
+/**
+ * What is kept for how many days, 0 for ever, in the order in which it is removed: what names requests and runs goes
+ * before them, since they stay for as long as something names them. Pure.
+ */
+function retention({ housekeeping, pull, push, webhooks }: Config): [OldKind, number][] {
+  return [
+    ['payloads', push.keepPayloadsDays],
+    ['value_changes', pull.keepHistoryDays],
+    ['removed_values', pull.keepRemovedDays],
+    ['past_contents', housekeeping.keepContentsDays],
+    ['reports', housekeeping.keepReportsDays],
+    ['submission_rows', housekeeping.keepRunsDays],
+    ['submissions', housekeeping.keepRunsDays],
+    ['runs', housekeeping.keepRunsDays],
+    ['webhook_events', webhooks.keepDays],
+    ['application_events', webhooks.keepApplicationDays],
+    ['queue', housekeeping.keepQueueDays],
+    ['notifications', housekeeping.keepNotificationsDays],
+    ['job_requests', housekeeping.keepRequestsDays],
+  ]
+}
+
+/** What the job would remove of a kind now. */
+type HousekeepingCount = OldCount & { kind: OldKind; days: number }
+
+/** What the job would remove now, by kind. */
+export async function countHousekeeping(
+  { config, now }: Pick<Deps, 'config' | 'now'>,
+  db: Database,
+): Promise<HousekeepingCount[]> {
+  const counted = []
+  for (const [kind, days] of retention(config)) {
+    const found = days === 0 ? { rows: 0, oldest: null, bytes: 0 } : await countOld(db, kind, before(days, now()))
+    counted.push({ kind, days, ...found })
+  }
+  return counted
+}
+
+/** Removes what is older than it has to be kept, beside any other job: nothing that it removes is used by one. */
+export const housekeeping: Job = {
+  name: 'housekeeping',
+  steps: [
+    { name: 'remove', run: remove },
+    { name: 'report', run: finish },
+  ],
+}
+
+/** How far this process has come in a run: only so that a turn need not go over again what the one before left. */
+const places = new Map<number, { kind: OldKind; after: number }>()
+
+/** Works for a turn and asks for the next: a process looks at one run at a time, and a night may wait. */
+async function remove(deps: Deps, run: Run): Promise<StepResult> {
+  const { config, db, logger, now } = deps
+  const until = performance.now() + turnMs
+  const kinds = retention(config)
+  const left = places.get(run.run_id)
+  const begin = Math.max(
+    0,
+    kinds.findIndex(([kind]) => kind === left?.kind),
+  )
+  for (const [kind, days] of kinds.slice(begin)) {
+    if (days === 0) continue
+    let after: number | null = kind === left?.kind ? left.after : 0
+    while (after !== null) {
+      const removed = await removeSome(db, kind, before(days, now()), after)
+      if (removed.rows > 0) logger.info({ run_id: run.run_id, kind, rows: removed.rows, days }, 'old_rows_removed')
+      after = removed.next
+      if (after === null || performance.now() < until) continue
+      places.set(run.run_id, { kind, after })
+      await db.transaction().execute((trx) => deps.looks.atRun(trx, run.run_id))
+      return 'waiting'
+    }
+  }
+  places.delete(run.run_id)
+  return 'done'
+}
+
+async function finish({ db, logger, now }: Deps, run: Run): Promise<StepResult> {
+  const finishedAt = now()
+  const report: RunReport = {
+    run_id: run.run_id,
+    job: run.job,
+    trigger: run.trigger,
+    started_at: run.started_at,
+    finished_at: finishedAt,
+    duration_ms: finishedAt.getTime() - run.started_at.getTime(),
+    resumed: run.resumed,
+    verdict: 'succeeded',
+    remarks: [],
+    notices: [],
+    held: [],
+    streams: [],
+    submissions: [],
+    searches: [],
+    documents: [],
+    renamed: [],
+    not_renewed: [],
+    comparison: null,
+    comparisons: [],
+    refused: [],
+  }
+  await db.transaction().execute((trx) => finishRun(trx, run.run_id, 'succeeded', report, finishedAt))
+  logFinished(logger, report)
+  return 'done'
+}
+
+function before(days: number, now: Date): Date {
+  return new Date(now.getTime() - days * dayMs)
+}

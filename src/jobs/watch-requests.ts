@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { hearJobs } from '../db/locks/job-channel.ts'
+import { answerRequests, type JobRequest, type RequestAnswer } from '../db/runs/job-requests.ts'
+import type { Deps } from '../pipeline/deps.ts'
+import { JobRefused, triggerJob } from './trigger-job.ts'
+
+/** How often the table is looked at where no notification comes, and a lost connection is tried again. Milliseconds. */
+const pollMs = 5_000
+
+/** Starts what people ask for by a row of job_request or by a notification, as long as a daemon is up. */
+export function startRequests(deps: Deps): { stop: () => Promise<void> } {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let wake = new AbortController()
+  const answering = new Set<Promise<void>>()
+  const onJob = (job: string) => {
+    const asked = triggerNoticed(deps, job).finally(() => answering.delete(asked))
+    answering.add(asked)
+  }
+  const listen = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await hearJobs(deps.pool, { onWake: () => wake.abort(), onJob, signal, retryMs: pollMs }).catch((error: Error) =>
+        deps.logger.warn({ error: error.message }, 'job_channel_lost'),
+      )
+      await delay(pollMs, undefined, { signal }).catch(() => {})
+    }
+  }
+  const work = async (): Promise<void> => {
+    while (!signal.aborted) {
+      wake = new AbortController()
+      await lookAtRequests(deps)
+      await delay(pollMs, undefined, { signal: AbortSignal.any([signal, wake.signal]) }).catch(() => {})
+    }
+  }
+  const working = Promise.all([listen(), work()])
+  return {
+    stop: async () => {
+      stopping.abort()
+      await working
+      await Promise.all(answering)
+    },
+  }
+}
+
+/** Answers every request that waits. Never throws: what could not be answered waits for the next look. */
+export async function lookAtRequests(deps: Deps): Promise<void> {
+  await answerRequests(deps.db, (request) => answerTo(deps, request)).catch((error: Error) =>
+    deps.logger.warn({ error: error.message }, 'job_requests_failed'),
+  )
+}
+
+async function answerTo(
+  deps: Deps,
+  { job, only_steps: only, streams, since, requested_by }: JobRequest,
+): Promise<RequestAnswer> {
+  try {
+    const asked = {
+      trigger: 'table' as const,
+      by: requested_by,
+      ...(only !== null && { only }),
+      ...(streams !== null && { streams }),
+      ...(since !== null && { since }),
+    }
+    const { run, joined } = await triggerJob(deps, job, asked)
+    return { state: joined ? 'joined' : 'started', runId: run.run_id }
+  } catch (error) {
+    if (!(error instanceof JobRefused)) throw error
+    return error.code === 'job_busy' ? null : { state: 'refused', reason: `${error.code}: ${error.message}` }
+  }
+}
+
+async function triggerNoticed(deps: Deps, job: string): Promise<void> {
+  try {
+    await triggerJob(deps, job, { trigger: 'notify', by: 'pg_notify' })
+  } catch (error) {
+    deps.logger.warn({ job, error: (error as Error).message }, 'job_notification_refused')
+  }
+}

@@ -1,0 +1,56 @@
+/** What our role could do beside reading. */
+export type PartnerRights = {
+  /** May do everything, whatever else is listed. */
+  administrator: boolean
+  /** What it could write or make, each as a person names it: at most `listedRights` of them. */
+  writes: string[]
+  /** How many there are in all. */
+  count: number
+  /** What was not looked at, as a clause; null if everything was. */
+  untold: string | null
+}
+
+/** So many are named; of the others only the number is said. */
+export const listedRights = 12
+
+export type PartnerTable = {
+  /** Null where the dialect has none. */
+  schema: string | null
+  name: string
+  /** In the order of the table; types in the server's own words. */
+  columns: readonly { name: string; type: string }[]
+}
+
+/** A look at the partner's database from outside its rows: who we are there, its clock, and what it holds. */
+export type PartnerExamination = {
+  /** The product and its version. */
+  product: string
+  rights(): Promise<PartnerRights>
+  /** Milliseconds since 1970 by the server's clock; null where the clock is this machine's. */
+  clock(): Promise<number | null>
+  /** Tables and views that our role can read, by schema and name. */
+  tables(): Promise<PartnerTable[]>
+  close(): Promise<void>
+}
+
+/** Rights as they are told: all of them counted, the first few named. Pure. */
+export function toldRights(
+  writes: readonly string[],
+  { administrator = false, untold = null }: Partial<Pick<PartnerRights, 'administrator' | 'untold'>> = {},
+): PartnerRights {
+  return { administrator, writes: writes.slice(0, listedRights), count: writes.length, untold }
+}
+
+/** Columns in the order of their tables, gathered by table. Pure. */
+export function tablesOf(
+  columns: readonly { schema: string | null; table: string; column: string; type: string }[],
+): PartnerTable[] {
+  const groups = Map.groupBy(columns, ({ schema, table }) => JSON.stringify([schema, table]))
+  return [...groups.values()].flatMap((rows) => {
+    const [first] = rows
+    if (first === undefined) return []
+    return [
+      { schema: first.schema, name: first.table, columns: rows.map(({ column, type }) => ({ name: column, type })) },
+    ]
+  })
+}

@@ -1,0 +1,37 @@
+import { requirementsOf } from '../../config/requirements.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Database } from '../../db/database.ts'
+import { batchSizes } from '../../db/ledger/batch-size.ts'
+import { newestRuns, statusCounts } from '../../db/runs/listed-rows.ts'
+import { pageProgress } from '../../db/runs/page-progress.ts'
+import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import { skewInUse } from '../../db/service-key/stored-skew.ts'
+import { searchStandings } from '../pull/documents/document-reports.ts'
+import { countUnrenewed } from '../pull/removals/take-removals.ts'
+import { missingProperties } from '../pull/search/requested-properties.ts'
+import { documentKindNames, searchKind } from '../streams/kind-names.ts'
+import { webhookNotices } from './webhook-notices.ts'
+
+/** What `standingOf` finds. */
+export type Standing = Awaited<ReturnType<typeof standingOf>>
+
+/** The last run and the ledger at a glance: what `nightferry status` and `GET /v1/status` show. */
+export async function standingOf(db: Database, config: Config) {
+  const [last = null] = await newestRuns(db, 1)
+  const key = await refusedKeyInUse(db)
+  const skew = await skewInUse(db)
+  const { report: _, ...run } = last ?? { report: null }
+  const searches = config.pull.searches.map(({ name }) => name)
+  return {
+    last_run: last === null ? null : (run as Omit<typeof last, 'report'>),
+    key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
+    service_clock: skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
+    custom_properties: await missingProperties(db, config.pull.customPropertyIds),
+    pages: last === null ? null : await pageProgress(db, last.run_id, searchKind),
+    not_renewed: await countUnrenewed(db),
+    webhooks: await webhookNotices({ config, db }),
+    streams: await statusCounts(db, requirementsOf(config)),
+    searches: await searchStandings(db, searches, documentKindNames),
+    request_sizes: await batchSizes(db),
+  }
+}

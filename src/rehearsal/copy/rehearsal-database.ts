@@ -1,0 +1,72 @@
+import pg from 'pg'
+import { RehearsalRefused } from './rehearsal-refused.ts'
+
+/** What says that a database was made for rehearsals, and may be dropped for the next. */
+const mark = 'made by nightferry rehearse, and dropped by the next one'
+
+/** Everything that a rehearsal makes in a database. */
+const schemas = ['nightferry', 'nightferry_queue', 'sandbox']
+
+/**
+ * Makes sure that a database of a server of ours may be dropped: it is not there, or a rehearsal left it.
+ * @param adminUrl another database of the same server.
+ * @throws {RehearsalRefused} `rehearsal_under_way` or `rehearsal_database_in_use`.
+ */
+export async function requireLeftOver(adminUrl: string, name: string): Promise<void> {
+  await withClient(adminUrl, async (client) => {
+    const { rows } = await client.query<{ said: string | null; users: number }>(
+      `select shobj_description(oid, 'pg_database') as said,
+              (select count(*)::int from pg_stat_activity where datname = $1) as users
+       from pg_database where datname = $1`,
+      [name],
+    )
+    const [found] = rows
+    if (found === undefined) return
+    if (found.said !== mark) {
+      const message = `The database ${name} is there and was not made by a rehearsal. Name another database with --database.`
+      throw new RehearsalRefused('rehearsal_database_in_use', message)
+    }
+    if (found.users > 0) {
+      const message = `Somebody is connected to ${name}: another rehearsal is under way, or somebody looks at what the last one kept. Try again when they have left.`
+      throw new RehearsalRefused('rehearsal_under_way', message)
+    }
+  })
+}
+
+/** Says of a database that it was made for a rehearsal. */
+export async function markDatabase(url: string, name: string): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query(`comment on database ${client.escapeIdentifier(name)} is ${client.escapeLiteral(mark)}`)
+  })
+}
+
+/** @throws {RehearsalRefused} when a database that was named for a rehearsal holds what one would make. */
+export async function requireEmpty(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    const { rows } = await client.query<{ name: string }>(
+      'select nspname::text as name from pg_namespace where nspname = any($1) order by 1',
+      [schemas],
+    )
+    if (rows.length === 0) return
+    const message = `The database for the rehearsal has the schema ${rows.map(({ name }) => name).join(' and ')} already. Name an empty database: what a rehearsal makes there is dropped in the end.`
+    throw new RehearsalRefused('rehearsal_database_in_use', message)
+  })
+}
+
+/** Drops what a rehearsal made in a database that was empty before. */
+export async function emptyAgain(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query(`drop schema if exists ${schemas.join(', ')} cascade`)
+  })
+}
+
+async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 15_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

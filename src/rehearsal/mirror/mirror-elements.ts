@@ -1,0 +1,169 @@
+import type { Contract } from '../../exchange/contract.ts'
+import { monthNumber } from '../../exchange/month-names.ts'
+import { integerOf, objectOf, textOf, type WireObject } from '../../exchange/wire-value.ts'
+import type { WorldCompany } from '../../world/world-company.ts'
+
+/** What one element of a page says of one company. */
+export type Part = Partial<WorldCompany> & { id: string }
+
+/** Years that a world file holds; others are no reporting periods. */
+const years = { first: 1900, last: 2100 }
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** A company on a page of the companies search; null where it has no id. Pure, like those below. */
+export function companyPart(contract: Contract, element: unknown): Part | null {
+  const names = contract.names.companiesPage
+  const company = objectOf(element)
+  const id = uuidOf(company?.[names.id])
+  if (company === null || id === null) return null
+  const place = objectOf(company[names.coordinates])
+  return {
+    id,
+    name: textOf(company[names.name]) ?? '',
+    street: textOf(company[names.street]),
+    latitude: numberOf(place?.[names.latitude]),
+    longitude: numberOf(place?.[names.longitude]),
+    countryCode: textOf(company[names.countryCode]),
+    hotelCode: textOf(company[names.hotelCode]),
+    bookingId: textOf(company[names.bookingId]),
+    properties: propertiesOf(company[names.fields]),
+  }
+}
+
+/** A company on a calculator search page. A calculator that cannot be read is left out. */
+export function calculatorsPart(contract: Contract, element: unknown): Part | null {
+  const names = contract.names.calculatorsPage
+  const company = objectOf(element)
+  const id = uuidOf(company?.[names.id])
+  if (company === null || id === null) return null
+  const calculators = listed(company[names.calculators]).flatMap((calculator) => {
+    const period = objectOf(calculator[names.period])
+    const [own, typeId] = [uuidOf(calculator[names.id]), uuidOf(calculator[names.typeId])]
+    const year = yearOf(period?.[names.year])
+    const month = monthOf(period?.[names.month])
+    if (own === null || typeId === null || year === null || month === undefined) return []
+    const [inputs, outputs] = [textsOf(calculator[names.inputs]), textsOf(calculator[names.outputs])]
+    return [{ id: own, typeId, year, month, inputs, outputs }]
+  })
+  return { id, name: textOf(company[names.name]) ?? '', properties: propertiesOf(company[names.fields]), calculators }
+}
+
+/** A company on a page of the framework answers search. */
+export function answersPart(contract: Contract, element: unknown): Part | null {
+  const names = contract.names.frameworkAnswersPage
+  const { yearly, monthly } = contract.names.frameworkAnswers
+  const company = objectOf(element)
+  const id = uuidOf(company?.[names.id])
+  if (company === null || id === null) return null
+  const periods = listed(company[names.periods]).flatMap((period) => {
+    const type = period[names.periodType]
+    const year = yearOf(period[names.year])
+    const month = monthOf(period[names.month])
+    if ((type !== yearly && type !== monthly) || year === null || month === undefined) return []
+    const answers = listed(period[names.answers]).flatMap((answer) => {
+      const dataPointId = uuidOf(answer[names.dataPointId])
+      const value = objectOf(answer[names.answer])
+      return dataPointId === null || value === null
+        ? []
+        : [{ dataPointId, value, unitId: uuidOf(answer[names.unitId]) }]
+    })
+    return [
+      {
+        periodType: type === yearly ? ('Yearly' as const) : ('Monthly' as const),
+        year,
+        month: month ?? 1,
+        frameworkIds: idsIn(period[names.frameworkIds]),
+        answers: [...new Map(answers.map((answer) => [answer.dataPointId, answer])).values()],
+        omissions: idsIn(listed(period[names.omissions]).map((omission) => omission[names.questionId])),
+      },
+    ]
+  })
+  return { id, name: textOf(company[names.name]) ?? '', properties: propertiesOf(company[names.fields]), periods }
+}
+
+/** A standard that a company holds. */
+export function holderPart(contract: Contract, element: unknown): Part | null {
+  const names = contract.names.standardHoldersPage
+  const holder = objectOf(element)
+  const [id, standardId] = [uuidOf(holder?.[names.companyId]), uuidOf(holder?.[names.standardId])]
+  if (holder === null || id === null || standardId === null) return null
+  const day = (value: unknown) => /^\d{4}-\d{2}-\d{2}/.exec(textOf(value) ?? '')?.[0] ?? null
+  return {
+    id,
+    standards: [
+      {
+        standardId,
+        level: textOf(holder[names.level]),
+        startDate: day(holder[names.startDate]),
+        expiryDate: day(holder[names.expiryDate]),
+      },
+    ],
+  }
+}
+
+/** An element of the page of standards. */
+export function standardOf(
+  contract: Contract,
+  element: unknown,
+): { id: string; title: string; levels: string[] } | null {
+  const names = contract.names.standardsPage
+  const standard = objectOf(element)
+  const id = uuidOf(standard?.[names.id])
+  if (standard === null || id === null) return null
+  const levels = Array.isArray(standard[names.levels]) ? (standard[names.levels] as unknown[]) : []
+  return { id, title: textOf(standard[names.title]) || id, levels: levels.filter((level) => typeof level === 'string') }
+}
+
+/** An id and a name: of a variable in the head of a calculator search page. */
+export function variableOf(contract: Contract, element: unknown): { id: string; name: string } | null {
+  const names = contract.names.calculatorsPage
+  const variable = objectOf(element)
+  const id = uuidOf(variable?.[names.id])
+  return id === null ? null : { id, name: textOf(variable?.[names.name]) ?? id }
+}
+
+function uuidOf(value: unknown): string | null {
+  return typeof value === 'string' && uuid.test(value) ? value.toLowerCase() : null
+}
+
+function yearOf(value: unknown): number | null {
+  const year = integerOf(value)
+  return year !== null && year >= years.first && year <= years.last ? year : null
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+/** 1 to 12; null where no month is named; undefined where it cannot be read. */
+function monthOf(value: unknown): number | null | undefined {
+  if (value === undefined || value === null) return null
+  return typeof value === 'string' ? monthNumber(value) : undefined
+}
+
+function listed(value: unknown): WireObject[] {
+  const elements: unknown[] = Array.isArray(value) ? value : []
+  return elements.map(objectOf).filter((element) => element !== null)
+}
+
+function idsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.flatMap((id) => uuidOf(id) ?? []) : []
+}
+
+function propertiesOf(value: unknown): Record<string, string[]> {
+  const found = Object.entries(objectOf(value) ?? {}).flatMap(([key, values]): [string, string[]][] => {
+    const id = uuidOf(key)
+    if (id === null || !Array.isArray(values)) return []
+    return [[id, values.filter((one) => typeof one === 'string')]]
+  })
+  return Object.fromEntries(found)
+}
+
+function textsOf(value: unknown): Record<string, string> {
+  const found = Object.entries(objectOf(value) ?? {}).flatMap(([key, text]): [string, string][] => {
+    const id = uuidOf(key)
+    return id === null || typeof text !== 'string' ? [] : [[id, text]]
+  })
+  return Object.fromEntries(found)
+}

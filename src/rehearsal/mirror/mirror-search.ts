@@ -1,0 +1,134 @@
+import { createReadStream } from 'node:fs'
+import { openDownload } from '../../exchange/download.ts'
+import { DownloadFailed } from '../../exchange/download-errors.ts'
+import { HttpError } from '../../exchange/errors.ts'
+import type { Task } from '../../exchange/task.ts'
+import { readLists } from '../../pipeline/reading/read-page.ts'
+import { pollInMs } from '../../pipeline/when-to-look.ts'
+import { keepPage } from './mirror-parts.ts'
+import { type MirrorDeps, MirrorFailed, type MirrorSearch } from './mirror-service.ts'
+
+/** Attempts at a search and at one page, and the wait after the first that failed; it doubles. */
+const attempts = 4
+const firstWaitMs = 500
+/** Bytes a second below which a download counts as stalled, as for a run. */
+const minBytesPerSecond = 256
+
+type Wanted<K> = {
+  search: MirrorSearch
+  body: object
+  lists: ReadonlyMap<string, K>
+  required: string
+  /** Where a page lies while it is read. */
+  folder: string
+}
+
+/** A search that says nothing: why, in words for a person. */
+type Refused = { refused: string }
+
+/**
+ * Sends a search, waits for its task as a run does, and gives each element of its pages to `take`.
+ * @returns why the service does not answer it, where it refuses the search or its task ends in an error; a deployment
+ *   may lack it.
+ * @throws {MirrorFailed} when the task does not end in time, or a page cannot be had; errors of transport; the
+ *   signal's reason.
+ */
+export async function runSearch<K>(
+  deps: MirrorDeps,
+  wanted: Wanted<K>,
+  take: (kind: K, element: unknown) => Promise<void>,
+): Promise<Refused | { elements: number }> {
+  const submitted = await submit(deps, wanted)
+  if ('refused' in submitted) return submitted
+  const task = await taskEnd(deps, wanted.search, submitted.correlationId)
+  const { success, partialSuccess } = deps.contract.taskStatuses
+  if (task.status !== success && task.status !== partialSuccess) {
+    return { refused: `its task ended in ${task.status}${task.generalErrors.map((error) => `: ${error}`).join('')}` }
+  }
+  let elements = 0
+  for (let page = 0; page < task.pageUrls.length; page += 1) {
+    const file = await fetchPage(deps, wanted, task, page)
+    const { maxDepth, maxElementSize } = deps.config.pull
+    const limits = { maxDepth, maxElementSize }
+    for await (const { kind, value } of readLists(createReadStream(file), { ...wanted, limits })) {
+      deps.signal.throwIfAborted()
+      await take(kind, value)
+      elements += 1
+    }
+    deps.tell(`${wanted.search}: page ${page + 1} of ${task.pageUrls.length}`)
+  }
+  return { elements }
+}
+
+/** A search may be sent again whatever became of the one before: it changes nothing. */
+async function submit<K>(deps: MirrorDeps, { search, body }: Wanted<K>): Promise<Refused | { correlationId: string }> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await deps.service.search(search, body).catch(ifRefused)
+    } catch (error) {
+      const lasting = error instanceof HttpError && error.status === 401
+      if (deps.signal.aborted || lasting || attempt === attempts) throw error
+      const asked = error instanceof HttpError ? error.retryAfterMs : null
+      await deps.wait(asked ?? firstWaitMs * 2 ** (attempt - 1))
+    }
+  }
+}
+
+function ifRefused(error: unknown): Refused {
+  const lasting = error instanceof HttpError && error.status >= 400 && error.status < 500 && error.status !== 401
+  if (!lasting || error.status === 429) throw error
+  return { refused: `the service answered ${error.status}${error.errorCode === null ? '' : ` (${error.errorCode})`}` }
+}
+
+async function taskEnd(deps: MirrorDeps, search: string, correlationId: string): Promise<Task> {
+  const { pollIntervalMs, taskPatienceMs } = deps.config.exchange
+  const giveUpAt = performance.now() + taskPatienceMs
+  for (let polls = 0; ; polls += 1) {
+    await deps.wait(pollInMs(pollIntervalMs, polls))
+    const task = await deps.service.getTask(correlationId)
+    if (task.phase === 'terminal') return task
+    if (performance.now() > giveUpAt) {
+      const limit = `exchange.taskPatienceMs (${taskPatienceMs} ms)`
+      throw new MirrorFailed(
+        `The task ${correlationId} of ${search} has not ended within ${limit}. Try again later, or raise it.`,
+      )
+    }
+  }
+}
+
+/** Fetches a page whole, and anew with a fresh address where one has expired. @returns the file. */
+async function fetchPage<K>(
+  deps: MirrorDeps,
+  { search, folder }: Wanted<K>,
+  task: Task,
+  page: number,
+): Promise<string> {
+  const { exchange, pull } = deps.config
+  let url = task.pageUrls[page] ?? ''
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const { body } = await openDownload({
+        url,
+        baseUrl: deps.baseUrl,
+        apiKey: deps.apiKey,
+        allowedHosts: pull.allowedHosts,
+        maxBytes: pull.maxPageBytes,
+        maxInflatedBytes: pull.maxInflatedBytes,
+        minBytesPerSecond,
+        connectTimeoutMs: exchange.connectTimeoutMs,
+        headersTimeoutMs: exchange.headersTimeoutMs,
+        bodyTimeoutMs: exchange.bodyTimeoutMs,
+        signal: deps.signal,
+      })
+      return await keepPage(folder, body)
+    } catch (error) {
+      if (!(error instanceof DownloadFailed)) throw error
+      if (attempt === attempts) {
+        const message = `Page ${page + 1} of ${search} could not be had in ${attempts} attempts: ${error.message}. Nothing was written; try again later.`
+        throw new MirrorFailed(message, { cause: error })
+      }
+      await deps.wait(error.retryAfterMs ?? firstWaitMs * 2 ** (attempt - 1))
+      if (error.expired) url = (await deps.service.getTask(task.correlationId)).pageUrls[page] ?? url
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { ConfigError, type ConfigProblem } from '../config/config-error.ts'
+import type { Config } from '../config/schema.ts'
+import type { Contract } from '../exchange/contract.ts'
+import { createWebhookVerifier } from '../exchange/webhook-signature.ts'
+import type { CustomHeader } from './delivery-headers.ts'
+
+/** Connections of the receiver: it must not wait for those of the looks. Two store, one works events off. */
+export const webhookConnections = 3
+
+/** Whether webhooks are configured: without a secret nothing listens. */
+export function areWebhooksConfigured({ secrets }: Pick<Config['webhooks'], 'secrets'>): boolean {
+  return secrets.length > 0
+}
+
+/** The header that deliveries must have, if the webhook was given one. */
+export function customHeaderOf({ headerName: name, headerValue: value }: Config['webhooks']): CustomHeader | null {
+  return name === null || value === null ? null : { name, value }
+}
+
+/**
+ * Refuses settings under which a receiver would take what it should not, or nothing at all. Repeats no secret.
+ * @throws {ConfigError} for settings that do not go together. @throws {WebhookSecretError} for a secret that is none.
+ */
+export function checkWebhookSettings(config: Config['webhooks'], contract: Pick<Contract, 'names'>): void {
+  const problems: ConfigProblem[] = []
+  const { headerName, headerValue } = config
+  if ((headerName === null) !== (headerValue === null)) {
+    problems.push({
+      path: headerName === null ? 'webhooks.headerName' : 'webhooks.headerValue',
+      message: 'is not set, and the other of the two is: a custom header has a name and a value',
+    })
+  }
+  const reserved = Object.values(contract.names.webhookHeaders)
+  if (headerName !== null && reserved.includes(headerName.toLowerCase())) {
+    problems.push({
+      path: 'webhooks.headerName',
+      message: 'is the name of a header of the signature, which is reserved',
+    })
+  }
+  if (headerName !== null && headerValue !== null && !areWebhooksConfigured(config)) {
+    problems.push({
+      path: 'webhooks.secrets',
+      message: 'names no secret, so nothing would be received; set EXCHANGE_WEBHOOK_SECRET, or take the header out',
+    })
+  }
+  if (problems.length > 0) throw new ConfigError('Webhooks cannot be received:', problems)
+  if (areWebhooksConfigured(config)) createWebhookVerifier(config.secrets, () => 0)
+}
+
+/** What a secret may be called by where people read: the first bytes of its hash. */
+export function secretFingerprint(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex').slice(0, 12)
+}

@@ -1,0 +1,457 @@
+import { mkdtempSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { applySecondNight } from '../../src/demo/partner/second-night.ts'
+import { bearer, runToEnd, type Served, served, tokens } from '../http/served.ts'
+import { startChromium } from './chromium.ts'
+
+const script = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+
+let api: Served
+let browser: Browser
+let context: BrowserContext
+let page: Page
+/** What the browser complained of: errors of scripts, and what the policy refused. */
+let complaints: string[] = []
+const shots = mkdtempSync(join(tmpdir(), 'nightferry-console-'))
+
+beforeAll(async () => {
+  browser = await startChromium()
+  api = await served({ hotels: 20 })
+  await runToEnd(api)
+  await applySecondNight(api.world.partnerPool, { hotels: 20, seed: 7, asOf: new Date() })
+  // Nobody at the service has heard of these, and what is sent of one waits. One name would be a script.
+  await api.world.partnerPool.query(
+    `insert into hotelier.hotel (hotel_id, code, name) values (991, 'H-9991', $1), (992, 'H-9992', 'فندق لا يعرفه أحد')`,
+    [script],
+  )
+  await api.world.partnerPool.query(
+    `insert into hotelier.calculation_setting (hotel_id, automatic_yearly_calculation, automatic_publishing)
+     values (991, true, false)`,
+  )
+  await api.world.partnerPool.query(
+    `insert into hotelier.hotel (hotel_id, code, name, latitude, longitude) values (998, 'H-9980', 'Beyond', 91, 181)`,
+  )
+  await runToEnd(api)
+  context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true })
+  page = await newPage(context)
+  await signIn(page)
+  console.log(`Screenshots are in ${shots}`)
+})
+afterAll(async () => {
+  await browser?.close()
+  await api?.[Symbol.asyncDispose]()
+})
+afterEach(() => {
+  const heard = complaints
+  complaints = []
+  expect(heard).toEqual([])
+})
+
+async function newPage(of: BrowserContext): Promise<Page> {
+  const made = await of.newPage()
+  made.setDefaultTimeout(20_000)
+  made.on('pageerror', (error) => complaints.push(error.message))
+  made.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
+  return made
+}
+
+async function link(token: string): Promise<string> {
+  const headers = { ...bearer(token), 'content-type': 'application/json' }
+  const answer = await fetch(new URL('/console/links', api.url), { method: 'POST', headers, body: '{"by":"Ann"}' })
+  return `${api.url}/console/#once=${((await answer.json()) as { once: string }).once}`
+}
+
+async function signIn(on: Page, token = tokens.act): Promise<void> {
+  await on.goto(await link(token))
+  await on.getByRole('navigation', { name: 'Pages' }).waitFor()
+}
+
+const open = async (path: string) => {
+  await page.goto(`${api.url}/console/${path}`)
+  await page.locator('[data-age]').filter({ hasText: 'as of' }).waitFor()
+}
+const table = (name: string) => page.getByRole('region', { name, exact: true })
+const see = (text: string | RegExp) => page.getByText(text).first().waitFor()
+
+const paths = {
+  tonight: '',
+  night: 'night?run=2',
+  'two nights': 'night?run=2&with=1',
+  rows: 'rows?state=rejected',
+  parked: 'rows?state=parked',
+  hotel: 'hotel?id=H-0005',
+  'a hotel with a hostile name': 'hotel?id=H-9991',
+  values: 'values',
+  plan: 'plan',
+  service: 'service',
+  doctor: 'doctor',
+}
+
+describe.each(['light', 'dark'] as const)('in %s, axe-core finds nothing on', (colorScheme) => {
+  it.each(Object.entries(paths))('%s', async (name, path) => {
+    await page.emulateMedia({ colorScheme })
+    await open(path)
+    await page.waitForLoadState('networkidle')
+    await page.screenshot({ path: join(shots, `${name.replaceAll(' ', '-')}-${colorScheme}.png`), fullPage: true })
+    // By the protocol, not as a script of the page: the policy would refuse that.
+    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+    await page.evaluate(axe)
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+    const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+      `axe.run({ runOnly: ${JSON.stringify(tags)} })`,
+    )
+    const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
+    expect(found).toEqual([])
+  })
+})
+
+describe('somebody who looks in the morning', () => {
+  it('reads in one sentence how the night went', async () => {
+    await open('')
+    expect(await page.locator('.sentence').textContent()).toMatch(/The last run ended at .* and needs you: .*refused/)
+  })
+  it('sees that the data are as fresh as promised', async () => see('as promised'))
+  it('sees the time zone of every moment', async () => {
+    expect(await page.locator('[data-zone]').textContent()).toBe('UTC')
+  })
+  it('goes from a bar of the strip to its night', async () => {
+    await page
+      .getByRole('link', { name: /^Run 1,/ })
+      .first()
+      .click()
+    await see('Run 1 of nightly-sync')
+    expect(page.url()).toContain('night?run=1')
+  })
+  it('comes back with the button of the browser', async () => {
+    await page.goBack()
+    await see(/and needs you/)
+  })
+  it('goes from a cause to its rows', async () => {
+    await page.getByRole('link', { name: 'Look, fix, retry' }).first().click()
+    await table('Rows rejected').waitFor()
+    expect(page.url()).toContain('state=rejected')
+  })
+  it('takes the causes along as CSV', async () => {
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: /Save as CSV \(Causes/ }).click(),
+    ])
+    expect(await readFile(await saved.path(), 'utf8')).toMatch(/^\ufeffRows,Hotels,Stream/)
+  })
+})
+
+describe('somebody who looks for refused rows', () => {
+  it('chooses a state', async () => {
+    await open('rows')
+    await page.getByRole('link', { name: 'parked', exact: true }).click()
+    await table('Rows parked').waitFor()
+  })
+  it('narrows them down to a hotel, and the address says so', async () => {
+    await page.getByLabel('Hotel', { exact: true }).fill('H-9991')
+    await page.getByLabel('Hotel', { exact: true }).press('Enter')
+    await page.waitForURL(/hotel=H-9991/)
+    await table('Rows parked').getByText('H-9991').first().waitFor()
+  })
+  it('sends the address to a colleague, who sees the same', async () => {
+    const address = page.url()
+    const other = await newPage(context)
+    await other.goto(address)
+    await other.getByRole('region', { name: 'Rows parked' }).getByText('H-9991').first().waitFor()
+    await other.close()
+  })
+  it('is told that no row is like that', async () => {
+    await open('rows?state=rejected&reason=nobody-ever-said-this')
+    await see('No row is rejected and fits the filter.')
+  })
+  it('opens the content of a row', async () => {
+    await open('rows?state=invalid')
+    await table('Rows invalid')
+      .getByRole('row', { name: /latitude/ })
+      .getByText('show')
+      .click()
+    await see('"name": "Beyond"')
+  })
+  it('is shown what a retry would mark, and leaves it', async () => {
+    await open('rows?state=rejected')
+    await page.getByRole('button', { name: 'Retry rejected …' }).click()
+    await page
+      .getByRole('dialog')
+      .getByText(/would be marked/)
+      .waitFor()
+    await page.getByRole('button', { name: 'Leave it' }).click()
+    expect(await marked()).toBe(0)
+  })
+  it('marks them after the preview, under their own name', async () => {
+    await page.getByRole('button', { name: 'Retry rejected …' }).click()
+    await page.getByRole('button', { name: 'Retry', exact: true }).click()
+    await see(/marked; the next run sends/)
+    expect(await marked()).toBe(1)
+  })
+  it('finds what they did among the actions', async () => {
+    await open('service')
+    await table('Actions').getByText('Ann (console)').first().waitFor()
+  })
+  it('is shown what a resend of one hotel would mark', async () => {
+    await open('rows?state=rejected&hotel=H-0001')
+    await page.getByRole('button', { name: 'Resend accepted …' }).click()
+    await page
+      .getByRole('dialog')
+      .getByText(/would be marked/)
+      .waitFor()
+    await page.getByRole('button', { name: 'Leave it' }).click()
+  })
+})
+
+async function marked(): Promise<number> {
+  const { rows } = await api.world.pool.query(`select from action where verb = 'retry' and acted_by = 'Ann (console)'`)
+  return rows.length
+}
+
+describe('somebody who is asked about a hotel', () => {
+  it('finds it by its id', async () => {
+    await page.goto(`${api.url}/console/hotel`)
+    await page.getByRole('searchbox').fill('H-0005')
+    await page.getByRole('searchbox').press('Enter')
+    await see('Rows accepted')
+  }, 40_000)
+  it('sees what happened to it, newest first', async () => see('the last search ended'))
+  it('sees its inputs as they were sent, beside what came back', async () => {
+    await table('Inputs').getByText('the same').first().waitFor()
+  })
+  it('sees a value over the months, this year over last', async () => {
+    await page
+      .getByRole('img', { name: /by month/ })
+      .locator('canvas')
+      .waitFor()
+    expect(await page.getByLabel('Variable').inputValue()).not.toBe('')
+  })
+  it('chooses another variable, and the address says so', async () => {
+    await page.getByLabel('Variable').selectOption({ label: 'Electricity (input)' })
+    await page.waitForURL(/series=input/)
+  })
+  it('is told of an id that nobody has, and what was meant', async () => {
+    await page.goto(`${api.url}/console/hotel?id=H-00051`)
+    await see(/Nothing was read of this hotel/)
+    complaints = complaints.filter((one) => !one.includes('404'))
+  })
+  it('reads a name that would be a script as a name', async () => {
+    await open('hotel?id=H-9991')
+    await see(script)
+    expect(await page.title()).toBe('Hotel H-9991 · Nightferry')
+    expect(await page.locator('main img').count()).toBe(0)
+  })
+  it('reads a name from right to left without turning what is around it', async () => {
+    await open('hotel?id=H-9992')
+    const name = page.locator('bdi[dir=auto]', { hasText: 'فندق' }).first()
+    await name.waitFor()
+    const turned = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('main bdi')].filter((of) => of.matches(':dir(rtl)')).map((of) => of.textContent)`,
+    )
+    expect(turned.join()).toContain('فندق')
+    expect(await page.evaluate<boolean>(`document.querySelector('main').matches(':dir(ltr)')`)).toBe(true)
+  })
+})
+
+describe('somebody who compares', () => {
+  it('puts the night before beside a night', async () => {
+    await open('night?run=2')
+    await page.getByRole('link', { name: 'Beside the night before' }).click()
+    await see('Run 1 of nightly-sync')
+    await expect.poll(() => page.getByRole('img', { name: /on a time line of/ }).count()).toBe(2)
+  })
+  it('reads which request released which', async () => {
+    await open('night?run=1')
+    await page
+      .getByRole('region', { name: /^Requests from/ })
+      .getByText(/^1 \(\d+ rows?\)/)
+      .first()
+      .waitFor()
+  })
+  it('reads sums that are those of the report', async () => {
+    const { report } = await api.json<{ report: { streams: { read: number }[] } }>('/v1/runs/1')
+    const read = report.streams.reduce((sum, { read: rows }) => sum + rows, 0)
+    const shown = await table('Streams of run 1').getByRole('row').last().getByRole('cell').nth(1).textContent()
+    expect(shown).toBe(read.toLocaleString('en-US'))
+  })
+  it('sees the distribution of a value over all hotels', async () => {
+    await open('values')
+    await page.getByRole('img', { name: /bars from/ }).waitFor()
+  })
+  it('reads the highest value exactly as the service wrote it', async () => {
+    const { rows } = await api.world.pool.query<{ value: string }>(
+      `select value from calculator_values where variable_name = 'Total (kg CO2e)' and direction = 'output'
+       and period_month is null and period_year = (select max(period_year) from calculator_values where period_month is null)
+       order by value_numeric desc limit 1`,
+    )
+    expect(await table('Highest values').getByRole('row').nth(1).getByRole('cell').nth(2).textContent()).toBe(
+      rows[0]?.value,
+    )
+  })
+  it('runs the query that stands behind the picture', async () => {
+    const query = (await page.locator('pre').textContent()) ?? ''
+    const { rows } = await api.world.pool.query<{ value: string }>(query)
+    expect(rows[0]?.value).toBe(
+      await table('Highest values').getByRole('row').nth(1).getByRole('cell').nth(2).textContent(),
+    )
+  })
+  it('goes from a value to its hotel', async () => {
+    await table('Highest values').getByRole('link').first().click()
+    await page.waitForURL(/hotel\?id=H-/)
+  })
+})
+
+describe('somebody who acts', () => {
+  it('works out what a run would send', async () => {
+    await open('plan')
+    await page.getByRole('button', { name: 'Work out what a run would send now' }).click()
+    await see(/What a run would send, as of/)
+    await table('Planned rows').waitFor()
+  })
+  it('starts a run after the question, and sees it at work or done', async () => {
+    await page.getByRole('button', { name: 'Start a run …' }).click()
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await see(/Run 3 has begun/)
+    await page.getByRole('link', { name: /^Tonight/ }).click()
+    await page
+      .getByRole('link', { name: /^Run 3,/ })
+      .first()
+      .waitFor({ timeout: 40_000 })
+  })
+  it('has the doctor look', async () => {
+    await open('doctor')
+    await page.getByRole('button', { name: 'Examine now' }).click()
+    await table('Findings').waitFor({ timeout: 60_000 })
+  }, 90_000)
+  it('finds a setting, and where it comes from, and no secret', async () => {
+    await page.getByLabel('Find', { exact: true }).fill('http.token')
+    await page.getByLabel('Find', { exact: true }).press('Enter')
+    await table('Settings').getByText('NIGHTFERRY_HTTP_TOKEN').waitFor()
+    expect(await page.content()).not.toContain(tokens.act)
+  })
+  it('is told that a page is none', async () => {
+    await page.goto(`${api.url}/console/nowhere`)
+    await see('No such page')
+  })
+})
+
+describe('by keyboard alone', () => {
+  it('goes to a page by two keys', async () => {
+    await open('')
+    await page.keyboard.press('g')
+    await page.keyboard.press('r')
+    await page.waitForURL(/\/rows/)
+  })
+  it('skips to the content with the first stop', async () => {
+    await open('')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate<string>('document.activeElement?.id')).toBe('content')
+  })
+  it('finds a hotel from anywhere', async () => {
+    await open('')
+    await page.keyboard.press('g')
+    await page.keyboard.press('h')
+    await page.waitForURL(/\/hotel/)
+    await page.getByRole('searchbox').waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('H-0001')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/id=H-0001/)
+  })
+  it('closes a question with Escape, and is where it was', async () => {
+    await open('rows?state=rejected')
+    const button = page.getByRole('button', { name: 'Retry rejected …' })
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await page.evaluate<string>('document.activeElement?.textContent')).toBe('Retry rejected …')
+  })
+  it('chooses another state of rows by Tab and Enter', async () => {
+    await open('rows?state=rejected')
+    await page.getByRole('link', { name: 'rejected', exact: true }).focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/state=invalid/)
+  })
+})
+
+describe('at every width', () => {
+  it.each([360, 768, 1280, 2560])('nothing is wider than a window of %i pixels', async (width) => {
+    await page.setViewportSize({ width, height: 900 })
+    for (const [name, path] of Object.entries(paths)) {
+      await open(path)
+      await page.waitForLoadState('networkidle')
+      if (width !== 1280) await page.screenshot({ path: join(shots, `${name.replaceAll(' ', '-')}-${width}.png`) })
+      const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+      expect(over, `${name} at ${width}`).toBeLessThanOrEqual(0)
+    }
+    await page.setViewportSize({ width: 1280, height: 900 })
+  })
+})
+
+describe('who comes in', () => {
+  it('is asked for a token, and told that a wrong one is none', async () => {
+    const strange = await browser.newContext()
+    const door = await newPage(strange)
+    await door.goto(`${api.url}/console/rows?state=parked`)
+    await door.getByLabel('Token').fill('a-token-that-is-wrong')
+    await door.getByRole('button', { name: 'Sign in' }).click()
+    await door.getByText('This is neither').waitFor()
+    await door.getByLabel('Token').fill(tokens.read)
+    await door.getByRole('button', { name: 'Sign in' }).click()
+    await door.getByRole('region', { name: 'Rows parked' }).waitFor()
+    expect(await door.getByRole('button', { name: 'Retry rejected …' }).count()).toBe(0)
+    expect(await door.evaluate<string>('document.cookie')).toBe('')
+    await door.getByRole('button', { name: 'Sign out' }).click()
+    await door.getByLabel('Token').waitFor()
+    await strange.close()
+    complaints = complaints.filter((one) => !one.includes('401'))
+  })
+  it('cannot use a link twice', async () => {
+    const address = await link(tokens.act)
+    const first = await browser.newContext()
+    await (await newPage(first)).goto(address)
+    const second = await browser.newContext()
+    const late = await newPage(second)
+    await first.pages()[0]?.getByRole('navigation', { name: 'Pages' }).waitFor()
+    await late.goto(address)
+    await late.getByText(/The link was used already/).waitFor()
+    await first.close()
+    await second.close()
+    complaints = complaints.filter((one) => !one.includes('401'))
+  })
+})
+
+describe('while nobody answers', () => {
+  it('keeps what it knows, says how old that is, and goes on by itself', async () => {
+    await open('')
+    await context.setOffline(true)
+    await see(/Nightferry does not answer\. What you see is .* old/)
+    expect(await page.locator('.sentence').count()).toBe(1)
+    await context.setOffline(false)
+    await page.getByText(/does not answer/).waitFor({ state: 'detached' })
+    complaints = []
+  })
+  it('goes on after the sessions to the database were ended', async () => {
+    await open('')
+    await api.world.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'nightferry http' and datname = current_database()`,
+    )
+    const age = page.locator('[data-age]')
+    const before = await age.textContent()
+    await expect.poll(() => age.textContent(), { timeout: 30_000 }).toMatch(/[0-3] s ago/)
+    expect(before).not.toBeNull()
+    await page.getByText(/cannot be worked with/).waitFor({ state: 'detached', timeout: 30_000 })
+    complaints = []
+  })
+})

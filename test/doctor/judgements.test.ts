@@ -1,0 +1,283 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { checks } from '../../src/doctor/checks-in-order.ts'
+import { examine } from '../../src/doctor/examine.ts'
+import { groups, ok, worst } from '../../src/doctor/finding.ts'
+import { judgeClock } from '../../src/doctor/judge-clock.ts'
+import { judgeFile, secretsIn } from '../../src/doctor/judge-configuration.ts'
+import {
+  judgeConnections,
+  judgeCopy,
+  judgeDisk,
+  judgeOwnRights,
+  judgeServer,
+  judgeTables,
+} from '../../src/doctor/judge-own-database.ts'
+import { judgeCursor, judgeProtection, judgeRights } from '../../src/doctor/judge-partner.ts'
+import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/judge-schedule.ts'
+import { judgeDestination, judgeItems, judgeOpen, keyTrouble } from '../../src/doctor/judge-service.ts'
+import { CannotLook, type Check, on, type Ward } from '../../src/doctor/ward.ts'
+import { nextOccurrence } from '../../src/jobs/due-occurrence.ts'
+import { searchesBy } from '../../src/partner/postgres-plan.ts'
+import { firstCells, readPage, section } from '../docs/pages.ts'
+
+const ward = {} as Ward
+const check = (run: Check['run']): Check => ({ id: 'one', group: 'service', why: 'it matters', run })
+
+describe('the examination', () => {
+  test('a check that throws is a warning, and the next one is made', async () => {
+    const broken = check(async () => {
+      throw new Error('the disk is on fire')
+    })
+    const found = await examine([broken, check(async () => [ok('well')])], ward)
+    expect(found.map(({ level, made, what }) => [level, made, what])).toEqual([
+      ['warning', false, 'not looked at: the disk is on fire'],
+      ['ok', true, 'well'],
+    ])
+  })
+  test('a check that does not end is given up in its time', async () => {
+    const endless = check(() => delay(60_000, [ok('late')], { ref: false }))
+    const found = await examine([endless], ward, { patience: 20 })
+    expect(found).toMatchObject([{ made: false, what: 'not looked at: it took longer than 0.02 s', why: 'it matters' }])
+  })
+  test('what keeps a part from being had is told by its own check, and named by the others', async () => {
+    const down = () => Promise.reject(new Error('secret words'))
+    await expect(on(down, 'partner_reached')).rejects.toThrow('see partner_reached')
+    const deeper = () => Promise.reject(new CannotLook('see configuration'))
+    await expect(on(deeper, 'partner_reached')).rejects.toThrow('see configuration')
+  })
+  test('the worst level counts', () => {
+    expect(worst([{ level: 'advice' }, { level: 'error' }, { level: 'ok' }])).toBe('error')
+    expect(worst([])).toBe('ok')
+  })
+})
+
+test('docs/doctor.md lists exactly the checks, by group and in their order', () => {
+  const page = readPage('docs/doctor.md')
+  const listed = Object.values(groups).flatMap((heading) => firstCells(section(page, heading)))
+  expect(listed).toEqual(checks.map(({ id }) => id))
+  expect(new Set(listed).size).toBe(listed.length)
+})
+
+test('a key is suspected for a scheme, quotes, spaces and strange characters, and for nothing else', () => {
+  expect(keyTrouble('Bearer abc')).toContain('scheme')
+  expect(keyTrouble('"abc"')).toContain('quotes')
+  expect(keyTrouble('ab c')).toContain('space')
+  expect(keyTrouble('schlüssel')).toContain('character')
+  expect(keyTrouble('basically-fine_42.=')).toBeNull()
+})
+
+test('a partner role is judged by what it could write', () => {
+  const well = { administrator: false, writes: [], count: 0, untold: null }
+  expect(judgeRights(well)[0]?.level).toBe('ok')
+  expect(judgeRights({ ...well, writes: ['write a'], count: 14 })[0]?.what).toBe('The role could write a, and 13 more')
+  expect(judgeRights({ ...well, administrator: true })[0]?.level).toBe('warning')
+  expect(judgeRights({ ...well, untold: 'what its roles may do' })[0]?.level).toBe('advice')
+})
+
+test('each dialect is told its own grant where open transactions do not show', () => {
+  const grants = ['postgres://h/d', 'mysql://h/d', 'mssql://h/d'].map(
+    (url) => judgeProtection('privilege', url, 600_000)[0]?.todo,
+  )
+  expect(grants.map((todo) => todo?.split(' to ')[0])).toEqual([
+    'grant pg_read_all_stats',
+    'grant process',
+    'grant view server state',
+  ])
+  expect(judgeProtection('standby', 'postgres://h/d', 600_000)[0]).toMatchObject({ level: 'advice' })
+  expect(judgeProtection(null, 'file:///x.db', 600_000)[0]?.what).toContain('(600 s)')
+})
+
+test('a cursor is judged by its kind and its index', () => {
+  const look = {
+    stream: 's',
+    cursor: 'at',
+    dialect: 'postgres',
+    failure: null,
+    plan: { rows: 1, cost: 1, indexed: true },
+    cursorType: 'date',
+    protection: 'overlap',
+  }
+  expect(judgeCursor(look)[0]?.level).toBe('ok')
+  expect(judgeCursor({ ...look, plan: { ...look.plan, indexed: false } })[0]?.level).toBe('advice')
+  expect(judgeCursor({ ...look, protection: 'none' })[0]?.level).toBe('warning')
+  expect(judgeCursor({ ...look, cursor: null })[0]?.what).toContain('snapshot')
+})
+
+test('an index counts only if the condition on the cursor leads through it', () => {
+  const scan = { 'Node Type': 'Index Scan', 'Index Cond': "(at >= '9999-12-01')" }
+  expect(searchesBy({ Plans: [{ Plans: [scan] }] }, '9999-12-01')).toBe(true)
+  expect(searchesBy({ Plans: [{ Filter: "(at >= '9999-12-01')", 'Index Cond': '(id = 1)' }] }, '9999-12-01')).toBe(
+    false,
+  )
+})
+
+describe("Nightferry's own database", () => {
+  const server = { version: 180_001, shown: '18.1', standby: false, read_only: false, autovacuum: true, frozen_age: 5 }
+  const now = new Date('2026-11-23T12:00:00Z')
+  test('old, newer, standby and read-only servers are told apart', () => {
+    expect(judgeServer(server)[0]?.level).toBe('ok')
+    expect(judgeServer({ ...server, version: 140_009 })[0]?.level).toBe('error')
+    expect(judgeServer({ ...server, version: 190_000 })[0]?.level).toBe('advice')
+    expect(judgeServer({ ...server, standby: true, read_only: true }).map(({ level }) => level)).toEqual([
+      'error',
+      'error',
+    ])
+  })
+  test('rights are enough to make both schemas, or to own them', () => {
+    const both = ['nightferry', 'nightferry_queue'].map((name) => ({ name, owned: true }))
+    expect(judgeOwnRights({ may_create: false, schemas: both, foreign_tables: 0 })[0]?.level).toBe('ok')
+    expect(judgeOwnRights({ may_create: false, schemas: [], foreign_tables: 0 })[0]?.level).toBe('error')
+    expect(
+      judgeOwnRights({ may_create: true, schemas: [{ name: 'nightferry', owned: false }], foreign_tables: 0 })[0]?.what,
+    ).toContain('nightferry')
+    expect(judgeOwnRights({ may_create: true, schemas: both, foreign_tables: 3 })[0]?.level).toBe('error')
+  })
+  test('connections are an error if they can never be enough, and a warning if too few are free', () => {
+    expect(
+      [judgeConnections(10, 10, 25), judgeConnections(100, 20, 25), judgeConnections(100, 25, 25)].map(
+        ([one]) => one?.level,
+      ),
+    ).toEqual(['error', 'warning', 'ok'])
+  })
+  test('disk is judged by what is free beside what the database takes', () => {
+    const gib = 1024 ** 3
+    expect(
+      [judgeDisk(gib / 8, gib), judgeDisk(gib, 10 * gib), judgeDisk(3 * gib, gib), judgeDisk(null, gib)].map(
+        ([one]) => one?.level,
+      ),
+    ).toEqual(['error', 'warning', 'ok', 'advice'])
+    expect(judgeDisk(3 * gib, gib / 2)[0]?.what).toBe('3.0 GiB of disk are free, and the database takes 512 MiB')
+  })
+  test('dead rows, old statistics, old transactions and a vacuum that is off are named', () => {
+    const table = { table: 'acceptance', bytes: 1, live: 1_000_000, dead: 10, vacuumed_at: null, analyzed_at: now }
+    expect(judgeTables([table], server, 60, now)[0]?.level).toBe('ok')
+    const bad = judgeTables(
+      [{ ...table, dead: 2_000_000, analyzed_at: null }],
+      { ...server, autovacuum: false, frozen_age: 1_900_000_000 },
+      90_000,
+      now,
+    )
+    expect(bad.map(({ level }) => level)).toEqual(['warning', 'error', 'warning', 'warning', 'advice'])
+  })
+  test('a copy that is another than that of the newest run is warned of', () => {
+    expect(judgeCopy('a', { runId: 7, copy: 'b' })[0]).toMatchObject({ level: 'warning' })
+    expect(judgeCopy('a', { runId: 7, copy: 'a' })[0]).toMatchObject({ level: 'ok' })
+    expect(judgeCopy(null, null)[0]).toMatchObject({ level: 'advice' })
+  })
+})
+
+test('clocks a minute apart are a warning, whichever is ahead', () => {
+  expect(judgeClock('x', { lowMs: -400, highMs: 900 })[0]).toMatchObject({ level: 'ok' })
+  expect(judgeClock('x', { lowMs: 61_000, highMs: 62_000 })[0]?.what).toBe(
+    "The clock of x is 61 s ahead of this machine's",
+  )
+  expect(judgeClock('x', { lowMs: -91_000, highMs: -90_000 })[0]?.what).toBe(
+    "The clock of x is 90 s behind this machine's",
+  )
+})
+
+describe('the schedule and the last runs', () => {
+  const at = (text: string) => new Date(`2026-11-${text}:00Z`)
+  const now = at('23T12:00')
+  const run = {
+    run_id: 5,
+    trigger: 'schedule',
+    state: 'finished',
+    verdict: 'succeeded',
+    failure: null,
+    held: false,
+    scheduled_for: at('23T02:30'),
+    started_at: at('23T02:30'),
+    finished_at: at('23T02:40'),
+  } as const
+  test('a schedule that cannot be read is an error, and none is advice', () => {
+    const job = 'nightly-sync'
+    const setting = { schedule: '30 2 * * *', timeZone: 'Europe/Copenhagen', missed: 'once', finishBy: null } as const
+    expect(judgeSchedules([{ job, setting, next: nextOccurrence(job, setting, now) }])[0]?.what).toContain(
+      '2026-11-24 01:30 UTC',
+    )
+    expect(judgeSchedules([{ job, setting: { ...setting, schedule: 'x' }, next: new Error('no') }])[0]?.level).toBe(
+      'error',
+    )
+    expect(judgeSchedules([{ job, setting: { ...setting, schedule: null }, next: null }])[0]?.level).toBe('advice')
+  })
+  test('the next occurrence is right while clocks are put back', () => {
+    const setting = { schedule: '30 2 * * *', timeZone: 'Europe/Copenhagen' }
+    const next = (text: string) => nextOccurrence('nightly-sync', setting, new Date(text))?.toISOString()
+    expect(next('2026-10-25T00:29:00Z')).toBe('2026-10-25T00:30:00.000Z')
+    expect(next('2026-10-25T00:31:00Z')).toBe('2026-10-26T01:30:00.000Z')
+    expect(next('2026-10-25T01:10:00Z')).toBe('2026-10-26T01:30:00.000Z')
+    expect(next('2026-03-29T00:00:00Z')).toBe('2026-03-29T01:30:00.000Z')
+  })
+  test('a run that fell due and did not begin is missed, and nobody at work is warned of', () => {
+    expect(judgeMissed({ job: 'nightly-sync', due: run.scheduled_for, now, runs: [run], atWork: 1 })[0]?.level).toBe(
+      'ok',
+    )
+    const missed = judgeMissed({
+      job: 'nightly-sync',
+      due: at('23T02:30'),
+      now,
+      runs: [{ ...run, scheduled_for: at('22T02:30') }],
+      atWork: 0,
+    })
+    expect(missed.map(({ level }) => level)).toEqual(['warning', 'warning'])
+    expect(judgeMissed({ job: 'nightly-sync', due: null, now, runs: [], atWork: 0 })[0]?.level).toBe('ok')
+  })
+  test('the last run is told by its end', () => {
+    const levels = (...runs: Parameters<typeof judgeLastRuns>[0]) =>
+      judgeLastRuns(runs, 0, now).map(({ level }) => level)
+    expect(levels(run)).toEqual(['ok'])
+    expect(levels({ ...run, verdict: 'partial' })).toEqual(['warning'])
+    expect(levels({ ...run, held: true })).toEqual(['warning'])
+    expect(levels({ ...run, state: 'running', finished_at: null }, run)).toEqual(['warning', 'ok'])
+    const failure = { code: 'search_failed', message: 'no', step: 'pull' }
+    expect(levels({ ...run, state: 'failed', failure }, run)).toEqual(['error'])
+    expect(levels({ ...run, finished_at: at('20T02:30') })).toEqual(['ok', 'warning'])
+    expect(levels()).toEqual(['ok'])
+  })
+})
+
+test('rows without success are told with the verb that lists them', () => {
+  const counts = { stream: 'omissions', rejected: 0, invalid: 2, parked: 1, unknown: 0, held: 0 }
+  expect(judgeItems([counts]).map(({ level, todo }) => `${level}: ${todo}`)).toEqual([
+    'warning: nightferry invalid',
+    'advice: nightferry parked',
+  ])
+  expect(judgeOpen({ uncertain: 1, overdue: 2, first: 9 })[0]?.todo).toContain('abandon 9')
+})
+
+test('another profile is an error, and the same one under another key is none', () => {
+  const inUse = {
+    destination_id: 1,
+    name: 'first',
+    origin: 'https://a.example',
+    custom_identifier_id: 'x',
+    schema_name: null,
+    made_at: new Date(0),
+    used_since: new Date(0),
+    left_at: null,
+  }
+  const configured = { baseUrl: 'https://a.example/x', customIdentifierId: 'X' }
+  const verdict = (profile: 'same' | 'other') => ({ profile, certainty: 'certain', evidence: 'so it shows' }) as const
+  const level = (more: object) => judgeDestination({ inUse, used: true, configured, profile: null, ...more })[0]?.level
+  expect([level({}), level({ profile: verdict('same') }), level({ profile: verdict('other') })]).toEqual([
+    'ok',
+    'ok',
+    'error',
+  ])
+  expect(level({ configured: { ...configured, baseUrl: 'https://b.example' } })).toBe('error')
+  expect(level({ used: false, configured: { ...configured, baseUrl: 'https://b.example' } })).toBe('ok')
+})
+
+test('a secret in a file counts, and a reference to a variable does not', () => {
+  const text =
+    'exchange: { apiKey: abc }\npartner: { url: "postgres://u:p@h/d" }\ndatabase: { url: embedded }\nnotify: { url: "$' +
+    '{HOOK}" }'
+  expect(secretsIn(text)).toEqual(['exchange.apiKey', 'partner.url'])
+  expect(
+    [judgeFile('f', 0o100600, ['x']), judgeFile('f', 0o100640, ['x']), judgeFile('f', 0o100644, [])].map(
+      ([one]) => one?.level,
+    ),
+  ).toEqual(['ok', 'warning', 'ok'])
+})

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest'
+import { settings } from '../../src/config/schema.ts'
+import { bearerOf, isOurHost, isOurOrigin, refusalOf } from '../../src/http/may-enter.ts'
+import { problemOf } from '../../src/http/problem.ts'
+import { checkHttpSettings } from '../../src/http/start-http.ts'
+
+describe('the host of a request', () => {
+  it.each(['localhost', 'localhost:8080', '127.0.0.1:1', '[::1]:443', 'LOCALHOST:80', '127.8.0.1', 'ferry.example:9'])(
+    'may be %s where that is loopback or allowed',
+    (host) => {
+      expect(isOurHost(host, ['ferry.example'])).toBe(true)
+    },
+  )
+
+  it.each([
+    undefined,
+    '',
+    'evil.example',
+    'localhost.evil.example',
+    'evil.example:127.0.0.1',
+    '127.0.0.1.evil.example',
+    'user@localhost',
+    'localhost:80:80',
+    'localhost:123456',
+    'localhost/..',
+    'ferry.example.',
+    '0.0.0.0',
+    '[::2]',
+  ])('may not be %s', (host) => {
+    expect(isOurHost(host, ['ferry.example'])).toBe(false)
+  })
+})
+
+describe('the origin of a request', () => {
+  it.each([undefined, 'http://localhost:3000', 'https://ferry.example'])('may be %s', (origin) => {
+    expect(isOurOrigin(origin, ['ferry.example'])).toBe(true)
+  })
+
+  it.each(['null', '', 'https://evil.example', 'https://ferry.example.evil.example', 'file://', 'localhost'])(
+    'may not be %s',
+    (origin) => {
+      expect(isOurOrigin(origin, ['ferry.example'])).toBe(false)
+    },
+  )
+})
+
+describe('a token', () => {
+  const tokens = { token: 'a'.repeat(32), readToken: 'b'.repeat(32) }
+
+  it.each([
+    [undefined, null],
+    [`Bearer ${tokens.token}`, 'act'],
+    [`bearer ${tokens.token}`, 'act'],
+    [`Bearer ${tokens.readToken}`, 'read'],
+    [`Bearer ${tokens.token}b`, 'wrong'],
+    [`Bearer ${tokens.token.slice(1)}`, 'wrong'],
+    [`Basic ${tokens.token}`, 'wrong'],
+    [tokens.token, 'wrong'],
+    ['Bearer ', 'wrong'],
+    ['', 'wrong'],
+  ])('in the header %s counts as %s', (header, bearer) => {
+    expect(bearerOf(header, tokens)).toBe(bearer)
+  })
+
+  it('that is not set is borne by nobody', () => {
+    for (const header of ['Bearer null', 'Bearer ', 'Bearer undefined', 'Bearer']) {
+      expect(bearerOf(header, { token: null, readToken: null })).toBe('wrong')
+    }
+  })
+})
+
+it.each([
+  ['open', null, false, null],
+  ['open', 'wrong', false, null],
+  ['metrics', null, true, null],
+  ['metrics', null, false, 401],
+  ['metrics', 'read', false, null],
+  ['read', null, true, 401],
+  ['read', 'wrong', true, 401],
+  ['read', 'read', true, null],
+  ['read', 'act', true, null],
+  ['act', null, true, 401],
+  ['act', 'read', true, 403],
+  ['act', 'act', true, null],
+] as const)(
+  'a route that is %s is refused to the bearer %s (loopback: %s) with %s',
+  (access, bearer, loopback, refusal) => {
+    expect(refusalOf(access, bearer, loopback)).toBe(refusal)
+  },
+)
+
+describe('settings of the API', () => {
+  const http = (given: object) => ({ http: settings.parse({ http: { port: 8080, ...given } }).http })
+  const token = 'x'.repeat(16)
+  const beyond = { host: '0.0.0.0', token, allowedHosts: ['ferry.example'], certificateFile: 'a', keyFile: 'b' }
+
+  it.each([
+    ['loopback without a token', {}],
+    ['beyond loopback with token, hosts and TLS', beyond],
+    [
+      'beyond loopback without TLS where that is asked for',
+      { ...beyond, certificateFile: null, keyFile: null, plain: true },
+    ],
+  ])('are safe: %s', (_, given) => {
+    expect(() => checkHttpSettings(http(given))).not.toThrow()
+  })
+
+  it.each([
+    ['http.token', { ...beyond, token: null }],
+    ['http.certificateFile', { ...beyond, certificateFile: null, keyFile: null }],
+    ['http.allowedHosts', { ...beyond, allowedHosts: [] }],
+    ['http.keyFile', { keyFile: null, certificateFile: 'a' }],
+    ['http.certificateFile', { keyFile: 'a' }],
+    ['http.readToken', { token, readToken: token }],
+    ['http.token', { host: '::', plain: true, allowedHosts: ['a.example'] }],
+  ])('are refused by the name of %s', (name, given) => {
+    expect(() => checkHttpSettings(http(given))).toThrow(name)
+  })
+
+  it.each(['short', 'has a space in it ....', 'ünïcödé-in-a-token', ''])('take no token such as %j', (wrong) => {
+    expect(settings.safeParse({ http: { token: wrong } }).success).toBe(false)
+  })
+})
+
+it('an error that nobody foresaw is told without its words', () => {
+  const error = new Error('select secret from nightferry.table failed')
+  expect(problemOf(error)).toMatchObject({ status: 500, code: 'internal_error' })
+  expect(JSON.stringify(problemOf(error))).not.toContain('select secret')
+})

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { earlierCursor } from '../../../src/pipeline/delta/earlier-cursor.ts'
+
+const now = new Date('2026-11-22T02:00:00Z')
+
+test.each([
+  ['2026-11-21 12:00:00+00', '3d', '2026-11-19 02:00:00.000'],
+  ['2026-11-21 12:00:00+00', '2026-11-20', '2026-11-20 00:00:00.000'],
+  ['2026-11-21 12:00:00+00', '2026-11-21T12:00:00+02:00', '2026-11-21 10:00:00.000'],
+  ['2026-11-21 12:00:00+00', '2026-11-21 11:59:59.5+00', '2026-11-21 11:59:59.500'],
+  ['2026-11-21 12:00:00.0000000', '2026-11-21T11:00', '2026-11-21 11:00:00.000'],
+  ['2026-11-21', '36h', '2026-11-20 14:00:00.000'],
+  ['9007199254740994', '9007199254740993', '9007199254740993'],
+  ['10', '9.5', '9.5'],
+  ['-5', '-6', '-6'],
+])('from the watermark %s, --since %s goes back to %s', (watermark, since, cursor) => {
+  expect(earlierCursor(watermark, since, now)).toEqual({ kind: 'earlier', cursor })
+})
+
+test.each([
+  [null, '3d', 'no watermark'],
+  ['2026-11-21 12:00:00+00', '41', 'other type'],
+  ['2026-11-21 12:00:00+00', '2026-13-45', 'other type'],
+  ['41', '2026-11-20', 'other type'],
+  ['41', '3d', 'other type'],
+  ['2026-11-21 12:00:00+00', '2026-11-21T12:00:01Z', 'not earlier'],
+  ['2026-11-21 12:00:00+00', '1h', 'not earlier'],
+  ['41', '41', 'not earlier'],
+  ['9.5', '10', 'not earlier'],
+  ['H-0041', 'H-0001', 'no order'],
+])('from the watermark %s, --since %s is refused: %s', (watermark, since, kind) => {
+  expect(earlierCursor(watermark, since, now)).toMatchObject({ kind })
+})

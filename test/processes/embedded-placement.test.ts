@@ -1,0 +1,126 @@
+import { chmod, chown, cp, lstat, mkdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createMissingSymlinks, platformPackage } from '../../src/embedded/binaries.ts'
+import { locationOf } from '../../src/embedded/data-home.ts'
+import { openCluster } from '../../src/embedded/open-cluster.ts'
+import { runningPostmaster } from '../../src/embedded/postmaster.ts'
+import { sharedPlaces } from '../../src/embedded/shared-place.ts'
+import { ask, clusterFolder } from '../db/fixtures/cluster-process.ts'
+import { some } from '../helpers/some.ts'
+import { fastSettings } from '../helpers/test-cluster.ts'
+
+const isRoot = process.geteuid?.() === 0
+
+/** The package as npm unpacks it without running its install script, under a version of its own. */
+async function copyPackage(to: string, version: string): Promise<void> {
+  const original = platformPackage()
+  await mkdir(to, { recursive: true })
+  await cp(join(original, 'native'), join(to, 'native'), {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: async (source) => !source.endsWith('.a') && !(await lstat(source)).isSymbolicLink(),
+  })
+  const description = JSON.parse(await readFile(join(original, 'package.json'), 'utf8')) as { name: string }
+  await writeFile(join(to, 'package.json'), JSON.stringify({ name: description.name, version }))
+}
+
+async function links(packageFolder: string): Promise<{ source: string; target: string }[]> {
+  return JSON.parse(await readFile(join(packageFolder, 'native', 'pg-symlinks.json'), 'utf8')) as []
+}
+
+test('creates the links that the install script would have created, also when two do so at once', async () => {
+  await using place = await clusterFolder()
+  const packageFolder = join(place.parent, 'package')
+  await copyPackage(packageFolder, '0.0.0-links')
+  const listed = await links(packageFolder)
+  expect(listed.length).toBeGreaterThan(0)
+  await Promise.all([createMissingSymlinks(packageFolder), createMissingSymlinks(packageFolder)])
+  for (const { source, target } of some(listed)) {
+    expect(await readlink(join(packageFolder, target))).toBe(basename(source))
+  }
+})
+
+test('starts from a package whose links are missing', async () => {
+  await using place = await clusterFolder()
+  const packageFolder = join(place.parent, 'package')
+  await copyPackage(packageFolder, '0.0.0-unlinked')
+  const cluster = await openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings, packageFolder })
+  expect(await ask(cluster.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
+  await cluster.release()
+})
+
+test('works under a folder of mode 700, says once where the data and the programs went, and finds them again', async () => {
+  await using place = await clusterFolder()
+  const packageFolder = join(place.parent, 'package')
+  const version = `0.0.0-test-${basename(place.parent)}`
+  const copies = sharedPlaces.map((shared) => join(shared, `postgres-${version}-${basename(platformPackage())}`))
+  await copyPackage(packageFolder, version)
+  await chmod(place.parent, 0o700)
+  const notices: string[] = []
+  const onNotice = (sentence: string) => notices.push(sentence)
+  const options = { folder: place.folder, onNotice, settings: fastSettings, packageFolder }
+  try {
+    const first = await openCluster(options)
+    await ask(first.url('postgres'), 'create table kept as select 1 as one')
+    const home = (await locationOf(place.folder)) ?? place.folder
+    await first.release()
+    // Only root hands the server to another user; everyone else's server reads what they can read themselves.
+    expect(notices).toHaveLength(isRoot ? 2 : 0)
+    expect(home === place.folder).toBe(!isRoot)
+    if (isRoot) {
+      expect(notices[0]).toContain(version)
+      expect(notices[1]).toContain(home)
+    }
+    const second = await openCluster(options)
+    expect(await ask(second.url('postgres'), 'select one from kept')).toEqual([{ one: 1 }])
+    await second.release()
+    expect(await runningPostmaster(join(home, 'data'))).toBeUndefined()
+    expect(notices).toHaveLength(isRoot ? 2 : 0)
+  } finally {
+    for (const copy of copies) await rm(copy, { recursive: true, force: true })
+  }
+})
+
+test('works where everything is made under umask 077', async () => {
+  await using place = await clusterFolder()
+  const before = process.umask(0o077)
+  try {
+    const folder = join(place.parent, 'project', '.nightferry', 'postgres')
+    const cluster = await openCluster({ folder, onNotice: () => {}, settings: fastSettings })
+    expect(await ask(cluster.url('postgres'), 'select 1 as one')).toEqual([{ one: 1 }])
+    expect((await lstat(join(folder, 'data'))).mode & 0o777).toBe(0o700)
+    await cluster.release()
+  } finally {
+    process.umask(before)
+  }
+})
+
+test.runIf(isRoot)('as root, refuses a folder that others may write, and touches nothing that it names', async () => {
+  await using place = await clusterFolder()
+  const victim = join(place.parent, 'victim')
+  await writeFile(victim, 'kept', { mode: 0o600 })
+  await mkdir(place.folder, { recursive: true })
+  await symlink(victim, join(place.folder, 'server.log'))
+  await symlink(victim, join(place.folder, 'server.conf'))
+  const nobody = 65_534
+  for (const open of [() => chmod(place.folder, 0o777), () => chown(place.folder, nobody, nobody)]) {
+    await open()
+    const opened = openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings })
+    await expect(opened).rejects.toThrow(/root must not trust it/)
+    expect(await readFile(victim, 'utf8')).toBe('kept')
+    expect(await lstat(victim)).toMatchObject({ uid: 0, mode: 0o100600 })
+  }
+})
+
+test('does not share the data of the folder that it is a copy of', async () => {
+  await using place = await clusterFolder()
+  const elsewhere = join(place.parent, 'elsewhere')
+  const copy = join(place.parent, 'copy')
+  await mkdir(elsewhere)
+  await mkdir(place.folder)
+  await writeFile(join(place.folder, 'location.txt'), `${elsewhere}\n`)
+  await writeFile(join(elsewhere, 'belongs-to.txt'), `${place.folder}\n`)
+  await cp(place.folder, copy, { recursive: true })
+  await expect(openCluster({ folder: copy, onNotice: () => {} })).rejects.toThrow(/holds the database of/)
+})

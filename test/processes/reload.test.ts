@@ -1,0 +1,112 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { changedSettings, takeOverSettings } from '../../src/config/changed-settings.ts'
+import { start, workingFolder } from '../cli/nightferry-process.ts'
+import { httpServer, sendJson } from '../exchange/fault-server.ts'
+import { startWorld, type World } from '../helpers/world.ts'
+
+const patience = { timeout: 60_000, interval: 20 }
+
+test('differences are named by path, a list as one setting and a missing section as one', () => {
+  const before = { a: { b: 1, list: [1, 2], same: { x: null } }, gone: 1, streams: {} }
+  const after = { a: { b: 2, list: [2, 1], same: { x: null } }, streams: { properties: { query: 'select' } } }
+  expect(changedSettings(before, after)).toEqual(['a.b', 'a.list', 'gone', 'streams.properties'])
+  expect(changedSettings(before, structuredClone(before))).toEqual([])
+})
+
+test('values are taken over into the sections that others hold', () => {
+  const target = { a: { b: 1, c: 1 }, d: 1 }
+  const held = target.a
+  takeOverSettings(target, { a: { b: 2, c: 2 } }, ['a.b', 'd'])
+  expect(target).toEqual({ a: { b: 2, c: 1 } })
+  expect(target.a).toBe(held)
+})
+
+let world: World
+let folder: { path: string } & AsyncDisposable
+beforeAll(async () => {
+  world = await startWorld({ hotels: 1 })
+  folder = await workingFolder()
+})
+afterAll(async () => {
+  await folder[Symbol.asyncDispose]()
+  await world[Symbol.asyncDispose]()
+})
+
+/** The lines of a log, newest last. */
+function lines(log: string): Record<string, unknown>[] {
+  return log
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+test('SIGHUP takes over what can be taken over, names the rest, and keeps the old configuration if the new one is wrong', async () => {
+  await using receiver = await httpServer((_, response) => sendJson(response, {}))
+  const file = join(folder.path, 'nightferry.yaml')
+  const write = (text: string) =>
+    writeFile(
+      file,
+      `exchange:\n  customIdentifierId: 11111111-1111-4111-8111-111111111111\nstreams:\n  properties:\n    cursor: updated_at\n    query: select 1\n${text}`,
+    )
+  await write('log: { level: info }\n')
+  const { NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS: _, ...environment } = world.environment()
+  const daemon = start(folder.path, ['serve', '--set', 'log.level=info'], { ...environment })
+  const events = () => lines(daemon.stderr())
+  const count = (msg: string) => events().filter((line) => line.msg === msg).length
+  const last = (msg: string) => events().findLast((line) => line.msg === msg)
+  await vi.waitFor(() => expect(count('no_schedule_nothing_will_start')).toBe(1), patience)
+
+  // A flag wins over the file, as it did at the start.
+  await write(`log: { level: debug }
+jobs: { nightly-sync: { schedule: '30 2 * * *' } }
+notify: { url: '${receiver.url}/hooks/what-only-we-know-of' }
+pull: { pagesAtOnce: 3 }
+`)
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(count('settings_need_restart')).toBe(1), patience)
+  expect(last('configuration_reloaded')).toMatchObject({ settings: ['jobs.nightly-sync.schedule', 'notify.url'] })
+  expect(last('settings_need_restart')).toMatchObject({ settings: ['pull.pagesAtOnce'] })
+
+  await write('jobs: { nightly-sync: { schedule: "99 2 * * *" } }\n')
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(count('configuration_refused')).toBe(1), patience)
+  expect(last('configuration_refused')).toMatchObject({
+    code: 'config_invalid',
+    error: expect.stringContaining('jobs.nightly-sync.schedule'),
+  })
+
+  // It has the schedule of the second one, so that is what differs from the first.
+  await write('log: { level: info }\n')
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(count('configuration_reloaded')).toBe(2), patience)
+  expect(last('configuration_reloaded')).toMatchObject({ settings: ['jobs.nightly-sync.schedule', 'notify.url'] })
+  daemon.child.kill('SIGTERM')
+  const ended = await daemon.ended
+  expect(ended.code).toBe(143)
+  expect(ended.stderr).not.toContain('what-only-we-know-of')
+}, 120_000)
+
+test('a schedule that was reloaded starts a run, and the log says more from then on', async () => {
+  const file = join(folder.path, 'other.yaml')
+  const write = (text: string) =>
+    writeFile(
+      file,
+      `exchange:\n  customIdentifierId: 11111111-1111-4111-8111-111111111111\nstreams:\n  properties:\n    cursor: updated_at\n    query: select 1\n${text}`,
+    )
+  await write('log: { level: warn }\n')
+  const daemon = start(folder.path, ['serve', '--config', 'other.yaml'], {
+    ...world.environment(),
+    NIGHTFERRY_LOG_LEVEL: '',
+  })
+  await vi.waitFor(() => expect(daemon.stderr()).toContain('no_schedule_nothing_will_start'), patience)
+  expect(daemon.stderr()).not.toContain('service_started')
+  await write(`log: { level: info }\njobs: { nightly-sync: { schedule: '* * * * *' } }\n`)
+  daemon.child.kill('SIGHUP')
+  // The next minute is up to 60 seconds away, and the query of the stream is wrong, so the run fails and says so.
+  await vi.waitFor(() => expect(daemon.stderr()).toMatch(/"msg":"run_failed"/), { timeout: 90_000, interval: 100 })
+  expect(daemon.stderr()).toContain('configuration_reloaded')
+  daemon.child.kill('SIGTERM')
+  expect((await daemon.ended).code).toBe(143)
+}, 150_000)

@@ -1,0 +1,91 @@
+import type pg from 'pg'
+import { expect } from 'vitest'
+import { type Ended, nightferry, type Running, start, workingFolder } from '../cli/nightferry-process.ts'
+import { type FinalTables, finalTables } from '../helpers/final-tables.ts'
+import { sentTooEarly, unfinishedTogether } from '../helpers/request-log.ts'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+
+/** How many nights a test plays: S in CI, M and L by hand. See docs/reliability.md. */
+export function ofSize(sizes: { S: number; M: number; L: number }): number {
+  const size = process.env.RELIABILITY_SIZE ?? 'S'
+  if (size !== 'S' && size !== 'M' && size !== 'L') throw new Error(`RELIABILITY_SIZE is ${size}, not S, M or L`)
+  return sizes[size]
+}
+
+const command = ['run', 'nightly-sync', '--json', '--config', demoConfig]
+
+/** Small requests, so that a small night has several waves and pages, and little patience where an answer was lost. */
+const settings = [
+  'push.maxCompaniesPerMapping=5',
+  'push.maxAnswersPerUpsert=30',
+  'push.maxCalculatorsPerUpsert=40',
+  'push.uncertainGraceMs=300',
+].flatMap((setting) => ['--set', setting])
+
+/** A world of 12 hotels, and the verb that runs a night in it. */
+export type SmallNight = AsyncDisposable & {
+  world: World
+  /** Runs a night within the process of the test. */
+  run(environment?: Record<string, string>): Promise<Ended>
+  /** Starts a night as a process of its own. */
+  start(environment?: Record<string, string>): Running
+}
+
+export async function smallNight(): Promise<SmallNight> {
+  await using made = new AsyncDisposableStack()
+  const world = made.use(await startWorld({ hotels: 12, pageSize: 4 }))
+  const folder = made.use(await workingFolder())
+  const everything = made.move()
+  const args = [...command, ...settings]
+  return {
+    world,
+    run: (environment = {}) => nightferry(folder.path, args, { ...world.environment(), ...environment }),
+    start: (environment = {}) => start(folder.path, args, { ...world.environment(), ...environment }),
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  }
+}
+
+/** Requests that may be under way at once, so that one fault may lose the answers of as many. */
+export const atOnce = 4
+
+/** The tables that an uninterrupted night leaves behind. */
+export async function calmTables(): Promise<FinalTables> {
+  await using calm = await smallNight()
+  const ended = await calm.run()
+  expect(ended, ended.stderr).toMatchObject({ code: 0 })
+  return await finalTables(calm.world.pool)
+}
+
+/**
+ * Nothing was lost, nothing went too early, no two requests in flight held one row, every task at the service is of a
+ * request that the ledger knows, and no more requests were repeated than could have lost their answer.
+ * @param pool of Nightferry's database, if that is not the one of the world.
+ */
+export async function expectSameNight(
+  { world }: SmallNight,
+  calm: FinalTables,
+  answersLost: number,
+  pool: pg.Pool = world.pool,
+): Promise<void> {
+  expect(await finalTables(pool)).toEqual(calm)
+  expect(await sentTooEarly(world.sandboxPool)).toEqual([])
+  expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
+  const { sent, repeated } = await requestsOf(pool)
+  expect(await tasksAt(world.sandboxPool)).toBeLessThanOrEqual(sent)
+  expect(repeated).toBeLessThanOrEqual(answersLost)
+}
+
+async function requestsOf(pool: pg.Pool): Promise<{ sent: number; repeated: number }> {
+  const { rows } = await pool.query<{ sent: number; repeated: number }>(
+    `select coalesce(sum(attempts), 0)::int as sent, coalesce(sum(greatest(attempts - 1, 0)), 0)::int as repeated
+     from submission`,
+  )
+  return rows[0] ?? { sent: 0, repeated: 0 }
+}
+
+async function tasksAt(sandboxPool: pg.Pool): Promise<number> {
+  const { rows } = await sandboxPool.query<{ tasks: number }>(
+    'select count(distinct correlation_id)::int as tasks from sandbox.request_log where correlation_id is not null',
+  )
+  return rows[0]?.tasks ?? 0
+}

@@ -1,0 +1,118 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openWorldFile, type WorldSource } from '../../src/world/open-world-file.ts'
+import { workingFolder } from '../cli/nightferry-process.ts'
+import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
+
+const uuid = (digit: string) => `${digit.repeat(8)}-0000-4000-8000-000000000000`
+const [group, identifier, type, meter, total, unknown, company] = ['1', '2', '3', '4', '5', '6', '7'].map(uuid)
+const key = 'our-key'
+const head = {
+  world: 1,
+  profiles: [{ id: 7, name: 'Us' }],
+  apiKeys: [{ key, profileId: 7 }],
+  groups: [{ id: group, name: 'All', profileId: 7 }],
+  customProperties: [{ id: identifier, name: 'Our id', type: 'String', isIdentifier: true, profileId: 7 }],
+  calculatorTypes: [{ id: type, title: 'Footprint' }],
+  fieldTypes: [{ id: meter, name: 'Meter', calculatorTypeIds: [type] }],
+  outputVariables: [
+    { id: total, name: 'Total', calculatorTypeId: type, terms: [{ fieldTypeId: meter, factor: '2.5' }] },
+    { id: unknown, name: 'Score', calculatorTypeId: type },
+  ],
+}
+const hotel = {
+  id: company,
+  name: 'Our House',
+  hotelCode: 'OUR1',
+  groups: [group],
+  properties: { [identifier ?? '']: ['H-1'] },
+  calculators: [
+    {
+      id: uuid('8'),
+      typeId: type,
+      year: 2025,
+      month: 3,
+      inputs: { [meter ?? '']: '2' },
+      outputs: { [unknown ?? '']: '17' },
+    },
+  ],
+}
+
+let folder: Awaited<ReturnType<typeof workingFolder>>
+let source: WorldSource
+let sandbox: OpenSandbox
+beforeAll(async () => {
+  folder = await workingFolder()
+  source = await worldOf('our.world', [head, hotel])
+  sandbox = await openSandbox({ world: source, companies: 0 })
+})
+afterAll(async () => {
+  await sandbox.close()
+  await folder[Symbol.asyncDispose]()
+})
+
+async function worldOf(name: string, lines: object[]): Promise<WorldSource> {
+  const file = join(folder.path, name)
+  await writeFile(file, lines.map((line) => JSON.stringify(line)).join('\n'))
+  return await openWorldFile(file)
+}
+
+const input = (fieldTypeId: string | undefined, value: string) => ({
+  groupId: group,
+  customIdentifierId: identifier,
+  companies: [
+    { identifier: 'H-1', calculators: [{ period: { year: 2025, month: 'March' }, inputs: [{ fieldTypeId, value }] }] },
+  ],
+})
+
+describe('the world of a file', () => {
+  it('is what its key sees, and the made-up one is nowhere', async () => {
+    expect((await sandbox.call('GET', contract.endpoints.groups.path, { key })).body).toEqual([
+      { id: group, name: 'All' },
+    ])
+    expect((await sandbox.call('GET', contract.endpoints.frameworks.path, { key })).body).toEqual([])
+    expect((await sandbox.call('GET', contract.endpoints.groups.path, { key: 'demo-key' })).status).toBe(401)
+  })
+
+  it('has calculators that follow the formulas of the file, and keeps outputs that have none', async () => {
+    expect((await sandbox.run('calculatorsUpsert', input(meter, '10'), key)).status).toBe('Success')
+    const task = await sandbox.run('calculatorsSearch', { customPropertyIds: [], calculatorTypeIds: [] }, key)
+    const [page] = await sandbox.pages(task)
+    expect(page).toMatchObject({
+      companies: [
+        { id: company, calculators: [{ id: uuid('8'), outputs: { [total ?? '']: '25', [unknown ?? '']: '17' } }] },
+      ],
+    })
+  })
+
+  it('refuses a field type that is not listed, unless the list may lack some', async () => {
+    expect((await sandbox.run('calculatorsUpsert', input(uuid('9'), '1'), key)).status).toBe('Error')
+    const open = await openSandbox({
+      world: await worldOf('open.world', [{ ...head, incomplete: ['fieldTypes'] }, hotel]),
+      companies: 0,
+    })
+    try {
+      expect((await open.run('calculatorsUpsert', input(uuid('9'), '1'), key)).status).toBe('Success')
+    } finally {
+      await open.close()
+    }
+  })
+
+  it('stays as it was left when the same file is served again, and no other is served from its database', async () => {
+    await sandbox.stop()
+    const other = await worldOf('other.world', [head, { ...hotel, name: 'Another house' }])
+    await expect(sandbox.start({ world: other })).rejects.toMatchObject({ code: 'sandbox_world_mismatch' })
+    await sandbox.start()
+    const { rows } = await sandbox.pool.query('select outputs from sandbox.calculator')
+    expect(rows).toEqual([{ outputs: { [total ?? '']: '25', [unknown ?? '']: '17' } }])
+  })
+
+  it('is not begun from a file that says something twice', async () => {
+    const twice = await worldOf('twice.world', [head, hotel, { ...hotel, id: uuid('a') }])
+    await expect(openSandbox({ world: twice, companies: 0 })).rejects.toMatchObject({
+      code: 'world_file_invalid',
+      message: expect.stringContaining('H-1'),
+    })
+  })
+})

@@ -1,0 +1,75 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool } from '../../src/db/database.ts'
+import { schemaName } from '../../src/db/migrate-to-latest.ts'
+import { applySecondNight } from '../../src/demo/partner/second-night.ts'
+import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { type FinalTables, finalTables } from '../helpers/final-tables.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
+import { ask, type DebianServer, startDebianServer } from './debian-server.ts'
+import { debianPostgres } from './programs.ts'
+
+const run = ['run', 'nightly-sync', '--json', '--config', demoConfig]
+const hotels = 5
+
+let server: DebianServer
+let folder: { path: string } & AsyncDisposable
+beforeAll(async () => {
+  server = await startDebianServer()
+  folder = await workingFolder()
+})
+afterAll(async () => {
+  await folder[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+async function tablesAt(url: string): Promise<FinalTables> {
+  const pool = createPool(url, { max: 1, applicationName: 'tests', searchPath: schemaName, onIdleError: () => {} })
+  try {
+    return await finalTables(pool)
+  } finally {
+    await pool.end()
+  }
+}
+
+test(`two nights leave on the PostgreSQL of the distribution what they leave on the embedded one, and it is another version`, async () => {
+  expect(debianPostgres().major).toBeLessThan(18)
+  await ask(server.url('postgres'), 'create database nights')
+  await using embedded = await startWorld({ hotels })
+  await using older = await startWorld({ hotels })
+  const places = [
+    { world: embedded, environment: embedded.environment() },
+    { world: older, environment: { ...older.environment(), DATABASE_URL: server.url('nights') } },
+  ]
+  for (const { world, environment } of places) {
+    const first = await nightferry(folder.path, run, environment)
+    expect([0, 3], first.stderr).toContain(first.code)
+    await applySecondNight(world.partnerPool, { hotels, seed: 7, asOf: new Date() })
+    const second = await nightferry(folder.path, run, environment)
+    expect(second.code, second.stderr).toBe(3)
+  }
+  const tables = await tablesAt(server.url('nights'))
+  expect(tables.calculator_values?.rows).toBeGreaterThan(200)
+  expect(tables).toEqual(await finalTables(embedded.pool))
+})
+
+test('a dump of both schemas, restored into an empty database, goes on with nothing but what its report says', async () => {
+  await ask(server.url('postgres'), 'create database before')
+  await ask(server.url('postgres'), 'create database after')
+  await using world = await startWorld({ hotels })
+  const at = (database: string) => ({ ...world.environment(), DATABASE_URL: server.url(database) })
+  const first = await nightferry(folder.path, run, at('before'))
+  expect([0, 3], first.stderr).toContain(first.code)
+
+  const file = join(server.folder, 'nightferry.dump')
+  const schemas = ['--schema=nightferry', '--schema=nightferry_queue']
+  await server.run('pg_dump', '--format=custom', ...schemas, `--file=${file}`, server.url('before'))
+  await server.run('pg_restore', '--no-owner', '--exit-on-error', `--dbname=${server.url('after')}`, file)
+  expect(await tablesAt(server.url('after'))).toEqual(await tablesAt(server.url('before')))
+  const next = await nightferry(folder.path, run, at('after'))
+  expect([0, 3], next.stderr).toContain(next.code)
+  expect(next.stdout).toContain('another copy')
+  expect((await tablesAt(server.url('after'))).calculator_values).toEqual(
+    (await tablesAt(server.url('before'))).calculator_values,
+  )
+})

@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test, vi } from 'vitest'
+import { start, workingFolder } from '../cli/nightferry-process.ts'
+import { stallingProxy } from '../helpers/stalling-proxy.ts'
+import { demoConfig, startWorld } from '../helpers/world.ts'
+import { notifySocket } from './notify-socket.ts'
+import { program } from './programs.ts'
+
+const execute = promisify(execFile)
+const patience = { timeout: 60_000, interval: 20 }
+const serve = ['serve', '--config', demoConfig]
+const PATH = '/usr/local/bin:/usr/bin:/bin'
+
+test('systemd is told when serve is ready, how it gets on, that it reloads and is ready again, and that it stops', async () => {
+  program('systemd-notify')
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  await using socket = await notifySocket()
+  const daemon = start(folder.path, serve, { ...world.environment(), PATH, NOTIFY_SOCKET: socket.path })
+  const told = (name: string) => socket.messages().filter((message) => name in message)
+  await vi.waitFor(() => expect(told('STATUS')).toHaveLength(1), patience)
+  expect(told('STATUS')).toEqual([{ STATUS: 'Idle; there is no schedule' }])
+  expect(told('READY')).toHaveLength(1)
+  // Without WATCHDOG_USEC nobody waits for it.
+  expect(told('WATCHDOG')).toEqual([])
+
+  daemon.child.kill('SIGHUP')
+  await vi.waitFor(() => expect(told('READY')).toHaveLength(2), patience)
+  const [reloading] = told('RELOADING')
+  expect(reloading).toEqual({ RELOADING: '1', MONOTONIC_USEC: expect.stringMatching(/^\d+$/) })
+  expect(daemon.stderr()).toContain('configuration_reloaded')
+
+  daemon.child.kill('SIGTERM')
+  expect((await daemon.ended).code).toBe(143)
+  await vi.waitFor(() => expect(told('STOPPING')).toHaveLength(1), patience)
+})
+
+test('the watchdog hears of serve while its database answers, and no more when it does not', async () => {
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  await using socket = await notifySocket()
+  await using proxy = await stallingProxy(world.databaseUrl)
+  const daemon = start(folder.path, serve, {
+    ...world.environment(),
+    DATABASE_URL: proxy.url,
+    PATH,
+    NOTIFY_SOCKET: socket.path,
+    WATCHDOG_USEC: '1000000',
+  })
+  const pings = () => socket.messages().filter((message) => 'WATCHDOG' in message).length
+  await vi.waitFor(() => expect(pings()).toBeGreaterThan(2), patience)
+  proxy.stall()
+  // One look may have been answered before; the next is not. That nothing comes is seen by waiting alone: five times
+  // as long as the watchdog would wait.
+  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  const after = pings()
+  await new Promise((resolve) => setTimeout(resolve, 5_000))
+  expect(pings()).toBe(after)
+  daemon.child.kill('SIGTERM')
+  expect((await daemon.ended).code).toBe(143)
+})
+
+test('a watchdog that is meant for another process is not answered, and a socket that nobody reads is told of once', async () => {
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  const daemon = start(folder.path, serve, {
+    ...world.environment(),
+    PATH: '/nowhere',
+    NOTIFY_SOCKET: join(folder.path, 'nobody'),
+    WATCHDOG_USEC: '1000000',
+    WATCHDOG_PID: '1',
+  })
+  await vi.waitFor(() => expect(daemon.stderr()).toContain('service_manager_not_told'), patience)
+  daemon.child.kill('SIGTERM')
+  const { code, stderr } = await daemon.ended
+  expect(code).toBe(143)
+  expect(stderr.match(/service_manager_not_told/g)).toHaveLength(1)
+})
+
+test('systemd-analyze finds nothing wrong with the unit, sees a mistake, and counts its exposure as low', async () => {
+  await using folder = await workingFolder()
+  const text = readFileSync(new URL('../../packaging/systemd/nightferry.service', import.meta.url), 'utf8')
+  const file = join(folder.path, 'nightferry.service')
+  const analyze = (unit: string, ...args: string[]) => {
+    writeFileSync(file, unit)
+    const env = { PATH, SYSTEMD_LOG_LEVEL: 'warning' }
+    return execute(program('systemd-analyze'), [...args, file], { env }).then(
+      ({ stdout, stderr }) => ({ code: 0, said: stdout + stderr }),
+      (error: { code: number; stdout: string; stderr: string }) => ({
+        code: error.code,
+        said: error.stdout + error.stderr,
+      }),
+    )
+  }
+  // The program is not installed here under the name that the unit has for it.
+  const unit = text.replace('/usr/local/bin/nightferry', '/bin/true')
+  const verified = await analyze(unit, 'verify', '--man=no')
+  const ours = (said: string) => said.split('\n').filter((line) => line.includes('nightferry'))
+  expect(ours(verified.said)).toEqual([])
+  expect(
+    ours((await analyze(unit.replace('KillMode=mixed', 'KilMode=mixed'), 'verify', '--man=no')).said),
+  ).toHaveLength(1)
+  const judged = await analyze(unit, 'security', '--offline=true', '--threshold=20')
+  expect(judged.said).toMatch(/Overall exposure level for nightferry\.service: 1\.\d OK/)
+  expect(judged.code).toBe(0)
+})

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { webhookTrust } from '../../src/db/webhooks/webhook-trust.ts'
+import type { Deps } from '../../src/pipeline/deps.ts'
+import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
+import { contract } from '../exchange/test-client.ts'
+import { json, service } from '../pipeline/push/service.ts'
+import { applicationEvent, bulkEvent, deliver, type InboxWorld, openInbox, secret, testEvent } from './inbox-world.ts'
+
+let world: InboxWorld
+beforeAll(async () => {
+  world = await openInbox()
+})
+afterEach(() => world.clear())
+afterAll(() => world.close())
+
+const patience = { timeout: 30_000, interval: 50 }
+const db = () => world.ferry.ledger.db
+
+/** Tasks of ours that ended `minutesAgo`, told of `lagSeconds` later; null: not at all. */
+async function ended(count: number, lagSeconds: number | null, minutesAgo = 30): Promise<void> {
+  const at = new Date(Date.now() - minutesAgo * 60_000)
+  for (let made = 0; made < count; made++) {
+    const submission_id = await world.submission('settled', randomUUID())
+    await db().updateTable('submission').set({ terminal_at: at }).where('submission_id', '=', submission_id).execute()
+    if (lagSeconds === null) continue
+    const { id: event_id, body: payload } = bulkEvent(randomUUID())
+    const first_at = new Date(at.getTime() + lagSeconds * 1000)
+    const done = { state: 'done', effect: 'ended', ends: true } as const
+    await db()
+      .insertInto('webhook_event')
+      .values({ event_id, payload, submission_id, first_at, ...done })
+      .execute()
+  }
+}
+
+/** A receiver that listens for an hour already. */
+async function listening(): Promise<{ url: string }> {
+  const at = new Date(Date.now() - 3_600_000)
+  await db().insertInto('webhook_receiver').values({ since: at, heard_at: new Date() }).execute()
+  return await world.listen()
+}
+
+const trusted = async () => (await webhookTrust(db(), 0)).onTime
+const becomes = (expected: boolean) => vi.waitFor(async () => expect(await trusted()).toBe(expected), patience)
+
+it('webhooks are trusted once they told of five tasks, and not any longer after two were lost', async () => {
+  await ended(5, -1)
+  await listening()
+  await becomes(true)
+  await ended(1, null, 20)
+  await becomes(false)
+  await ended(19, 30, 15)
+  await becomes(true)
+  await ended(2, 400, 10)
+  await becomes(false)
+}, 90_000)
+
+it('webhooks are not trusted when the receiver was not heard of for more than a minute', async () => {
+  await ended(5, -1)
+  await listening()
+  await becomes(true)
+  await world.stopListening()
+  expect(await trusted()).toBe(true)
+  await db()
+    .updateTable('webhook_receiver')
+    .set({ heard_at: new Date(Date.now() - 61_000) })
+    .execute()
+  expect(await trusted()).toBe(false)
+  await world.listen()
+  // What ended during the silence could be told to nobody, so it begins anew.
+  await vi.waitFor(async () => {
+    const { since, trusted: stored } = await db().selectFrom('webhook_receiver').selectAll().executeTakeFirstOrThrow()
+    expect([Date.now() - since.getTime() < 60_000, stored]).toEqual([true, false])
+  }, patience)
+})
+
+const pollIntervalMs = 15_000
+
+/** Looks at a request whose task goes on, after so many polls. @returns when the next look is due. */
+async function nextPoll(
+  polls: number,
+  settings: Partial<Deps['config']['webhooks']> = {},
+  id?: number,
+): Promise<number> {
+  const correlationId = randomUUID()
+  const submissionId = id ?? (await world.submission('accepted', correlationId))
+  const { correlation_id } = await world.ferry.submission(submissionId)
+  const path = contract.endpoints.task.path.replace('{correlationId}', correlation_id ?? '')
+  const { correlationId: idName, status } = contract.names.task
+  const going = { [idName]: correlation_id, [status]: contract.taskStatuses.inProgress }
+  await using server = await service({ [path]: [json(going)] })
+  await using deps = world.ferry.deps(server.url)
+  const webhooks = { ...deps.config.webhooks, secrets: [secret], ...settings }
+  await db()
+    .updateTable('submission')
+    .set({ polls, accepted_at: world.ferry.clock.at })
+    .where('submission_id', '=', submissionId)
+    .execute()
+  await world.ferry.asked()
+  await lookAtSubmission({ ...deps, config: { ...deps.config, webhooks } }, submissionId)
+  const [next] = await world.ferry.asked()
+  return Math.round((next?.inMs ?? 0) / 100) * 100
+}
+
+it('a task is polled less often while webhooks are on time, and as often as ever if they are off, late or lost', async () => {
+  expect(await nextPoll(10)).toBe(pollIntervalMs)
+  await ended(5, -1)
+  const { url } = await listening()
+  await becomes(true)
+  expect(await nextPoll(10)).toBe(4 * pollIntervalMs)
+  expect(await nextPoll(10, { maxPollIntervalMs: 20_000 })).toBe(20_000)
+  expect(await nextPoll(10, { pollStretch: 1 })).toBe(pollIntervalMs)
+  expect(await nextPoll(10, { secrets: [] })).toBe(pollIntervalMs)
+  expect(await nextPoll(1)).toBe(pollIntervalMs / 2)
+
+  const correlationId = randomUUID()
+  const told = await world.submission('accepted', correlationId)
+  await deliver(url, bulkEvent(correlationId))
+  await vi.waitFor(async () => expect((await webhookTrust(db(), told)).told).toBe(true), patience)
+  expect(await nextPoll(10, {}, told)).toBe(pollIntervalMs)
+
+  await ended(2, null, 20)
+  await becomes(false)
+  expect(await nextPoll(10)).toBe(pollIntervalMs)
+}, 90_000)
+
+it('events are forgotten when they are old, those of applications for as long as is wanted, and open ones never', async () => {
+  const { url } = await world.listen()
+  for (const event of [testEvent(), applicationEvent(randomUUID(), 'Approved'), bulkEvent(randomUUID())]) {
+    expect(await deliver(url, event)).toBe(204)
+  }
+  await world.done(3)
+  await world.stopListening()
+  await db()
+    .updateTable('webhook_event')
+    .set({ first_at: new Date(Date.now() - 40 * 86_400_000) })
+    .execute()
+  await world.submission('sending')
+  await db()
+    .updateTable('webhook_event')
+    .set({ state: 'waiting', effect: null })
+    .where('effect', '=', 'not_ours')
+    .execute()
+  await world.listen()
+  await vi.waitFor(
+    async () => expect((await world.stored()).map(({ effect }) => effect)).toEqual(['kept', null]),
+    patience,
+  )
+  await world.stopListening()
+  await world.listen({ keepApplicationDays: 39 })
+  await vi.waitFor(async () => expect((await world.stored()).map(({ effect }) => effect)).toEqual([null]), patience)
+})
