@@ -11,6 +11,8 @@ type CompanyTable = {
   removed_at: Date | null
   /** Hash of the bytes that it was read from, as a UUID; null where what stands is not just what those bytes say. */
   content_hash: string | null
+  /** How many bytes that hash was made of; null where it was made before this was kept. */
+  content_bytes: number | null
   /** The names that were listed on the page that it was read from. */
   listing_key: number | null
   /** How many calculators and values those bytes hold. */

@@ -43,7 +43,8 @@ export async function loadCarefully(
     for (const element of piece) {
       if (element.kind === 'companyBytes') {
         const decoded = pageCompany(parseCompany(element, limits), contract)
-        stager.company(decoded, element.ordinal, hashOf(element.bytes))
+        const content = { hash: hashOf(element.bytes), bytes: element.bytes.byteLength }
+        stager.company(decoded, element.ordinal, content)
       } else if (element.kind === 'company') {
         stager.company(pageCompany(element.value, contract), element.ordinal, null)
       } else stager.name(element.kind, element)

@@ -9,6 +9,7 @@ import type { PageLimits } from '../reading/page-limits.ts'
 import { type PageElement, readPage } from '../reading/read-page.ts'
 import { type SplitCompany, splitPage } from '../reading/split-page.ts'
 import { createContentHash } from './fast/content-hash.ts'
+import { ExpectedCompanies } from './fast/expected-companies.ts'
 import { loadFast } from './fast/load-fast.ts'
 import { reasonForCare } from './fast/needs-care.ts'
 import { loadCarefully } from './load-carefully.ts'
@@ -102,10 +103,6 @@ async function attempt(
         // Not before: anyone who must wait for other pages must not keep the service waiting for as long.
         opened = await open()
         const counted = countBytes(opened.body)
-        const pieces =
-          reading === 'split'
-            ? splitPage(counted.body, { contract, limits })
-            : piecesOf(readPage(counted.body, { contract, limits }))
         const merge = {
           pageId: page.page_id,
           submissionId: page.submission_id,
@@ -113,11 +110,23 @@ async function attempt(
           maxQuarantineRows: limits.maxQuarantineRows,
           minSeenShare,
         }
-        const load = { trx, client, contract, limits, hashOf: createContentHash(contract, calculatorTypeIds), merge }
+        const hashOf = createContentHash(contract, calculatorTypeIds)
+        const aside = createDatabase(pool)
+        const load = { trx, client, contract, limits, hashOf, merge }
+        const expectation = new ExpectedCompanies(aside, contract, hashOf)
+        const tokens = () => piecesOf(readPage(counted.body, { contract, limits }))
+        const split = reading === 'split'
         const loaded =
           care === null
-            ? await loadFast(pieces, { ...load, aside: createDatabase(pool) })
-            : await loadCarefully(pieces, { ...load, care, claim: () => claimAlone(trx, page.page_id) })
+            ? await loadFast(split ? splitPage(counted.body, { contract, limits, expectation }) : tokens(), {
+                ...load,
+                aside,
+              })
+            : await loadCarefully(split ? splitPage(counted.body, { contract, limits }) : tokens(), {
+                ...load,
+                care,
+                claim: () => claimAlone(trx, page.page_id),
+              })
         if (loaded === null) return countsOf((await findSearchPage(trx, page.page_id)) ?? listed)
         const counts = { ...loaded, bytes: counted.bytes() }
         await markPageLoaded(trx, page.page_id, counts)

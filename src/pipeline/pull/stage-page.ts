@@ -3,6 +3,7 @@ import type { PageElement, PageElementKind } from '../reading/read-page.ts'
 import type { LeftOut } from './content/left-out.ts'
 import type { DecodedCompany, PageCompany } from './content/page-company.ts'
 import { pageName } from './content/page-name.ts'
+import type { Content } from './fast/content-hash.ts'
 import type { StagingWriter } from './merge/staging-writer.ts'
 
 type PageNameKind = Exclude<PageElementKind, 'company'>
@@ -11,8 +12,8 @@ type PageNameKind = Exclude<PageElementKind, 'company'>
 type PageStager = {
   /** Decodes an entry of a list of names and stages it. */
   name(kind: PageNameKind, element: Pick<PageElement, 'value' | 'ordinal'>): void
-  /** Stages a decoded company; `contentHash` is that of the bytes it was read from, null where there is none. */
-  company(decoded: DecodedCompany, ordinal: number, contentHash: string | null): void
+  /** Stages a decoded company; `content` is what it was read from, null where there are no bytes of it alone. */
+  company(decoded: DecodedCompany, ordinal: number, content: Content | null): void
 }
 
 /** Holds nothing itself: what was staged waits in the writer until that is drained. */
@@ -28,9 +29,9 @@ export function createPageStager(writer: StagingWriter, contract: Contract): Pag
       else if (kind === 'customProperty') writer.add('staged_property_name', [ordinal, name.id, name.name])
       else writer.add('staged_variable_name', [ordinal, name.id, name.name])
     },
-    company({ company, leftOut }, ordinal, contentHash) {
+    company({ company, leftOut }, ordinal, content) {
       // What was left out must be found again the next time: such a company is never taken for unchanged.
-      if (company !== undefined) stageCompany(company, ordinal, leftOut.length === 0 ? contentHash : null)
+      if (company !== undefined) stageCompany(company, ordinal, leftOut.length === 0 ? content : null)
       for (const item of leftOut) stageLeftOut(item)
     },
   }
@@ -43,15 +44,18 @@ export function countValues({ calculators }: PageCompany): number {
   return values
 }
 
-function companyStager(writer: StagingWriter): (company: PageCompany, ordinal: number, hash: string | null) => void {
+function companyStager(
+  writer: StagingWriter,
+): (company: PageCompany, ordinal: number, content: Content | null) => void {
   const referTo = createVariableReferences((reference, variableId) => {
     writer.add('staged_reference', [reference, variableId])
   })
   let calculatorOrdinal = 0
-  return (company, ordinal, hash) => {
+  return (company, ordinal, content) => {
     const { companyId, name, nameProblem, readable, complete } = company
+    const from = [content?.hash ?? null, content?.bytes ?? null]
     const counts = [company.calculators.length, countValues(company)]
-    writer.add('staged_company', [ordinal, companyId, name, nameProblem, readable, complete, hash, ...counts])
+    writer.add('staged_company', [ordinal, companyId, name, nameProblem, readable, complete, ...from, ...counts])
     for (const { propertyId, reason, field } of company.heldProperties) {
       writer.add('staged_held_property', [ordinal, propertyId, reason, field])
     }

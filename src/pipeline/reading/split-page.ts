@@ -24,6 +24,17 @@ export type SplitCompany = {
   escapedKeys: boolean
 }
 
+/** What is known of the companies of a page before it arrives; `Met` is what is yielded for one that is met again. */
+export type Expectation<Met> = {
+  /** Makes ready for the next chunk. */
+  prepare(): Promise<void>
+  /**
+   * Whether the company that begins at `at` is, byte for byte, one that was cut out of a page before.
+   * @returns where it ends, and which it is; undefined where only a search for its end can tell.
+   */
+  meet(chunk: Uint8Array, at: number): { end: number; met: Met } | undefined
+}
+
 /**
  * Reads a calculator search page as it arrives, as `readPage` does, but leaves each company as its bytes: finding where
  * it ends costs a fraction of parsing it. `parseCompany` then makes of the bytes what `readPage` would have given.
@@ -33,16 +44,22 @@ export type SplitCompany = {
  * judged by the one reader, and whatever is unusual arrives as elements of `readPage`. Elements come in the order of
  * the page, in arrays, of which a chunk of the body makes as few as it can.
  *
+ * A company that is expected and met again is not searched for its end. What was within the limits when it was cut out
+ * is not held against them a second time.
+ *
  * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for `parseCompany`
  * to
  *   say. Elements before that place may have been yielded by then: the caller must be able to undo them.
  */
-export async function* splitPage(
+export async function* splitPage<Met = never>(
   body: AsyncIterable<Uint8Array>,
-  { contract, limits }: { contract: Contract; limits: PageLimits },
-): AsyncGenerator<(SplitCompany | PageElement)[], void, undefined> {
-  const page = new PageSplitter(contract, limits)
-  for await (const chunk of body) yield* page.split(chunk)
+  { contract, limits, expectation }: { contract: Contract; limits: PageLimits; expectation?: Expectation<Met> },
+): AsyncGenerator<(SplitCompany | PageElement | Met)[], void, undefined> {
+  const page = new PageSplitter(contract, limits, expectation)
+  for await (const chunk of body) {
+    await expectation?.prepare()
+    yield* page.split(chunk)
+  }
   const rest = page.end()
   if (rest.length > 0) yield rest
 }
@@ -58,14 +75,17 @@ const elementsAtOnce = 1_000
 /** What the reader gets to see of a company. The spaces keep it a word of its own, whatever stands beside it. */
 const placeholder = Buffer.from(' null ')
 
+type Found<Met> = SplitCompany | PageElement | Met
+
 /** The state between the chunks of one page. */
-class PageSplitter {
+class PageSplitter<Met> {
   readonly #list: string
   readonly #maxDepth: number
   readonly #maxElementSize: number
   readonly #reader: ListReader<PageElementKind>
   readonly #around: CompanyListFinder
   readonly #inside: CompanyScanner
+  readonly #expectation: Expectation<Met> | undefined
   /** The company that is open: where it began, and what earlier chunks had of it. */
   #start = 0
   /** Whether the reader was not asked about it. */
@@ -75,7 +95,8 @@ class PageSplitter {
   readonly #held = new HeldBytes()
   #offset = 0
 
-  constructor(contract: Contract, limits: PageLimits) {
+  constructor(contract: Contract, limits: PageLimits, expectation?: Expectation<Met>) {
+    this.#expectation = expectation
     this.#list = contract.names.calculatorsPage.companies
     this.#maxDepth = limits.maxDepth
     this.#maxElementSize = limits.maxElementSize
@@ -84,8 +105,8 @@ class PageSplitter {
     this.#inside = new CompanyScanner(limits)
   }
 
-  *split(chunk: Uint8Array): Generator<(SplitCompany | PageElement)[], void, undefined> {
-    let found: (SplitCompany | PageElement)[] = []
+  *split(chunk: Uint8Array): Generator<Found<Met>[], void, undefined> {
+    let found: Found<Met>[] = []
     let at = 0
     while (at < chunk.length) {
       if (!this.#inside.open) {
@@ -104,6 +125,12 @@ class PageSplitter {
         at = end
         if (at === chunk.length) break
         this.#start = this.#offset + at
+        const met = this.#expectation?.meet(chunk, at)
+        if (met !== undefined) {
+          this.#found(met.met, found)
+          at = met.end
+          continue
+        }
         this.#inside.begin()
       }
       const end = this.#inside.scan(chunk, at)
@@ -125,7 +152,7 @@ class PageSplitter {
     return [...this.#reader.end(this.#offset)]
   }
 
-  #readAround(chunk: Uint8Array, from: number, to: number, found: (SplitCompany | PageElement)[]): void {
+  #readAround(chunk: Uint8Array, from: number, to: number, found: Found<Met>[]): void {
     for (const element of this.#reader.read(chunk.subarray(from, to), this.#offset + from)) found.push(element)
   }
 
@@ -138,22 +165,26 @@ class PageSplitter {
     throw new PageFormatError(`at ${this.#list}[${this.#around.ordinal}], after byte ${this.#offset + at}`, reason)
   }
 
+  #cutOut(last: Uint8Array, found: Found<Met>[]): void {
+    const bytes = this.#held.length === 0 ? last : this.#whole(last)
+    const { ordinal } = this.#around
+    const { keys, escapedKeys } = this.#inside
+    this.#found({ kind: 'companyBytes', bytes, ordinal, offset: this.#start, keys, escapedKeys }, found)
+  }
+
   /**
    * A company right behind another, with nothing but a comma between them, leaves the reader where the one before did:
    * it is told of it, and not asked. Otherwise it answers the placeholder with an element of its own, unless the page
    * before it is no JSON.
    */
-  #cutOut(last: Uint8Array, found: (SplitCompany | PageElement)[]): void {
-    const bytes = this.#held.length === 0 ? last : this.#whole(last)
-    const { ordinal } = this.#around
-    const { keys, escapedKeys } = this.#inside
-    const company = { kind: 'companyBytes' as const, bytes, ordinal, offset: this.#start, keys, escapedKeys }
+  #found(company: SplitCompany | Met, found: Found<Met>[]): void {
     if (this.#passed) {
       this.#reader.pass()
       found.push(company)
       this.#justCut = true
       return
     }
+    const { ordinal } = this.#around
     for (const element of this.#reader.read(placeholder, this.#start)) {
       const isCompany = element.kind === 'company' && element.ordinal === ordinal
       found.push(isCompany ? company : element)

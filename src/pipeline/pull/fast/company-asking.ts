@@ -12,12 +12,14 @@ export function askWhichAreUnchanged(
   hashOf: ContentHash,
   elements: readonly CompanyElement[],
 ): AskedBatch {
-  const hashes = elements.map((element) => (element.kind === 'companyBytes' ? hashOf(element.bytes) : null))
+  const contents = elements.map((element) =>
+    element.kind === 'companyBytes' ? { hash: hashOf(element.bytes), bytes: element.bytes.byteLength } : null,
+  )
   const known = findByContent(
     aside,
-    hashes.filter((hash) => hash !== null),
+    contents.flatMap((content) => content?.hash ?? []),
   )
   // The reader of the batch is told.
   known.catch(() => {})
-  return { elements, hashes, known }
+  return { elements, contents, known }
 }

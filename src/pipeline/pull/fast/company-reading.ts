@@ -6,6 +6,7 @@ import { type DecodedCompany, pageCompany } from '../content/page-company.ts'
 import { findById } from '../merge/known-companies.ts'
 import type { createPageStager } from '../stage-page.ts'
 import type { AskedBatch, CompanyElement, ReadBatch, ReadCompany } from './company-batch.ts'
+import type { Content } from './content-hash.ts'
 import type { NameIndex } from './name-index.ts'
 import { PlainCompanyReader } from './plain-company.ts'
 import type { UnchangedCompanies } from './unchanged-companies.ts'
@@ -34,18 +35,18 @@ export class CompanyReading {
   }
 
   /** Reads onto one tape while the batch before, whose places are on the other, is not written yet. */
-  async read({ elements, hashes, known }: AskedBatch): Promise<ReadBatch> {
+  async read({ elements, contents, known }: AskedBatch): Promise<ReadBatch> {
     const unchangedByHash = await known
     const [reader, other] = this.#readers
     this.#readers = [other, reader]
     reader.rewind()
     const companies: ReadCompany[] = []
     for (const [index, element] of elements.entries()) {
-      const contentHash = hashes[index] ?? null
-      const same = contentHash === null ? undefined : unchangedByHash.get(contentHash)
-      if (same !== undefined) this.#with.unchanged.add(same)
+      const content = contents[index] ?? null
+      const same = content === null ? undefined : unchangedByHash.get(content.hash)
+      if (same !== undefined) this.#with.unchanged.add(same, content?.bytes)
       else {
-        const company = this.#readCompany(reader, element, contentHash)
+        const company = this.#readCompany(reader, element, content)
         if (company !== undefined) companies.push(company)
       }
     }
@@ -63,17 +64,13 @@ export class CompanyReading {
   }
 
   /** Undefined: something of it was left out, and it was staged. */
-  #readCompany(
-    reader: PlainCompanyReader,
-    element: CompanyElement,
-    contentHash: string | null,
-  ): ReadCompany | undefined {
+  #readCompany(reader: PlainCompanyReader, element: CompanyElement, content: Content | null): ReadCompany | undefined {
     const plain = element.kind === 'companyBytes' ? reader.read(element.bytes) : undefined
-    if (plain !== undefined) return { element, contentHash, companyId: plain.companyId, plain }
+    if (plain !== undefined) return { element, content, companyId: plain.companyId, plain }
     const parsed = this.#decode(element)
     const { company, leftOut } = parsed
     if (company !== undefined && leftOut.length === 0) {
-      return { element, contentHash, companyId: company.companyId, company }
+      return { element, content, companyId: company.companyId, company }
     }
     this.#with.stager.company(parsed, element.ordinal, null)
     return undefined

@@ -18,7 +18,7 @@ export async function writeCompanies({ companies, reader, existing }: ReadBatch,
   const fresh: ReadCompany[] = []
   for (const company of companies) {
     if (known.has(company.companyId)) {
-      writing.stager.company(writing.decoded(company), company.element.ordinal, company.contentHash)
+      writing.stager.company(writing.decoded(company), company.element.ordinal, company.content)
     } else fresh.push(company)
   }
   if (fresh.length > 0) await writeNew(fresh, reader.tape, writing)
@@ -41,8 +41,8 @@ async function writeNew(
   await names.variables.resolve()
   await names.properties.resolve()
   await direct.reserve(fresh.length, calculators)
-  for (const { plain, company, contentHash } of fresh) {
-    if (plain !== undefined) direct.addPlain(plain, tape, { contentHash, listingKey })
-    else if (company !== undefined) direct.add(company, { contentHash, listingKey })
+  for (const { plain, company, content } of fresh) {
+    if (plain !== undefined) direct.addPlain(plain, tape, { content, listingKey })
+    else if (company !== undefined) direct.add(company, { content, listingKey })
   }
 }

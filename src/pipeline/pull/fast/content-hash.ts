@@ -7,6 +7,9 @@ const readingVersion = 2
 /** The hash of one company's bytes, in the form of a UUID: the 16 bytes that a database holds without a length. */
 export type ContentHash = (bytes: Uint8Array) => string
 
+/** What a company was read from. */
+export type Content = { hash: string; bytes: number }
+
 /**
  * A hash under which the same bytes mean the same rows: it differs where the names of the contract do, or the types
  * that the search selects. SHA-256, cut to 128 bits: who could make two companies of one hash would own the service's

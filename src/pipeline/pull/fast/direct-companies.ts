@@ -2,6 +2,7 @@ import type { PageCompany } from '../content/page-company.ts'
 import type { DirectWriter } from '../merge/direct-writer.ts'
 import type { createKeyBlocks } from '../merge/key-blocks.ts'
 import { countValues } from '../stage-page.ts'
+import type { Content } from './content-hash.ts'
 import type { NameIndex } from './name-index.ts'
 import { calculatorWidth, type PlainCompany, propertyWidth, valueWidth } from './plain-company.ts'
 
@@ -10,7 +11,7 @@ const uuidLength = 36
 type Names = { variables: NameIndex; properties: NameIndex }
 
 /** What a row of a new company says besides its content. */
-type NewRow = { contentHash: string | null; listingKey: number }
+type NewRow = { content: Content | null; listingKey: number }
 
 /** Writes new companies with all of theirs as rows of the tables. Names that they refer to must have been resolved. */
 export class DirectCompanies {
@@ -105,7 +106,10 @@ export class DirectCompanies {
     lines.tab()
     name()
     lines.tab()
-    lines.text(row.contentHash)
+    lines.text(row.content?.hash ?? null)
+    lines.tab()
+    if (row.content === null) lines.text(null)
+    else lines.int(row.content.bytes)
     lines.tab()
     lines.field(row.listingKey)
     lines.field(calculators)

@@ -18,6 +18,7 @@ import { CompanyReading } from './company-reading.ts'
 import { writeCompanies } from './company-writing.ts'
 import type { ContentHash } from './content-hash.ts'
 import { DirectCompanies } from './direct-companies.ts'
+import type { MetCompany } from './expected-companies.ts'
 import { maxNames, NameIndex } from './name-index.ts'
 import { NeedsCare } from './needs-care.ts'
 import { UnchangedCompanies } from './unchanged-companies.ts'
@@ -45,7 +46,7 @@ type FastLoad = {
  * @throws {NeedsCare} when the page holds what only a load with care can do.
  */
 export async function loadFast(
-  pieces: AsyncIterable<readonly CompanyElement[]>,
+  pieces: AsyncIterable<readonly (CompanyElement | MetCompany)[]>,
   { trx, client, aside, contract, limits, hashOf, merge }: FastLoad,
 ): Promise<Omit<PageCounts, 'bytes'>> {
   const staging = createStagingWriter(client)
@@ -77,6 +78,10 @@ export async function loadFast(
 
   for await (const piece of pieces) {
     for (const element of piece) {
+      if (element.kind === 'companyMet') {
+        unchanged.add(element.company)
+        continue
+      }
       if (element.kind === 'companyBytes') bytes += element.bytes.byteLength
       if (element.kind === 'companyBytes' || element.kind === 'company') gathered.push(element)
       else stager.name(element.kind, element)

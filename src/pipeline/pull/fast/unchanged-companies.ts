@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { UnchangedCompany } from '../merge/known-companies.ts'
+import { keepContentBytes, type UnchangedCompany } from '../merge/known-companies.ts'
 import { markWholeSeen } from '../merge/mark-seen.ts'
 
 /** Companies marked as seen in one statement, while others are read. */
@@ -17,6 +17,7 @@ export class UnchangedCompanies {
   readonly #trx: Transaction<Schema>
   readonly #submissionId: number
   #unmarked: number[] = []
+  #unmeasured: { company_key: number; bytes: number }[] = []
   #marking: Promise<void> = Promise.resolve()
 
   constructor(trx: Transaction<Schema>, submissionId: number) {
@@ -24,7 +25,9 @@ export class UnchangedCompanies {
     this.#submissionId = submissionId
   }
 
-  add({ company_key, listing_key, calculators, values }: UnchangedCompany): void {
+  /** @param bytes of the page that it takes, where they were counted. */
+  add({ company_key, content_bytes, listing_key, calculators, values }: UnchangedCompany, bytes?: number): void {
+    if (content_bytes === null && bytes !== undefined) this.#unmeasured.push({ company_key, bytes })
     const keys = this.byListing.get(listing_key)
     if (keys === undefined) this.byListing.set(listing_key, [company_key])
     else keys.push(company_key)
@@ -47,9 +50,11 @@ export class UnchangedCompanies {
 
   async #markNext(): Promise<void> {
     await this.#marking
-    const companyKeys = this.#unmarked
+    const [companyKeys, unmeasured] = [this.#unmarked, this.#unmeasured]
     this.#unmarked = []
-    this.#marking = markWholeSeen(this.#trx, this.#submissionId, companyKeys)
+    this.#unmeasured = []
+    const marked = markWholeSeen(this.#trx, this.#submissionId, companyKeys)
+    this.#marking = marked.then(() => keepContentBytes(this.#trx, unmeasured))
     // Anyone who drains or flushes next is told.
     this.#marking.catch(() => {})
   }

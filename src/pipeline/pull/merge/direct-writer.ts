@@ -5,7 +5,7 @@ import { LineBuffer } from './line-buffer.ts'
 
 /** The tables that take rows as they are, with the columns given. No foreign key prescribes an order. */
 const columns = {
-  company: 'company_key, company_id, name, content_hash, listing_key, calculators, values',
+  company: 'company_key, company_id, name, content_hash, content_bytes, listing_key, calculators, values',
   company_property: 'company_key, property_key, ordinal, value',
   calculator: 'calculator_key, calculator_id, company_key, type_id, title, period_year, period_month',
   calculator_value: 'company_key, calculator_key, variable_key, direction, value',

@@ -10,10 +10,10 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 export async function keepContents(trx: Transaction<Schema>, submissionId: number, listingKey: number): Promise<void> {
   await sql`
     update company c
-    set content_hash = s.content_hash, calculators = s.calculators, values = s.values,
+    set content_hash = s.content_hash, content_bytes = s.content_bytes, calculators = s.calculators, values = s.values,
       listing_key = case when s.content_hash is not null then ${listingKey}::integer end
     from (
-      select s.company_key, s.readable, s.calculators, s.values,
+      select s.company_key, s.readable, s.content_bytes, s.calculators, s.values,
         case when z.whole and z.pages = 1 and s.complete and not exists (
           select from staged_left_out l where l.company_id = s.company_id
         ) and not exists (

@@ -13,6 +13,7 @@ export const stagingColumns = {
     'readable',
     'complete',
     'content_hash',
+    'content_bytes',
     'calculators',
     'values',
   ],
@@ -68,7 +69,7 @@ const statements = [
   // company_key, calculator_key and variable_key are found in the merge.
   sql`create temporary table staged_company (
     company_ordinal integer primary key, company_id uuid not null, name text, name_problem text,
-    readable boolean not null, complete boolean not null, content_hash uuid,
+    readable boolean not null, complete boolean not null, content_hash uuid, content_bytes integer,
     calculators integer not null, values integer not null, company_key integer
   ) on commit drop`,
   sql`create temporary table staged_property (
