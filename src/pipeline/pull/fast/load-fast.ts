@@ -27,6 +27,9 @@ import { UnchangedCompanies } from './unchanged-companies.ts'
 const batchCompanies = 256
 const batchBytes = 1024 * 1024
 
+/** Bytes of the page after which companies go on, however few: what is written waits for the page's end otherwise. */
+const stretchBytes = 4 * batchBytes
+
 type FastLoad = {
   trx: Transaction<Schema>
   /** The connection of the transaction. */
@@ -63,6 +66,7 @@ export async function loadFast(
   const writing = { direct, listingKey, names, stager, decoded: reading.decoded.bind(reading) }
   let gathered: CompanyElement[] = []
   let bytes = 0
+  let metBytes = 0
   let asked = askWhichAreUnchanged(aside, hashOf, [])
   let read = await reading.read(asked)
 
@@ -71,22 +75,27 @@ export async function loadFast(
     const [elements, before, readBefore] = [gathered, asked, read]
     gathered = []
     bytes = 0
+    metBytes = 0
     asked = askWhichAreUnchanged(aside, hashOf, elements)
     read = await reading.read(before)
     await writeCompanies(readBefore, writing)
   }
 
   for await (const piece of pieces) {
+    // A company is a view of its chunk, and keeps all of it: too much for a few among those that were met again.
+    const alone = piece.some(({ kind }) => kind === 'companyMet')
     for (const element of piece) {
       if (element.kind === 'companyMet') {
         unchanged.add(element.company)
-        continue
-      }
-      if (element.kind === 'companyBytes') bytes += element.bytes.byteLength
-      if (element.kind === 'companyBytes' || element.kind === 'company') gathered.push(element)
+        metBytes += element.company.content_bytes
+      } else if (element.kind === 'companyBytes') {
+        bytes += element.bytes.byteLength
+        gathered.push(alone ? { ...element, bytes: Uint8Array.from(element.bytes) } : element)
+      } else if (element.kind === 'company') gathered.push(element)
       else stager.name(element.kind, element)
     }
-    if (gathered.length >= batchCompanies || bytes >= batchBytes) await step()
+    const far = gathered.length > 0 && bytes + metBytes >= stretchBytes
+    if (far || gathered.length >= batchCompanies || bytes >= batchBytes) await step()
     await staging.drain()
     await writer.drain()
     await unchanged.drain()
