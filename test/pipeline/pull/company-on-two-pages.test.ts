@@ -32,8 +32,8 @@ beforeEach(async () => {
 
 const both = company('both', { calculators: [calculator('k1'), calculator('k2')] })
 const changed = company('both', { calculators: [calculator('k1', { outputs: { total: '9' } })] })
-/** So many that the first of them are marked as seen while the page is still being read. */
-const many = [both, ...Array.from({ length: 5_000 }, (_, index) => company(`hotel ${index}`))]
+/** So many that those amid them are marked as seen while the page is still being read. */
+const many = Array.from({ length: 5_000 }, (_, index) => company(`hotel ${index}`)).toSpliced(2_000, 0, both)
 
 /**
  * Loads, of one search, a page with `both` as it was and half-way through it one where it changed, which waits for its

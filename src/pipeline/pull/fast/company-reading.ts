@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Database } from '../../../db/database.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
@@ -10,6 +11,12 @@ import type { Content } from './content-hash.ts'
 import type { NameIndex } from './name-index.ts'
 import { PlainCompanyReader } from './plain-company.ts'
 import type { UnchangedCompanies } from './unchanged-companies.ts'
+
+/**
+ * Companies that are worked on before others have their turn: a COPY that is under way waits for its next bytes, and
+ * one that has ended for the next.
+ */
+export const companiesPerTurn = 16
 
 type Reading = {
   aside: Database
@@ -42,6 +49,7 @@ export class CompanyReading {
     reader.rewind()
     const companies: ReadCompany[] = []
     for (const [index, element] of elements.entries()) {
+      if (index % companiesPerTurn === companiesPerTurn - 1) await turn()
       const content = contents[index] ?? null
       const same = content === null ? undefined : unchangedByHash.get(content.hash)
       if (same !== undefined) this.#with.unchanged.add(same, content?.bytes)

@@ -1,6 +1,8 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { DecodedCompany } from '../content/page-company.ts'
 import type { createPageStager } from '../stage-page.ts'
 import type { ReadBatch, ReadCompany } from './company-batch.ts'
+import { companiesPerTurn } from './company-reading.ts'
 import type { DirectCompanies } from './direct-companies.ts'
 import type { NameIndex } from './name-index.ts'
 
@@ -41,7 +43,8 @@ async function writeNew(
   await names.variables.resolve()
   await names.properties.resolve()
   await direct.reserve(fresh.length, calculators)
-  for (const { plain, company, content } of fresh) {
+  for (const [index, { plain, company, content }] of fresh.entries()) {
+    if (index % companiesPerTurn === companiesPerTurn - 1) await turn()
     if (plain !== undefined) direct.addPlain(plain, tape, { content, listingKey })
     else if (company !== undefined) direct.add(company, { content, listingKey })
   }

@@ -42,12 +42,9 @@ export class ExpectedCompanies implements Expectation<MetCompany> {
   }
 
   async prepare(): Promise<void> {
-    if (this.#stranger !== null) {
-      await this.#begin(this.#stranger)
-      this.#stranger = null
-    } else if (this.#coming !== null && this.#byId.size < windowSize / 4) {
-      this.#take(await this.#coming)
-    }
+    if (this.#coming !== null && this.#byId.size < windowSize / 2) this.#take(await this.#coming)
+    else if (this.#stranger !== null) await this.#begin(this.#stranger)
+    this.#stranger = null
   }
 
   meet(chunk: Uint8Array, at: number): { end: number; met: MetCompany } | undefined {

@@ -63,10 +63,13 @@ export function createDirectWriter(client: pg.ClientBase): DirectWriter {
   }
 }
 
+/** All are asked for at once, so that the server is given the next as soon as it ends one. */
 async function copyAll(client: pg.ClientBase, batch: readonly (readonly [DirectTable, Buffer])[]): Promise<void> {
-  for (const [table, rows] of batch) {
-    const copy = client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))
-    copy.end(rows)
-    await finished(copy)
-  }
+  await Promise.all(
+    batch.map(([table, rows]) => {
+      const copy = client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))
+      copy.end(rows)
+      return finished(copy)
+    }),
+  )
 }
