@@ -118,7 +118,15 @@ export async function figuresOf(world: YearWorld, run: { run_id: number; verdict
   return {
     ...(counted as Pick<
       NightFigures,
-      'connections' | 'databaseBytes' | 'queueRows' | 'runs' | 'submissions' | 'requests' | 'repeats' | 'polls' | 'resent'
+      | 'connections'
+      | 'databaseBytes'
+      | 'queueRows'
+      | 'runs'
+      | 'submissions'
+      | 'requests'
+      | 'repeats'
+      | 'polls'
+      | 'resent'
     >),
     verdict: run.verdict ?? 'none',
     seconds: run.seconds,

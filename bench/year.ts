@@ -7,12 +7,10 @@
  * Brings its servers and removes them; needs libfaketime. Stops by itself after `--minutes`, and says how far it came.
  */
 import { writeFileSync } from 'node:fs'
-import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { forgetPeak } from './memory.ts'
-import { grouped, median, tableOf } from './pull-table.ts'
-import { trendOf } from './slope.ts'
 import { figuresOf, type NightFigures, runJob, spendDay, tableBytes, usedBy } from './year-night.ts'
+import { type LeftOver, printYear, windowNights } from './year-report.ts'
 import { openYearWorld, type YearWorld } from './year-world.ts'
 
 const { values } = parseArgs({
@@ -27,7 +25,6 @@ const [nights, hotels, minutes] = [Number(values.nights), Number(values.hotels),
 
 /** From the night after this one on, everything is to be flat: runs are kept for as long, the shortest there is. */
 const settledAfter = 30
-const windowNights = 30
 const dayMs = 86_400_000
 
 /** Each is kept as short as it may be, or a week, so that what is removed keeps pace with what comes from night 30 on. */
@@ -53,19 +50,6 @@ const trouble = [
   ...['webhooks-doubled', 'webhooks-reordered'],
 ]
 
-/** What has to be flat, and how much it may change over a hundred nights, as a share of its level. */
-const flat: { name: keyof NightFigures; what: string; limit: number }[] = [
-  { name: 'memory', what: "the daemon's memory", limit: 0.1 },
-  { name: 'connections', what: 'connections to our database', limit: 0.02 },
-  { name: 'descriptors', what: 'open files and sockets', limit: 0.02 },
-  { name: 'databaseBytes', what: 'bytes of our database', limit: 0.05 },
-  { name: 'files', what: 'files under the data folder', limit: 0.02 },
-  { name: 'queueRows', what: 'rows of the queue', limit: 0.1 },
-  { name: 'seconds', what: 'seconds of a night', limit: 0.1 },
-  { name: 'daemonProcessor', what: 'processor seconds of the daemon', limit: 0.1 },
-  { name: 'serverProcessor', what: 'processor seconds of our server', limit: 0.1 },
-]
-
 const began = performance.now()
 const figures: NightFigures[] = []
 let tablesAtNight = new Map<string, number>()
@@ -85,12 +69,13 @@ const tablesNow = await tableBytes(world)
 // All trouble ends, and the service has to hold what the partner wants.
 await world.administer('PUT', '/chaos', { profiles: {} })
 for (const quiet of [1, 2]) await nightAndDay(world, figures.length + quiet)
-const left = await world.own.query<{ stream: string; rows: string; invalid: boolean; code: string | null }>(
+const left = await world.own.query<LeftOver>(
   `select stream, invalid_reason is not null as invalid, outcome_code as code, count(*) as rows from ledger
    where gone_at is null and accepted_hash is distinct from desired_hash group by 1, 2, 3 order by 1, 2, 3`,
 )
 if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(figures))
-print()
+const grew = [...tablesNow].map(([name, bytes]) => ({ name, bytes, grown: bytes - (tablesAtNight.get(name) ?? 0) }))
+if (!printYear(hotels, figures, settledAfter, grew, left.rows)) process.exitCode = 1
 
 async function prepare({ administer, clock, partner }: YearWorld): Promise<void> {
   await administer('PUT', '/chaos', { profiles: Object.fromEntries(trouble.map((name) => [name, 0.01])) })
@@ -119,57 +104,4 @@ async function nightAndDay(place: YearWorld, night: number): Promise<NightFigure
   clock.leapTo(next)
   const processor = { daemonProcessor: after.daemon - before.daemon, serverProcessor: after.server - before.server }
   return { night, ...found, ...processor }
-}
-
-function print(): void {
-  const windows = Array.from({ length: Math.ceil(figures.length / windowNights) }, (_, at) =>
-    figures.slice(at * windowNights, (at + 1) * windowNights),
-  )
-  const middle = (some: NightFigures[], name: keyof NightFigures) => median(some.map((one) => Number(one[name])))
-  const sum = (some: NightFigures[], name: keyof NightFigures) =>
-    some.reduce((total, one) => total + Number(one[name]), 0)
-  const mb = (bytes: number) => (bytes / 1e6).toFixed(1)
-  const lines = windows.map((some) => [
-    `${some[0]?.night}–${some.at(-1)?.night}`,
-    mb(middle(some, 'memory')),
-    mb(Math.max(...some.map(({ peak }) => peak))),
-    String(middle(some, 'connections')),
-    mb(middle(some, 'databaseBytes')),
-    grouped(middle(some, 'files')),
-    middle(some, 'seconds').toFixed(2),
-    middle(some, 'daemonProcessor').toFixed(2),
-    middle(some, 'serverProcessor').toFixed(2),
-    grouped(middle(some, 'queueRows')),
-    grouped(middle(some, 'submissions')),
-    `${sum(some, 'repeats')} / ${sum(some, 'resent')} / ${sum(some, 'requests')}`,
-    String(some.filter(({ verdict }) => verdict === 'failed').length),
-  ])
-  const head = ['nights', 'MB', 'peak MB', 'connections', 'database MB', 'files', 's', 'daemon s', 'server s']
-  const more = ['queue rows', 'submissions', 'repeated / again / requests', 'failed']
-  say(`${hotels} hotels, ${figures.length} nights, ${cpus().length} processors, load ${loadavg()[0]?.toFixed(1)}; medians\n`)
-  process.stdout.write(tableOf([...head, ...more], lines, true))
-  const later = figures.slice(settledAfter)
-  if (later.length < 2) return say(`\nNo verdict: it needs more than ${settledAfter + 1} nights.`)
-  say(`\nFrom night ${settledAfter + 1} on:`)
-  let grows = false
-  for (const { name, what, limit } of flat) {
-    const trend = trendOf(later.map((one) => Number(one[name])))
-    const isFlat = trend.perHundred <= limit
-    grows ||= !isFlat
-    const percent = (share: number) => `${(100 * share).toFixed(1)} %`
-    say(`  ${isFlat ? 'flat ' : 'GROWS'}  ${what}: ${percent(trend.perHundred)} in 100 nights (limit ${percent(limit)})`)
-  }
-  say('\nTables that grew most since night 30, in kB:')
-  const growth = [...tablesNow]
-    .map(([name, bytes]) => ({ name, bytes, more: bytes - (tablesAtNight.get(name) ?? 0) }))
-    .toSorted((a, b) => b.more - a.more)
-  for (const { name, bytes, more: grown } of growth.slice(0, 12)) say(`  ${name}: ${grouped(grown / 1000)} of ${grouped(bytes / 1000)}`)
-  say('\nRows that the service does not have after two quiet nights:')
-  for (const { stream, rows, invalid, code } of left.rows) say(`  ${stream}: ${rows} ${invalid ? 'invalid' : (code ?? 'pending')}`)
-  if (left.rows.length === 0) say('  none')
-  if (grows) process.exitCode = 1
-}
-
-function say(text: string): void {
-  process.stdout.write(`${text}\n`)
 }
