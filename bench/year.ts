@@ -4,7 +4,8 @@
  *
  * One `nightferry serve` and night after night of a small group, with changes every day, housekeeping every noon, and
  * each of twenty kinds of trouble at the service one time in a hundred. The clock leaps from noon to the next night.
- * Brings its servers and removes them; needs libfaketime. Stops by itself after `--minutes`, and says how far it came.
+ * Brings its servers and removes them; needs libfaketime. Stops by itself after `--minutes`, or at a
+ * signal when the night is over, and says how far it came.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -56,7 +57,13 @@ let tablesAtNight = new Map<string, number>()
 await using world = await openYearWorld(hotels, settings)
 await prepare(world)
 const stopAt = performance.now() + minutes * 60_000
-for (let night = 1; night <= nights && performance.now() < stopAt; night++) {
+let interrupted = false
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    interrupted = true
+  })
+}
+for (let night = 1; night <= nights && !interrupted && performance.now() < stopAt; night++) {
   figures.push(await nightAndDay(world, night))
   if (night === settledAfter) tablesAtNight = await tableBytes(world)
   if (night % windowNights === 0) {

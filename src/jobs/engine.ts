@@ -31,6 +31,14 @@ type Look = (id: number, timer?: number) => Promise<boolean>
 /** The longest pause before a look that failed is tried again, in seconds. */
 const longestPauseSeconds = 60
 
+/**
+ * How often somebody looks for workers that have missed their heartbeat. It comes on top of the heartbeat, and so does
+ * the pause before the look is tried again: together they stay below a minute unless the heartbeat itself is that long.
+ */
+function lookForDeadSeconds(heartbeatSeconds: number): number {
+  return Math.ceil(heartbeatSeconds / 3)
+}
+
 export type Engine = {
   looks: Looks
   /**
@@ -59,8 +67,8 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     max: 4,
     schedule: false,
     useListenNotify: true,
-    monitorIntervalSeconds: Math.min(engine.heartbeatSeconds, 30),
-    superviseIntervalSeconds: Math.min(engine.heartbeatSeconds, 30),
+    monitorIntervalSeconds: lookForDeadSeconds(engine.heartbeatSeconds),
+    superviseIntervalSeconds: lookForDeadSeconds(engine.heartbeatSeconds),
   })
   boss.on('error', onError)
   try {
