@@ -70,7 +70,7 @@ it('a client that is generated from the description of the HTTP API compiles, st
   expect(await client.alive()).toBe(true)
   const run = await client.start('nightly-sync')
   await vi.waitFor(async () => expect(await client.verdict(run)).toBe('succeeded'), { timeout: 200_000, interval: 200 })
-  expect(await client.sentence()).toContain('night')
+  expect(await client.sentence()).toContain('last run ended')
   expect(await client.parked(1)).toBeNull()
   expect(await client.pause('push')).toBe(true)
   const { rows } = await api.world.pool.query<{ job: string }>('select job from job_pause')

