@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
+import { clientKeepAlive } from '../db/database.ts'
 import { withRemedy } from '../db/database-trouble.ts'
 import { nextTimers } from '../db/runs/next-timer.ts'
 import { storableText } from '../db/storable.ts'
@@ -62,6 +63,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
   const { engine } = config
   const boss = new PgBoss({
     connectionString: url,
+    ...clientKeepAlive,
     schema: 'nightferry_queue',
     application_name: 'nightferry queue',
     max: 4,
