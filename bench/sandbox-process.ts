@@ -11,16 +11,18 @@ const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /**
  * Starts `nightferry sandbox` in a process of its own, with its state in `folder`; resolves when it answers.
  * @param script to start: that of the sources unless it is given.
+ * @param environment of the process, besides what it needs to be found.
  */
 export async function startSandboxProcess(
   folder: string,
   options: readonly string[],
   script = main,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<SandboxProcess> {
   const fixed = ['sandbox', '--json', '--port', '0', '--set', `database.folder=${folder}`]
   const child = spawn(process.execPath, [script, ...fixed, ...options], {
     cwd: folder,
-    env: { PATH: process.env.PATH },
+    env: { PATH: process.env.PATH, ...environment },
     // The channel ends the sandbox with this process, however that goes.
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })

@@ -7,6 +7,7 @@ import { watchSchema } from '../db/watch-schema.ts'
 import { createExchangeClient } from '../exchange/client.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { jobsOf } from '../jobs/known-jobs.ts'
+import { startClockWatch } from '../jobs/watch-clock.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
 import { createServiceClock } from '../pipeline/gate/service-clock.ts'
@@ -51,8 +52,10 @@ export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person
   allowForWork(() => config.engine.shutdownMs)
   const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')
   const schema = watchSchema(ferry.deps.db, schemaWatchMs)
+  const clock = startClockWatch(ferry.deps)
   const close = async () => {
     schema.stop()
+    await clock.stop()
     await ferry.close()
   }
   try {

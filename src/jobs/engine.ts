@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
+import { clientKeepAlive } from '../db/database.ts'
 import { withRemedy } from '../db/database-trouble.ts'
 import { nextTimers } from '../db/runs/next-timer.ts'
 import { storableText } from '../db/storable.ts'
@@ -31,6 +32,14 @@ type Look = (id: number, timer?: number) => Promise<boolean>
 /** The longest pause before a look that failed is tried again, in seconds. */
 const longestPauseSeconds = 60
 
+/**
+ * How often somebody looks for workers that have missed their heartbeat. It comes on top of the heartbeat, and so does
+ * the pause before the look is tried again: together they stay below a minute unless the heartbeat itself is that long.
+ */
+function lookForDeadSeconds(heartbeatSeconds: number): number {
+  return Math.ceil(heartbeatSeconds / 3)
+}
+
 export type Engine = {
   looks: Looks
   /**
@@ -54,13 +63,14 @@ export async function startEngine(url: string, config: Config, onError: (error: 
   const { engine } = config
   const boss = new PgBoss({
     connectionString: url,
+    ...clientKeepAlive,
     schema: 'nightferry_queue',
     application_name: 'nightferry queue',
     max: 4,
     schedule: false,
     useListenNotify: true,
-    monitorIntervalSeconds: Math.min(engine.heartbeatSeconds, 30),
-    superviseIntervalSeconds: Math.min(engine.heartbeatSeconds, 30),
+    monitorIntervalSeconds: lookForDeadSeconds(engine.heartbeatSeconds),
+    superviseIntervalSeconds: lookForDeadSeconds(engine.heartbeatSeconds),
   })
   boss.on('error', onError)
   try {

@@ -61,15 +61,18 @@ export const housekeeping: Job = {
   ],
 }
 
-/** How far this process has come in a run: only so that a turn need not go over again what the one before left. */
-const places = new Map<number, { kind: OldKind; after: number }>()
+/**
+ * How far this process has come in the run that it was at last: only so that a turn need not go over again what the one
+ * before left. Of one run, because there is one at a time, and a run that another process ended would stay here for ever.
+ */
+let place: { run: number; kind: OldKind; after: number } | null = null
 
 /** Works for a turn and asks for the next: a process looks at one run at a time, and a night may wait. */
 async function remove(deps: Deps, run: Run): Promise<StepResult> {
   const { config, db, logger, now } = deps
   const until = performance.now() + turnMs
   const kinds = retention(config)
-  const left = places.get(run.run_id)
+  const left = place?.run === run.run_id ? place : null
   const begin = Math.max(
     0,
     kinds.findIndex(([kind]) => kind === left?.kind),
@@ -82,12 +85,12 @@ async function remove(deps: Deps, run: Run): Promise<StepResult> {
       if (removed.rows > 0) logger.info({ run_id: run.run_id, kind, rows: removed.rows, days }, 'old_rows_removed')
       after = removed.next
       if (after === null || performance.now() < until) continue
-      places.set(run.run_id, { kind, after })
+      place = { run: run.run_id, kind, after }
       await db.transaction().execute((trx) => deps.looks.atRun(trx, run.run_id))
       return 'waiting'
     }
   }
-  places.delete(run.run_id)
+  place = null
   return 'done'
 }
 

@@ -1,4 +1,3 @@
-import { type ScheduledTask, schedule as tickEvery } from 'node-cron'
 import { isPaused } from '../db/runs/job-pauses.ts'
 import { isWaiting, noteWaiting } from '../db/runs/job-waiting.ts'
 import { insertSkippedRun, runInTheWay } from '../db/runs/start-run.ts'
@@ -12,6 +11,15 @@ import { triggerRun } from './trigger-run.ts'
  * An occurrence found this long after it fell due was missed: no daemon was up. Two ticks of grace, in milliseconds.
  */
 const missedAfterMs = 120_000
+
+/**
+ * Between two ticks at most. Timers go by a clock that nobody sets: if the time of day is set back by an hour, the next
+ * tick does not wait for an hour, and one that comes late, in a process that has other work, is not left out.
+ */
+const tickMs = 60_000
+
+/** A moment, so that what falls due at the full minute is due when the tick comes. */
+const marginMs = 5
 
 /**
  * Starts what falls due, once a minute and at once. The unique (job, scheduled_for) decides which of several daemons
@@ -55,12 +63,22 @@ export function startScheduler(
     ticking = Promise.all([ticking, ended]).then(() => {})
     return ended
   }
-  const task: ScheduledTask = tickEvery('* * * * *', guarded, { timezone: 'UTC' })
+  let timer: NodeJS.Timeout
+  const tickAtNextMinute = () => {
+    timer = setTimeout(
+      () => {
+        tickAtNextMinute()
+        void guarded()
+      },
+      tickMs - (deps.now().getTime() % tickMs) + marginMs,
+    )
+  }
+  tickAtNextMinute()
   void guarded()
   return {
     tick,
     stop: async () => {
-      await task.destroy()
+      clearTimeout(timer)
       // A tick that has begun must not start a run after us.
       await ticking
     },

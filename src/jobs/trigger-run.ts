@@ -61,7 +61,8 @@ async function resume(deps: Deps, run: Run): Promise<void> {
   })
 }
 
-async function lookAtEverything(deps: Deps, trx: Transaction<Schema>, run: Run): Promise<void> {
+/** Asks for every look that a run may be waiting for: at the run, its unfinished requests and its pages. */
+export async function lookAtEverything(deps: Deps, trx: Transaction<Schema>, run: Run): Promise<void> {
   const submissions = await trx
     .selectFrom('submission')
     .select('submission_id')

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { hearJobs } from '../db/locks/job-channel.ts'
 import { answerRequests, type JobRequest, type RequestAnswer } from '../db/runs/job-requests.ts'
 import type { Deps } from '../pipeline/deps.ts'
+import { wouldTakeTurn } from './scheduled-first.ts'
 import { JobRefused, triggerJob } from './trigger-job.ts'
 
 /** How often the table is looked at where no notification comes, and a lost connection is tried again. Milliseconds. */
@@ -54,6 +55,7 @@ async function answerTo(
   { job, only_steps: only, streams, since, requested_by }: JobRequest,
 ): Promise<RequestAnswer> {
   try {
+    if (await wouldTakeTurn(deps, job)) return null
     const asked = {
       trigger: 'table' as const,
       by: requested_by,
@@ -71,6 +73,7 @@ async function answerTo(
 
 async function triggerNoticed(deps: Deps, job: string): Promise<void> {
   try {
+    if (await wouldTakeTurn(deps, job)) throw new JobRefused('job_busy', `A job that fell due begins before ${job}`)
     await triggerJob(deps, job, { trigger: 'notify', by: 'pg_notify' })
   } catch (error) {
     deps.logger.warn({ job, error: (error as Error).message }, 'job_notification_refused')

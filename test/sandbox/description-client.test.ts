@@ -1,12 +1,6 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
-import { generateApi } from 'swagger-typescript-api'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
+import { type GeneratedClient, generateClient } from '../helpers/generated-client.ts'
 import { mapHotels } from './bodies.ts'
 import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
 import { readDocument } from './read-description.ts'
@@ -52,23 +46,16 @@ export function wrong(task: Task, page: CalculatorsPage) {
 `
 
 let sandbox: OpenSandbox
-let folder: string
+let generated: GeneratedClient
 beforeAll(async () => {
   sandbox = await openSandbox()
   await sandbox.run('companyMappings', mapHotels(1, 2))
-  folder = await mkdtemp(join(tmpdir(), 'nightferry-client-'))
   const spec = await readDocument(`${sandbox.url}${contract.otherEndpoints.description.path}`)
-  await generateApi({
-    // The generator changes what it is given.
-    spec: JSON.parse(JSON.stringify(spec)) as NonNullable<Parameters<typeof generateApi>[0]['spec']>,
-    ...{ output: folder, fileName: 'client.ts', httpClientType: 'fetch', silent: true },
-  })
-  await writeFile(join(folder, 'program.ts'), program)
-  await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+  generated = await generateClient(spec, program)
 })
 afterAll(async () => {
   await sandbox.close()
-  await rm(folder, { recursive: true, force: true })
+  await generated[Symbol.asyncDispose]()
 })
 
 type Client = {
@@ -79,9 +66,7 @@ type Client = {
 }
 
 it('a client that is generated from the description compiles, and talks to the service', async () => {
-  await compile()
-  const url = pathToFileURL(join(folder, 'program.js')).href
-  const { connect, titlesOf } = (await import(/* @vite-ignore */ url)) as {
+  const { connect, titlesOf } = (await generated.load()) as {
     connect: (key: string) => Client
     titlesOf: (page: unknown) => string[]
   }
@@ -98,14 +83,3 @@ it('a client that is generated from the description compiles, and talks to the s
   expect(await client.refusal()).toBe('task_not_found')
   expect(await connect('nobody').refusal()).toBe('api_key_unknown')
 })
-
-async function compile(): Promise<void> {
-  const compiler = join(import.meta.dirname, '../../node_modules/typescript/bin/tsc')
-  const options = ['--strict', '--noUncheckedIndexedAccess', '--target', 'es2023', '--lib', 'es2023,dom,dom.iterable']
-  const args = [compiler, ...options, '--module', 'nodenext', '--types', '', 'client.ts', 'program.ts']
-  try {
-    await promisify(execFile)(process.execPath, args, { cwd: folder, env: {} })
-  } catch (error) {
-    throw new Error(`the client does not compile:\n${(error as { stdout: string }).stdout}`)
-  }
-}

@@ -10,6 +10,9 @@ const keptMs = 10_000
 /** Bounds of the time that a call of the service takes. Seconds. */
 const callBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
+/** Gauges of the library that are named like counters. They are the sums over the types of the gauges beside them. */
+const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`)
+
 /** Metrics as text, in the format that `contentType` names. */
 export type Metrics = { contentType: string; text(): Promise<string> }
 
@@ -19,6 +22,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
   const [registry] = registers
   if (registry === undefined) throw new Error('there is no registry')
   collectDefaultMetrics({ register: registry })
+  for (const name of misnamed) registry.removeSingleMetric(name)
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name: `nightferry_${name}`, help, labelNames, registers })
   const calls = new Histogram({
