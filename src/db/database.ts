@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { setForSession } from './session-settings.ts'
+import { noticesSilence } from './silent-network.ts'
 import type { Schema } from './tables/database-schema.ts'
 
 export type Database = Kysely<Schema>
@@ -58,7 +59,7 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
     // The pool waits for it, and gives nobody a client without its settings; its types do not say so.
     onConnect: (client): void => setForSession(client, session) as unknown as undefined,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
-    keepAlive: true,
+    ...noticesSilence,
     types: typeParsers,
   })
   pool.on('error', options.onIdleError)

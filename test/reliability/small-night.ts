@@ -25,6 +25,9 @@ const settings = [
 /** A world of 12 hotels, and the verb that runs a night in it. */
 export type SmallNight = AsyncDisposable & {
   world: World
+  /** Where its processes work, and the command line after the program. */
+  folder: string
+  args: readonly string[]
   /** Runs a night within the process of the test. */
   run(environment?: Record<string, string>): Promise<Ended>
   /** Starts a night as a process of its own. */
@@ -39,6 +42,8 @@ export async function smallNight(): Promise<SmallNight> {
   const args = [...command, ...settings]
   return {
     world,
+    folder: folder.path,
+    args,
     run: (environment = {}) => nightferry(folder.path, args, { ...world.environment(), ...environment }),
     start: (environment = {}) => start(folder.path, args, { ...world.environment(), ...environment }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
