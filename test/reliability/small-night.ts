@@ -6,7 +6,7 @@ import { sentTooEarly, unfinishedTogether } from '../helpers/request-log.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 
 /** How many nights a test plays: S in CI, M and L by hand. See docs/reliability.md. */
-export function ofSize(sizes: { S: number; M: number; L: number }): number {
+export function ofSize<T>(sizes: { S: T; M: T; L: T }): T {
   const size = process.env.RELIABILITY_SIZE ?? 'S'
   if (size !== 'S' && size !== 'M' && size !== 'L') throw new Error(`RELIABILITY_SIZE is ${size}, not S, M or L`)
   return sizes[size]
@@ -22,7 +22,7 @@ const settings = [
   'push.uncertainGraceMs=300',
 ].flatMap((setting) => ['--set', setting])
 
-/** A world of 12 hotels, and the verb that runs a night in it. */
+/** A world of some hotels, and the verb that runs a night in it. */
 export type SmallNight = AsyncDisposable & {
   world: World
   /** Where its processes work, and the command line after the program. */
@@ -34,9 +34,9 @@ export type SmallNight = AsyncDisposable & {
   start(environment?: Record<string, string>): Running
 }
 
-export async function smallNight(): Promise<SmallNight> {
+export async function smallNight(hotels = 12): Promise<SmallNight> {
   await using made = new AsyncDisposableStack()
-  const world = made.use(await startWorld({ hotels: 12, pageSize: 4 }))
+  const world = made.use(await startWorld({ hotels, pageSize: Math.max(4, Math.ceil(hotels / 20)) }))
   const folder = made.use(await workingFolder())
   const everything = made.move()
   const args = [...command, ...settings]
@@ -54,8 +54,8 @@ export async function smallNight(): Promise<SmallNight> {
 export const atOnce = 4
 
 /** The tables that an uninterrupted night leaves behind. */
-export async function calmTables(): Promise<FinalTables> {
-  await using calm = await smallNight()
+export async function calmTables(hotels?: number): Promise<FinalTables> {
+  await using calm = await smallNight(hotels)
   const ended = await calm.run()
   expect(ended, ended.stderr).toMatchObject({ code: 0 })
   return await finalTables(calm.world.pool)
