@@ -7,6 +7,5 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: configDefaults.exclude,
     testTimeout: 60_000,
-    setupFiles: ['test/helpers/finish-file.ts'],
   },
 })

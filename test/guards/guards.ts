@@ -263,14 +263,6 @@ export const guardsOfUnits: readonly Guard[] = [
     without: 'const failed = status === names.failed',
   },
   {
-    file: 'src/pipeline/delta/guard-stream.ts',
-    test: 'test/pipeline/delta/guard.test.ts',
-    title: 'holds an empty source',
-    name: 'An empty source is held until a person approves just that',
-    text: "if (empty && known !== approvedEmpty) return 'empty'",
-    without: '',
-  },
-  {
     file: 'src/cli/scrubbing.ts',
     test: 'test/cli/scrubbing.test.ts',
     name: 'What is logged is scrubbed of secrets',
@@ -346,7 +338,7 @@ export const guardsOfUnits: readonly Guard[] = [
   {
     file: 'src/cli/show/readable.ts',
     test: 'test/cli/readable.test.ts',
-    title: 'escape',
+    title: 'JSON that is printed',
     name: 'A text of others drives no terminal',
     text: 'return json.replaceAll(unsafe,',
     without: 'return json.replaceAll(/(?!)/g,',
@@ -376,6 +368,14 @@ export const guardsOfUnits: readonly Guard[] = [
 
 /** Guards that only a database shows at work. */
 export const guardsOfDatabase: readonly Guard[] = [
+  {
+    file: 'src/pipeline/delta/guard-stream.ts',
+    test: 'test/pipeline/delta/guard.test.ts',
+    title: 'holds an empty source',
+    name: 'An empty source is held until a person approves just that',
+    text: "if (empty && known !== approvedEmpty) return 'empty'",
+    without: '',
+  },
   {
     ...receiver,
     file: 'src/webhooks/read-body.ts',

@@ -82,17 +82,17 @@ test('a night that runs out of memory dies, and the next one is whole', async ()
   await expectNextNightWhole(night)
 })
 
-test('a night whose connection to the partner falls silent ends within its statement time-out, and the next one is whole', async () => {
+test("a night whose partner's database takes connections and answers nothing ends and says so, and the next one is whole", async () => {
   await using night = await smallNight()
   await using proxy = await stallingProxy(night.world.partnerUrl)
   proxy.stall()
   const run = await night.start({ PARTNER_DATABASE_URL: proxy.url }).ended
   expect(run.code, run.stderr).toBe(1)
-  expect(run.stderr).toMatch(/^nightferry: partner_unreachable: /m)
+  expect(run.stderr).toMatch(/partner_unreachable/)
   await expectNextNightWhole(night)
 })
 
-test('a night whose connection to its own database falls silent is killed by nobody but a person, and the next one is whole', async () => {
+test('a night whose own database falls silent ends when it is told to, and the next one is whole', async () => {
   await using night = await smallNight()
   await using proxy = await stallingProxy(night.world.databaseUrl)
   const silent = night.start({ DATABASE_URL: proxy.url })

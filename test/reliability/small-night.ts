@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs'
 import type pg from 'pg'
 import { expect } from 'vitest'
 import { type Ended, nightferry, type Running, start, workingFolder } from '../cli/nightferry-process.ts'
@@ -76,8 +77,15 @@ export async function expectSameNight(
   expect(await sentTooEarly(world.sandboxPool)).toEqual([])
   expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
   const { sent, repeated } = await requestsOf(pool)
+  noteRequests({ test: expect.getState().currentTestName ?? '', sent, repeated, answersLost })
   expect(await tasksAt(world.sandboxPool)).toBeLessThanOrEqual(sent)
   expect(repeated).toBeLessThanOrEqual(answersLost)
+}
+
+/** Adds a line to the file that RELIABILITY_TALLY names, so that a person can add up what was repeated. */
+function noteRequests(night: { test: string; sent: number; repeated: number; answersLost: number }): void {
+  const file = process.env.RELIABILITY_TALLY
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(night)}\n`)
 }
 
 async function requestsOf(pool: pg.Pool): Promise<{ sent: number; repeated: number }> {
