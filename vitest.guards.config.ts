@@ -6,6 +6,7 @@ export default defineConfig({
     environment: 'node',
     include: ['test/**/*.test.ts'],
     exclude: configDefaults.exclude,
-    testTimeout: 60_000,
+    // Without its guard a test may wait for ever.
+    testTimeout: 10_000,
   },
 })

@@ -3,10 +3,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { searchDatabase } from '../pipeline/pull/search-database.ts'
-import { ofSize } from './small-night.ts'
 
 const script = fileURLToPath(new URL('../pipeline/pull/fixtures/load-large-page.ts', import.meta.url))
-const megabytes = ofSize({ S: 200, M: 1000, L: 1000 })
+const megabytes = 1000
 
 it(`loads a page of ${megabytes} MB with a heap of 256 MB in at most 350 MB of memory`, async () => {
   await using database = await searchDatabase()

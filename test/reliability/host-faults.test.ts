@@ -94,15 +94,18 @@ test("a night whose partner's database takes connections and answers nothing end
 
 test('a night whose own database falls silent ends when it is told to, and the next one is whole', async () => {
   await using night = await smallNight()
-  await using proxy = await stallingProxy(night.world.databaseUrl)
-  const silent = night.start({ DATABASE_URL: proxy.url })
-  await vi.waitFor(async () => {
-    const { rows } = await night.world.pool.query(`select from nightferry.submission where state = 'accepted'`)
-    expect(rows.length).toBeGreaterThan(0)
-  }, patience)
-  proxy.stall()
-  silent.child.kill('SIGTERM')
-  const { code, stderr } = await silent.ended
-  expect(code, stderr).toBe(143)
+  {
+    // The server lets go of what a silent client holds once its keep-alives find nobody: here when the proxy ends.
+    await using proxy = await stallingProxy(night.world.databaseUrl)
+    const silent = night.start({ DATABASE_URL: proxy.url })
+    await vi.waitFor(async () => {
+      const { rows } = await night.world.pool.query(`select from nightferry.submission where state = 'accepted'`)
+      expect(rows.length).toBeGreaterThan(0)
+    }, patience)
+    proxy.stall()
+    silent.child.kill('SIGTERM')
+    const { code, stderr } = await silent.ended
+    expect(code, stderr).toBe(143)
+  }
   await expectNextNightWhole(night)
 })
