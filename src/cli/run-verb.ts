@@ -29,8 +29,11 @@ export async function runVerb(cli: Cli, args: readonly string[]): Promise<number
   }
 }
 
-/** One message that says what, where and what to do; a stack only for what should never happen. */
-function report(cli: Cli, caught: unknown): number {
+/**
+ * Writes one message to `cli.stderr` that says what, where and what to do; a stack only for what should never happen.
+ * @returns the exit code that goes with it.
+ */
+export function report(cli: Cli, caught: unknown): number {
   // What the server says of a person's own query is about that, and not about how we are set up.
   const error = caught instanceof QueryFailed ? caught : withRemedy(caught)
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage

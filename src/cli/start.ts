@@ -1,7 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import { boundHeap } from './bound-heap.ts'
 import type { Cli } from './cli.ts'
 import { releaseEmbedded } from './release-embedded.ts'
-import { runVerb } from './run-verb.ts'
+import { report, runVerb } from './run-verb.ts'
 import { shutdownLimitMs } from './shutdown-limit.ts'
 
 /** What only main.ts reads from the process. */
@@ -49,8 +50,13 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
   // either.
   process.on('disconnect', () => interrupted.abort())
   process.channel?.unref()
-  // The one that read our output is gone; the work goes on, and the tables say how it went.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  // The one that read our output is gone; the work goes on, and the tables say how it went. A report that did not fit
+  // on a disk is another matter: anyone who takes the file for it must learn that it is not whole.
+  let unwritten: Error | null = null
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') unwritten ??= error
+  })
+  process.stderr.on('error', () => {})
 
   const cli: Cli = {
     ...surroundings,
@@ -62,7 +68,10 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
   }
 
   const code = await runVerb(cli, args)
-  process.exitCode = signalled === null ? code : exitCodeOf(signalled)
+  // A write that failed says so in the turn after it.
+  await setImmediate()
+  const ended = unwritten === null ? code : report(cli, unwritten)
+  process.exitCode = signalled === null ? ended : exitCodeOf(signalled)
 }
 
 function cutShort(signal: string, limitMs: number): string {

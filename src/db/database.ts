@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { setForSession } from './session-settings.ts'
+import { noticesSilence } from './silent-network.ts'
 import type { Schema } from './tables/database-schema.ts'
 
 export type Database = Kysely<Schema>
@@ -34,12 +35,6 @@ const typeParsers: pg.CustomTypesConfig = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 }
 
-/**
- * After so long a silence the kernel asks whether the server is still there, and gives up ten seconds later: a statement
- * whose host died without a word would be waited for two hours, and without this for ever. Milliseconds.
- */
-export const clientKeepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 20_000 }
-
 /** The server lets go of a client whose host died, and of its locks, within a minute; its own default is two hours. */
 const keepAlives = { tcp_keepalives_idle: '20', tcp_keepalives_interval: '10', tcp_keepalives_count: '3' }
 
@@ -64,7 +59,7 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
     // The pool waits for it, and gives nobody a client without its settings; its types do not say so.
     onConnect: (client): void => setForSession(client, session) as unknown as undefined,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
-    ...clientKeepAlive,
+    ...noticesSilence,
     types: typeParsers,
   })
   pool.on('error', options.onIdleError)

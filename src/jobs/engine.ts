@@ -1,9 +1,9 @@
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Config } from '../config/schema.ts'
-import { clientKeepAlive } from '../db/database.ts'
 import { withRemedy } from '../db/database-trouble.ts'
 import { nextTimers } from '../db/runs/next-timer.ts'
+import { noticesSilence } from '../db/silent-network.ts'
 import { storableText } from '../db/storable.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { RunTrigger } from '../db/tables/run-tables.ts'
@@ -63,7 +63,8 @@ export async function startEngine(url: string, config: Config, onError: (error: 
   const { engine } = config
   const boss = new PgBoss({
     connectionString: url,
-    ...clientKeepAlive,
+    // Handed on to the driver, though the type does not say so.
+    ...noticesSilence,
     schema: 'nightferry_queue',
     application_name: 'nightferry queue',
     max: 4,

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { type Logger, pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { createLogger } from '../../src/cli/log.ts'
-import { scrubbing } from '../../src/cli/scrubbing.ts'
+import { conceal, scrubbing } from '../../src/cli/scrubbing.ts'
 import { holdsSecret } from '../helpers/find-secret.ts'
 
 /** With everything that an encoding may change. */
@@ -99,6 +99,27 @@ describe('a secret', () => {
       expect(line).toContain(new URL(url).host)
     }
   })
+})
+
+test('a secret that became known after the scrubber was made is replaced from the next line on', () => {
+  const to = new PassThrough()
+  const secrets = ['first-secret']
+  const scrubber = scrubbing(to, secrets)
+  scrubber.write('first-secret second-secret\n')
+  secrets.push('second-secret')
+  scrubber.write('first-secret second-secret\n')
+  scrubber.write('second-secret\n')
+  expect(String(to.read())).toBe('******** second-secret\n******** ********\n********\n')
+})
+
+test('of two secrets of which one holds the other, nothing of the longer one is left', () => {
+  expect(conceal(['short', 'a short one'])('a short one, short')).toBe('********, ********')
+  expect(conceal(['a short one', 'short'])('a short one, short')).toBe('********, ********')
+})
+
+test('the signature of an address is replaced to its end, and the address is left', () => {
+  const url = 'https://files.example/p?expires=1&signature=c4n4ry&Sig=abc&x=1 said'
+  expect(conceal([])(url)).toBe('https://files.example/p?expires=1&signature=********&Sig=********&x=1 said')
 })
 
 test('a line without a secret is written as it is', () => {

@@ -42,6 +42,66 @@ test('changes nothing but the secrets, and not the configuration itself', () => 
   expect(JSON.stringify(shown)).not.toContain('hunter22')
 })
 
+const everySecret = {
+  EXCHANGE_API_KEY: 'key-of-the-service',
+  DATABASE_URL: 'postgres://a:own-password@h/d',
+  PARTNER_DATABASE_URL: 'postgres://a@h/d?sslpassword=partner-password',
+  NIGHTFERRY_NOTIFY_URL: 'https://hooks.example/services/T0000/path-of-receiver?channel=word-of-query',
+  NIGHTFERRY_NOTIFY_HEARTBEAT_URL: 'https://beats.example/heartbeat-path',
+  NIGHTFERRY_HTTP_TOKEN: 'token-that-may-everything',
+  NIGHTFERRY_HTTP_READ_TOKEN: 'token-that-may-read',
+  EXCHANGE_WEBHOOK_SECRET: 'whsec_AAAAAAAAAAAAAAAAAAAAAA==',
+  EXCHANGE_WEBHOOK_HEADER_VALUE: 'value-of-the-header',
+}
+
+test('masks every secret that can be set, and knows every part of it that must not be written', () => {
+  const config = configWith(everySecret)
+  const shown = showableConfig(config)
+  expect(shown.exchange.apiKey).toBe('********')
+  expect(shown.database.url).toBe('postgres://a:********@h/d')
+  expect(shown.partner.url).toBe('postgres://a@h/d?sslpassword=********')
+  expect(shown.notify).toMatchObject({ url: '********', heartbeatUrl: '********' })
+  expect(shown.http).toMatchObject({ token: '********', readToken: '********' })
+  expect(shown.webhooks).toMatchObject({ secrets: ['********'], headerValue: '********' })
+  expect(secretValues(config).toSorted()).toEqual(
+    [
+      'key-of-the-service',
+      'own-password',
+      'own-password',
+      'partner-password',
+      everySecret.NIGHTFERRY_NOTIFY_URL,
+      'path-of-receiver',
+      'word-of-query',
+      everySecret.NIGHTFERRY_NOTIFY_HEARTBEAT_URL,
+      'heartbeat-path',
+      'token-that-may-everything',
+      'token-that-may-read',
+      everySecret.EXCHANGE_WEBHOOK_SECRET,
+      'AAAAAAAAAAAAAAAAAAAAAA==',
+      'value-of-the-header',
+    ].toSorted(),
+  )
+})
+
+test('masks nothing that is not set', () => {
+  const { exchange, partner, notify, http, webhooks } = showableConfig(configWith({}))
+  expect([exchange.apiKey, partner.url, notify.url, notify.heartbeatUrl, http.token, http.readToken]).toEqual(
+    Array(6).fill(null),
+  )
+  expect(webhooks).toMatchObject({ secrets: [], headerValue: null })
+  expect(secretValues(configWith({}))).toEqual([])
+})
+
+test('of the address of a receiver only what is long enough not to be a word counts as a secret by itself', () => {
+  const url = 'https://hooks.example/elevenchars/twelve-chars'
+  expect(secretValues(configWith({ NIGHTFERRY_NOTIFY_URL: url }))).toEqual([url, 'twelve-chars'])
+})
+
+test('a secret of three characters would stand in any line, and of four counts', () => {
+  expect(secretValues(configWith({ EXCHANGE_API_KEY: 'abc' }))).toEqual([])
+  expect(secretValues(configWith({ EXCHANGE_API_KEY: 'abcd' }))).toEqual(['abcd'])
+})
+
 test('leaves a key that is not set unset', () => {
   expect(showableConfig(configWith({})).exchange.apiKey).toBeNull()
 })

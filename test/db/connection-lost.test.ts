@@ -1,6 +1,8 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { isConnectionLost } from '../../src/db/connection-lost.ts'
+import { createPool } from '../../src/db/database.ts'
+import { withRemedy } from '../../src/db/database-trouble.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 test('a backend that is ended is a connection lost, for the query at work and the one after it', async () => {
@@ -27,4 +29,20 @@ test('a server that is not there is a connection lost; a query that is wrong is 
   }
   expect(isConnectionLost(new TypeError('ours'))).toBe(false)
   await client.end()
+})
+
+test('a pool whose connections are all in use gives up waiting in its time, says so, and serves again', async () => {
+  const { url } = await testDatabase()
+  const options = { applicationName: 'exhausted', searchPath: 'public', onIdleError: () => {} }
+  const pool = createPool(url, { ...options, max: 2, connectTimeoutMs: 1_000 })
+  try {
+    const held = await Promise.all([pool.connect(), pool.connect()])
+    const refused: unknown = await pool.query('select 1').catch((error: unknown) => error)
+    expect(isConnectionLost(refused)).toBe(true)
+    expect(withRemedy(refused)).toMatchObject({ code: 'database_unreachable', cause: refused })
+    for (const client of held) client.release()
+    expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  } finally {
+    await pool.end()
+  }
 })

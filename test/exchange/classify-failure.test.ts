@@ -36,6 +36,43 @@ const notSent: [string, unknown][] = [
   ],
 ]
 
+/** What Node says of a certificate, which it judges before the request is written. */
+const certificates = [
+  'CERT_CHAIN_TOO_LONG',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_REJECTED',
+  'CERT_REVOKED',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_FORMAT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERROR_IN_CERT_NOT_AFTER_FIELD',
+  'ERROR_IN_CERT_NOT_BEFORE_FIELD',
+  'HOSTNAME_MISMATCH',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
+  'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
+  'UNABLE_TO_GET_CRL',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]
+
+/** An error so many wrappers deep: 0 is the error itself. */
+function wrapped(depth: number, error: Error): Error {
+  return depth === 0 ? error : new Error('wrapper', { cause: wrapped(depth - 1, error) })
+}
+
+/** An error within so many lists of attempts. */
+function listed(depth: number, error: Error): Error {
+  return depth === 0 ? error : new AggregateError([listed(depth - 1, error)])
+}
+
 const mayHaveArrived: [string, unknown][] = [
   ['a reset while reading', failure('ECONNRESET', 'read')],
   ['a reset without a system call', failure('ECONNRESET')],
@@ -74,6 +111,34 @@ describe('classifyFailure', () => {
   it('trusts the code of an error before that of its cause', () => {
     const error = Object.assign(failure('UND_ERR_SOCKET'), { cause: failure('ECONNREFUSED', 'connect') })
     expect(classifyFailure(error)).toBe('may_have_arrived')
+  })
+
+  it.each(certificates)('holds that nothing was sent to a certificate with %s', (code) => {
+    expect(classifyFailure(failure(code))).toBe('not_sent')
+  })
+
+  it.each(['ECONNREFUSED', 'ENOTFOUND'])('holds that nothing was sent after %s without a system call', (code) => {
+    expect(classifyFailure(failure(code))).toBe('not_sent')
+  })
+
+  it('goes by the system call where it does not know the code', () => {
+    expect(classifyFailure(failure('EWHATEVER', 'getaddrinfo'))).toBe('not_sent')
+    expect(classifyFailure(failure('EWHATEVER', 'connect'))).toBe('not_sent')
+    expect(classifyFailure(Object.assign(failure('EWHATEVER'), { syscall: 7 }))).toBe('may_have_arrived')
+  })
+
+  it('looks five wrappers deep, of causes and of attempts, and no deeper', () => {
+    const refused = failure('ECONNREFUSED', 'connect')
+    for (const within of [wrapped, listed]) {
+      expect(classifyFailure(within(5, refused))).toBe('not_sent')
+      expect(classifyFailure(within(6, refused))).toBe('may_have_arrived')
+    }
+  })
+
+  it('ends on a cycle of attempts', () => {
+    const around = new AggregateError([])
+    around.errors.push(around)
+    expect(classifyFailure(around)).toBe('may_have_arrived')
   })
 
   it('ends on a cycle of causes', () => {

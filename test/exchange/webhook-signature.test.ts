@@ -235,6 +235,20 @@ describe('a verifier is not made', () => {
     }
   })
 
+  it.each<[string, string[], string]>([
+    ['there is none', [], 'There is no webhook secret'],
+    ['its prefix is missing', [base64(32)], 'Webhook secret does not begin with whsec_'],
+    ['it is no base64', [`whsec_${'?'.repeat(44)}`], 'Webhook secret is not base64'],
+    ['it is too short', [`whsec_${base64(15)}`], 'Webhook secret has fewer than 16 bytes'],
+    ['the second of two is too short', [secret, 'whsec_AA=='], 'Webhook secret 2 has fewer than 16 bytes'],
+    ['the first of two has no prefix', ['AA==', secret], 'Webhook secret 1 does not begin with whsec_'],
+  ])('and the error says why and what to use: %s', (_, secrets, problem) => {
+    const advice = 'Use the secret as the service shows it, with its prefix whsec_'
+    expect(() => createWebhookVerifier(secrets, () => nowMs)).toThrow(
+      expect.objectContaining({ name: 'WebhookSecretError', message: `${problem}. ${advice}` }),
+    )
+  })
+
   it('but is with sixteen bytes', () => {
     const shortest = `whsec_${base64(16)}`
     expect(createWebhookVerifier([shortest], () => nowMs)(delivery({}, shortest))).toEqual({ verified: true })

@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs'
 import type pg from 'pg'
 import { expect } from 'vitest'
 import { type Ended, nightferry, type Running, start, workingFolder } from '../cli/nightferry-process.ts'
@@ -6,7 +7,7 @@ import { sentTooEarly, unfinishedTogether } from '../helpers/request-log.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 
 /** How many nights a test plays: S in CI, M and L by hand. See docs/reliability.md. */
-export function ofSize(sizes: { S: number; M: number; L: number }): number {
+export function ofSize<T>(sizes: { S: T; M: T; L: T }): T {
   const size = process.env.RELIABILITY_SIZE ?? 'S'
   if (size !== 'S' && size !== 'M' && size !== 'L') throw new Error(`RELIABILITY_SIZE is ${size}, not S, M or L`)
   return sizes[size]
@@ -22,23 +23,28 @@ const settings = [
   'push.uncertainGraceMs=300',
 ].flatMap((setting) => ['--set', setting])
 
-/** A world of 12 hotels, and the verb that runs a night in it. */
+/** A world of some hotels, and the verb that runs a night in it. */
 export type SmallNight = AsyncDisposable & {
   world: World
+  /** Where its processes work, and the command line after the program. */
+  folder: string
+  args: readonly string[]
   /** Runs a night within the process of the test. */
   run(environment?: Record<string, string>): Promise<Ended>
   /** Starts a night as a process of its own. */
   start(environment?: Record<string, string>): Running
 }
 
-export async function smallNight(): Promise<SmallNight> {
+export async function smallNight(hotels = 12): Promise<SmallNight> {
   await using made = new AsyncDisposableStack()
-  const world = made.use(await startWorld({ hotels: 12, pageSize: 4 }))
+  const world = made.use(await startWorld({ hotels, pageSize: Math.max(4, Math.ceil(hotels / 20)) }))
   const folder = made.use(await workingFolder())
   const everything = made.move()
   const args = [...command, ...settings]
   return {
     world,
+    folder: folder.path,
+    args,
     run: (environment = {}) => nightferry(folder.path, args, { ...world.environment(), ...environment }),
     start: (environment = {}) => start(folder.path, args, { ...world.environment(), ...environment }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
@@ -49,8 +55,8 @@ export async function smallNight(): Promise<SmallNight> {
 export const atOnce = 4
 
 /** The tables that an uninterrupted night leaves behind. */
-export async function calmTables(): Promise<FinalTables> {
-  await using calm = await smallNight()
+export async function calmTables(hotels?: number): Promise<FinalTables> {
+  await using calm = await smallNight(hotels)
   const ended = await calm.run()
   expect(ended, ended.stderr).toMatchObject({ code: 0 })
   return await finalTables(calm.world.pool)
@@ -71,8 +77,15 @@ export async function expectSameNight(
   expect(await sentTooEarly(world.sandboxPool)).toEqual([])
   expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
   const { sent, repeated } = await requestsOf(pool)
+  noteRequests({ test: expect.getState().currentTestName ?? '', sent, repeated, answersLost })
   expect(await tasksAt(world.sandboxPool)).toBeLessThanOrEqual(sent)
   expect(repeated).toBeLessThanOrEqual(answersLost)
+}
+
+/** Adds a line to the file that RELIABILITY_TALLY names, so that a person can add up what was repeated. */
+function noteRequests(night: { test: string; sent: number; repeated: number; answersLost: number }): void {
+  const file = process.env.RELIABILITY_TALLY
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(night)}\n`)
 }
 
 async function requestsOf(pool: pg.Pool): Promise<{ sent: number; repeated: number }> {

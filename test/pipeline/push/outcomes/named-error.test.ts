@@ -19,6 +19,8 @@ describe("the month of a task's error row", () => {
       1,
     ],
     ['what it names, for a yearly period too', { periodType: 'Yearly', year: 2025, month: 'April' }, 4],
+    ['what its number says, with a zero before it or without', { periodType: 'Monthly', year: 2025, month: '05' }, 5],
+    ['what its single digit says', { periodType: 'Monthly', year: 2025, month: '5' }, 5],
     ['any, where a monthly period names none', { periodType: 'Monthly', year: 2025 }, null],
     ['any, where a yearly period names no year either', { periodType: 'Yearly' }, null],
     ['any, where nothing is named', {}, null],
@@ -26,7 +28,7 @@ describe("the month of a task's error row", () => {
     expect(named(fields)).toMatchObject({ month, why: null })
   })
 
-  it.each(['Brumaire', '0', '13', '', 'Mar'])('that is %j is not taken for any month', (month) => {
+  it.each(['Brumaire', '0', '13', '', 'Mar', '123', '212', '055'])('that is %j is not taken for any month', (month) => {
     expect(named({ periodType: 'Yearly', year: 2025, month })).toMatchObject({
       month: null,
       why: `its month '${month}' is none`,

@@ -54,6 +54,47 @@ describe("a mapping's element", () => {
   })
 })
 
+describe('an id in a result file', () => {
+  const mapped = (fields: object) => mappingOutcome(contract, { status: 'Mapped', ...fields })
+
+  it('of a row of ours has 255 characters at most: a longer one was never sent', () => {
+    const company = { companyId: ids.company }
+    expect(mapped({ id: 'x'.repeat(255), ...company }).partnerId).toBe('x'.repeat(255))
+    expect(mapped({ id: 'x'.repeat(256), ...company }).partnerId).toBeNull()
+    expect(mapped({ id: 7, ...company }).partnerId).toBeNull()
+    expect(mapped({ id: '', ...company }).partnerId).toBeNull()
+  })
+
+  it('of a company is a UUID and nothing before or behind it, in small letters', () => {
+    expect(mapped({ id: 'H-1', companyId: 'ABCDEF01-0000-4000-8000-00000000000F' }).companyId).toBe(
+      'abcdef01-0000-4000-8000-00000000000f',
+    )
+    expect(mapped({ id: 'H-1', companyId: `x${ids.company}` }).companyId).toBeNull()
+    expect(mapped({ id: 'H-1', companyId: `${ids.company}x` }).companyId).toBeNull()
+    expect(mapped({ id: 'H-1', companyId: null })).toMatchObject({
+      accepted: null,
+      reason: 'mapped, but to no company id',
+    })
+  })
+
+  it('of a company beside another status is no match for a row, and names one where no property is named', () => {
+    const notFound = { status: 'NotFound', companyId: ids.company }
+    expect(mappingOutcome(contract, { id: 'H-1', ...notFound }).companyId).toBeNull()
+    expect(mappingOutcome(contract, notFound)).toMatchObject({ partnerId: null, companyId: ids.company })
+  })
+
+  it('that JSON cannot write down leaves no reason', () => {
+    expect(mappingOutcome(contract, undefined)).toEqual({
+      partnerId: null,
+      accepted: null,
+      companyId: null,
+      code: null,
+      reason: '',
+      fieldErrors: [],
+    })
+  })
+})
+
 describe("a calculator upsert's element", () => {
   it('is accepted when it succeeded without errors', () => {
     expect(calculatorOutcome(contract, { identifier: 'H-1', companyId: ids.company, status: 'Success' })).toEqual({
@@ -105,6 +146,29 @@ describe("a calculator upsert's element", () => {
       { field: null, reason: 'No period' },
       { field: ids.field, reason: 'no reason given' },
     ])
+  })
+
+  it('names a company by its id alone, or a property of ours by its own, and is kept whole where it names neither', () => {
+    const named = { identifier: 'H-1', status: 'Success' }
+    expect(calculatorOutcome(contract, named)).toMatchObject({ partnerId: 'H-1', companyId: null, accepted: true })
+    const element = { status: 'Failed', errors: [{ reason: 'Negative' }] }
+    expect(calculatorOutcome(contract, element)).toEqual({
+      partnerId: null,
+      accepted: null,
+      companyId: null,
+      code: null,
+      reason: JSON.stringify(element),
+      fieldErrors: [],
+    })
+  })
+
+  it('whose errors are no list, or hold what is none, is judged by its status', () => {
+    const element = (errors: unknown) => calculatorOutcome(contract, { identifier: 'H-1', status: 'Success', errors })
+    expect(element('Negative')).toMatchObject({ accepted: true, reason: null, fieldErrors: [] })
+    expect(element([null])).toMatchObject({
+      accepted: false,
+      fieldErrors: [{ field: null, reason: 'no reason given' }],
+    })
   })
 
   it('names nobody without an identifier or a company', () => {

@@ -62,6 +62,35 @@ describe('a request whose task ended in Error without naming a row', () => {
       { rows: 2, depth: 2, family: parts([0, 'failed'], [1, 'failed'], [1, 'nothing'], [2, 'failed'], [2, 'nothing']) },
       'not_the_rows',
     ],
+    [
+      'a quarter, when nothing but the first one passed, which says nothing of its parts',
+      { rows: 2, depth: 2, family: parts([0, 'passed'], [1, 'failed'], [1, 'failed'], [2, 'failed'], [2, 'failed']) },
+      'not_the_rows',
+    ],
+    [
+      'a quarter, while only an eighth is on its way, or the first one is not judged',
+      {
+        rows: 2,
+        depth: 2,
+        family: [
+          { depth: 0, fate: 'failed', settled: false },
+          ...parts([1, 'failed'], [1, 'failed'], [2, 'failed'], [2, 'failed'], [3, 'open']),
+        ],
+      },
+      'not_the_rows',
+    ],
+    [
+      'a quarter, while a half is not judged, which may have quarters yet',
+      {
+        rows: 2,
+        depth: 2,
+        family: [
+          ...parts([0, 'failed'], [1, 'failed'], [2, 'failed'], [2, 'failed']),
+          { depth: 1, fate: 'failed', settled: false },
+        ],
+      },
+      'wait',
+    ],
   ])('is judged: %s', (_, part, verdict) => {
     expect(judgeFailedPart({ ...part, maxSplits: 40 })).toBe(verdict)
   })

@@ -36,6 +36,16 @@ describe('rows that no error names', () => {
     expect(unnamedRows(contract, task(status, named))).toMatchObject({ outcome: 'unknown', code })
   })
 
+  it('are unknown for the reason that the task gives, or by its status where it gives none', () => {
+    expect(unnamedRows(contract, task('Error'))).toMatchObject({
+      reason: 'the task ended as Error and does not name this row',
+    })
+    expect(unnamedRows(contract, task('Error', { generalErrorMessages: ['Full.'] }))).toMatchObject({ reason: 'Full.' })
+    expect(unnamedRows(contract, task('PartialSuccess'))).toMatchObject({
+      reason: 'the task succeeded in part and does not say which rows failed',
+    })
+  })
+
   it('are never inferred after a status that the contract does not name', () => {
     expect(unnamedRows(contract, task('Completed'))).toMatchObject({ outcome: 'unknown', code: 'task_completed' })
   })
