@@ -6,11 +6,17 @@ export type Known<T> = {
   data: T | null
   at: Date | null
   error: CallFailed | null
+  /** The daemon is still computing the answer. */
+  computing: boolean
   again: () => void
 }
 
 /** How soon a question that failed is asked again. Milliseconds. */
 const retryMs = 3_000
+/** How soon a question is asked again whose answer is being computed. Milliseconds. */
+const computingMs = 500
+
+const nothing = { data: null, at: null }
 
 /**
  * Asks a question, and again and again while the page is seen. What was answered stays while nobody answers.
@@ -22,6 +28,7 @@ export function useAnswer<T>(key: string | null, ask: () => Promise<T>, everyMs:
     data: null,
     at: null,
     error: null,
+    computing: false,
     key,
   })
   const [turn, setTurn] = useState(0)
@@ -32,31 +39,48 @@ export function useAnswer<T>(key: string | null, ask: () => Promise<T>, everyMs:
     if (key === null) return
     let over = false
     let timer: ReturnType<typeof setTimeout> | undefined
+    let asked = false
     const again = (ms: number) => {
+      clearTimeout(timer)
       if (!over && ms > 0) timer = setTimeout(look, ms)
+    }
+    // A page that is seen again, or a computer that is online again, does not wait for its turn.
+    const now = () => {
+      if (!document.hidden && !asked && timer !== undefined) again(1)
     }
     const look = async () => {
       if (document.hidden) return again(1_000)
+      asked = true
       try {
         const data = await asking.current()
         if (over) return
-        setKnown({ data, at: new Date(), error: null, key })
+        setKnown({ data, at: new Date(), error: null, computing: false, key })
         again(everyMs)
       } catch (error) {
         if (over) return
+        if (error instanceof CallFailed && error.status === 202) {
+          setKnown((before) => ({ ...(before.key === key ? before : nothing), error: null, computing: true, key }))
+          return again(computingMs)
+        }
         const failed = error instanceof CallFailed ? error : new CallFailed(0, 'unexpected', String(error))
         if (failed.status === 401) window.dispatchEvent(new Event('nightferry-signed-out'))
-        setKnown((before) => ({ ...(before.key === key ? before : { data: null, at: null }), error: failed, key }))
+        setKnown((before) => ({ ...(before.key === key ? before : nothing), error: failed, computing: false, key }))
         // What is wrong with the question stays wrong.
         if (failed.status === 0 || failed.status >= 500 || failed.status === 409) again(retryMs)
+      } finally {
+        asked = false
       }
     }
+    window.addEventListener('online', now)
+    document.addEventListener('visibilitychange', now)
     void look()
     return () => {
       over = true
       clearTimeout(timer)
+      window.removeEventListener('online', now)
+      document.removeEventListener('visibilitychange', now)
     }
   }, [key, everyMs, turn])
-  const here = known.key === key ? known : { data: null, at: null, error: null }
+  const here = known.key === key ? known : { ...nothing, error: null, computing: false }
   return { ...here, again: () => setTurn((before) => before + 1) }
 }

@@ -87,6 +87,10 @@ export interface GetTonightData {
     first_at: string;
     last_at: string;
   }[];
+  /**
+   * When the rows were counted; in a large ledger some seconds ago.
+   */
+  needs_as_of: string;
   key_refused: {
     since: string;
     code: string | null;
@@ -144,6 +148,10 @@ export interface GetRunLiveData {
   pages: number;
   pages_loaded: number;
   bytes: number;
+  /** When it will end at this speed; null: nobody can tell, or it has ended. */
+  ends_at: string | null;
+  /** When it has to have ended. */
+  deadline: string | null;
   streams: {
     stream: string;
     read: number;
@@ -249,6 +257,17 @@ export interface ListSubmissionsData {
 export interface ListWavesData {
   waves: Record<string, unknown>[];
   parked: Record<string, unknown>[] | null;
+  /** There are more requests than `limit`. */
+  more: boolean;
+}
+
+export interface ListWarningsData {
+  warnings: {
+    at: string | null;
+    event: string;
+    about: string;
+    words: string | null;
+  }[];
 }
 
 export type GetStatusData = Record<string, unknown>;
@@ -283,6 +302,10 @@ export interface ListCausesData {
     first_at: string;
     last_at: string;
   }[];
+  /**
+   * When the rows were counted; in a large ledger some seconds ago.
+   */
+  as_of: string;
 }
 
 export interface ListParkedData {
@@ -388,7 +411,7 @@ export interface GetVariableData {
   /** A query that shows the same values, to copy. */
   sql: string;
   /**
-   * Answers are kept for five minutes.
+   * When it was computed. After five minutes it is computed again, at the next request.
    */
   as_of: string;
 }
@@ -472,6 +495,13 @@ export interface GetServiceData {
     }[];
   };
   reference_withheld: Record<string, unknown> | null;
+  reference_documents: {
+    kind: string;
+    id: string;
+    name: string;
+    version: number;
+    changed_at: string;
+  }[];
   reference_changes: {
     version: number;
     kind: string;

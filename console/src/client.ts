@@ -1,10 +1,10 @@
 import type { Problem } from './api-types.ts'
 
-/** An answer that is none: what the service said, or that it said nothing. */
+/** An answer that is none: what the daemon said, or that it said nothing. */
 export class CallFailed extends Error {
   readonly status: number
   readonly code: string
-  /** @param status 0: nobody answered. */
+  /** @param status 0: nobody answered; 202: the answer is still being computed. */
   constructor(status: number, code: string, message: string) {
     super(message)
     this.status = status
@@ -49,8 +49,10 @@ async function call<T>(method: string, path: string, body?: object): Promise<T> 
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
   } catch {
-    throw new CallFailed(0, 'no_answer', 'Nightferry does not answer.')
+    const words = navigator.onLine ? 'Nightferry does not answer.' : 'This computer is offline.'
+    throw new CallFailed(0, 'no_answer', words)
   }
+  if (method === 'GET' && answer.status === 202) throw new CallFailed(202, 'computing', 'The answer is being computed.')
   if (answer.ok) return (await answer.json()) as T
   const problem = (await answer.json().catch(() => ({}))) as Partial<Problem>
   throw new CallFailed(

@@ -16,7 +16,7 @@ export const places = [
   ['doctor', 'Doctor and settings', 'd'],
 ] as const
 
-export type Who = { may: 'act' | 'read'; by: string; until: string }
+export type Who = { may: 'act' | 'read'; by: string; until: string; time_zone: string }
 
 export function Frame({ page, who, children }: { page: string; who: Who; children: ComponentChildren }) {
   useKeys()

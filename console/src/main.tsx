@@ -1,7 +1,6 @@
 import { type ComponentType, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { usePlace } from './address.ts'
-import type { GetTonightData } from './api-types.ts'
 import { CallFailed, get, post } from './client.ts'
 import { Door } from './door.tsx'
 import { Frame, type Who } from './frame.tsx'
@@ -58,7 +57,7 @@ function Console() {
     )
   }
   if (standing.who === null) {
-    return <Door why={standing.why} onEnter={(who) => void readZone().then(() => setStanding({ who }))} />
+    return <Door why={standing.why} onEnter={(who) => setStanding(known(who))} />
   }
   return <Page who={standing.who} />
 }
@@ -69,8 +68,7 @@ async function enter(): Promise<Standing> {
   if (once !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)
   try {
     const who = once === undefined ? await get<Who>('/console/session') : await post<Who>('/console/session', { once })
-    await readZone()
-    return { who }
+    return known(who)
   } catch (error) {
     const { status, message } = error as CallFailed
     if (error instanceof CallFailed && status > 0 && status < 500)
@@ -79,12 +77,25 @@ async function enter(): Promise<Standing> {
   }
 }
 
-async function readZone(): Promise<void> {
-  const { time_zone } = await get<GetTonightData>('/v1/tonight').catch(() => ({ time_zone: 'UTC' }))
-  showIn(time_zone)
+function known(who: Who): { who: Who } {
+  showIn(who.time_zone)
+  return { who }
+}
+
+/** How often a page that stays open says so, which makes its session last. Milliseconds. */
+const renewEveryMs = 10 * 60_000
+
+function useRenewal(): void {
+  useEffect(() => {
+    // A daemon that is away is no reason to leave: the next turn tries again.
+    const renew = () => void get<Who>('/console/session').catch(() => {})
+    const timer = setInterval(renew, renewEveryMs)
+    return () => clearInterval(timer)
+  }, [])
 }
 
 function Page({ who }: { who: Who }) {
+  useRenewal()
   const { page, query } = usePlace()
   const [loaded, setLoaded] = useState<{ page: string; Shown: ComponentType<PageProps> | null }>({
     page: '',

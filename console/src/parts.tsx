@@ -37,6 +37,9 @@ export type Column<T> = {
   kind?: 'number' | 'key' | 'fixed'
 }
 
+/** A table of more rows scrolls within the page, under its head. */
+const longRows = 25
+
 /** A table that can be taken along as CSV: what is shown, and no more. */
 export function Table<T>({
   name,
@@ -62,7 +65,7 @@ export function Table<T>({
   return (
     <div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be scrollable by keyboard */}
-      <section class="scroll" tabIndex={0} aria-label={name}>
+      <section class={`scroll ${rows.length > longRows ? 'long' : ''}`} tabIndex={0} aria-label={name}>
         <table>
           <thead>
             <tr>
@@ -87,9 +90,12 @@ export function Table<T>({
           </tbody>
         </table>
       </section>
-      <button type="button" class="small" onClick={save}>
-        Save as CSV<span class="skip"> ({name})</span>
-      </button>
+      <p class="row taken">
+        <button type="button" class="small" onClick={save}>
+          Save as CSV<span class="skip"> ({name})</span>
+        </button>
+        {rows.length > longRows && <span class="small quiet">{grouped(rows.length)} lines</span>}
+      </p>
     </div>
   )
 }
@@ -169,7 +175,13 @@ export function Head({ title, of }: { title: string; of?: Known<unknown> }) {
 
 /** What is shown before the first answer. */
 export function Waiting({ of }: { of: Known<unknown> }) {
-  return of.error === null ? <p class="quiet">Reading …</p> : null
+  if (of.error !== null) return <p class="quiet">Nothing to show yet. {of.error.message}</p>
+  if (!of.computing) return <p class="quiet">Reading …</p>
+  return (
+    <p class="quiet" role="status">
+      Nightferry is computing this from all hotels. The page shows it as soon as it is there.
+    </p>
+  )
 }
 
 /** A question that has to be answered first, over everything else. Escape answers no. */

@@ -1,29 +1,99 @@
-/** How long an answer is given again. Milliseconds. */
-const keptForMs = 5 * 60_000
+/** How long the picture of a variable is given again before another is computed: values change once a night. Milliseconds. */
+export const pictureKeptMs = 5 * 60_000
 /** Answers kept at most. */
 const maxKept = 100
+/** How long a request waits for an answer that is being computed. Longer, and people wonder whether it came through. */
+const patienceMs = 150
+/** How many times as long as an answer took it is given again: a page that asks every few seconds costs a tenth. */
+const restFactor = 10
 
-/**
- * Answers of queries that read a large part of the tables: what one person asked for is given to the next without
- * asking the database again, with the moment it is of.
- */
+/** What a request gets: an answer with the moment it is of, or since when it is being computed. */
+type Given<T> = { answer: T; asOf: Date; computingSince: null } | { answer: null; computingSince: Date }
+
+/** An answer, the moment it is of, and how long it took. */
+type Kept = { at: Date; answer: unknown; tookMs: number }
+
+type Computing = { since: Date; done: Promise<Kept> }
+
+/** Answers of queries that read a large part of the tables, each with its moment. Two who ask the same ask it once. */
 export class AnswerCache {
-  readonly #kept = new Map<string, { at: number; answer: Promise<unknown> }>()
+  readonly #kept = new Map<string, Kept>()
+  readonly #computing = new Map<string, Computing>()
+  #last: Promise<unknown> = Promise.resolve()
 
-  /** @param make is called once for all who ask meanwhile. An answer that fails is not kept. */
-  async get<T>(key: string, nowMs: number, make: () => Promise<T>): Promise<{ answer: T; asOf: Date }> {
+  /**
+   * An answer within a moment: the one before until a newer one is there, or that the first is being computed. One is
+   * computed at a time, so that other requests have connections.
+   * @param now the moment of the request.
+   * @param make an answer of it that fails is not kept.
+   * @throws what `make` throws while the request waits.
+   */
+  async soon<T>(key: string, now: Date, make: () => Promise<T>): Promise<Given<T>> {
     const kept = this.#kept.get(key)
-    if (kept !== undefined && nowMs - kept.at < keptForMs) {
-      return { answer: (await kept.answer) as T, asOf: new Date(kept.at) }
+    if (kept !== undefined && now.getTime() - kept.at.getTime() < pictureKeptMs) return given<T>(kept)
+    const { since, done } = this.#computing.get(key) ?? this.#compute(key, now, () => this.#inTurn(make))
+    const made = (await Promise.race([done, later()])) ?? kept
+    return made === undefined ? { answer: null, computingSince: since } : given<T>(made)
+  }
+
+  /**
+   * An answer that every page needs. The request waits for the first. What took little time is asked again each time;
+   * what took long is given again for some times as long, and then until a newer one is there.
+   * @throws what `make` throws while the request waits.
+   */
+  async often<T>(key: string, now: Date, make: () => Promise<T>): Promise<{ answer: T; asOf: Date }> {
+    const kept = this.#kept.get(key)
+    if (kept !== undefined && now.getTime() - kept.at.getTime() < kept.tookMs * restFactor) return given<T>(kept)
+    const { done } = this.#computing.get(key) ?? this.#compute(key, now, make)
+    if (kept === undefined) return given<T>(await done)
+    return given<T>((await Promise.race([done, later()])) ?? kept)
+  }
+
+  #inTurn<T>(make: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(make)
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  #compute(key: string, now: Date, make: () => Promise<unknown>): Computing {
+    const compute = async () => {
+      const began = performance.now()
+      try {
+        const kept = { at: now, answer: await make(), tookMs: performance.now() - began }
+        this.#keep(key, kept)
+        return kept
+      } finally {
+        this.#computing.delete(key)
+      }
     }
-    const answer = make()
+    const computing = { since: now, done: compute() }
+    this.#computing.set(key, computing)
+    // Requests that wait are told of a failure; the next one computes it again.
+    computing.done.catch(() => {})
+    return computing
+  }
+
+  #keep(key: string, kept: Kept): void {
     this.#kept.delete(key)
-    this.#kept.set(key, { at: nowMs, answer })
+    this.#kept.set(key, kept)
     const [oldest] = this.#kept.keys()
     if (this.#kept.size > maxKept && oldest !== undefined) this.#kept.delete(oldest)
-    answer.catch(() => {
-      if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key)
-    })
-    return { answer: await answer, asOf: new Date(nowMs) }
   }
+}
+
+function given<T>({ at, answer }: Kept) {
+  return { answer: answer as T, asOf: at, computingSince: null }
+}
+
+function later(): Promise<null> {
+  return new Promise((resolve) => setTimeout(resolve, patienceMs, null))
+}
+
+const caches = new WeakMap<object, AnswerCache>()
+
+/** The answers that a server keeps, by its context. */
+export function cacheOf(context: object): AnswerCache {
+  const cache = caches.get(context) ?? new AnswerCache()
+  caches.set(context, cache)
+  return cache
 }

@@ -7,6 +7,8 @@ import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import type { Actor } from '../db/actions/record-action.ts'
 import { storableText } from '../db/storable.ts'
+import { scheduleOf } from '../jobs/known-jobs.ts'
+import { nightlySync } from '../jobs/nightly-sync.ts'
 import { limitConnections } from './connection-limit.ts'
 import { ConsoleDoor } from './console/console-door.ts'
 import type { Session } from './console/console-session.ts'
@@ -95,7 +97,7 @@ export function buildHttpServer(
     }
   })
   const door = new ConsoleDoor(settings, tls !== null)
-  serveConsole(server, door, settings)
+  serveConsole(server, door, settings, () => scheduleOf(context.deps.config, nightlySync.name).timeZone)
   for (const [path, here] of methods) {
     for (const one of here) {
       server.route({ method: one.method, url: path, handler: (request, reply) => serve(one, request, reply) })

@@ -261,6 +261,7 @@ function Series({ values, query, more }: { values: Value[]; query: URLSearchPara
   }
   const line = (of: number) => months.map((month) => numberOf(at(of, month)))
   const periods = [...months, null]
+  const yearly = years.toReversed().map((one): [number, string | undefined] => [one, at(one, null)])
   return (
     <>
       <div class="filters">
@@ -274,14 +275,17 @@ function Series({ values, query, more }: { values: Value[]; query: URLSearchPara
         {more && <span class="quiet">Only the newest 5,000 values are shown.</span>}
       </div>
       <div class="columns">
-        <Plot
-          label={`${names.find(([one]) => one === key)?.[1]} by month, ${year} over ${year - 1}`}
-          steps={months.map((month) => String(month))}
-          lines={[
-            { name: String(year - 1), values: line(year - 1), tone: 'bar-quiet' },
-            { name: String(year), values: line(year), tone: 'bar' },
-          ]}
-        />
+        <div>
+          <Plot
+            label={`${names.find(([one]) => one === key)?.[1]} by month, ${year} over ${year - 1}`}
+            steps={months.map((month) => String(month))}
+            lines={[
+              { name: String(year - 1), values: line(year - 1), tone: 'bar-quiet' },
+              { name: String(year), values: line(year), tone: 'bar' },
+            ]}
+          />
+          <Yearly of={yearly} />
+        </div>
         <Table
           name="Values by period"
           empty=""
@@ -304,6 +308,28 @@ function Series({ values, query, more }: { values: Value[]; query: URLSearchPara
         />
       </div>
     </>
+  )
+}
+
+/** The yearly values, one bar below the other, each with its text. */
+function Yearly({ of }: { of: [number, string | undefined][] }) {
+  const highest = Math.max(...of.map(([, text]) => Math.abs(numberOf(text) ?? 0)))
+  if (of.every(([, text]) => text === undefined)) return <p class="quiet">It has no yearly value.</p>
+  return (
+    <table class="yearly">
+      <caption>By year</caption>
+      <tbody>
+        {of.map(([year, text]) => (
+          <tr key={year}>
+            <th scope="row">{year}</th>
+            <td class="lane-cell">
+              <i style={{ width: `${highest === 0 ? 0 : (100 * Math.abs(numberOf(text) ?? 0)) / highest}%` }} />
+            </td>
+            <td class="number">{text ?? 'none'}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }
 

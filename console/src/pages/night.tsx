@@ -1,6 +1,6 @@
 import { addressOf, goWith } from '../address.ts'
 import { useAnswer } from '../answer.ts'
-import type { GetRunData, ListNightsData, ListWavesData } from '../api-types.ts'
+import type { GetRunData, ListNightsData, ListWarningsData, ListWavesData } from '../api-types.ts'
 import { get } from '../client.ts'
 import type { PageProps } from '../main.tsx'
 import { Choice, Facts, Head, Mark, Panel, Sentences, Table, Waiting } from '../parts.tsx'
@@ -20,6 +20,8 @@ type Request = {
 }
 type StreamLine = Record<string, number | string | null> & { stream: string }
 type Search = {
+  submission_id: number
+  unchanged?: number
   pages: number
   failed_pages: number
   companies: number
@@ -73,6 +75,7 @@ export function Night({ query }: PageProps) {
   const list = nights.data?.nights ?? []
   const run = Number(query.get('run')) || (list[0]?.run_id ?? 0)
   const other = Number(query.get('with')) || 0
+  const beside = useAnswer(other > 0 ? `run ${other}` : null, () => get<GetRunData>(`/v1/runs/${other}`), 30_000)
   const of = useAnswer(run > 0 ? `run ${run}` : null, () => get<GetRunData>(`/v1/runs/${run}`), 5_000)
   const choices: [string, string][] = list.map(({ run_id, started_at }) => [
     String(run_id),
@@ -108,27 +111,62 @@ export function Night({ query }: PageProps) {
       ) : of.data === null ? (
         <Waiting of={of} />
       ) : (
-        <div class={other > 0 ? 'columns' : ''}>
-          <OneNight run={of.data} />
-          {other > 0 && <Beside run={other} />}
-        </div>
+        <>
+          {other > 0 && beside.data !== null && <Compared one={of.data} other={beside.data} />}
+          <div class={other > 0 ? 'columns' : ''}>
+            <OneNight run={of.data} isBeside={other > 0} />
+            {other > 0 && (beside.data === null ? <Waiting of={beside} /> : <OneNight run={beside.data} isBeside />)}
+          </div>
+        </>
       )}
     </>
   )
 }
 
-function Beside({ run }: { run: number }) {
-  const of = useAnswer(`run ${run}`, () => get<GetRunData>(`/v1/runs/${run}`), 30_000)
-  if (of.data === null) return of.error === null ? <Waiting of={of} /> : <p class="notice failed">{of.error.message}</p>
-  return <OneNight run={of.data} />
+/** What two nights come to, stream by stream. */
+function Compared({ one, other }: { one: GetRunData; other: GetRunData }) {
+  const lines = (run: GetRunData) => ((run.report ?? {}) as Report).streams ?? []
+  const names = [...new Set([...lines(one), ...lines(other)].map(({ stream }) => stream))]
+  const counted = ['read', 'sent', 'rejected', 'parked'] as const
+  const at = (run: GetRunData, stream: string, name: string) =>
+    Number(lines(run).find((line) => line.stream === stream)?.[name] ?? 0)
+  return (
+    <Panel title={`Run ${one.run_id} beside run ${other.run_id}, in rows`}>
+      <Table<string>
+        name={`Run ${one.run_id} beside run ${other.run_id}`}
+        empty="One of them has no report."
+        rows={names}
+        columns={[
+          { name: 'Stream', of: (stream) => stream, kind: 'key' },
+          ...counted.flatMap((name) => [
+            {
+              name: `${name}, run ${one.run_id}`,
+              of: (stream: string) => at(one, stream, name),
+              kind: 'number' as const,
+            },
+            {
+              name: `run ${other.run_id}`,
+              of: (stream: string) => at(other, stream, name),
+              kind: 'number' as const,
+            },
+          ]),
+        ]}
+      />
+    </Panel>
+  )
 }
 
-function OneNight({ run }: { run: GetRunData }) {
+function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
   const report = (run.report ?? {}) as Report
   const waves = useAnswer(
     `waves ${run.run_id} ${run.state}`,
     () => get<ListWavesData>(`/v1/runs/${run.run_id}/waves`),
     run.state === 'running' ? 3_000 : 0,
+  )
+  const warnings = useAnswer(
+    `warnings ${run.run_id} ${run.state}`,
+    () => get<ListWarningsData>(`/v1/runs/${run.run_id}/warnings`, { limit: 200 }),
+    run.state === 'running' ? 10_000 : 0,
   )
   const took =
     run.finished_at === null ? null : new Date(run.finished_at).getTime() - new Date(run.started_at).getTime()
@@ -166,7 +204,12 @@ function OneNight({ run }: { run: GetRunData }) {
         {waves.data === null ? (
           <Waiting of={waves} />
         ) : (
-          <Waves waves={waves.data.waves as Wave[]} requests={report.submissions ?? []} />
+          <Waves
+            waves={waves.data.waves as Wave[]}
+            requests={report.submissions ?? []}
+            more={waves.data.more}
+            isBeside={isBeside}
+          />
         )}
       </Panel>
       <Panel title="Streams, in rows">
@@ -184,6 +227,45 @@ function OneNight({ run }: { run: GetRunData }) {
           ]}
         />
       </Panel>
+      {(report.searches ?? []).length > 0 && (
+        <Panel title="Pages">
+          <Table<Search>
+            name={`Pages of run ${run.run_id}`}
+            empty=""
+            rows={report.searches ?? []}
+            columns={[
+              { name: 'Request', of: ({ submission_id }) => submission_id, kind: 'number' },
+              { name: 'Pages', of: ({ pages }) => pages, kind: 'number' },
+              { name: 'Failed', of: ({ failed_pages }) => failed_pages, kind: 'number' },
+              { name: 'Bytes', of: ({ bytes }) => bytes, show: ({ bytes }) => bytesWords(bytes), kind: 'number' },
+              { name: 'Companies', of: ({ companies }) => companies, kind: 'number' },
+              { name: 'Unchanged', of: ({ unchanged }) => unchanged ?? null, kind: 'number' },
+              { name: 'Calculators', of: ({ calculators }) => calculators, kind: 'number' },
+              { name: 'Values', of: ({ values }) => values, kind: 'number' },
+              { name: 'Added', of: ({ added }) => added, kind: 'number' },
+              { name: 'Changed', of: ({ changed }) => changed, kind: 'number' },
+              { name: 'Removed', of: ({ removed }) => removed, kind: 'number' },
+            ]}
+          />
+        </Panel>
+      )}
+      <Panel title="What it warned of">
+        {warnings.data === null ? (
+          <Waiting of={warnings} />
+        ) : (
+          <Table
+            name={`Warnings of run ${run.run_id}`}
+            empty="Nothing: no request, page or stream was out of the ordinary."
+            rows={warnings.data.warnings}
+            columns={[
+              { name: 'When', of: ({ at }) => momentWords(at), kind: 'key' },
+              { name: 'Event', of: ({ event }) => event, kind: 'key' },
+              { name: 'About', of: ({ about }) => about, kind: 'key' },
+              { name: 'What was said', of: ({ words }) => words },
+            ]}
+          />
+        )}
+      </Panel>
       {(report.notices ?? []).length > 0 && (
         <Panel title="Worth knowing">
           <Sentences of={report.notices ?? []} />
@@ -198,7 +280,17 @@ function sumOf(streams: StreamLine[]): StreamLine {
   return { ...(Object.fromEntries(sums) as Record<string, number>), stream: 'all together' }
 }
 
-function Waves({ waves, requests }: { waves: Wave[]; requests: Request[] }) {
+function Waves({
+  waves,
+  requests,
+  more,
+  isBeside,
+}: {
+  waves: Wave[]
+  requests: Request[]
+  more: boolean
+  isBeside: boolean
+}) {
   if (waves.length === 0) return <p class="quiet">The run sent no rows.</p>
   const all = waves.flatMap(({ wave, submissions }) => submissions.map((one) => ({ wave, ...one })))
   const reported = new Map(requests.map((one) => [one.submission_id, one]))
@@ -211,6 +303,7 @@ function Waves({ waves, requests }: { waves: Wave[]; requests: Request[] }) {
           The picture shows the first {lanesDrawn} of {grouped(all.length)} requests.
         </p>
       )}
+      {more && <p class="quiet">The run has more requests than the {grouped(all.length)} that the table shows.</p>}
       <Table
         name={`Requests from ${all[0]?.submission_id} on`}
         empty=""
@@ -219,11 +312,6 @@ function Waves({ waves, requests }: { waves: Wave[]; requests: Request[] }) {
           { name: 'Wave', of: ({ wave }) => wave, kind: 'number' },
           { name: 'No', of: ({ submission_id }) => submission_id, kind: 'number' },
           { name: 'Kind', of: ({ kind }) => kind, kind: 'key' },
-          {
-            name: 'Task',
-            of: ({ submission_id }) => reported.get(submission_id)?.correlation_id ?? null,
-            kind: 'fixed',
-          },
           { name: 'Status', of: ({ submission_id, state }) => reported.get(submission_id)?.task_status ?? state },
           { name: 'Rows', of: ({ rows }) => rows, kind: 'number' },
           { name: 'Accepted', of: ({ submission_id }) => taken(submission_id), kind: 'number' },
@@ -244,6 +332,12 @@ function Waves({ waves, requests }: { waves: Wave[]; requests: Request[] }) {
                 ? ''
                 : durationWords(new Date(settled_at).getTime() - new Date(attempted_at).getTime()),
             kind: 'number',
+          },
+          // Last, because it is as wide as the rest, and two nights share the width.
+          {
+            name: 'Task',
+            of: ({ submission_id }) => reported.get(submission_id)?.correlation_id ?? null,
+            kind: isBeside ? 'key' : 'fixed',
           },
         ]}
       />

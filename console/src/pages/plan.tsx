@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { useAnswer } from '../answer.ts'
+import { type Known, useAnswer } from '../answer.ts'
 import type { GetTonightData, PlanData } from '../api-types.ts'
 import { Approve } from '../approve.tsx'
 import { get, post } from '../client.ts'
 import type { PageProps } from '../main.tsx'
-import { Ask, Facts, Head, HotelLink, Panel, Table } from '../parts.tsx'
+import { Ask, Facts, Head, HotelLink, Panel, Table, Waiting } from '../parts.tsx'
 import { counted, grouped, momentWords } from '../words.ts'
 
 type PlannedRow = {
@@ -57,7 +57,7 @@ export function Plan({ may }: PageProps) {
       {run !== null && (tonight.data?.held.length ?? 0) > 0 && (
         <Approve run={run.run_id} held={tonight.data?.held ?? []} may={may} onDone={tonight.again} />
       )}
-      <p class="row">
+      <p class="row apart">
         {may === 'act' ? (
           <>
             <button type="button" class="main" disabled={busy} onClick={() => void make()}>
@@ -89,8 +89,33 @@ export function Plan({ may }: PageProps) {
           </p>
         </Ask>
       )}
-      {plan === null ? <p class="quiet">A plan sends nothing, and changes nothing.</p> : <Shown plan={plan} />}
+      {plan === null ? <Before tonight={tonight} /> : <Shown plan={plan} />}
     </>
+  )
+}
+
+/** What is known without reading the partner's database. */
+function Before({ tonight }: { tonight: Known<GetTonightData> }) {
+  if (tonight.data === null) return <Waiting of={tonight} />
+  const { needs, next, held } = tonight.data
+  return (
+    <Panel
+      title="What waits already"
+      aside={<span class="small quiet">A plan adds what changed at the partner. It sends and changes nothing.</span>}
+    >
+      <Facts
+        of={[
+          ['Next run', next === null ? 'by hand' : momentWords(next)],
+          ['The guard', held.length === 0 ? 'holds nothing' : 'stopped the last run'],
+          ...needs.map(({ state, rows, hotels }): [string, string, string] => [
+            `Rows ${state}`,
+            grouped(rows),
+            `of ${counted(hotels, 'hotel')}`,
+          ]),
+        ]}
+      />
+      {needs.length === 0 && <p class="quiet">No row waits: all that was read is accepted.</p>}
+    </Panel>
   )
 }
 

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { addressOf, goWith } from '../address.ts'
 import { useAnswer } from '../answer.ts'
-import type { ListCausesData, ListRowsData, ResendRowsData, RetryRowsData } from '../api-types.ts'
+import type { GetTonightData, ListCausesData, ListRowsData, ResendRowsData, RetryRowsData } from '../api-types.ts'
+import { Approve } from '../approve.tsx'
 import { get, post } from '../client.ts'
 import type { PageProps } from '../main.tsx'
 import { Ask, Choice, Field, Head, HotelLink, Panel, Table, Waiting } from '../parts.tsx'
@@ -37,10 +38,15 @@ export function Rows({ query, may }: PageProps) {
     () => get<ListRowsData>('/v1/rows', { state, limit: shown, cursor, ...filter }),
     15_000,
   )
+  const tonight = useAnswer('tonight', () => get<GetTonightData>('/v1/tonight'), 30_000)
+  const held = tonight.data?.held ?? []
   const give = (name: string) => (value: string) => goWith({ [name]: value, cursor: '' })
   return (
     <>
       <Head title="Rows" of={rows} />
+      {held.length > 0 && tonight.data?.run != null && (
+        <Approve run={tonight.data.run.run_id} held={held} may={may} onDone={tonight.again} />
+      )}
       <div class="filters">
         <nav class="tabs" aria-label="State">
           {states.map((one) => (

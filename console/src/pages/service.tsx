@@ -43,10 +43,28 @@ export function Service(_props: PageProps) {
               />
             </Panel>
           </div>
-          <Panel title="Reference data: what changed last">
+          <Panel title="Reference data, and what changed last">
             {service.reference_withheld !== null && (
-              <p class="notice">What was fetched last was withheld: nightferry reference says why.</p>
+              <p class="notice">
+                What was fetched last was withheld: {String(service.reference_withheld.reason ?? '')}. If it is right:
+                nightferry reference --accept.
+              </p>
             )}
+            <details class="apart">
+              <summary>{counted(service.reference_documents.length, 'document')} kept</summary>
+              <Table
+                name="Documents of reference data"
+                empty="Nothing was fetched yet."
+                rows={service.reference_documents}
+                columns={[
+                  { name: 'Kind', of: ({ kind }) => kind, kind: 'key' },
+                  { name: 'Name', of: ({ name }) => name },
+                  { name: 'Version', of: ({ version }) => version, kind: 'number' },
+                  { name: 'Changed', of: ({ changed_at }) => momentWords(changed_at), kind: 'key' },
+                  { name: 'Id', of: ({ id }) => id, kind: 'fixed' },
+                ]}
+              />
+            </details>
             <Table
               name="Changes of reference data"
               empty="Nothing has changed since it was first fetched."

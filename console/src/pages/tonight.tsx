@@ -44,10 +44,14 @@ export function Tonight({ may }: PageProps) {
           <Panel title="At a glance">
             <Glance tonight={tonight} />
           </Panel>
-          {running !== null && <Live run={running} ends={tonight.ends} />}
+          {running !== null && <Live run={running} typical={tonight.ends} />}
           <Panel
             title="The last 60 nights"
-            aside={<span class="small quiet">Height: how long it took. Newest at the right.</span>}
+            aside={
+              <span class="small quiet">
+                Bars: how long it took. Lines below: rows sent. Newest at the right; each leads to its night.
+              </span>
+            }
           >
             {strip.data === null ? <Waiting of={strip} /> : <Strip nights={strip.data.nights} />}
           </Panel>
@@ -61,14 +65,12 @@ export function Tonight({ may }: PageProps) {
                 { name: 'Rows', of: ({ rows }) => rows, kind: 'number' },
                 { name: 'Hotels', of: ({ hotels }) => hotels, kind: 'number' },
                 { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
-                { name: 'Reason', of: ({ code, reason }) => [code, reason].filter(Boolean).join(': ') },
+                { name: 'Reason', of: causeWords },
                 {
                   name: 'What to do',
                   of: ({ state }) => actions[state]?.word ?? '',
                   show: ({ state, stream, code, reason }) => (
-                    <a
-                      href={addressOf('rows', { state, stream, reason: state === 'parked' ? null : (reason ?? code) })}
-                    >
+                    <a href={addressOf('rows', { state, stream, reason: reason ?? code })}>
                       {actions[state]?.word ?? state}
                     </a>
                   ),
@@ -85,6 +87,14 @@ export function Tonight({ may }: PageProps) {
       )}
     </>
   )
+}
+
+/** A cause in words. What parked rows wait for begins with the stream that is required. */
+function causeWords({ state, code, reason }: Cause): string {
+  if (state !== 'parked') return [code, reason].filter(Boolean).join(': ')
+  const [required = '', ...why] = (reason ?? '').split(' ')
+  const how = (code ?? '').replace('requires_', '').replaceAll('_', ' ')
+  return `waits for its row of ${required}, which is ${how}${why.length > 0 ? `: ${why.join(' ')}` : ''}`
 }
 
 function Glance({ tonight }: { tonight: GetTonightData }) {
@@ -148,6 +158,7 @@ function Glance({ tonight }: { tonight: GetTonightData }) {
 function Strip({ nights }: { nights: ListNightsData['nights'] }) {
   if (nights.length === 0) return <p class="quiet">No night has run yet. nightferry run nightly-sync begins.</p>
   const longest = Math.max(...nights.map(({ duration_ms }) => duration_ms ?? 0), 1)
+  const most = Math.max(...nights.map(({ sent }) => sent ?? 0), 1)
   return (
     <div class="nights">
       {nights.toReversed().map((night) => {
@@ -157,7 +168,8 @@ function Strip({ nights }: { nights: ListNightsData['nights'] }) {
             ? ''
             : `, ${grouped(night.read)} rows read, ${grouped(night.sent ?? 0)} sent, ${grouped(night.rejected ?? 0)} rejected`
         const words = `Run ${night.run_id}, ${momentWords(night.started_at)}: ${word}, ${durationWords(night.duration_ms)}${sums}`
-        const height = `${4 + (72 * (night.duration_ms ?? 0)) / longest}px`
+        const height = `${4 + (64 * (night.duration_ms ?? 0)) / longest}px`
+        const rows = `${(100 * (night.sent ?? 0)) / most}%`
         return (
           <a
             key={night.run_id}
@@ -168,6 +180,9 @@ function Strip({ nights }: { nights: ListNightsData['nights'] }) {
           >
             <b aria-hidden="true">{sign}</b>
             <i style={{ height }} />
+            <span class="sent" aria-hidden="true">
+              <i style={{ width: rows }} />
+            </span>
           </a>
         )
       })}
@@ -175,10 +190,12 @@ function Strip({ nights }: { nights: ListNightsData['nights'] }) {
   )
 }
 
-function Live({ run, ends }: { run: number; ends: string | null }) {
+/** How a run gets on. @param typical when it would end if it took as long as others did. */
+function Live({ run, typical }: { run: number; typical: string | null }) {
   const known = useAnswer(`live ${run}`, () => get<GetRunLiveData>(`/v1/runs/${run}/live`, { limit: 50 }), 1_000)
   const live = known.data
   if (live === null) return null
+  const ends = live.ends_at ?? typical
   const left = ends === null ? null : new Date(ends).getTime() - Date.now()
   return (
     <Panel title={`Run ${run} is at work: ${live.step}`} aside={<a href={addressOf('night', { run })}>All of it</a>}>
@@ -190,8 +207,12 @@ function Live({ run, ends }: { run: number; ends: string | null }) {
           ['Pages loaded', `${grouped(live.pages_loaded)} of ${grouped(live.pages)}`, bytesWords(live.bytes)],
           [
             'Time left',
-            left === null ? 'nobody knows' : left > 0 ? `about ${durationWords(left)}` : 'longer than as a rule',
+            left === null ? 'nobody knows yet' : left > 0 ? `about ${durationWords(left)}` : 'longer than as a rule',
+            live.ends_at === null ? 'by how long others took' : 'at its speed now',
           ],
+          ...(live.deadline === null
+            ? []
+            : [['Has to end', momentWords(live.deadline), 'jobs.nightly-sync.finishBy'] as [string, string, string]]),
         ]}
       />
       <progress max={Math.max(1, live.requests)} value={live.requests_settled} aria-label="Requests settled" />

@@ -1,3 +1,4 @@
+import { useRef, useState } from 'preact/hooks'
 import { goWith } from '../address.ts'
 import { useAnswer } from '../answer.ts'
 import type { GetVariableData, ListVariablesData } from '../api-types.ts'
@@ -9,7 +10,7 @@ import { grouped, momentWords, periodWords } from '../words.ts'
 type Extreme = GetVariableData['highest_hotels'][number]
 
 export function Values({ query }: PageProps) {
-  const list = useAnswer('variables', () => get<ListVariablesData>('/v1/variables', { limit: 500 }), 0)
+  const list = useAnswer('variables', () => get<ListVariablesData>('/v1/variables', { limit: 500 }), 60_000)
   const variables = list.data?.variables ?? []
   const chosen =
     query.get('variable') ??
@@ -59,7 +60,13 @@ export function Values({ query }: PageProps) {
       {list.data !== null && variables.length === 0 && (
         <p class="quiet">No page was loaded yet, so no variable is known.</p>
       )}
-      {known.data === null ? asked !== null && <Waiting of={known} /> : <Shown of={known.data} />}
+      {asked === null ? (
+        list.data === null && <Waiting of={list} />
+      ) : known.data === null ? (
+        <Waiting of={known} />
+      ) : (
+        <Shown of={known.data} />
+      )}
     </>
   )
 }
@@ -78,7 +85,7 @@ function Shown({ of }: { of: GetVariableData }) {
     <>
       <Panel
         title="All hotels"
-        aside={<span class="small quiet">computed {momentWords(of.as_of)}; kept for five minutes</span>}
+        aside={<span class="small quiet">computed {momentWords(of.as_of)}; computed again after five minutes</span>}
       >
         <Facts
           of={[
@@ -126,11 +133,36 @@ function Shown({ of }: { of: GetVariableData }) {
         </Panel>
       </div>
       <Panel title="The query behind it">
-        <pre>{of.sql}</pre>
-        <button type="button" class="small" onClick={() => void navigator.clipboard.writeText(of.sql)}>
+        <Query sql={of.sql} />
+      </Panel>
+    </>
+  )
+}
+
+/** The clipboard is there on loopback and behind TLS alone; elsewhere the text is selected. */
+function Query({ sql }: { sql: string }) {
+  const text = useRef<HTMLPreElement>(null)
+  const [said, setSaid] = useState('')
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(sql)
+      setSaid('Copied.')
+    } catch {
+      if (text.current !== null) getSelection()?.selectAllChildren(text.current)
+      setSaid('The browser does not let this page copy. The text is selected: press Ctrl+C.')
+    }
+  }
+  return (
+    <>
+      <pre ref={text}>{sql}</pre>
+      <p class="row taken">
+        <button type="button" class="small" onClick={() => void copy()}>
           Copy
         </button>
-      </Panel>
+        <span role="status" class="small quiet">
+          {said}
+        </span>
+      </p>
     </>
   )
 }
@@ -185,6 +217,7 @@ function Distribution({ bars }: { bars: GetVariableData['bars'] }) {
       </div>
       <figcaption class="row small quiet ends">
         <span>{bars[0]?.from}</span>
+        <span>the highest bar: {grouped(most)} values</span>
         <span>{bars.at(-1)?.to}</span>
       </figcaption>
     </figure>

@@ -41,12 +41,24 @@ type ListedTask = {
   overdue_since: Date | null
 }
 
-/** The newest requests with their tasks, newest first. */
-export async function newestTasks(db: Database, limit: number): Promise<ListedTask[]> {
+/** The newest requests with their tasks, newest first; of one run, or of all. */
+export async function newestTasks(db: Database, limit: number, runId: number | null = null): Promise<ListedTask[]> {
+  const ofRun = runId === null ? sql`true` : sql`run_id = ${runId}`
   const { rows } = await sql<ListedTask>`
     select submission_id, run_id, kind, state, correlation_id, task_status, row_count as rows, attempts, error_code,
            error_message, attempted_at, settled_at, overdue_since
-    from submission order by submission_id desc limit ${limit}`.execute(db)
+    from submission where ${ofRun} order by submission_id desc limit ${limit}`.execute(db)
+  return rows
+}
+
+/** A document of the service's reference data as it is kept, without its content. */
+type KeptDocument = { kind: string; id: string; name: string; version: number; changed_at: Date }
+
+/** The documents of the reference data, those that changed last first. */
+export async function keptDocuments(db: Database, limit: number): Promise<KeptDocument[]> {
+  const { rows } = await sql<KeptDocument>`
+    select kind, id, coalesce(document ->> 'title', document ->> 'name', '') as name, version, changed_at
+    from reference_data order by version desc, kind, name, id limit ${limit}`.execute(db)
   return rows
 }
 

@@ -21,8 +21,15 @@ export type WaveSubmission = {
   released_by: { submission_id: number; rows: number }[]
 }
 
-/** The submissions of a run that carry rows, in the order in which they were planned, with what released them. */
-export async function waveSubmissions(db: Database, runId: number): Promise<WaveSubmission[]> {
+/**
+ * The submissions of a run that carry rows, in the order in which they were planned, with what released them.
+ * @param limit how many of the first; null: all.
+ */
+export async function waveSubmissions(
+  db: Database,
+  runId: number,
+  limit: number | null = null,
+): Promise<WaveSubmission[]> {
   const { rows } = await sql<WaveSubmission>`
     select submission_id, kind, partition, state, row_count as rows, parent_id, planned_at, attempted_at, settled_at,
            coalesce(released_by, '[]') as released_by
@@ -34,7 +41,7 @@ export async function waveSubmissions(db: Database, runId: number): Promise<Wave
       where release.submission_id = submission.submission_id
     ) released on true
     where run_id = ${runId} and row_count > 0
-    order by submission_id`.execute(db)
+    order by submission_id limit ${limit}`.execute(db)
   return rows
 }
 
@@ -49,8 +56,12 @@ export type ParkedBehind = {
   submission_id: number | null
 }
 
-/** What is parked now, and behind what. */
-export async function parkedBehind(db: Database, requires: Requires): Promise<ParkedBehind[]> {
+/** What is parked now, and behind what. @param limit how many groups, in the order of the streams; null: all. */
+export async function parkedBehind(
+  db: Database,
+  requires: Requires,
+  limit: number | null = null,
+): Promise<ParkedBehind[]> {
   const { rows } = await sql<ParkedBehind>`
     select row.stream, count(*) as rows, count(distinct row.partner_id) as properties, waits.required,
            waits.requirement_state, waits.requirement_held_by as submission_id
@@ -58,6 +69,6 @@ export async function parkedBehind(db: Database, requires: Requires): Promise<Pa
     cross join lateral ${waitsFor(requires)} waits
     where row.pending and ${rowState(requires)} = 'parked'
     group by row.stream, waits.required, waits.requirement_state, waits.requirement_held_by
-    order by row.stream, rows desc, waits.requirement_held_by`.execute(db)
+    order by row.stream, rows desc, waits.requirement_held_by limit ${limit}`.execute(db)
   return rows
 }

@@ -11,7 +11,7 @@ export type VariableQuestion = {
 }
 
 /** The value of one hotel, and that of the year before where both are numbers. */
-type VariableValue = {
+type ExtremeValue = {
   partner_id: string | null
   company_id: string
   company_name: string | null
@@ -19,7 +19,7 @@ type VariableValue = {
   before: string | null
 }
 
-type VariableSummary = {
+type VariablePicture = {
   values: number
   hotels: number
   /** Values that are no number; they are in no figure below. */
@@ -37,6 +37,10 @@ type VariableSummary = {
   /** Hotels that are mapped to a company and have no value of it. */
   missing: number
   bars: { from: string; to: string; values: number }[]
+  highest_hotels: ExtremeValue[]
+  lowest_hotels: ExtremeValue[]
+  /** Mapped hotels without a value of it, by their id. */
+  missing_hotels: string[]
 }
 
 type Variable = { variable_id: string; name: string | null }
@@ -69,13 +73,31 @@ function chosen({ variableId, direction, year, month }: VariableQuestion) {
     where k.removed_at is null and k.period_year in (${year}, ${year - 1}) and k.period_month is not distinct from ${month}`
 }
 
-/** The distribution of one variable over all hotels. Numbers are texts, as exact as the service wrote them. */
-export async function summariseVariable(db: Database, question: VariableQuestion): Promise<VariableSummary> {
-  const { rows } = await sql<VariableSummary>`
+/** The hotels with the highest or lowest numbers of what was chosen, as JSON. */
+function extremes(order: 'highest' | 'lowest', limit: number) {
+  const direction = order === 'highest' ? sql`desc` : sql`asc`
+  return sql`
+    select coalesce(jsonb_agg(jsonb_build_object(
+             'partner_id', (select max(partner_id collate "C") from mapping where mapping.company_id = company.company_id),
+             'company_id', company.company_id, 'company_name', company.name, 'value', extreme.value,
+             'before', (select before::text from hotel where hotel.company_key = extreme.company_key))
+             order by extreme.number ${direction}, company_key), '[]')
+    from (
+      select company_key, value, number from present where number is not null
+      order by number ${direction}, company_key limit ${limit}
+    ) extreme join company using (company_key)`
+}
+
+/**
+ * The distribution of one variable over all hotels, with the first of each end and of those that have none. Numbers are
+ * texts, as exact as the service wrote them. One statement, because finding the values takes longer than all the rest.
+ */
+export async function pictureOf(db: Database, question: VariableQuestion, limit: number): Promise<VariablePicture> {
+  const { rows } = await sql<VariablePicture>`
     with chosen as materialized (${chosen(question)}),
-    present as (select * from chosen where period_year = ${question.year}),
+    present as materialized (select * from chosen where period_year = ${question.year}),
     -- A hotel may have several calculators with the variable.
-    hotel as (
+    hotel as materialized (
       select company_key, sum(number) filter (where period_year = ${question.year}) as here,
              sum(number) filter (where period_year < ${question.year}) as before
       from chosen group by company_key
@@ -89,54 +111,31 @@ export async function summariseVariable(db: Database, question: VariableQuestion
     bar as (
       select least(width_bucket(number, low, high + (high - low) / 1000000, ${bars}::int), ${bars}::int) as bar, count(*) as values
       from present, figures where number is not null and high > low group by 1
+    ),
+    missing as materialized (
+      select partner_id from mapping
+      where not exists (select from company join present using (company_key)
+                        where company.company_id = mapping.company_id)
     )
     select figures.values, hotels, texts, low::text as lowest, shares[1]::text as quarter, shares[2]::text as median,
-           shares[3]::text as three_quarters, high::text as highest, sum::text as sum,
-           (select count(*) from hotel where here is not null and before is not null) as both_hotels,
-           (select sum(here)::text from hotel where before is not null and here is not null) as both_sum,
-           (select sum(before)::text from hotel where here is not null and before is not null) as both_before,
-           greatest(0, (select count(distinct company_id) from mapping) - hotels) as missing,
+           shares[3]::text as three_quarters, high::text as highest, sum::text as sum, both_hotels, both_sum, both_before,
+           (select count(*) from missing) as missing,
            coalesce((select jsonb_agg(jsonb_build_object(
                'from', round(low + (high - low) * (number - 1) / ${bars}::int, 6)::text,
                'to', round(low + (high - low) * number / ${bars}::int, 6)::text,
                'values', coalesce(bar.values, 0)) order by number)
-             from generate_series(1, ${bars}::int) number left join bar on bar.bar = number where high > low), '[]') as bars
-    from figures`.execute(db)
-  const [summary] = rows
-  if (summary === undefined) throw new Error('an aggregate answered without a row')
-  return summary
-}
-
-/** The highest or lowest values of a period, with those of the year before. */
-export async function extremesOf(
-  db: Database,
-  question: VariableQuestion,
-  order: 'highest' | 'lowest',
-  limit: number,
-): Promise<VariableValue[]> {
-  const direction = order === 'highest' ? sql`desc` : sql`asc`
-  const { rows } = await sql<VariableValue>`
-    with chosen as materialized (${chosen(question)}),
-    extreme as (
-      select company_key, value, number from chosen where period_year = ${question.year} and number is not null
-      order by number ${direction}, company_key limit ${limit}
-    )
-    select (select max(partner_id collate "C") from mapping where mapping.company_id = company.company_id) as partner_id,
-           company.company_id, company.name as company_name, extreme.value,
-           (select sum(number)::text from chosen
-            where chosen.company_key = extreme.company_key and period_year < ${question.year}) as before
-    from extreme join company using (company_key)
-    order by extreme.number ${direction}, company_key`.execute(db)
-  return rows
-}
-
-/** Hotels that are mapped to a company and have no value of a period, by their id. */
-export async function hotelsWithout(db: Database, question: VariableQuestion, limit: number): Promise<string[]> {
-  const { rows } = await sql<{ partner_id: string }>`
-    with chosen as materialized (${chosen(question)})
-    select partner_id from mapping
-    where not exists (select from company join chosen using (company_key)
-                      where company.company_id = mapping.company_id and chosen.period_year = ${question.year})
-    order by partner_id collate "C" limit ${limit}`.execute(db)
-  return rows.map(({ partner_id }) => partner_id)
+             from generate_series(1, ${bars}::int) number left join bar on bar.bar = number where high > low), '[]') as bars,
+           (${extremes('highest', limit)}) as highest_hotels,
+           (${extremes('lowest', limit)}) as lowest_hotels,
+           (select coalesce(jsonb_agg(partner_id order by partner_id collate "C"), '[]')
+            from (select partner_id from missing order by partner_id collate "C" limit ${limit}) first) as missing_hotels
+    from figures
+    cross join (
+      select count(*) as both_hotels, sum(here)::text as both_sum, sum(before)::text as both_before
+      from hotel where here is not null and before is not null
+    ) both_years
+    limit 1`.execute(db)
+  const [picture] = rows
+  if (picture === undefined) throw new Error('an aggregate answered without a row')
+  return picture
 }

@@ -11,21 +11,27 @@ type EventCount = {
   last_at: Date
 }
 
-/** How many events are kept, by topic, state and effect. */
-export async function eventCounts(db: Kysely<Schema>): Promise<EventCount[]> {
+/** How many events are kept, by topic, state and effect. @param limit null: all of them. */
+export async function eventCounts(db: Kysely<Schema>, limit: number | null = null): Promise<EventCount[]> {
   const { rows } = await sql<EventCount>`
     select topic, state, effect, count(*) as events, sum(deliveries) as deliveries, max(last_at) as last_at
-    from webhook_event group by topic, state, effect order by topic nulls last, state, effect nulls last`.execute(db)
+    from webhook_event group by topic, state, effect order by topic nulls last, state, effect nulls last
+    limit ${limit}`.execute(db)
   return rows
 }
 
 type RefusalCount = { reason: string; refused: number; last_at: Date }
 
-/** How many deliveries were not taken in the last days, and why. */
-export async function refusalCounts(db: Kysely<Schema>, days: number): Promise<RefusalCount[]> {
+/** How many deliveries were not taken in the last days, and why. @param limit null: all reasons. */
+export async function refusalCounts(
+  db: Kysely<Schema>,
+  days: number,
+  limit: number | null = null,
+): Promise<RefusalCount[]> {
   const { rows } = await sql<RefusalCount>`
     select reason, sum(refused)::bigint as refused, max(last_at) as last_at from webhook_refusal
-    where day > current_date - ${days}::int group by reason order by refused desc, reason`.execute(db)
+    where day > current_date - ${days}::int group by reason order by refused desc, reason
+    limit ${limit}`.execute(db)
   return rows
 }
 

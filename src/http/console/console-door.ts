@@ -5,10 +5,11 @@ import { Problem } from '../problem.ts'
 import {
   newSession,
   openSession,
+  renewedSession,
   type Session,
   type SessionTokens,
   sealSession,
-  sessionLastsMs,
+  sessionEndsMs,
 } from './console-session.ts'
 
 /** How long a link that `nightferry console` makes can be used, once. Milliseconds. */
@@ -94,16 +95,22 @@ export class ConsoleDoor {
   }
 
   /** Ends a session before its time, also for copies of its cookie. */
-  signOut({ id, until }: Session): void {
+  signOut({ id, since }: Session): void {
     const now = this.#nowMs()
     for (const [ended, over] of this.#ended) if (over <= now) this.#ended.delete(ended)
-    this.#ended.set(id, until)
+    // Copies of it may have been renewed.
+    this.#ended.set(id, since + sessionEndsMs)
+  }
+
+  /** A session that lasts longer, for a page that is still open; null if it need not, or must not. */
+  renew(session: Session): Session | null {
+    return renewedSession(session, this.#nowMs())
   }
 
   /** The header that hands a session to the browser, or takes it away. */
   cookie(request: FastifyRequest, session: Session | null): string {
     const value = session === null ? '' : (sealSession(session, this.#tokens) ?? '')
-    const age = session === null ? 0 : Math.floor(sessionLastsMs / 1_000)
+    const age = session === null ? 0 : Math.floor((session.until - this.#nowMs()) / 1_000)
     const secure = this.#secure ? '; Secure' : ''
     return `${this.#nameFor(request)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${age}${secure}`
   }

@@ -1,8 +1,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 
-/** Somebody who signed in to the console: what they may do, who they say they are, and until when. */
-export type Session = { id: string; may: 'act' | 'read'; by: string; until: number }
+/** Somebody who signed in to the console: what they may do, who they say they are, since when and until when. */
+export type Session = { id: string; may: 'act' | 'read'; by: string; since: number; until: number }
 
 export type SessionTokens = { token: string | null; readToken: string | null }
 
@@ -10,14 +10,25 @@ const session = z.strictObject({
   id: z.string(),
   may: z.enum(['act', 'read']),
   by: z.string(),
+  since: z.number(),
   until: z.number(),
 })
 
-/** A working day; after that a person signs in again. Milliseconds. */
+/** How long a session lasts that no page renews: a working day. Milliseconds. */
 export const sessionLastsMs = 12 * 3_600_000
+/** How long a page that stays open can renew it; after that a person signs in again: a week. Milliseconds. */
+export const sessionEndsMs = 7 * 24 * 3_600_000
+/** A session younger than this is not renewed: a page asks often. Milliseconds. */
+const renewAfterMs = 5 * 60_000
 
 export function newSession(may: Session['may'], by: string, nowMs: number): Session {
-  return { id: randomBytes(12).toString('base64url'), may, by, until: nowMs + sessionLastsMs }
+  return { id: randomBytes(12).toString('base64url'), may, by, since: nowMs, until: nowMs + sessionLastsMs }
+}
+
+/** The session of a page that is still open, lasting longer; null if it need not, or must not. Pure. */
+export function renewedSession(of: Session, nowMs: number): Session | null {
+  const until = Math.min(nowMs + sessionLastsMs, of.since + sessionEndsMs)
+  return until - of.until >= renewAfterMs ? { ...of, until } : null
 }
 
 /**

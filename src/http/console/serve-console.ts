@@ -39,8 +39,13 @@ const credentials = z.union([
   z.strictObject({ once: z.string().max(200) }),
 ])
 
-/** Serves the console below `/console/`, and its sessions. */
-export function serveConsole(server: FastifyInstance, door: ConsoleDoor, tokens: SessionTokens): void {
+/** Serves the console below `/console/`, and its sessions. @param timeZone in which its pages show every moment. */
+export function serveConsole(
+  server: FastifyInstance,
+  door: ConsoleDoor,
+  tokens: SessionTokens,
+  timeZone: () => string,
+): void {
   const files = readConsoleFiles()
   server.get('/', (_request, reply) => reply.redirect('/console/', 302))
   server.get('/console', (_request, reply) => reply.redirect('/console/', 302))
@@ -49,7 +54,9 @@ export function serveConsole(server: FastifyInstance, door: ConsoleDoor, tokens:
   server.get('/console/session', (request, reply) => {
     const session = door.sessionOf(request)
     if (session === null) throw new Problem(401, 'sign_in_needed', 'Sign in to the console first.')
-    return reply.send(shown(session))
+    const renewed = door.renew(session)
+    if (renewed !== null) void reply.header('set-cookie', door.cookie(request, renewed))
+    return reply.send(shown(renewed ?? session, timeZone()))
   })
   server.post('/console/session', (request, reply) => {
     requireOurPage(request)
@@ -61,7 +68,7 @@ export function serveConsole(server: FastifyInstance, door: ConsoleDoor, tokens:
       throw new Problem(401, 'sign_in_refused', 'No token is set: set http.token (NIGHTFERRY_HTTP_TOKEN) first.')
     }
     const session = door.signIn(given.data as { token?: string; once?: string; by?: string })
-    return reply.header('set-cookie', door.cookie(request, session)).send(shown(session))
+    return reply.header('set-cookie', door.cookie(request, session)).send(shown(session, timeZone()))
   })
   server.delete('/console/session', (request, reply) => {
     const session = door.sessionOf(request)
@@ -79,9 +86,9 @@ export function serveConsole(server: FastifyInstance, door: ConsoleDoor, tokens:
   })
 }
 
-/** What the page is told of who it acts for. */
-function shown({ may, by, until }: Session) {
-  return { may, by, until: new Date(until).toISOString() }
+/** What the page is told of who it acts for, and in which time zone it shows every moment. */
+function shown({ may, by, until }: Session, timeZone: string) {
+  return { may, by, until: new Date(until).toISOString(), time_zone: timeZone }
 }
 
 /** Nobody is to be signed in, as somebody else, by a page that is not ours. @throws {Problem} 403 */

@@ -11,6 +11,7 @@ import { hotelsOf, likePartnerIds } from '../../db/trace/trace-service.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { resendPolicies } from '../../pipeline/preflight/resend-policies.ts'
 import { listChanges } from '../../pipeline/pull/merge/list-changes.ts'
+import { cacheOf } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
 import { document, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
@@ -124,11 +125,17 @@ export const ledgerRoutes: readonly Route[] = [
             last_at: moment,
           }),
         ),
+        as_of: moment.describe('When the rows were counted; in a large ledger some seconds ago.'),
       }),
     },
-    handle: async ({ db, deps }, { query }) => ({
-      causes: await causesOfRows(db, query.state, requirementsOf(deps.config), rowFilter(query), query.limit),
-    }),
+    handle: async (context, { query }) => {
+      const { db, deps } = context
+      const requires = requirementsOf(deps.config)
+      const { answer, asOf } = await cacheOf(context).often(`causes ${JSON.stringify(query)}`, deps.now(), () =>
+        causesOfRows(db, query.state, requires, rowFilter(query), query.limit),
+      )
+      return { causes: answer, as_of: asOf }
+    },
   }),
   route({
     id: 'listParked',

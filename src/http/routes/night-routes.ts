@@ -1,18 +1,22 @@
 import { z } from 'zod'
 import { requirementsOf } from '../../config/requirements.ts'
+import type { Database } from '../../db/database.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
+import type { Requires } from '../../db/ledger/requirement.ts'
 import { causesOfRows, type ListedState } from '../../db/ledger/rows-in-state.ts'
 import { durationsOf, listNights } from '../../db/nights/list-nights.ts'
 import { needsOf, streamsOfRun } from '../../db/nights/needs.ts'
+import { newestTasks } from '../../db/nights/service-facts.ts'
 import { newestRuns } from '../../db/runs/listed-rows.ts'
 import { pageProgress } from '../../db/runs/page-progress.ts'
 import { runProgress } from '../../db/runs/progress.ts'
-import { submissionReports } from '../../db/runs/report-rows.ts'
 import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { forecastOf } from '../../jobs/run-forecast.ts'
 import { medianOf, nightSentence } from '../../pipeline/report/night-sentence.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
+import { cacheOf } from '../answer-cache.ts'
 import { judgeFreshness, newestCarried } from '../freshness.ts'
 import { Problem } from '../problem.ts'
 import { limit, moment, type Route, route, wholeNumber } from '../route.ts'
@@ -72,6 +76,7 @@ const tonight = z.object({
   ),
   needs: z.array(z.object({ state: z.string(), rows: count, hotels: count })),
   causes: z.array(cause),
+  needs_as_of: moment.describe('When the rows were counted; in a large ledger some seconds ago.'),
   key_refused: z.object({ since: moment, code: z.string().nullable(), reason: z.string().nullable() }).nullable(),
   next: moment.nullable().describe('When the schedule starts the next night; null: it starts none.'),
   schedule: z.string().nullable(),
@@ -82,6 +87,17 @@ const tonight = z.object({
 
 const listedStates: readonly ListedState[] = ['rejected', 'invalid', 'parked', 'unknown']
 
+/** What needs a person, by state and by cause. */
+async function needsWithCauses(db: Database, requires: Requires) {
+  const needs = await needsOf(db, requires)
+  const causes = []
+  for (const state of listedStates.filter((one) => needs.some((need) => need.state === one))) {
+    const found = await causesOfRows(db, state, requires, {}, causesShown)
+    causes.push(...found.map((one) => ({ state, ...one })))
+  }
+  return { needs, causes }
+}
+
 export const nightRoutes: readonly Route[] = [
   route({
     id: 'getTonight',
@@ -90,27 +106,25 @@ export const nightRoutes: readonly Route[] = [
     summary: 'How the night stands, in one sentence, with what needs a person, and when the next one runs',
     access: 'read',
     answers: { 200: tonight },
-    handle: async ({ db, deps }) => {
+    handle: async (context) => {
+      const { db, deps } = context
       const now = deps.now()
       const { config } = deps
       const requires = requirementsOf(config)
       const [run = null] = await listNights(db, nightlySync.name, 1)
       const carried = await newestCarried(db, nightlySync.name)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
-      const needs = await needsOf(db, requires)
-      const concerned = listedStates.filter((state) => needs.some((need) => need.state === state))
-      const causes = []
-      for (const state of concerned) {
-        const found = await causesOfRows(db, state, requires, {}, causesShown)
-        causes.push(...found.map((one) => ({ state, ...one })))
-      }
+      // A run that ends changes both at once.
+      const key = `needs ${run?.run_id} ${run?.state}`
+      const { answer, asOf } = await cacheOf(context).often(key, now, () => needsWithCauses(db, requires))
+      const { needs, causes } = answer
       const held = run === null ? [] : (await plansOf(db, run.run_id)).filter(({ state }) => state === 'waiting')
       const { jobs } = await jobStandings(db, config, now)
       const job = jobs.find((one) => one.job === nightlySync.name)
       const timeZone = job?.time_zone ?? 'UTC'
       const [stored] = run === null ? [] : await newestRuns(db, 1, run.run_id + 1)
       const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
-      const key = await refusedKeyInUse(db)
+      const refused = await refusedKeyInUse(db)
       const typical = medianOf(await durationsOf(db, nightlySync.name, forecastNights))
       const begins = run?.state === 'running' ? run.started_at : (job?.next ?? null)
       return {
@@ -130,7 +144,9 @@ export const nightRoutes: readonly Route[] = [
         })),
         needs,
         causes,
-        key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
+        needs_as_of: asOf,
+        key_refused:
+          refused === null ? null : { since: refused.since, code: refused.errorCode, reason: refused.serviceMessage },
         next: job?.next ?? null,
         schedule: job?.schedule ?? null,
         paused: job?.paused ?? null,
@@ -175,6 +191,8 @@ export const nightRoutes: readonly Route[] = [
         pages: count,
         pages_loaded: count,
         bytes: count,
+        ends_at: moment.nullable().describe('When it will end at this speed; null: nobody can tell, or it has ended.'),
+        deadline: moment.nullable().describe('When it has to have ended.'),
         streams: z.array(
           z.object({
             stream: z.string(),
@@ -195,18 +213,22 @@ export const nightRoutes: readonly Route[] = [
         ),
       }),
     },
-    handle: async ({ db }, { params: { run }, query }) => {
+    handle: async ({ db, deps }, { params: { run }, query }) => {
       const [found] = await newestRuns(db, 1, run + 1)
       if (found?.run_id !== run)
         throw new Problem(404, 'run_unknown', `There is no run ${run}; GET /v1/runs lists them.`)
       const { report: _, ...progress } = await runProgress(db, run)
       const pages = await pageProgress(db, run, searchKind)
-      const submissions = await submissionReports(db, run)
+      const forecast =
+        found.state === 'running' ? await forecastOf(db, deps.config, { ...found, report: null }, deps.now()) : null
       return {
         ...progress,
         bytes: pages?.bytes ?? 0,
+        ends_at: forecast?.ends_at ?? null,
+        deadline: forecast?.deadline ?? null,
         streams: await streamsOfRun(db, run, query.limit),
-        submissions: submissions.slice(-query.limit),
+        // What became of their rows is counted in the report: this is asked for every second.
+        submissions: await newestTasks(db, query.limit, run),
       }
     },
   }),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { requirementsOf } from '../../config/requirements.ts'
 import type { Database } from '../../db/database.ts'
+import { runWarnings } from '../../db/nights/run-warnings.ts'
 import { newestRuns } from '../../db/runs/listed-rows.ts'
 import { runProgress } from '../../db/runs/progress.ts'
 import { submissionReports } from '../../db/runs/report-rows.ts'
@@ -138,12 +139,47 @@ export const runRoutes: readonly Route[] = [
     summary: 'Which request of a run released which; of the newest run also what is parked behind what',
     access: 'read',
     params,
-    answers: { 200: z.object({ waves: z.array(document), parked: z.array(document).nullable() }) },
-    handle: async ({ db, deps }, { params: { run } }) => {
+    query: z.strictObject({
+      limit: z.coerce.number().int().min(1).max(10_000).default(2_000).describe('How many requests at most.'),
+    }),
+    answers: {
+      200: z.object({
+        waves: z.array(document),
+        parked: z.array(document).nullable(),
+        more: z.boolean().describe('There are more requests than `limit`.'),
+      }),
+    },
+    handle: async ({ db, deps }, { params: { run }, query }) => {
       await runNamed(db, run)
       const [newest] = await newestRuns(db, 1)
-      const parked = newest?.run_id === run ? await parkedBehind(db, requirementsOf(deps.config)) : null
-      return { waves: wavesOf(await waveSubmissions(db, run)), parked }
+      const parked = newest?.run_id === run ? await parkedBehind(db, requirementsOf(deps.config), query.limit) : null
+      const submissions = await waveSubmissions(db, run, query.limit + 1)
+      return {
+        waves: wavesOf(submissions.slice(0, query.limit)),
+        parked,
+        more: submissions.length > query.limit,
+      }
+    },
+  }),
+  route({
+    id: 'listWarnings',
+    method: 'GET',
+    path: '/v1/runs/{run}/warnings',
+    summary:
+      'What a run warned of while it worked, newest first: requests, pages and streams that were not simply well',
+    access: 'read',
+    params,
+    query: z.strictObject({ limit }),
+    answers: {
+      200: z.object({
+        warnings: z.array(
+          z.object({ at: moment.nullable(), event: z.string(), about: z.string(), words: z.string().nullable() }),
+        ),
+      }),
+    },
+    handle: async ({ db }, { params: { run }, query }) => {
+      await runNamed(db, run)
+      return { warnings: await runWarnings(db, run, query.limit) }
     },
   }),
 ]

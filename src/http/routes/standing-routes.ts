@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
-import { keyFacts, newestActions, newestReferenceChanges, newestTasks } from '../../db/nights/service-facts.ts'
+import {
+  keptDocuments,
+  keyFacts,
+  newestActions,
+  newestReferenceChanges,
+  newestTasks,
+} from '../../db/nights/service-facts.ts'
 import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import { skewInUse } from '../../db/service-key/stored-skew.ts'
 import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
@@ -63,6 +69,9 @@ export const standingRoutes: readonly Route[] = [
           refused: z.array(z.looseObject({ reason: z.string(), refused: count, last_at: moment })),
         }),
         reference_withheld: document.nullable(),
+        reference_documents: z.array(
+          z.object({ kind: z.string(), id: z.string(), name: z.string(), version: count, changed_at: moment }),
+        ),
         reference_changes: z.array(
           z.object({
             version: count,
@@ -94,10 +103,11 @@ export const standingRoutes: readonly Route[] = [
           listening,
           since: receiver?.since ?? null,
           warning: configured ? silenceWords(judged, listening) : null,
-          events: (await eventCounts(db)).slice(0, query.limit),
-          refused: (await refusalCounts(db, refusalDays)).slice(0, query.limit),
+          events: await eventCounts(db, query.limit),
+          refused: await refusalCounts(db, refusalDays, query.limit),
         },
         reference_withheld: await withheldReference(db),
+        reference_documents: await keptDocuments(db, query.limit),
         reference_changes: await newestReferenceChanges(db, query.limit),
       }
     },

@@ -1,23 +1,9 @@
 import { z } from 'zod'
 import { hotelDocuments, hotelValues } from '../../db/values/hotel-values.ts'
-import {
-  extremesOf,
-  hotelsWithout,
-  listPeriods,
-  listVariables,
-  summariseVariable,
-} from '../../db/values/variable-values.ts'
-import { AnswerCache } from '../answer-cache.ts'
-import { document, limit, moment, type Route, route } from '../route.ts'
+import { listPeriods, listVariables, pictureOf } from '../../db/values/variable-values.ts'
+import { cacheOf } from '../answer-cache.ts'
+import { Answer, document, limit, moment, type Route, route } from '../route.ts'
 import { variableSql } from './variable-sql.ts'
-
-const kept = new WeakMap<object, AnswerCache>()
-
-function cacheOf(of: object): AnswerCache {
-  const cache = kept.get(of) ?? new AnswerCache()
-  kept.set(of, cache)
-  return cache
-}
 
 const hotel = z.strictObject({ hotel: z.string().min(1).max(1_000).describe('The partner’s id.') })
 const many = z.coerce.number().int().min(1).max(10_000).default(5_000).describe('How many at most.')
@@ -31,6 +17,9 @@ const extreme = z.object({
   value: z.string(),
   before: number,
 })
+
+/** What reads a large part of the tables is answered when it has been computed; until then a caller is told so. */
+const computing = z.object({ computing_since: moment.describe('Ask again in a second.') })
 
 export const valueRoutes: readonly Route[] = [
   route({
@@ -106,12 +95,13 @@ export const valueRoutes: readonly Route[] = [
         periods: z.array(z.object({ year: z.number().int(), month: z.number().int().nullable() })),
         as_of: moment,
       }),
+      202: computing,
     },
     handle: async (context, { query }) => {
       const { db, deps } = context
-      const variables = await listVariables(db, query.limit)
-      const periods = await cacheOf(context).get('periods', deps.now().getTime(), () => listPeriods(db, 100))
-      return { variables, periods: periods.answer, as_of: periods.asOf }
+      const periods = await cacheOf(context).soon('periods', deps.now(), () => listPeriods(db, 100))
+      if (periods.computingSince !== null) return new Answer(202, { computing_since: periods.computingSince })
+      return { variables: await listVariables(db, query.limit), periods: periods.answer, as_of: periods.asOf }
     },
   }),
   route({
@@ -147,21 +137,18 @@ export const valueRoutes: readonly Route[] = [
         lowest_hotels: z.array(extreme),
         missing_hotels: z.array(z.string()),
         sql: z.string().describe('A query that shows the same values, to copy.'),
-        as_of: moment.describe('Answers are kept for five minutes.'),
+        as_of: moment.describe('When it was computed. After five minutes it is computed again, at the next request.'),
       }),
+      202: computing,
     },
     handle: async (context, { params, query }) => {
       const { db, deps } = context
       const month = query.month ?? null
       const question = { variableId: params.variable, direction: query.direction, year: query.year, month }
       const key = JSON.stringify([question, query.limit])
-      const { answer, asOf } = await cacheOf(context).get(key, deps.now().getTime(), async () => ({
-        ...(await summariseVariable(db, question)),
-        highest_hotels: await extremesOf(db, question, 'highest', query.limit),
-        lowest_hotels: await extremesOf(db, question, 'lowest', query.limit),
-        missing_hotels: await hotelsWithout(db, question, query.limit),
-      }))
-      return { ...answer, sql: variableSql(question), as_of: asOf }
+      const picture = await cacheOf(context).soon(key, deps.now(), () => pictureOf(db, question, query.limit))
+      if (picture.computingSince !== null) return new Answer(202, { computing_since: picture.computingSince })
+      return { ...picture.answer, sql: variableSql(question), as_of: picture.asOf }
     },
   }),
 ]

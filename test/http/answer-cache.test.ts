@@ -1,0 +1,92 @@
+import { describe, expect, it, vi } from 'vitest'
+import { AnswerCache, pictureKeptMs } from '../../src/http/answer-cache.ts'
+
+const at = (ms: number) => new Date(ms)
+
+/** Something to compute, which ends when it is told to. */
+function slow<T>() {
+  const { promise, resolve, reject } = Promise.withResolvers<T>()
+  return { make: vi.fn(() => promise), end: resolve, fail: reject }
+}
+
+describe('an answer that is soon there', () => {
+  it('is given with the moment it is of', async () => {
+    const cache = new AnswerCache()
+    expect(await cache.soon('a', at(1_000), async () => 7)).toEqual({
+      answer: 7,
+      asOf: at(1_000),
+      computingSince: null,
+    })
+  })
+
+  it('is not waited for: the request is told since when it is computed', async () => {
+    const cache = new AnswerCache()
+    const { make, end } = slow<number>()
+    expect(await cache.soon('a', at(1_000), make)).toEqual({ answer: null, computingSince: at(1_000) })
+    expect(await cache.soon('a', at(2_000), make)).toEqual({ answer: null, computingSince: at(1_000) })
+    end(7)
+    await vi.waitFor(async () => {
+      expect(await cache.soon('a', at(3_000), make)).toEqual({ answer: 7, asOf: at(1_000), computingSince: null })
+    })
+    expect(make).toHaveBeenCalledTimes(1)
+  })
+
+  it('stays the one before, with its own moment, until the next is there', async () => {
+    const cache = new AnswerCache()
+    await cache.soon('a', at(0), async () => 'old')
+    const { make, end } = slow<string>()
+    const later = at(pictureKeptMs)
+    expect(await cache.soon('a', later, make)).toMatchObject({ answer: 'old', asOf: at(0) })
+    end('new')
+    await vi.waitFor(async () => {
+      expect(await cache.soon('a', later, make)).toMatchObject({ answer: 'new', asOf: later })
+    })
+  })
+
+  it('is computed after the one before it, and does not keep other questions waiting', async () => {
+    const cache = new AnswerCache()
+    const first = slow<number>()
+    const second = slow<number>()
+    await cache.soon('a', at(0), first.make)
+    await cache.soon('b', at(0), second.make)
+    expect(second.make).not.toHaveBeenCalled()
+    expect(await cache.often('c', at(0), async () => 3)).toMatchObject({ answer: 3 })
+    first.end(1)
+    await vi.waitFor(() => expect(second.make).toHaveBeenCalledTimes(1))
+    second.end(2)
+  })
+
+  it('that fails is told to the request, not kept, and does not stop the next', async () => {
+    const cache = new AnswerCache()
+    const failing = async () => {
+      throw new Error('the database is away')
+    }
+    await expect(cache.soon('a', at(0), failing)).rejects.toThrow('away')
+    expect(await cache.soon('a', at(1), async () => 7)).toMatchObject({ answer: 7, asOf: at(1) })
+  })
+})
+
+describe('an answer that every page needs', () => {
+  it('is waited for when it is the first', async () => {
+    const cache = new AnswerCache()
+    const { make, end } = slow<number>()
+    const asked = cache.often('a', at(0), make)
+    setTimeout(end, 300, 7)
+    expect(await asked).toMatchObject({ answer: 7, asOf: at(0) })
+  })
+
+  it('that took long is given again for a while, and computed anew in the background afterwards', async () => {
+    const cache = new AnswerCache()
+    await cache.often('a', at(0), () => new Promise((resolve) => setTimeout(resolve, 100, 'old')))
+    const { make, end } = slow<string>()
+    expect(await cache.often('a', at(500), make)).toMatchObject({ answer: 'old', asOf: at(0) })
+    expect(make).not.toHaveBeenCalled()
+    const later = at(3_600_000)
+    expect(await cache.often('a', later, make)).toMatchObject({ answer: 'old', asOf: at(0) })
+    end('new')
+    await vi.waitFor(async () => {
+      expect(await cache.often('a', later, make)).toMatchObject({ answer: 'new', asOf: later })
+    })
+    expect(make).toHaveBeenCalledTimes(1)
+  })
+})
