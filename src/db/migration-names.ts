@@ -32,5 +32,6 @@ export const migrationNames = [
   '0030-webhooks',
   '0032-housekeeping',
   '0033-deadlines',
+  '0037-notification-destinations',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]
