@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../src/doctor/finding.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
 
@@ -63,7 +64,10 @@ test('a SQLite file as the partner database is looked at to the end, and the exi
                         null as airport_code, null as hotel_code, null as booking_id from house`
   await writeFile(
     join(folder.path, 'house.yaml'),
-    JSON.stringify({ streams: { properties: { query, capture: 'snapshot' } } }),
+    JSON.stringify({
+      exchange: { customIdentifierId: catalogue.customIdentifierId, groupId: catalogue.groupId },
+      streams: { properties: { query, capture: 'snapshot' } },
+    }),
   )
   const ended = await nightferry(folder.path, ['doctor', '--config', 'house.yaml', '--json'], {
     ...world.environment(),

@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
-/** What people know of one destination says nothing about another; and which receivers ask to be left alone until when. */
+/**
+ * What people know of one destination says nothing about another; and which receivers ask to be left alone until when.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`alter table notification add column destination_id integer references destination`.execute(db)
   await sql`

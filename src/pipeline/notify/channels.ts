@@ -8,7 +8,10 @@ import { isEmailSet, sendEmail } from './send-email.ts'
 /** How long a receiver may take for each part of its answer. Milliseconds. */
 const patienceMs = 10_000
 
-/** The longest that a receiver is left alone because it asked for it: news of a night has to be read that day. Milliseconds. */
+/**
+ * The longest that a receiver is left alone because it asked for it: news of a night has to be read that day.
+ * Milliseconds.
+ */
 const longestHoldMs = 6 * 3_600_000
 
 /** Why a receiver did not take a message, and for how long it asked to be left alone, if it did. */

@@ -123,8 +123,8 @@ async function lockedMark(
 }
 
 /**
- * The cause at this destination that people were told of last, or are about to be, unless it was over since. That a run was late or slow
- * counts only where nothing else stands: it says nothing about how the run ends.
+ * The cause at this destination that people were told of last, or are about to be, unless it was over since. That a run
+ * was late or slow counts only where nothing else stands: it says nothing about how the run ends.
  */
 async function standingCause(
   trx: Transaction<Schema>,
