@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { requirementsOf } from '../../config/requirements.ts'
+import type { Config } from '../../config/schema.ts'
 import { listDifferences, listRowDifferences } from '../../db/differences/list-differences.ts'
 import type { RowFilter } from '../../db/ledger/filter-rows.ts'
 import { parkedGroups } from '../../db/ledger/parked-groups.ts'
@@ -11,6 +12,7 @@ import { hotelsOf, likePartnerIds } from '../../db/trace/trace-service.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { resendPolicies } from '../../pipeline/preflight/resend-policies.ts'
 import { listChanges } from '../../pipeline/pull/merge/list-changes.ts'
+import { knownStream } from '../known-stream.ts'
 import { Problem } from '../problem.ts'
 import { document, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
@@ -26,10 +28,13 @@ export const filterFields = {
 
 type Fields = z.infer<z.ZodObject<typeof filterFields>>
 
-/** The filter that a request asks for. */
-export function rowFilter({ stream, partnerId, reason, since }: Fields): RowFilter {
+/**
+ * The filter that a request asks for.
+ * @throws {Problem} when there is no such stream.
+ */
+export function rowFilter(config: Config, { stream, partnerId, reason, since }: Fields): RowFilter {
   return {
-    ...(stream !== undefined && { stream }),
+    ...(stream !== undefined && { stream: knownStream(config, stream) }),
     ...(partnerId !== undefined && { partnerId }),
     ...(reason !== undefined && { reason }),
     ...(since !== undefined && { since: new Date(since) }),
@@ -97,7 +102,7 @@ export const ledgerRoutes: readonly Route[] = [
         query.state,
         requirementsOf(deps.config),
         resendPolicies(deps.config, deps.contract),
-        rowFilter(query),
+        rowFilter(deps.config, query),
         query.limit,
         placeOf(query.cursor),
       )
@@ -127,7 +132,13 @@ export const ledgerRoutes: readonly Route[] = [
       }),
     },
     handle: async ({ db, deps }, { query }) => ({
-      causes: await causesOfRows(db, query.state, requirementsOf(deps.config), rowFilter(query), query.limit),
+      causes: await causesOfRows(
+        db,
+        query.state,
+        requirementsOf(deps.config),
+        rowFilter(deps.config, query),
+        query.limit,
+      ),
     }),
   }),
   route({
@@ -139,7 +150,7 @@ export const ledgerRoutes: readonly Route[] = [
     query: z.strictObject({ limit, ...filterFields }),
     answers: { 200: z.object({ groups: z.array(document), total: document }) },
     handle: async ({ db, deps }, { query }) =>
-      await parkedGroups(db, requirementsOf(deps.config), rowFilter(query), query.limit),
+      await parkedGroups(db, requirementsOf(deps.config), rowFilter(deps.config, query), query.limit),
   }),
   route({
     id: 'traceHotel',
@@ -198,7 +209,9 @@ export const ledgerRoutes: readonly Route[] = [
     access: 'read',
     query: z.strictObject({ limit, stream: filterFields.stream }),
     answers: { 200: z.object({ rows: z.array(document) }) },
-    handle: async ({ db }, { query }) => ({ rows: await driftRows(db, query.stream ?? null, query.limit) }),
+    handle: async ({ db, deps }, { query: { stream, limit: most } }) => ({
+      rows: await driftRows(db, stream === undefined ? null : knownStream(deps.config, stream), most),
+    }),
   }),
   route({
     id: 'listChanges',
