@@ -416,6 +416,30 @@ export interface GetVariableData {
   as_of: string;
 }
 
+export interface ListSearchesData {
+  searches: {
+    kind: string;
+    /** The name of its entry in `pull.searches`; empty for the calculator search. */
+    name: string;
+    submission_id: number;
+    run_id: number;
+    state: string;
+    correlation_id: string | null;
+    task_status: string | null;
+    error_code: string | null;
+    planned_at: string;
+    settled_at: string | null;
+    pages: number;
+    loaded_pages: number;
+    failed_pages: number;
+    companies: number;
+    calculators: number;
+    documents: number;
+    bytes: number;
+    withheld: string | null;
+  }[];
+}
+
 export interface GetReferenceData {
   versions: Record<string, unknown>[];
   documents: Record<string, unknown>[];

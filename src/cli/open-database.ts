@@ -81,12 +81,14 @@ export async function openDatabase(
     await (cluster as Cluster | null)?.release()
     throw error
   }
+  let closing = false
   const pool = createPool(url, {
     max: poolSize(config),
     applicationName: 'nightferry',
     searchPath: schemaName,
     readOnly: access === 'read',
-    onIdleError,
+    // An embedded server that ends with us may be quicker than our good-bye.
+    onIdleError: (error) => (closing ? undefined : onIdleError(error)),
   })
   const keeper = cluster === null ? null : (await import('../embedded/keep-running.ts')).keepRunning(cluster, onRestart)
   const connections = new Set<pg.PoolClient>()
@@ -99,6 +101,7 @@ export async function openDatabase(
     resolveUrl,
     lost: keeper?.lost ?? new AbortController().signal,
     close: async () => {
+      closing = true
       await keeper?.stop()
       const cut = setTimeout(() => {
         for (const client of connections) void (client as pg.Client & pg.PoolClient).end().catch(() => {})

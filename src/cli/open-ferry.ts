@@ -21,6 +21,7 @@ import { createLogger } from './log.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readContract } from './read-config.ts'
 import { allowForWork } from './shutdown-limit.ts'
+import { openTelemetry, type Telemetry } from './telemetry.ts'
 import { createTroubleLog, type TroubleLog } from './trouble-log.ts'
 
 export type Ferry = {
@@ -37,9 +38,9 @@ export type Ferry = {
 
 /**
  * `person`: somebody waits, so a key that was refused is asked about again at once. `follower`: the same, and they read
- * how a run gets on, with its warnings. `daemon`: when it is time.
+ * how a run gets on, with its warnings. `daemon`: when it is time. `rehearsal`: as a person, but nobody hears of it.
  */
-type OpenedBy = 'person' | 'follower' | 'daemon'
+type OpenedBy = 'person' | 'follower' | 'daemon' | 'rehearsal'
 
 /** How often a process that carries rows looks whether a newer version has migrated the database. Milliseconds. */
 const schemaWatchMs = 60_000
@@ -53,16 +54,25 @@ export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person
   const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')
   const schema = watchSchema(ferry.deps.db, schemaWatchMs)
   const clock = startClockWatch(ferry.deps)
+  let telemetry: Telemetry | null = null
   const close = async () => {
     schema.stop()
     await clock.stop()
+    // A run may end while the engine stops.
     await ferry.close()
+    await telemetry?.close()
   }
   try {
+    if (by !== 'rehearsal') telemetry = await openTelemetry(cli, ferry.logger, ferry.secrets)
+    const runEnded = async (runId: number) => await telemetry?.runEnded(ferry.deps.db, runId)
     const warning = await checkConnections(ferry.deps.db, config)
     if (warning !== null && by === 'daemon') ferry.logger.warn({ warning }, 'connections_short')
     if (warning !== null && by !== 'daemon') printLine(cli.stderr, warning)
-    await engine.work(ferry.deps, jobsOf(config), { beforeRun: schema.check, yields: by === 'daemon' })
+    await engine.work(ferry.deps, jobsOf(config), {
+      beforeRun: schema.check,
+      yields: by === 'daemon',
+      runEnded,
+    })
     return { ...ferry, lost: AbortSignal.any([ferry.lost, schema.newer]), close }
   } catch (error) {
     await close()

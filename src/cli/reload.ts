@@ -1,6 +1,7 @@
 import { changedSettings, takeOverSettings } from '../config/changed-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { secretValues } from '../config/show-config.ts'
+import { areWebhooksConfigured } from '../webhooks/check-webhook-settings.ts'
 import type { Ferry } from './open-ferry.ts'
 
 /**
@@ -18,8 +19,12 @@ const reloadable = [
   'push',
 ]
 
-function isReloadable(path: string): boolean {
-  return reloadable.some((known) => path === known || path.startsWith(`${known}.`))
+/** The same while a receiver listens: it is there from the start, or not at all. */
+const reloadableByReceiver = ['webhooks.secrets', 'webhooks.headerName', 'webhooks.headerValue']
+
+function isReloadable(path: string, receives: boolean): boolean {
+  const known = receives ? [...reloadable, ...reloadableByReceiver] : reloadable
+  return known.some((one) => path === one || path.startsWith(`${one}.`))
 }
 
 /**
@@ -39,8 +44,9 @@ export function reloadConfig(ferry: Pick<Ferry, 'deps' | 'logger' | 'secrets'>, 
     return false
   }
   const changed = changedSettings(deps.config, next)
-  const taken = changed.filter(isReloadable)
-  const left = changed.filter((path) => !isReloadable(path))
+  const receives = areWebhooksConfigured(deps.config.webhooks) && areWebhooksConfigured(next.webhooks)
+  const taken = changed.filter((path) => isReloadable(path, receives))
+  const left = changed.filter((path) => !isReloadable(path, receives))
   // Before anything can be logged that holds one of them.
   secrets.push(...secretValues(next).filter((secret) => !secrets.includes(secret)))
   takeOverSettings(deps.config, next, taken)

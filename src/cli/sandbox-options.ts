@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseChaos } from '../sandbox/chaos/parse-chaos.ts'
 import { maxTimeWarp } from '../sandbox/clock.ts'
 import type { DurationSettings } from '../sandbox/durations.ts'
@@ -53,11 +53,10 @@ export function addSandboxOptions(command: Command): Command {
       202,
     )
     .option('--calculators', 'give each company thirteen calculators of the last full year; 100,000 take minutes')
-    .option(
-      '--database <name>',
-      'database of the embedded server that holds its state (default: sandbox, or sandbox_world with --world)',
-      databaseName,
-      null,
+    .addOption(
+      new Option('--database <name>', 'database of the embedded server that holds its state')
+        .argParser(databaseName)
+        .default(null, 'sandbox, or sandbox_world with --world'),
     )
     .option('--world <file>', 'serve the world of this file instead of a made-up one; docs/sandbox.md describes it')
     .option(

@@ -32,13 +32,8 @@ export function requireSettings(config: Config, needsGroup = false): Required {
       const variable = Object.entries(namedVariables).find(([, setting]) => setting === path)?.[0]
       return { path, message: `is not set; set it in the configuration file${variable ? ` or as ${variable}` : ''}` }
     })
-  if (config.partner.url !== null && !isDatabaseAddress(config.partner.url)) {
-    problems.push({
-      path: 'partner.url',
-      message:
-        'is no URL of a database; it looks like postgres://user:password@host:5432/database, with mysql, mariadb or sqlserver in place of postgres for these, or file:///folder/hotels.db for SQLite',
-    })
-  }
+  const wrong = config.partner.url === null ? null : wrongDatabaseAddress(config.partner.url)
+  if (wrong !== null) problems.push({ path: 'partner.url', message: wrong })
   if (Object.keys(config.streams).length === 0) {
     problems.push({
       path: 'streams',
@@ -55,6 +50,12 @@ export function requireSettings(config: Config, needsGroup = false): Required {
     throw new ConfigError('Settings are missing or wrong:', problems)
   }
   return { baseUrl, apiKey, customIdentifierId, groupId, partnerUrl: config.partner.url }
+}
+
+/** What is wrong with the address of a partner's database, without the address; null if nothing is. Pure. */
+export function wrongDatabaseAddress(text: string): string | null {
+  if (isDatabaseAddress(text)) return null
+  return 'is no URL of a database; it looks like postgres://user:password@host:5432/database, with mysql, mariadb or sqlserver in place of postgres for these, or file:///folder/hotels.db for SQLite'
 }
 
 function isDatabaseAddress(text: string): boolean {

@@ -16,6 +16,7 @@ export function showableConfig(config: Config): Config {
     notify: {
       ...notify,
       url: notify.url === null ? null : mask,
+      email: { ...notify.email, password: notify.email.password === null ? null : mask },
       heartbeatUrl: notify.heartbeatUrl === null ? null : mask,
     },
     http: {
@@ -41,7 +42,7 @@ export function secretValues(config: Config): string[] {
   const receivers = [config.notify.url, config.notify.heartbeatUrl].flatMap((url) =>
     url === null ? [] : secretsOfReceiver(url),
   )
-  const tokens = [config.http.token ?? '', config.http.readToken ?? '']
+  const tokens = [config.http.token ?? '', config.http.readToken ?? '', config.notify.email.password ?? '']
   const { secrets, headerValue } = config.webhooks
   // What follows the prefix is the key itself, and may be shown without it.
   const signing = secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')])

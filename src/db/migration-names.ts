@@ -33,5 +33,6 @@ export const migrationNames = [
   '0032-housekeeping',
   '0033-deadlines',
   '0035-content-bytes',
+  '0037-notification-destinations',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

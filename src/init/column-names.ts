@@ -2,15 +2,21 @@ import type { StreamName } from '../config/stream-names.ts'
 
 /** Names under which people keep what a stream's column means, best first; the column's own name stands before them. */
 const alike: Readonly<Record<string, readonly string[]>> = {
-  partner_id: ['code', 'property_code', 'external_id', 'property_number', 'number'],
+  partner_id: [
+    ...['code', 'property_code', 'external_id', 'external_code', 'ext_id', 'ext_code', 'property_number', 'number'],
+    ...['hotel_number', 'hotel_no', 'site_code', 'site_id', 'own_id'],
+  ],
   name: ['title', 'display_name', 'property_name'],
-  street: ['address', 'street_address', 'address1', 'address_line1', 'address_line_1'],
+  street: [
+    ...['address', 'street_address', 'address1', 'address_line1', 'address_line_1', 'street_line', 'street_name'],
+    ...['street1', 'addr'],
+  ],
   latitude: ['lat'],
   longitude: ['lon', 'lng', 'long'],
-  country_code: ['country', 'country_iso', 'iso_country', 'country_iso2'],
+  country_code: ['country', 'country_iso', 'iso_country', 'country_iso2', 'land'],
   airport_code: ['airport', 'iata', 'iata_code', 'nearest_airport'],
   hotel_code: ['giata', 'giata_id', 'giata_code', 'industry_code'],
-  booking_id: ['booking_com_id', 'bookingcom_id', 'booking_hotel_id'],
+  booking_id: ['booking_com_id', 'bookingcom_id', 'booking_hotel_id', 'booking_ref'],
   period_type: ['period_kind'],
   year: ['period_year', 'reading_year', 'reporting_year', 'yr'],
   month: ['period_month', 'reading_month', 'reporting_month', 'mon'],
@@ -20,7 +26,7 @@ const alike: Readonly<Record<string, readonly string[]>> = {
   field_type_id: ['field_type', 'exchange_field_type_id', 'fieldtype_id'],
   property_id: ['custom_property_id'],
   standard_id: ['standard'],
-  value: ['amount', 'quantity', 'answer', 'reading', 'consumption', 'usage_value'],
+  value: ['amount', 'quantity', 'answer', 'reading', 'consumption', 'usage_value', 'reply', 'response'],
   value_type: ['answer_type'],
   unit_id: ['unit'],
   level: ['grade', 'tier'],
@@ -46,9 +52,9 @@ const cursors = [
 
 /**
  * What a row of a stream cannot do without. `any`: at least one of these as well; the others may be null. Where a table
- * has none of `telling` itself, it is no table of that stream.
+ * has none of `telling` itself, or any of `never`, it is no table of that stream.
  */
-type Needs = { all: readonly string[]; any?: readonly string[]; telling: readonly string[] }
+type Needs = { all: readonly string[]; any?: readonly string[]; telling: readonly string[]; never?: readonly string[] }
 
 const details = ['name', 'street', 'latitude', 'country_code', 'airport_code', 'hotel_code', 'booking_id']
 const switches = ['automatic_yearly_calculation', 'automatic_publishing']
@@ -59,7 +65,8 @@ export const needs: Readonly<Record<StreamName, Needs>> = {
     all: ['partner_id', 'year', 'data_point_id', 'value'],
     telling: ['data_point_id', 'framework_id', 'value_type', 'unit_id'],
   },
-  omissions: { all: ['partner_id', 'year', 'question_id'], telling: ['question_id'] },
+  // Where there is a reply, the question was answered: to say that it was left out would be wrong.
+  omissions: { all: ['partner_id', 'year', 'question_id'], telling: ['question_id'], never: ['value'] },
   calculator_inputs: { all: ['partner_id', 'year', 'field_type_id', 'value'], telling: ['value'] },
   calculator_settings: { all: ['partner_id'], any: switches, telling: switches },
   custom_property_values: { all: ['partner_id', 'property_id', 'value'], telling: ['value'] },

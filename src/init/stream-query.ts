@@ -23,7 +23,11 @@ const todo = 'TODO'
 export function queryOf(suggestion: Suggestion, dialect: Dialect): string[] {
   const { stream, table, columns, cursor } = suggestion
   const joins = [
-    ...new Map(Object.values(columns).flatMap(({ join }) => (join === null ? [] : [[join.table, join]]))).values(),
+    ...new Map(
+      Object.values(columns)
+        .flatMap(({ join }) => (join === null ? [] : [...(join.via === undefined ? [] : [join.via]), join]))
+        .map((join) => [join.table, join] as const),
+    ).values(),
   ]
   const aliases = new Map<PartnerTable, string>([
     [table, 't'],
@@ -44,7 +48,7 @@ export function queryOf(suggestion: Suggestion, dialect: Dialect): string[] {
     `from ${tableName(table, dialect)} t`,
     ...joins.map(
       (join) =>
-        `join ${tableName(join.table, dialect)} ${aliases.get(join.table)} on ${at(join.table, join.to)} = ${at(table, join.from)}`,
+        `join ${tableName(join.table, dialect)} ${aliases.get(join.table)} on ${at(join.table, join.to)} = ${at(join.via?.table ?? table, join.from)}`,
     ),
   ]
 }

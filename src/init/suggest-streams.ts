@@ -6,7 +6,8 @@ import { cursorIn, likeness, needs, plain, singular } from './column-names.ts'
 /** A column of a table, and the join that leads to it from the stream's own table; null: it is in that table. */
 type Found = { column: string; type: string; join: Join | null; score: number }
 type Link = { from: string; to: string }
-type Join = Link & { table: PartnerTable }
+/** `via`: the table in between, where none of the stream's own columns leads there. */
+type Join = Link & { table: PartnerTable; via?: Join }
 
 /** What a table offers for a stream. */
 export type Suggestion = {
@@ -20,18 +21,24 @@ export type Suggestion = {
   score: number
 }
 
+/** What a person said: the table of a stream, and columns of it by what they are for the stream. */
+export type Said = Partial<Record<StreamName, { table?: PartnerTable; columns?: Readonly<Record<string, string>> }>>
+
 /**
- * For each stream the table that fits it best, by the names of columns alone; null where none does. A guess for a
- * person to look at, never more. Pure.
+ * For each stream the table that was said, or that fits it best, by the names of columns alone; null where none does. A
+ * guess for a person to look at, never more. Pure.
  */
-export function suggestStreams(tables: readonly PartnerTable[]): Record<StreamName, Suggestion | null> {
-  const hotels = bestOf('properties', tables, tables, null)
+export function suggestStreams(
+  tables: readonly PartnerTable[],
+  said: Said = {},
+): Record<StreamName, Suggestion | null> {
+  const hotels = bestOf('properties', tables, tables, null, said)
   const taken = new Set<PartnerTable>(hotels === null ? [] : [hotels.table])
   const found: Partial<Record<StreamName, Suggestion | null>> = { properties: hotels }
   for (const stream of streamNames) {
     if (stream === 'properties') continue
     const free = tables.filter((table) => !taken.has(table))
-    const best = bestOf(stream, free, tables, hotels)
+    const best = bestOf(stream, free, tables, hotels, said)
     if (best !== null && best.missing.length === 0) taken.add(best.table)
     found[stream] = best
   }
@@ -43,14 +50,23 @@ function bestOf(
   candidates: readonly PartnerTable[],
   tables: readonly PartnerTable[],
   hotels: Suggestion | null,
+  said: Said,
 ): Suggestion | null {
+  const { table: given, columns = {} } = said[stream] ?? {}
+  if (given !== undefined) return suggestionFor(stream, given, tables, hotels, columns)
   const suggestions = candidates
-    .map((table) => suggestionFor(stream, table, tables, hotels))
+    .filter((table) => !isRuledOut(stream, table))
+    .map((table) => suggestionFor(stream, table, tables, hotels, columns))
     .filter(({ columns }) =>
       needs[stream].telling.some((name) => columns[name] !== undefined && columns[name].join === null),
     )
   const [best] = suggestions.toSorted((a, b) => a.missing.length - b.missing.length || b.score - a.score)
   return best === undefined || best.score < leastScore[stream === 'properties' ? 'hotels' : 'others'] ? null : best
+}
+
+function isRuledOut(stream: StreamName, table: PartnerTable): boolean {
+  const { never = [] } = needs[stream]
+  return never.some((name) => table.columns.some((column) => likeness(name, column.name, table.name) > 0))
 }
 
 /** One name that fits says nothing: many tables have a value, or a name. Those of hotels have more that tells. */
@@ -61,14 +77,20 @@ function suggestionFor(
   table: PartnerTable,
   tables: readonly PartnerTable[],
   hotels: Suggestion | null,
+  said: Readonly<Record<string, string>>,
 ): Suggestion {
   const wanted = Object.keys(streams[stream].columns)
+  const own = Object.entries(said).flatMap(([name, column]) => {
+    const found = table.columns.find((one) => one.name.toLowerCase() === column.toLowerCase())
+    return found === undefined ? [] : [[name, { column: found.name, type: found.type, join: null, score: 3 }] as const]
+  })
   const columns = matched(
     wanted.filter((name) => name !== 'partner_id' || hotels === null),
     table,
   )
   if (hotels === null) columns.partner_id ??= keyOf(table) ?? undefined
-  else columns.partner_id = idOfHotel(table, hotels) ?? undefined
+  else columns.partner_id = idOfHotel(table, hotels) ?? idByDetour(table, hotels, tables) ?? undefined
+  for (const [name, found] of own) columns[name] = found
   const { all, any = [] } = needs[stream]
   for (const name of all) if (name !== 'partner_id') columns[name] ??= acrossJoin(name, table, tables) ?? undefined
   const present = Object.fromEntries(Object.entries(columns).filter(([, found]) => found !== undefined)) as Record<
@@ -97,10 +119,14 @@ function matched(wanted: readonly string[], table: PartnerTable): Record<string,
   return found
 }
 
+/** What stands behind the name of a table in the name of its key. */
+const keyEndings = ['id', 'key', 'no', 'number', 'nr', 'code'] as const
+
 /** The column that names a hotel where nothing is called like an id of the partner's. */
 function keyOf(table: PartnerTable): Found | null {
   const one = singular(table.name)
-  const key = table.columns.find(({ name }) => ['id', `${one}id`, 'hotelid', 'propertyid'].includes(plain(name)))
+  const names = ['id', ...keyEndings.map((ending) => `${one}${ending}`), 'hotelid', 'propertyid']
+  const key = table.columns.find(({ name }) => names.includes(plain(name)))
   return key === undefined ? null : { column: key.name, type: key.type, join: null, score: 1 }
 }
 
@@ -118,6 +144,25 @@ function idOfHotel(table: PartnerTable, { table: hotels, columns }: Suggestion):
   return own === undefined ? null : { column: own.name, type: own.type, join: null, score: 2 }
 }
 
+/** The same where a table in between leads to the hotels, as a meter does from its readings. */
+function idByDetour(
+  table: PartnerTable,
+  { table: hotels, columns }: Suggestion,
+  tables: readonly PartnerTable[],
+): Found | null {
+  const id = columns.partner_id
+  if (id === undefined) return null
+  for (const other of tables) {
+    const [first, second] = [linkBetween(table, other), linkBetween(other, hotels)]
+    if (other === table || other === hotels || first === null || second === null) continue
+    const via = { table: other, ...first }
+    return plain(second.to) === plain(id.column)
+      ? { column: second.from, type: id.type, join: via, score: 1 }
+      : { column: id.column, type: id.type, join: { table: hotels, ...second, via }, score: 1 }
+  }
+  return null
+}
+
 /** A column that another table has, to which a key of this one leads. */
 function acrossJoin(name: string, table: PartnerTable, tables: readonly PartnerTable[]): Found | null {
   for (const other of tables) {
@@ -133,7 +178,7 @@ function acrossJoin(name: string, table: PartnerTable, tables: readonly PartnerT
 /** The columns by which rows of one table name rows of another: meter_id and meter_id, or meter_id and id. Pure. */
 function linkBetween(table: PartnerTable, other: PartnerTable): Link | null {
   const one = singular(other.name)
-  const from = table.columns.find(({ name }) => [`${one}id`, `${one}key`].includes(plain(name)))
+  const from = table.columns.find(({ name }) => keyEndings.some((ending) => plain(name) === `${one}${ending}`))
   if (from === undefined) return null
   const to = other.columns.find(({ name }) => [plain(from.name), 'id'].includes(plain(name)))
   return to === undefined ? null : { from: from.name, to: to.name }

@@ -1,4 +1,5 @@
 import { type StreamName, streamNames } from '../config/stream-names.ts'
+import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
 import { type Dialect, emptyQuery, queryOf } from './stream-query.ts'
 import type { Suggestion } from './suggest-streams.ts'
@@ -23,6 +24,8 @@ export type Choices = {
   fieldTypes: readonly Named[] | null
   standards: readonly Named[] | null
   dialect: Dialect
+  /** What the partner's database shows; empty where a configuration is made for a world without one. */
+  tables: readonly PartnerTable[]
   suggestions: Readonly<Record<StreamName, Suggestion | null>>
   /** Address of the JSON Schema of the configuration, for editors. */
   schema: string
@@ -56,6 +59,7 @@ export function writtenConfig(choices: Choices): string {
     '',
     '# What is read from your database. A query yields the columns of its stream by these names, and the cursor.',
     ...namesLines(choices),
+    ...tableLines(choices),
     ready.length === 0 ? 'streams: {}' : 'streams:',
     ...ready.flatMap((name) => streamLines(name, choices, ready.includes('properties'))),
     ...others.flatMap((name) => ['', ...commented(streamLines(name, choices, true))]),
@@ -90,7 +94,7 @@ function partnerLines({ partnerUrl }: Choices): string[] {
 
 function namesLines({ frameworks, fieldTypes, standards }: Choices): string[] {
   const fields =
-    fieldTypes === null
+    fieldTypes === null || fieldTypes.length === 0
       ? [
           '# The service lists field types nowhere. Once calculators came back, their names and ids are in calculator_variables:',
           '#   nightferry sql "select name, variable_id from calculator_variables order by name"',
@@ -102,6 +106,22 @@ function namesLines({ frameworks, fieldTypes, standards }: Choices): string[] {
     ...fields,
     ...(standards === null ? [] : ['# Standards (standard_id of standard_holders):', ...listed(standards, '#   ')]),
   ]
+}
+
+/** So many tables are shown, and of each so many columns: a file that people read. */
+const [mostTables, mostColumns] = [100, 40]
+
+/** The partner's tables with their columns, so that a query can be written with nothing else open. */
+function tableLines({ tables }: Choices): string[] {
+  if (tables.length === 0) return []
+  const shown = tables.slice(0, mostTables).map(({ schema, name, columns }) => {
+    const listed = columns.slice(0, mostColumns).map((column) => oneLine(`${column.name} ${column.type}`.trim()))
+    const rest = columns.length - listed.length
+    const more = rest > 0 ? `, and ${rest} more` : ''
+    return `# - ${oneLine(schema === null ? name : `${schema}.${name}`)} (${listed.join(', ')}${more})`
+  })
+  const left = tables.length - shown.length
+  return ['# Your tables and views:', ...shown, ...(left > 0 ? [`# - and ${left} more`] : [])]
 }
 
 function streamLines(name: StreamName, { suggestions, dialect }: Choices, withProperties: boolean): string[] {

@@ -40,6 +40,12 @@ function lookForDeadSeconds(heartbeatSeconds: number): number {
   return Math.ceil(heartbeatSeconds / 3)
 }
 
+type WorkOptions = {
+  beforeRun?: () => Promise<void>
+  yields?: boolean
+  runEnded?: (runId: number) => Promise<void>
+}
+
 export type Engine = {
   looks: Looks
   /**
@@ -49,8 +55,9 @@ export type Engine = {
    * @param options.yields a look at a run of another destination than the configured one is left to other processes,
    * and the
    *   run ends only when none has taken it for as long as faults are tolerated. Without it the run ends at once.
+   * @param options.runEnded called once this process has ended a run, well or not. It must not throw.
    */
-  work(deps: Deps, jobs: readonly Job[], options?: { beforeRun?: () => Promise<void>; yields?: boolean }): Promise<void>
+  work(deps: Deps, jobs: readonly Job[], options?: WorkOptions): Promise<void>
   /** Takes no more looks, lets those at hand end within the configured time, breaks off downloads, and closes. */
   stop(): Promise<void>
 }
@@ -136,7 +143,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       ),
   }
 
-  const work: Engine['work'] = async (deps, jobs, { beforeRun, yields = false } = {}) => {
+  const work: Engine['work'] = async (deps, jobs, { beforeRun, yields = false, runEnded } = {}) => {
     const pollSeconds = engine.jobPollMs / 1000
     const handle = async (queue: string, concurrency: number, look: Look): Promise<void> => {
       for (let worker = 0; worker < concurrency; worker++) await startWorker(queue, look)
@@ -156,7 +163,9 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           if (job === undefined) return
           const { data, retryCount } = job as JobWithMetadata<LookData>
           const leave = alarm.occupy(id ?? '')
-          const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look, yields).finally(leave)
+          const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look, yields, runEnded).finally(
+            leave,
+          )
           if (done) return
           // A look that was passed over comes again. The one that holds the lock may be dead, if this look has come
           // again already; but it may also have done its work, or have found itself void, and not see what we were sent
@@ -179,7 +188,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       const job = jobs.find((known) => known.name === name)
       if (job === undefined)
         throw new StopRun('job_unknown', `Run ${id} is of the job ${name}, which this version does not know`)
-      await lookAtRun(deps, job, id)
+      if (await lookAtRun(deps, job, id)) await runEnded?.(id)
       return true
     })
     await handle(queues.submission, engine.submissionsAtOnce, (id, timer) => lookAtSubmission(deps, id, timer))
@@ -212,6 +221,7 @@ async function guarded(
   job: JobWithMetadata<LookData>,
   look: Look,
   yields: boolean,
+  runEnded: WorkOptions['runEnded'],
 ): Promise<boolean> {
   let checking = false
   try {
@@ -232,7 +242,10 @@ async function guarded(
     )
     // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may hold anything.
     if (!final) throw new LookFailed(storableText(describe(error).message))
-    if (run !== undefined) await stopRun(deps, run, error, await submissionBehind(deps, queue, job.data.id))
+    if (run !== undefined) {
+      const ended = await stopRun(deps, run, error, await submissionBehind(deps, queue, job.data.id))
+      if (ended) await runEnded?.(run.run_id)
+    }
     return true
   }
 }

@@ -12,8 +12,10 @@ import { stoppedOver } from './stopped-over.ts'
 /**
  * Takes a run as far as it can go: from the step at which it stands until one has to wait. Where it stands is
  * committed after each step, so anyone who looks next begins there.
+ * @returns whether it has ended with this look.
  */
-export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<void> {
+export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<boolean> {
+  let ended = false
   await withRunLock(deps.pool, runId, async () => {
     for (;;) {
       const run = await deps.db.selectFrom('run').selectAll().where('run_id', '=', runId).executeTakeFirst()
@@ -30,7 +32,10 @@ export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<vo
       await checkDestination(deps)
       if ((await step.run(deps, run)) === 'waiting') return
       const next = steps[index + 1]
-      if (next === undefined) return
+      if (next === undefined) {
+        ended = true
+        return
+      }
       await deps.db.transaction().execute(async (trx) => {
         await noteStep(trx, runId, run.step)
         await trx
@@ -43,24 +48,27 @@ export async function lookAtRun(deps: Deps, job: Job, runId: number): Promise<vo
       deps.logger.info({ run_id: runId, step: run.step, next: next.name }, 'step_done')
     }
   })
+  return ended
 }
 
 /**
  * Ends a run over an error that trying again will not fix, and says so. The code and the message are what a person
  * reads in the morning.
  * @param over the submission whose look failed, or whose page.
+ * @returns false if it had ended already.
  */
 export async function stopRun(
   deps: Deps,
   run: Pick<Run, 'run_id' | 'step'>,
   error: unknown,
   over?: Parameters<typeof stoppedOver>[1],
-): Promise<void> {
+): Promise<boolean> {
   const { code: given, message } = error as { code?: unknown; message?: string }
   const code = typeof given === 'string' ? given : 'internal_error'
   const said = message ?? String(error)
   const help = over === undefined ? null : stoppedOver(code, over)
   const failure = { code, message: storableText(help === null ? said : `${said}. ${help}`), step: run.step }
-  await failRun(deps.db, run.run_id, failure, deps.now())
+  const ended = await failRun(deps.db, run.run_id, failure, deps.now())
   deps.logger.error({ run_id: run.run_id, ...failure }, 'run_failed')
+  return ended
 }

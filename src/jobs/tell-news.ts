@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { runningRun } from '../db/runs/start-run.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { channelsOf, deliverDue } from '../pipeline/notify/deliver.ts'
+import { channelsOf } from '../pipeline/notify/channels.ts'
+import { deliverDue } from '../pipeline/notify/deliver.ts'
 import { beginNoting, noteEnds, noteLate, noteSlow } from '../pipeline/notify/note-ends.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
@@ -10,6 +11,12 @@ import { forecastOf } from './run-forecast.ts'
 
 /** How often a daemon looks whether there is something to tell. Milliseconds. */
 const intervalMs = 15_000
+
+/**
+ * How long a stop waits for a look that is under way, so that what it has done is stored. A query that does not end,
+ * such as one that waits for a lock, ends with its connection. Milliseconds.
+ */
+const lingerMs = 1_000
 
 /** The same after it could not look: that is logged each time, and once a minute is enough. Milliseconds. */
 const afterTroubleMs = 60_000
@@ -41,7 +48,7 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
     await deliverDue(deps, signal)
     return true
   } catch (error) {
-    deps.logger.warn({ error: (error as Error).message }, 'notifications_failed')
+    if (signal?.aborted !== true) deps.logger.warn({ error: (error as Error).message }, 'notifications_failed')
     return false
   }
 }
@@ -69,7 +76,7 @@ export function startNotices(deps: Deps, job: Job): { stop: () => Promise<void> 
   return {
     stop: async () => {
       stopping.abort()
-      await working
+      await Promise.race([working, delay(lingerMs, undefined, { ref: false })])
     },
   }
 }

@@ -40,7 +40,8 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
     hasRows: async ({ stream, query }) =>
       failing(stream, () => open.prepare(`select 1 from (${withoutSemicolon(query)}\n) s limit 1`).get() !== undefined),
     close: async () => {
-      open.close()
+      // A second call does nothing, as in the other dialects.
+      if (open.isOpen) open.close()
     },
   }
 }

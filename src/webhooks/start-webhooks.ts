@@ -20,7 +20,6 @@ const closingMs = 2_000
  */
 export async function startWebhooks(deps: WebhookDeps, url: string): Promise<Listener> {
   const { config, contract, logger } = deps
-  const verify = createWebhookVerifier(config.secrets, () => deps.now().getTime())
   const pool = createPool(url, {
     max: webhookConnections,
     applicationName: 'nightferry webhooks',
@@ -34,8 +33,11 @@ export async function startWebhooks(deps: WebhookDeps, url: string): Promise<Lis
   const taking = {
     contract,
     path: config.path,
-    customHeader: customHeaderOf(config),
-    verify,
+    // Read at each delivery: the configuration may be read again, with other secrets.
+    get customHeader() {
+      return customHeaderOf(config)
+    },
+    verify: verifierOf(config, () => deps.now().getTime()),
     store: createEventStore(pool, (error) => logger.warn({ error: error.message }, 'webhooks_not_stored')),
     taken: () => inbox.wake(),
     refused: (reason: RefusalReason) => refusals.count(reason),
@@ -67,5 +69,18 @@ export async function startWebhooks(deps: WebhookDeps, url: string): Promise<Lis
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** Verifies by the secrets that the configuration has now. */
+function verifierOf(config: WebhookDeps['config'], nowMs: () => number): ReturnType<typeof createWebhookVerifier> {
+  let { secrets } = config
+  let verify = createWebhookVerifier(secrets, nowMs)
+  return (delivery) => {
+    if (config.secrets !== secrets) {
+      secrets = config.secrets
+      verify = createWebhookVerifier(secrets, nowMs)
+    }
+    return verify(delivery)
   }
 }

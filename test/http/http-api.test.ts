@@ -118,6 +118,28 @@ describe('the description', () => {
   })
 })
 
+describe('a stream that there is not', () => {
+  it.each<[string, RequestInit | undefined]>([
+    ['/v1/rows?state=rejected&stream=propertys', undefined],
+    ['/v1/rows/causes?state=parked&stream=propertys', undefined],
+    ['/v1/rows/parked-groups?stream=propertys', undefined],
+    ['/v1/drift?stream=propertys', undefined],
+    ['/v1/rows/retry', posted({ stream: 'propertys' })],
+    ['/v1/rows/resend', posted({ stream: 'propertys', dryRun: true })],
+  ])('is no stream without rows: %s names those that there are', async (path, init) => {
+    const answer = await api.json(path, init, 404)
+    expect(answer).toMatchObject({ code: 'stream_unknown', detail: expect.stringContaining('properties, ') })
+  })
+})
+
+it('the searches say how each went last, with what its pages held', async () => {
+  const { searches } = await api.json<{ searches: object[] }>('/v1/searches')
+  expect(searches).toMatchObject([
+    { kind: 'calculators_search', name: '', run_id: run, state: 'settled', task_status: 'Success', withheld: null },
+  ])
+  expect(searches[0]).toMatchObject({ pages: expect.any(Number), companies: expect.any(Number), failed_pages: 0 })
+})
+
 describe('rows', () => {
   it('come page by page, none twice and none left out', async () => {
     const all = await api.json<{ rows: { row_key: string; stream: string }[] }>('/v1/rows?state=parked&limit=1000')

@@ -1,9 +1,11 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { askedTables } from '../../src/cli/asked-tables.ts'
 import { createPrompter } from '../../src/cli/prompter.ts'
 import { settings } from '../../src/config/schema.ts'
 import { cursorIn, likeness } from '../../src/init/column-names.ts'
+import { saidTables } from '../../src/init/said-tables.ts'
 import { chosenFor } from '../../src/init/shown-by-service.ts'
 import { dialectOf, queryOf } from '../../src/init/stream-query.ts'
 import { suggestStreams } from '../../src/init/suggest-streams.ts'
@@ -70,6 +72,27 @@ describe('a table is suggested', () => {
   })
 })
 
+test('a table with replies is no list of questions that nobody answers', () => {
+  const hotels = table('hotel', 'hotel_id code name country lat')
+  const asked = 'hotel_id question year'
+  expect(suggestStreams([hotels, table('left_out', asked)]).omissions?.table.name).toBe('left_out')
+  expect(suggestStreams([hotels, table('survey', `${asked} reply`)]).omissions).toBeNull()
+})
+
+test('the id of a hotel is found behind a table in between', () => {
+  const found = suggestStreams([
+    table('hotel', 'hotel_id code name country lat'),
+    table('meter', 'meter_id hotel_id field_type_id'),
+    table('reading', 'meter_id year month value'),
+  ])
+  expect(found.calculator_inputs && queryOf(found.calculator_inputs, 'postgres')).toEqual([
+    'select j2.code as partner_id, t.year, t.month, j1.field_type_id, t.value',
+    'from reading t',
+    'join meter j1 on j1.meter_id = t.meter_id',
+    'join hotel j2 on j2.hotel_id = j1.hotel_id',
+  ])
+})
+
 test('odd names are quoted as the dialect does it', () => {
   const odd = suggestStreams([table('Hotel List', 'code name Country lat', 'My Data')]).properties
   const from = (['postgres', 'mysql', 'sqlserver'] as const).map((dialect) => odd && queryOf(odd, dialect).at(-1))
@@ -87,6 +110,80 @@ test('odd names are quoted as the dialect does it', () => {
   ])
 })
 
+describe('a person on a terminal', () => {
+  const odd = [table('other', 'a'), table('stock', 'nr label x', 'pms')]
+  const answering = (...answers: string[]) => {
+    const asked: string[] = []
+    const choose = async <T extends { name: string }>(question: string, choices: readonly T[]) => {
+      asked.push(question)
+      const chosen = choices.find(({ name }) => name === answers[asked.length - 1])
+      if (chosen === undefined) throw new Error(`${question} offers ${choices.map(({ name }) => name).join()}`)
+      return chosen
+    }
+    return { asked, choose }
+  }
+  test('is asked for the table of the hotels and for what a hotel cannot do without, where names do not tell', async () => {
+    const person = answering('pms.stock', 'nr', 'label')
+    const said = await askedTables({}, odd, person)
+    expect(person.asked).toHaveLength(3)
+    const { properties } = suggestStreams(odd, said)
+    expect(properties && queryOf(properties, 'postgres')[0]).toMatch(/^select t\.nr as partner_id, t\.label as name, /)
+  })
+  test('is asked nothing where names or flags tell, or there is no table', async () => {
+    const nobody = answering()
+    expect(await askedTables({}, world, nobody)).toEqual({})
+    expect(await askedTables({ table: ['properties=stock'] }, odd, nobody)).toMatchObject({ properties: {} })
+    expect(await askedTables({}, [], nobody)).toEqual({})
+    expect(nobody.asked).toEqual([])
+  })
+})
+
+describe('where names do not tell a table', () => {
+  const odd = [
+    table('estate', 'nr label land since'),
+    table('consumption', 'estate_nr period mon amount', 'meters'),
+    table('estate_log', 'nr note'),
+  ]
+  test('a person says it, and which column is what, and the other tables find their way to it', () => {
+    const columns = ['properties.partner_id=NR', 'properties.name=label', 'calculator_inputs.year=period']
+    const said = saidTables(['properties=estate', 'calculator_inputs=meters.consumption'], columns, odd)
+    const { properties, calculator_inputs: inputs } = suggestStreams(odd, said)
+    expect(properties && queryOf(properties, 'sqlite')[0]).toMatch(/^select t\.nr as partner_id, t\.label as name, /)
+    expect(properties?.missing).toEqual([])
+    expect(inputs).toMatchObject({ table: { name: 'consumption' }, missing: ['field_type_id'] })
+    expect(inputs && queryOf(inputs, 'sqlite')[0]).toMatch(/^select t\.estate_nr as partner_id, t\.period as year, /)
+  })
+  test.each([
+    [['houses=estate'], [], 'there is no stream houses; there are properties, '],
+    [['properties=house'], [], 'there is no such table; there are: estate, meters.consumption, estate_log'],
+    [['properties'], [], 'it looks like stream=table'],
+    [[], ['properties.id=nr'], 'properties has no column id; it has partner_id, '],
+    [['properties=estate'], ['properties.partner_id=code'], 'estate has no column code; it has nr, label, land, since'],
+    [[], ['properties.partner_id=code'], 'no table has a column code'],
+  ])('%j and %j are refused with what there is', (tables, columns, words) => {
+    expect(() => saidTables(tables, columns, odd)).toThrow(words)
+  })
+})
+
+test('keys that are numbers, and the words of several trades, are found', () => {
+  const found = suggestStreams([
+    table('houses', 'house_no title street_line land touched_at'),
+    table('meter', 'meter_no house_no field_type_id'),
+    table('meter_reading', 'meter_no yr mon amount'),
+  ])
+  expect(found.properties).toMatchObject({ missing: [], columns: { partner_id: { column: 'house_no' } } })
+  expect(found.calculator_inputs).toMatchObject({
+    table: { name: 'meter_reading' },
+    missing: [],
+  })
+  expect(found.calculator_inputs && queryOf(found.calculator_inputs, 'sqlite')).toEqual([
+    'select j1.house_no as partner_id, t.yr as year, t.mon as month, j1.field_type_id,',
+    '       t.amount as value',
+    'from meter_reading t',
+    'join meter j1 on j1.meter_no = t.meter_no',
+  ])
+})
+
 const id = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`
 const choices: Choices = {
   baseUrl: 'https://exchange.example.com',
@@ -101,6 +198,7 @@ const choices: Choices = {
   fieldTypes: null,
   standards: null,
   dialect: 'postgres',
+  tables: world,
   suggestions: suggestStreams(world),
   schema: 'file:///schema.json',
 }
@@ -110,6 +208,16 @@ test('what is written can be used, whatever the names hold', () => {
   expect(Object.keys(config.streams)).toEqual(['properties', 'calculator_inputs', 'custom_property_values'])
   expect(config.streams.custom_property_values).toMatchObject({ capture: 'snapshot', requires: ['properties'] })
   expect(config.exchange).toMatchObject({ apiKey: null, customIdentifierId: id(1), groupId: null })
+})
+
+test('the tables of the database stand in the file with their columns, as comments whatever their names hold', () => {
+  const tables = [...world, table('odd\nexchange:', 'a\nb:integer')]
+  const text = writtenConfig({ ...choices, tables })
+  expect(text).toContain('\n# - hotel (hotel_id text, code text, name text, country text, lat text, lon text, ')
+  expect(text).toContain('\n# - odd exchange: (a b integer)\n')
+  expect(settings.parse(parse(text)).exchange.customIdentifierId).toBe(id(1))
+  const many = Array.from({ length: 130 }, (_, at) => table(`t${at}`, 'x'))
+  expect(writtenConfig({ ...choices, tables: many })).toContain('\n# - and 30 more\n')
 })
 
 test('a stream in comments can be used once these are taken away', () => {

@@ -6,7 +6,7 @@ import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import type { Message } from '../../src/pipeline/notify/message.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
-import { json, refusal, reset, type ScriptedService, service } from '../pipeline/push/service.ts'
+import { type Answer, json, refusal, reset, type ScriptedService, service } from '../pipeline/push/service.ts'
 
 let ferry: Ferry
 let plain: Deps & AsyncDisposable
@@ -189,6 +189,112 @@ describe('a receiver', () => {
     await telling
     expect(await stored()).toMatchObject([{ attempts: 1, told_at: null }])
   })
+})
+
+/** Refuses, and says for how long it wants to be left alone. */
+const busy =
+  (headers: Record<string, string>, status = 429): Answer =>
+  (response) =>
+    response.writeHead(status, headers).end()
+
+describe('a receiver that says when to come again', () => {
+  it('is left alone until then, also with other messages, in seconds or until a date of its own clock', async () => {
+    const date = { date: 'Sat, 21 Nov 2026 09:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2026 09:20:00 GMT' }
+    await using server = await service({ [hook]: [busy({ 'retry-after': '600' }), busy(date, 503), json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(1)
+
+    // Another job's message has the same receiver, and waits as well.
+    const other = { job: 'push', event: 'failed' as const, cause: 'failed: x', message: JSON.stringify({}) }
+    await ferry.ledger.db
+      .insertInto('notification')
+      .values({ ...other, created_at: ferry.clock.at, next_at: ferry.clock.at })
+      .execute()
+    ferry.clock.pass(599_000)
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(1)
+    expect(await stored()).toMatchObject([{ attempts: 1 }, { attempts: 0, next_at: expect.any(Date) }])
+
+    ferry.clock.pass(1_000)
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(2)
+    ferry.clock.pass(1_199_000)
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(2)
+    ferry.clock.pass(1_000)
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(4)
+    expect((await stored()).map(({ told_at }) => told_at !== null)).toEqual([true, true])
+  })
+
+  it('is left alone for six hours at most, and by nonsense for no longer than any other', async () => {
+    await using server = await service({
+      [hook]: [busy({ 'retry-after': '9999999' }), busy({ 'retry-after': 'soon' })],
+    })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    ferry.clock.pass(6 * 3_600_000)
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(2)
+    ferry.clock.pass(60_000)
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(3)
+  })
+})
+
+describe('what people know of one destination', () => {
+  it('says nothing about another: the same cause is told of each, and so is that each is well again', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server)
+    const other = await ferry.ledger.db
+      .insertInto('destination')
+      .values({ name: 'staging', schema_name: 'nightferry_destination_test', left_at: new Date() })
+      .returning('destination_id')
+      .executeTakeFirstOrThrow()
+    const [own] = await ferry.ledger.db
+      .selectFrom('destination')
+      .select('name')
+      .where('schema_name', 'is', null)
+      .execute()
+    const there = async (run: number) =>
+      await ferry.ledger.db.updateTable('run').set(other).where('run_id', '=', run).execute()
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await there(await ended('failed', 'exchange_unreachable'))
+    await there(await ended('succeeded'))
+    await ended('failed', 'exchange_unreachable')
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect(bodies(server).map(({ event, destination }) => [event, destination])).toEqual([
+      ['failed', own?.name],
+      ['failed', 'staging'],
+      ['recovered', 'staging'],
+      ['recovered', own?.name],
+    ])
+    expect(await stored()).toMatchObject([{}, other, other, {}])
+    await ferry.clear()
+    await ferry.ledger.db.deleteFrom('notification').execute()
+    await ferry.ledger.db.deleteFrom('destination').where('destination_id', '=', other.destination_id).execute()
+  })
+})
+
+it('one that finds another process at the ends of runs does not wait for it', async () => {
+  await using server = await service({ [hook]: [json({})] })
+  const deps = depsFor(server)
+  await expectNews(deps, nightlySync)
+  await ended('failed', 'exchange_unreachable')
+  await ferry.ledger.db.transaction().execute(async (trx) => {
+    await trx.selectFrom('notification_mark').selectAll().forUpdate().execute()
+    expect(await tellNews(deps, nightlySync)).toBe(true)
+    expect(await stored()).toEqual([])
+  })
+  await tellNews(deps, nightlySync)
+  expect(events(server)).toEqual(['failed'])
 })
 
 describe('a scheduled run', () => {

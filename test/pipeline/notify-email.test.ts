@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
-import { channelsOf } from '../../src/pipeline/notify/deliver.ts'
+import { channelsOf } from '../../src/pipeline/notify/channels.ts'
 import type { Message } from '../../src/pipeline/notify/message.ts'
 import { sendEmail } from '../../src/pipeline/notify/send-email.ts'
 
@@ -14,6 +15,7 @@ const password = 'secret-of-the-mailbox'
 const message: Message = {
   event: 'partial',
   job: 'nightly-sync',
+  destination: null,
   run_id: 41,
   verdict: 'partial',
   sentence: 'nightly-sync finished, and needs a person (run 41): 3 rows refused.\r\nBcc: evil@example.com',
@@ -66,12 +68,43 @@ async function mailServer(options: SMTPServerOptions = {}) {
   return { taken, port, [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) }
 }
 
+/** Takes connections, and never greets; `closed` once its first connection has ended. */
+async function silentServer() {
+  const server = createServer()
+  const connected = once(server, 'connection') as Promise<[Socket]>
+  const closed = connected.then(([socket]) =>
+    once(
+      socket.resume().on('error', () => {}),
+      'close',
+    ),
+  )
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    connected,
+    closed,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}
+
 const email = (port: number, given: object = {}) =>
   settings.parse({
     notify: {
       email: { host: '127.0.0.1', port, tls: 'none', from: 'nights@example.com', to: ['ada@example.com'], ...given },
     },
   }).notify.email
+
+it('a mail server that says nothing is left as soon as the process is to end', async () => {
+  await using silent = await silentServer()
+  const stopping = new AbortController()
+  const sending = sendEmail(email(silent.port), message, stopping.signal)
+  await silent.connected
+  stopping.abort()
+  expect(await sending).toMatch(/^the server of notify\.email did not take it: .*abort/i)
+  await silent.closed
+})
 
 it('a mail server takes the sentence and the causes, from whom and to whom it is set', async () => {
   await using server = await mailServer({ hideSTARTTLS: true })

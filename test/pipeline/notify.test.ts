@@ -21,6 +21,7 @@ function run(verdict: EndedRun['verdict'], remarks: string[] = [], counts: Parti
   return {
     run_id: 7,
     job: 'nightly-sync',
+    destination: 'first',
     verdict,
     failure: null,
     finished_at: null,

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { runningPostmaster } from '../../src/embedded/postmaster.ts'
 import { missedRun } from '../cli/missed-run.ts'
-import { type Ended, type Running, start, workingFolder } from '../cli/nightferry-process.ts'
+import { type Ended, nightferry, type Running, start, workingFolder } from '../cli/nightferry-process.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { httpServer } from '../exchange/fault-server.ts'
 import { stallingProxy } from '../helpers/stalling-proxy.ts'
@@ -89,6 +89,30 @@ test('SIGTERM ends serve in time while a receiver takes a notification and does 
   })
   await vi.waitFor(() => expect(silent.seen.length).toBeGreaterThan(0), patience)
   expect((await endedInTime(daemon)).stderr).not.toContain('shutdown_cut_short')
+}, 120_000)
+
+test('SIGTERM ends serve in time while a query about notifications waits for a lock', async () => {
+  await using world = await startWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  await using receiver = await httpServer((_, response) => response.end())
+  const settings = { ...world.environment(), NIGHTFERRY_NOTIFY_URL: `${receiver.url}/hook` }
+  expect(await nightferry(folder.path, ['migrate', '--config', demoConfig], settings)).toMatchObject({ code: 0 })
+  const holder = await world.pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('lock table nightferry.notification in access exclusive mode')
+    const daemon = start(folder.path, common, settings)
+    await vi.waitFor(async () => {
+      const { rows } = await world.pool.query(
+        `select from pg_locks where relation = 'nightferry.notification'::regclass and not granted`,
+      )
+      expect(rows.length).toBeGreaterThan(0)
+    }, patience)
+    expect((await endedInTime(daemon)).stderr).not.toContain('shutdown_cut_short')
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
 }, 120_000)
 
 test('SIGTERM ends serve in time with an embedded server, which has ended then', async () => {

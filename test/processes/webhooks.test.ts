@@ -1,4 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { mutingProxy } from '../cli/muting-proxy.ts'
 import { nightferry, type Running, start, workingFolder } from '../cli/nightferry-process.ts'
@@ -69,6 +71,36 @@ test('a night that hardly polls is brought on by webhooks, which the verbs then 
   const text = await nightferry(folder.path, ['webhooks', ...common], environment)
   expect(text).toMatchObject({ code: 0, stdout: expect.stringContaining(`of the ${rows.length} newest tasks`) })
   expect(text.stdout + daemon.stderr()).not.toContain(hooked.secret.slice('whsec_'.length))
+  await stop(daemon)
+}, 180_000)
+
+test('a secret that was rotated is taken from the file at SIGHUP, beside the old one and then alone, and a wrong one is refused', async () => {
+  await using hooked = await startWebhookWorld({ hotels: 1 })
+  await using folder = await workingFolder()
+  const { EXCHANGE_WEBHOOK_SECRET: _, ...given } = hooked.environment()
+  const file = join(folder.path, 'secrets')
+  await writeFile(file, `${hooked.secret}\n`)
+  const daemon = await serving(folder.path, { ...given, EXCHANGE_WEBHOOK_SECRET_FILE: file })
+  const count = (event: string) => daemon.stderr().split(`"${event}"`).length - 1
+  const reloaded = async (text: string, event: string) => {
+    const before = count(event)
+    await writeFile(file, text)
+    daemon.child.kill('SIGHUP')
+    await vi.waitFor(() => expect(count(event)).toBe(before + 1), patience)
+  }
+  const answers = async () => [
+    await deliver(hooked.url, bulkEvent(randomUUID()), { ...header, secret: hooked.secret }),
+    await deliver(hooked.url, bulkEvent(randomUUID()), { ...header, secret: otherSecret }),
+  ]
+  expect(await answers()).toEqual([204, 400])
+  await reloaded(`${hooked.secret}\n${otherSecret}\n`, 'configuration_reloaded')
+  expect(await answers()).toEqual([204, 204])
+  await reloaded('whsec_short\n', 'configuration_refused')
+  expect(await answers()).toEqual([204, 204])
+  await reloaded(`${otherSecret}\n`, 'configuration_reloaded')
+  expect(await answers()).toEqual([400, 204])
+  expect(daemon.stderr()).not.toContain('settings_need_restart')
+  expect(daemon.stderr()).not.toContain(otherSecret.slice('whsec_'.length))
   await stop(daemon)
 }, 180_000)
 

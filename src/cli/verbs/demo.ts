@@ -92,14 +92,14 @@ async function twoNights(cli: Cli, config: Config, options: DemoOptions, partner
   const ferry = await openFerry(cli, config)
   try {
     heading(cli, `The first night: ${grouped(options.hotels)} hotels, everything is new`)
-    const first = await runToEnd(cli, ferry, options.json === true)
+    const first = await runToEnd(cli, ferry, options.json === true ? () => {} : 'text')
 
     const day = await untilSignal(cli, dayBetween(cli, partnerUrl, options))
     heading(cli, 'The day in between, at the partner')
     printLine(cli.stderr, describeDay(day))
 
     heading(cli, 'The second night: only what changed')
-    return [first, await runToEnd(cli, ferry, options.json === true)]
+    return [first, await runToEnd(cli, ferry, options.json === true ? () => {} : 'text')]
   } finally {
     await ferry.close()
   }

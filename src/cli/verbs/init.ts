@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parse } from 'yaml'
 import { ConfigError } from '../../config/config-error.ts'
 import { loadConfig } from '../../config/load-config.ts'
+import { wrongDatabaseAddress } from '../../config/require-settings.ts'
 import { settings } from '../../config/schema.ts'
 import { createExchangeClient, type ExchangeClient } from '../../exchange/client.ts'
 import { loadContract } from '../../exchange/contract.ts'
@@ -14,18 +15,24 @@ import { suggestStreams } from '../../init/suggest-streams.ts'
 import { isReady, writtenConfig } from '../../init/written-config.ts'
 import type { PartnerTable } from '../../partner/examination.ts'
 import { examinePartner } from '../../partner/examine-partner.ts'
+import { askedTables, nameOf } from '../asked-tables.ts'
 import { type Cli, type ExitCode, exitCodes, printLine } from '../cli.ts'
+import { fieldTypesShown } from '../field-types-shown.ts'
 import { invocationFrom } from '../invocation.ts'
 import { createPrompter, type Prompter } from '../prompter.ts'
 import { packagedConfig } from '../read-config.ts'
-import { readable } from '../show/readable.ts'
+import { counted, readable } from '../show/readable.ts'
 import { UsageError } from '../usage-error.ts'
+import { writeNewFile } from '../write-new-file.ts'
 
 export type InitOptions = {
   url?: string
   partner?: string
   identifier?: string
   group?: string
+  table?: string[]
+  column?: string[]
+  fieldTypes?: boolean
   out: string
   envFile?: string
   force?: boolean
@@ -88,9 +95,9 @@ async function writeFiles(
     maxAnswerBytes: 32 * 1024 * 1024,
     signal: cli.signal,
   })
-  const shown = await shownBy(client)
+  const { fieldTypes, ...shown } = await shownBy(cli, client, { baseUrl, apiKey }, options.fieldTypes === true, say)
   say(
-    `The service accepts the key. Its profile shows ${shown.identifiers.length} identifiers, ${shown.groups.length} groups and ${shown.frameworks.length} frameworks.`,
+    `The service accepts the key. Its profile shows ${counted(shown.identifiers.length, 'identifier')}, ${counted(shown.groups.length, 'group')} and ${counted(shown.frameworks.length, 'framework')}.`,
   )
   const choose = (what: string, flag: string, wanted: string | undefined, of: typeof shown.groups) =>
     chosenFor(
@@ -111,15 +118,15 @@ async function writeFiles(
       '--partner, or PARTNER_DATABASE_URL if it holds a password',
     ))
   checked('--partner', { partner: { url: partnerUrl } })
+  const wrong = wrongDatabaseAddress(partnerUrl)
+  if (wrong !== null) throw new ConfigError('What was given cannot be used:', [{ path: '--partner', message: wrong }])
   const { product, tables } = await tablesOfPartner(partnerUrl)
-  say(`Your database is ${product}. It shows ${tables.length} tables and views.`)
-  const suggestions = suggestStreams(tables)
+  say(`Your database is ${product}. It shows ${counted(tables.length, 'table')}, views among them.`)
+  const suggestions = suggestStreams(tables, await askedTables(options, tables, prompter))
   for (const suggestion of Object.values(suggestions)) {
     if (suggestion === null) continue
     const state = isReady(suggestion) ? '' : `, but ${suggestion.missing.join(', ')} was not found`
-    say(
-      `  ${suggestion.stream}: ${suggestion.table.schema === null ? '' : `${suggestion.table.schema}.`}${suggestion.table.name}${state}`,
-    )
+    say(`  ${suggestion.stream}: ${nameOf(suggestion.table)}${state}`)
   }
   const text = writtenConfig({
     ...shown,
@@ -128,14 +135,15 @@ async function writeFiles(
     partnerUrl: holdsPassword(partnerUrl) || given.partnerUrl === partnerUrl ? null : partnerUrl,
     identifier,
     group,
-    fieldTypes: null,
+    fieldTypes,
     standards: null,
     dialect: dialectOf(partnerUrl),
+    tables,
     suggestions,
     schema: pathToFileURL(packagedConfig('nightferry.schema.json')).href,
   })
   settings.parse(parse(text))
-  await writeFile(out, text, { flag: options.force ? 'w' : 'wx' })
+  await writeNewFile(out, text, { flag: options.force ? 'w' : 'wx' })
   if (envFile !== null)
     await writeEnvironment(envFile, { EXCHANGE_API_KEY: apiKey, PARTNER_DATABASE_URL: partnerUrl }, options)
   for (const line of endLines(cli, out, envFile, Object.values(suggestions).filter(isReady).length))
@@ -143,9 +151,16 @@ async function writeFiles(
   return exitCodes.well
 }
 
-async function shownBy(client: ExchangeClient): ReturnType<typeof shownByService> {
+async function shownBy(
+  cli: Cli,
+  client: ExchangeClient,
+  service: { baseUrl: string; apiKey: string },
+  withFieldTypes: boolean,
+  say: (words: string) => void,
+) {
   try {
-    return await shownByService(client)
+    const shown = await shownByService(client)
+    return { ...shown, fieldTypes: withFieldTypes ? await fieldTypesShown(cli, client, service, say) : null }
   } finally {
     await client.close()
   }
@@ -201,7 +216,7 @@ async function writeEnvironment(file: string, values: Record<string, string>, { 
   const lines = Object.entries(values).map(([name, value]) => `${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`)
   // A file that is there keeps its mode, no matter who may read it.
   if (force) await rm(file, { force: true })
-  await writeFile(file, lines.join(''), { mode: 0o600, flag: 'wx' })
+  await writeNewFile(file, lines.join(''), { mode: 0o600, flag: 'wx' })
 }
 
 function endLines(cli: Cli, out: string, envFile: string | null, ready: number): string[] {

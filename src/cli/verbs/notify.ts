@@ -1,5 +1,5 @@
 import { newestNotifications } from '../../db/runs/newest-notifications.ts'
-import { channelsOf } from '../../pipeline/notify/deliver.ts'
+import { channelsOf } from '../../pipeline/notify/channels.ts'
 import { testMessage } from '../../pipeline/notify/message.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { readConfig } from '../read-config.ts'
@@ -21,7 +21,7 @@ async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
     throw new UsageError('notify.url is not set, nor notify.email: put the address into NIGHTFERRY_NOTIFY_URL')
   }
   const errors = []
-  for (const channel of channels) errors.push(await channel.send(testMessage, cli.signal))
+  for (const channel of channels) errors.push((await channel.send(testMessage, cli.signal))?.error ?? null)
   const error = errors.find((one) => one !== null) ?? null
   if (options.json) printJson(cli.stdout, { sent: error === null, error })
   else {

@@ -184,9 +184,9 @@ async function runNight(
   config: Config,
   read: (report: RunReport) => Promise<RehearsedNight>,
 ): Promise<Outcome> {
-  const ferry = await openFerry(cli, config)
+  const ferry = await openFerry(cli, config, 'rehearsal')
   try {
-    const { document } = await runToEnd(cli, ferry, true)
+    const { document } = await runToEnd(cli, ferry, () => {})
     if ('failure' in document) return { night: null, failure: document.failure as Rehearsal['failure'] }
     return { night: await read(document as RunReport), failure: null }
   } finally {

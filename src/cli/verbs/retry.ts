@@ -46,22 +46,19 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
     options.dryRun ? 'read' : 'write',
   )
   if (!options.json) describe(cli, options, marked)
-  const { code, document } = await sendNow(cli, options, marked.total)
-  if (options.json) {
-    printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked, ...(document && { run: document }) })
+  const print = (run: object | null) => {
+    if (options.json)
+      printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked, ...(run && { run }) })
   }
-  return code
+  if (options.run && marked.total > 0) return await sendNow(cli, options, print)
+  print(null)
+  return exitCodes.well
 }
 
-async function sendNow(
-  cli: Cli,
-  options: RetryOptions,
-  rows: number,
-): Promise<{ code: ExitCode; document: object | null }> {
-  if (!options.run || rows === 0) return { code: exitCodes.well, document: null }
+async function sendNow(cli: Cli, options: RetryOptions, print: (run: object) => void): Promise<ExitCode> {
   const ferry = await openToFollow(cli, readConfig(cli, options))
   try {
-    return await runToEnd(cli, ferry, options.json === true)
+    return (await runToEnd(cli, ferry, options.json === true ? print : 'text')).code
   } finally {
     await ferry.close()
   }

@@ -34,9 +34,8 @@ export async function run(cli: Cli, jobName: string, options: RunOptions): Promi
       ...(streams !== undefined && { streams }),
       ...(since !== undefined && { since }),
     }
-    const { code, document } = await runToEnd(cli, ferry, options.json === true, jobName, asked)
-    if (options.json) printJson(cli.stdout, document)
-    return code
+    const show = options.json === true ? (document: object) => printJson(cli.stdout, document) : 'text'
+    return (await runToEnd(cli, ferry, show, jobName, asked)).code
   } finally {
     await ferry.close()
   }
@@ -78,11 +77,14 @@ export async function openToFollow(cli: Cli, config: Config): Promise<Ferry> {
 /** How a run ended, and what is printed of it with `--json`. */
 export type RunEnded = { code: ExitCode; document: object }
 
-/** Triggers a job and follows its run; prints its report as text, unless the caller prints it as JSON. */
+/**
+ * Triggers a job, follows its run and shows how it ended; then tells people, whose receivers may take their time.
+ * @param show prints what `--json` prints; `text`: the report is printed for people.
+ */
 export async function runToEnd(
   cli: Cli,
   { deps, lost }: Ferry,
-  json: boolean,
+  show: 'text' | ((document: object) => void),
   jobName: string = nightlySync.name,
   what: RunAsked = {},
 ): Promise<RunEnded> {
@@ -97,12 +99,13 @@ export async function runToEnd(
   const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {
     throw lost.aborted ? lost.reason : error
   })
-  const result = shownEnd(cli, ended, json)
+  const result = shownEnd(cli, ended, show === 'text')
+  if (show !== 'text') show(result.document)
   await tellNews(deps, job, following.signal)
   return result
 }
 
-function shownEnd(cli: Cli, ended: RunProgress, json: boolean): RunEnded {
+function shownEnd(cli: Cli, ended: RunProgress, asText: boolean): RunEnded {
   if (ended.state === 'failed') {
     const { step, code, message } = ended.failure ?? { step: ended.step, code: 'internal_error', message: '' }
     printLine(cli.stderr, `Run ${ended.run_id} failed at the step ${step} (${readable(code)}):`)
@@ -113,7 +116,7 @@ function shownEnd(cli: Cli, ended: RunProgress, json: boolean): RunEnded {
     }
   }
   const report = ended.report as RunReport
-  if (!json) cli.stdout.write(renderReport(report))
+  if (asText) cli.stdout.write(renderReport(report))
   return { code: exitCodeOf(report.verdict), document: report }
 }
 

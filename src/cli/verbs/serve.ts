@@ -115,7 +115,9 @@ function reload(cli: Cli, options: CommonOptions, ferry: Ferry): void {
   const { deps } = ferry
   const used = reloadConfig(ferry, () => {
     const next = readConfig(cli, options)
-    requireSettings(next, needsGroup(readContract(cli, next), next.streams))
+    const contract = readContract(cli, next)
+    requireSettings(next, needsGroup(contract, next.streams))
+    checkWebhookSettings(next.webhooks, contract)
     for (const { name } of jobsOf(next)) dueOccurrence(name, scheduleOf(next, name), deps.now())
     return next
   })

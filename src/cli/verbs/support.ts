@@ -1,4 +1,4 @@
-import { open, rm, writeFile } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { arch, freemem, platform, release, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { stringify } from 'yaml'
@@ -14,6 +14,7 @@ import { openWard } from '../open-ward.ts'
 import { ownVersion } from '../own-version.ts'
 import { conceal } from '../scrubbing.ts'
 import { UsageError } from '../usage-error.ts'
+import { writeNewFile } from '../write-new-file.ts'
 import { diagnosis } from './doctor.ts'
 
 export type SupportOptions = CommonOptions & { out: string; log?: string; withRows?: boolean; force?: boolean }
@@ -28,12 +29,7 @@ export async function support(cli: Cli, options: SupportOptions): Promise<ExitCo
   const scrubbed = new Map([...files].map(([name, text]) => [`nightferry-support/${name}`, clean(text)]))
   // A file that is there keeps its mode, no matter who may read it.
   if (options.force) await rm(out, { force: true })
-  try {
-    await writeFile(out, tarGz(scrubbed, cli.now()), { mode: 0o600, flag: 'wx' })
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'EEXIST') throw error
-    throw new UsageError(`${out} exists already: name another file with --out, or overwrite it with --force`)
-  }
+  await writeNewFile(out, tarGz(scrubbed, cli.now()), { mode: 0o600, flag: 'wx' })
   if (options.json)
     printJson(cli.stdout, { file: out, files: [...scrubbed.keys()], with_rows: options.withRows === true })
   else {

@@ -38,12 +38,12 @@ export const plainKinds: Partial<Record<OldKind, readonly PlainKind[]>> = {
       table: 'notification',
       key: ['notification_id'],
       at: 'created_at',
-      // The last ones of each job say what people know of: a cause that lasts is not told twice.
+      // The last ones of each job and destination say what people know of: a cause that lasts is not told twice.
       condition: (before) => sql`
         old.next_at is null and old.created_at < ${before}
         and (old.event = 'heartbeat' or exists (
           select from notification later
-          where later.job = old.job and later.event = 'recovered' and later.told_at is not null
+          where later.job = old.job and later.destination_id = old.destination_id and later.event = 'recovered' and later.told_at is not null
             and later.notification_id > old.notification_id))`,
     },
   ],

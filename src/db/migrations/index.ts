@@ -30,6 +30,7 @@ import * as webhooks from './0030-webhooks.ts'
 import * as housekeeping from './0032-housekeeping.ts'
 import * as deadlines from './0033-deadlines.ts'
 import * as contentBytes from './0035-content-bytes.ts'
+import * as notificationDestinations from './0037-notification-destinations.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -66,4 +67,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0032-housekeeping': housekeeping,
   '0033-deadlines': deadlines,
   '0035-content-bytes': contentBytes,
+  '0037-notification-destinations': notificationDestinations,
 }

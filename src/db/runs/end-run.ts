@@ -19,12 +19,16 @@ export async function finishRun(
     .execute()
 }
 
-/** Ends a run that cannot go on. What it sent stays what it is; the next run goes on from there. */
-export async function failRun(db: Database, runId: number, failure: RunFailure, finishedAt: Date): Promise<void> {
-  await db
+/**
+ * Ends a run that cannot go on. What it sent stays what it is; the next run goes on from there.
+ * @returns false if it had ended already.
+ */
+export async function failRun(db: Database, runId: number, failure: RunFailure, finishedAt: Date): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('run')
     .set({ state: 'failed', verdict: 'failed', failure: JSON.stringify(failure), finished_at: finishedAt })
     .where('run_id', '=', runId)
     .where('state', '=', 'running')
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }

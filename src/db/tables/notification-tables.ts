@@ -10,6 +10,8 @@ export type NotificationTable = {
   /** Null of a run that is late and has not begun. */
   run_id: number | null
   event: NotificationEvent
+  /** Of which destination it tells; what is known of one says nothing about another. */
+  destination_id: Generated<number>
   /** What is told once as long as it lasts. */
   cause: string
   message: JSONColumnType<object>
@@ -20,6 +22,8 @@ export type NotificationTable = {
   told_at: Date | null
   /** Which of the receivers have taken it, if there are several. */
   taken_by: Generated<string[]>
+  /** Receivers that asked to be left alone, and until when. */
+  held_off: JSONColumnType<Record<string, string>, string | undefined, string>
   /** Why the last attempt failed. */
   error: string | null
 }

@@ -116,7 +116,7 @@ export const actionRoutes: readonly Route[] = [
     body: z.strictObject({ ...filterFields, all: z.boolean().default(false), dryRun }),
     answers: { 200: z.object({ streams: z.array(z.object({ stream: z.string(), rows: z.number().int() })) }) },
     handle: async ({ deps }, { body, actor }) => {
-      const filter = rowFilter(body)
+      const filter = rowFilter(deps.config, body)
       refuseAll(filter, body.all, false)
       return {
         streams: body.dryRun ? await countRetryable(deps.db, filter) : await retryRejected(deps, filter, actor),

@@ -7,6 +7,7 @@ import { rereadStream } from '../../pipeline/actions/reread-stream.ts'
 import { resendAccepted } from '../../pipeline/actions/resend-accepted.ts'
 import { pageOfRemovals } from '../../pipeline/pull/removals/list-removals.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
+import { knownStream } from '../known-stream.ts'
 import { Problem } from '../problem.ts'
 import { document, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 import { dryRun, refuseAll, refuseWhileRunning } from './action-routes.ts'
@@ -77,7 +78,7 @@ export const againRoutes: readonly Route[] = [
     handle: async ({ deps }, { body, actor }) => {
       const { stream, partnerId, submission, since, difference, beyondGuard } = body
       const filter: ResendFilter = {
-        ...(stream !== undefined && { stream }),
+        ...(stream !== undefined && { stream: knownStream(deps.config, stream) }),
         ...(partnerId !== undefined && { partnerId }),
         ...(submission !== undefined && { submissionId: submission }),
         ...(since !== undefined && { since: new Date(since) }),

@@ -5,6 +5,7 @@ import { healthRoutes } from './health-routes.ts'
 import { ledgerRoutes } from './ledger-routes.ts'
 import { nightRoutes } from './night-routes.ts'
 import { runRoutes } from './run-routes.ts'
+import { searchRoutes } from './search-routes.ts'
 import { serviceRoutes } from './service-routes.ts'
 import { standingRoutes } from './standing-routes.ts'
 import { valueRoutes } from './value-routes.ts'
@@ -20,6 +21,7 @@ export function allRoutes(describe: (routes: readonly Route[]) => object): reado
     ...runRoutes,
     ...ledgerRoutes,
     ...valueRoutes,
+    ...searchRoutes,
     ...serviceRoutes,
     ...standingRoutes,
     ...actionRoutes,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { requirementsOf } from '../../config/requirements.ts'
+import type { Config } from '../../config/schema.ts'
 import { listDifferences, listRowDifferences } from '../../db/differences/list-differences.ts'
 import type { RowFilter } from '../../db/ledger/filter-rows.ts'
 import { parkedGroups } from '../../db/ledger/parked-groups.ts'
@@ -12,6 +13,7 @@ import { statusOf } from '../../jobs/whole-status.ts'
 import { resendPolicies } from '../../pipeline/preflight/resend-policies.ts'
 import { listChanges } from '../../pipeline/pull/merge/list-changes.ts'
 import { cacheOf } from '../answer-cache.ts'
+import { knownStream } from '../known-stream.ts'
 import { Problem } from '../problem.ts'
 import { document, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
@@ -27,10 +29,13 @@ export const filterFields = {
 
 type Fields = z.infer<z.ZodObject<typeof filterFields>>
 
-/** The filter that a request asks for. */
-export function rowFilter({ stream, partnerId, reason, since }: Fields): RowFilter {
+/**
+ * The filter that a request asks for.
+ * @throws {Problem} when there is no such stream.
+ */
+export function rowFilter(config: Config, { stream, partnerId, reason, since }: Fields): RowFilter {
   return {
-    ...(stream !== undefined && { stream }),
+    ...(stream !== undefined && { stream: knownStream(config, stream) }),
     ...(partnerId !== undefined && { partnerId }),
     ...(reason !== undefined && { reason }),
     ...(since !== undefined && { since: new Date(since) }),
@@ -98,7 +103,7 @@ export const ledgerRoutes: readonly Route[] = [
         query.state,
         requirementsOf(deps.config),
         resendPolicies(deps.config, deps.contract),
-        rowFilter(query),
+        rowFilter(deps.config, query),
         query.limit,
         placeOf(query.cursor),
       )
@@ -132,7 +137,7 @@ export const ledgerRoutes: readonly Route[] = [
       const { db, deps } = context
       const requires = requirementsOf(deps.config)
       const { answer, asOf } = await cacheOf(context).often(`causes ${JSON.stringify(query)}`, deps.now(), () =>
-        causesOfRows(db, query.state, requires, rowFilter(query), query.limit),
+        causesOfRows(db, query.state, requires, rowFilter(deps.config, query), query.limit),
       )
       return { causes: answer, as_of: asOf }
     },
@@ -146,7 +151,7 @@ export const ledgerRoutes: readonly Route[] = [
     query: z.strictObject({ limit, ...filterFields }),
     answers: { 200: z.object({ groups: z.array(document), total: document }) },
     handle: async ({ db, deps }, { query }) =>
-      await parkedGroups(db, requirementsOf(deps.config), rowFilter(query), query.limit),
+      await parkedGroups(db, requirementsOf(deps.config), rowFilter(deps.config, query), query.limit),
   }),
   route({
     id: 'traceHotel',
@@ -205,7 +210,9 @@ export const ledgerRoutes: readonly Route[] = [
     access: 'read',
     query: z.strictObject({ limit, stream: filterFields.stream }),
     answers: { 200: z.object({ rows: z.array(document) }) },
-    handle: async ({ db }, { query }) => ({ rows: await driftRows(db, query.stream ?? null, query.limit) }),
+    handle: async ({ db, deps }, { query: { stream, limit: most } }) => ({
+      rows: await driftRows(db, stream === undefined ? null : knownStream(deps.config, stream), most),
+    }),
   }),
   route({
     id: 'listChanges',

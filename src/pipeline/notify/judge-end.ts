@@ -6,6 +6,8 @@ import type { RunReport } from '../report/report.ts'
 export type EndedRun = {
   run_id: number
   job: string
+  /** What people call the service and profile that it sent to. */
+  destination: string
   verdict: Verdict
   failure: RunFailure | null
   finished_at: Date | null

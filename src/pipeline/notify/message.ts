@@ -5,6 +5,8 @@ import type { EndedRun, Judged } from './judge-end.ts'
 export type Message = {
   event: NotificationEvent | 'test'
   job: string
+  /** What people call the service and profile that it is about; null: it is about none. */
+  destination: string | null
   run_id: number | null
   verdict: string | null
   /** What happened, in a sentence. */
@@ -16,7 +18,8 @@ export type Message = {
 
 /** What is told of a run that ended. Pure. */
 export function messageOfEnd(run: EndedRun, judged: Judged): Message {
-  const about = { event: judged.event, job: run.job, run_id: run.run_id, verdict: run.verdict }
+  const { job, destination, run_id, verdict } = run
+  const about = { event: judged.event, job, destination, run_id, verdict }
   const numbers = numbersOf(run)
   if (judged.event === 'recovered') {
     const sentence = `${run.job} is well again: run ${run.run_id} ${run.verdict}. Before: ${judged.cause}`
@@ -46,7 +49,7 @@ function shortened(sentence: string): string {
 }
 
 /** What is told of a run that was due and has not ended. Pure. */
-export function messageOfLate(job: string, due: Date, runId: number | null): Message {
+export function messageOfLate(job: string, due: Date, runId: number | null): Omit<Message, 'destination'> {
   const state = runId === null ? 'no run of it has begun' : `run ${runId} is under way`
   return {
     event: 'late',
@@ -63,7 +66,7 @@ export function messageOfLate(job: string, due: Date, runId: number | null): Mes
 export type SlowRun = { run_id: number; job: string; step: string; ends_at: Date | null; deadline: Date }
 
 /** What is told of it. Pure. */
-export function messageOfSlow({ run_id, job, step, ends_at, deadline }: SlowRun): Message {
+export function messageOfSlow({ run_id, job, step, ends_at, deadline }: SlowRun): Omit<Message, 'destination'> {
   const by = `has to end by ${deadline.toISOString()}`
   const when = ends_at === null ? 'has not' : `at this speed ends at ${ends_at.toISOString()}`
   return {
@@ -81,6 +84,7 @@ export function messageOfSlow({ run_id, job, step, ends_at, deadline }: SlowRun)
 export const testMessage: Message = {
   event: 'test',
   job: 'nightly-sync',
+  destination: null,
   run_id: null,
   verdict: null,
   sentence: 'This is a test of Nightferry: how runs end will be told here.',

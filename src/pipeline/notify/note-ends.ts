@@ -4,8 +4,9 @@ import { storableJson } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/notification-tables.ts'
 import type { Deps } from '../deps.ts'
+import { destinationInUse } from '../destination/find-destination.ts'
 import { hasLasted } from '../when-to-look.ts'
-import { channelsOf } from './deliver.ts'
+import { channelsOf } from './channels.ts'
 import { type EndedRun, judgeEnd } from './judge-end.ts'
 import { type Message, messageOfEnd, messageOfLate, messageOfSlow, type SlowRun } from './message.ts'
 
@@ -22,7 +23,8 @@ const newsMs = 86_400_000
 
 /**
  * Judges every run that has ended since the last time, in order, and stores what people are to be told of it. Any
- * process may do it at any time: the mark's row is locked meanwhile, so each end is judged once.
+ * process may do it at any time: the mark's row is locked meanwhile, so each end is judged once, and one that finds it
+ * locked leaves the rest to the other.
  */
 export async function noteEnds(deps: Deps, job: string): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
@@ -30,7 +32,9 @@ export async function noteEnds(deps: Deps, job: string): Promise<void> {
     if (mark === undefined) return
     const ended = await trx
       .selectFrom('run')
-      .select(['run_id', 'job', 'verdict', 'failure', 'report', 'finished_at'])
+      .innerJoin('destination', 'destination.destination_id', 'run.destination_id')
+      .select(['run_id', 'job', 'verdict', 'failure', 'report', 'finished_at', 'run.destination_id'])
+      .select('destination.name as destination')
       .where('job', '=', job)
       .where('run_id', '>', mark.run_id)
       .where('state', 'in', ['finished', 'failed'])
@@ -48,15 +52,19 @@ export async function noteEnds(deps: Deps, job: string): Promise<void> {
   })
 }
 
-async function noteEnd(deps: Deps, trx: Transaction<Schema>, run: EndedRun): Promise<void> {
+async function noteEnd(
+  deps: Deps,
+  trx: Transaction<Schema>,
+  run: EndedRun & { destination_id: number },
+): Promise<void> {
   const { partialRows, heartbeatUrl } = deps.config.notify
-  const judged = judgeEnd(run, await standingCause(trx, run.job), partialRows)
+  const judged = judgeEnd(run, await standingCause(trx, run), partialRows)
   if (judged !== null) {
-    await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged))
+    await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged), run.destination_id)
   }
   if (run.verdict !== 'failed' && heartbeatUrl !== null) {
     const message = { ...messageOfEnd(run, { event: 'recovered', cause: '' }), event: 'heartbeat' as const }
-    await store(deps, trx, 'heartbeat', 'heartbeat', message, run.finished_at ?? deps.now())
+    await store(deps, trx, 'heartbeat', 'heartbeat', message, run.destination_id, run.finished_at ?? deps.now())
   }
 }
 
@@ -79,7 +87,8 @@ export async function noteLate(deps: Deps, job: string, due: Date): Promise<void
       .execute()
     if (runs.some(({ state }) => state !== 'running')) return
     const underWay = runs.at(-1)?.run_id ?? null
-    await store(deps, trx, 'late', 'late', messageOfLate(job, due, underWay))
+    const { destination_id, name } = await destinationInUse(trx)
+    await store(deps, trx, 'late', 'late', { ...messageOfLate(job, due, underWay), destination: name }, destination_id)
     await trx.updateTable('notification_mark').set({ late_for: due }).where('job', '=', job).execute()
   })
 }
@@ -92,7 +101,8 @@ export async function noteSlow(deps: Deps, run: SlowRun): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const mark = await lockedMark(trx, run.job)
     if (mark === undefined || (mark.slow_run ?? 0) >= run.run_id) return
-    await store(deps, trx, 'slow', 'slow', messageOfSlow(run))
+    const { destination_id, name } = await destinationInUse(trx)
+    await store(deps, trx, 'slow', 'slow', { ...messageOfSlow(run), destination: name }, destination_id)
     await trx.updateTable('notification_mark').set({ slow_run: run.run_id }).where('job', '=', run.job).execute()
   })
 }
@@ -108,18 +118,23 @@ async function lockedMark(
     .select(['run_id', 'late_for', 'slow_run', 'since'])
     .where('job', '=', job)
     .forUpdate()
+    .skipLocked()
     .executeTakeFirst()
 }
 
 /**
- * The cause that people were told of last, or are about to be, unless it was over since. That a run was late or slow
- * counts only where nothing else stands: it says nothing about how the run ends.
+ * The cause at this destination that people were told of last, or are about to be, unless it was over since. That a run
+ * was late or slow counts only where nothing else stands: it says nothing about how the run ends.
  */
-async function standingCause(trx: Transaction<Schema>, job: string): Promise<string | null> {
+async function standingCause(
+  trx: Transaction<Schema>,
+  { job, destination_id }: { job: string; destination_id: number },
+): Promise<string | null> {
   const told = trx
     .selectFrom('notification')
     .select(['event', 'cause'])
     .where('job', '=', job)
+    .where('destination_id', '=', destination_id)
     .where('event', '<>', 'heartbeat')
     // If a message was given up or not wanted, nobody has heard of its cause.
     .where((where) =>
@@ -139,6 +154,7 @@ async function store(
   event: NotificationEvent,
   cause: string,
   message: Message,
+  destinationId: number,
   since: Date = deps.now(),
 ): Promise<void> {
   const { notify } = deps.config
@@ -149,6 +165,7 @@ async function store(
       job: message.job,
       run_id: message.run_id,
       event,
+      destination_id: destinationId,
       cause,
       message: storableJson(message),
       created_at: since,

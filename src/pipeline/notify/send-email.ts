@@ -15,9 +15,14 @@ export function isEmailSet({ host, to }: EmailSettings): boolean {
 /**
  * Sends one message by SMTP now. Without TLS nothing is sent but to loopback, and a certificate that does not prove
  * the server's name is refused.
+ * @param signal breaks the conversation off, which then counts as failed.
  * @returns why the server did not take it, without the password; null if it did.
  */
-export async function sendEmail(settings: EmailSettings, message: Message): Promise<string | null> {
+export async function sendEmail(
+  settings: EmailSettings,
+  message: Message,
+  signal?: AbortSignal,
+): Promise<string | null> {
   const { host, port, tls, user, password, from, to } = settings
   if (host === null || from === null) return 'notify.email is not set any more'
   // Loaded where it is wanted: most processes send none.
@@ -40,7 +45,8 @@ export async function sendEmail(settings: EmailSettings, message: Message): Prom
   try {
     const [first = '', ...rest] = linesOf(message)
     const subject = `[Nightferry] ${message.job}: ${message.event}`
-    const { rejected } = await transport.sendMail({ from, to, subject, text: `${[first, '', ...rest].join('\n')}\n` })
+    const text = `${[first, '', ...rest].join('\n')}\n`
+    const { rejected } = await transport.sendMail({ from, to, subject, text, ...(signal !== undefined && { signal }) })
     return rejected.length === 0
       ? null
       : `the server of notify.email refused ${rejected.length} of ${to.length} receivers`

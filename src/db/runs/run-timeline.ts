@@ -1,0 +1,81 @@
+import { sql } from 'kysely'
+import type { Database } from '../database.ts'
+import type { Run } from '../tables/run-tables.ts'
+import type { SubmissionState } from '../tables/submission.ts'
+import { type StepTime, stepsDone } from './run-steps.ts'
+
+/** A request of a run, and when what became of it; all times by the clock of the database. */
+export type RequestTimes = {
+  submission_id: number
+  kind: string
+  partition: string
+  state: SubmissionState
+  row_count: number
+  correlation_id: string | null
+  attempts: number
+  repeats: number
+  polls: number
+  task_status: string | null
+  payload_bytes: number | null
+  error_code: string | null
+  planned_at: Date
+  attempted_at: Date | null
+  accepted_at: Date | null
+  terminal_at: Date | null
+  settled_at: Date | null
+  /** Of a search: its result files, and when the last of them was loaded. */
+  pages: number
+  page_bytes: number
+  loaded_at: Date | null
+}
+
+type Timeline = {
+  run: Pick<Run, 'run_id' | 'job' | 'trigger' | 'step' | 'verdict' | 'failure' | 'resumed' | 'started_at'> & {
+    finished_at: Date
+    destination: string
+  }
+  /** The steps that were done, with the one at which the run ended. */
+  steps: StepTime[]
+  /** The first of them, oldest first; `requests_in_all` says how many there are. */
+  requests: RequestTimes[]
+  requests_in_all: number
+}
+
+/**
+ * When what was done in a run that has ended.
+ * @param most so many requests are read, because a night that splits its requests can have thousands.
+ */
+export async function runTimeline(db: Database, runId: number, most: number): Promise<Timeline> {
+  const { finished_at, ...run } = await db
+    .selectFrom('run')
+    .innerJoin('destination', 'destination.destination_id', 'run.destination_id')
+    .select(['run_id', 'job', 'trigger', 'step', 'verdict', 'failure', 'resumed', 'started_at', 'finished_at'])
+    .select('destination.name as destination')
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow()
+  if (finished_at === null) throw new Error(`run ${runId} has not ended`)
+  const done = await stepsDone(db, runId)
+  const last = {
+    run_id: runId,
+    step: run.step,
+    began_at: done.at(-1)?.ended_at ?? run.started_at,
+    ended_at: finished_at,
+  }
+  const { rows } = await sql<RequestTimes & { in_all: number }>`
+    select submission.submission_id, kind, partition, submission.state, row_count, correlation_id, attempts, repeats, polls,
+           task_status, payload_bytes, submission.error_code, planned_at, attempted_at, accepted_at, terminal_at,
+           settled_at, page.pages, page.page_bytes, page.loaded_at, submission.in_all
+    from (
+      select *, count(*) over () as in_all from submission where run_id = ${runId} order by submission_id limit ${most}
+    ) submission
+    cross join lateral (
+      select count(*) as pages, coalesce(sum(bytes), 0)::float8 as page_bytes, max(loaded_at) as loaded_at
+      from search_page where search_page.submission_id = submission.submission_id) page
+    order by submission.submission_id`.execute(db)
+  return {
+    run: { ...run, finished_at },
+    steps: [...done.filter(({ step }) => step !== run.step), last],
+    requests: rows,
+    requests_in_all: rows[0]?.in_all ?? 0,
+  }
+}

@@ -1,0 +1,73 @@
+import { type StreamName, streamNames } from '../config/stream-names.ts'
+import type { PartnerTable } from '../partner/examination.ts'
+import { streams } from '../pipeline/streams/our-streams.ts'
+import type { Said } from './suggest-streams.ts'
+
+/** A stream, a table or a column that there is not. */
+class SaidWrong extends Error {
+  readonly code = 'usage'
+}
+
+/**
+ * What flags say of the partner's tables. Pure.
+ * @param tables each as `stream=table`, or `stream=schema.table`.
+ * @param columns each as `stream.column=column of the table`.
+ * @throws {SaidWrong} naming what there is.
+ */
+export function saidTables(
+  tables: readonly string[],
+  columns: readonly string[],
+  known: readonly PartnerTable[],
+): Said {
+  const said: Said = {}
+  for (const text of tables) {
+    const [name, wanted] = halves('--table', 'stream=table', text)
+    const stream = streamOf('--table', name)
+    const found = known.filter((table) => namesOf(table).includes(wanted.toLowerCase()))
+    const [only] = found
+    if (only === undefined || found.length > 1) {
+      const there = (found.length > 1 ? found : known).map((table) => namesOf(table)[0]).join(', ')
+      throw new SaidWrong(
+        `--table ${text}: ${only === undefined ? 'there is no such table' : 'several are called so'}; there are: ${there || 'none'}`,
+      )
+    }
+    said[stream] = { ...said[stream], table: only }
+  }
+  for (const text of columns) {
+    const [path, column] = halves('--column', 'stream.column=column', text)
+    const [name = '', wanted = ''] = path.split('.')
+    const stream = streamOf('--column', name)
+    const own = Object.keys(streams[stream].columns)
+    if (!own.includes(wanted))
+      throw new SaidWrong(`--column ${text}: ${stream} has no column ${wanted}; it has ${own.join(', ')}`)
+    const table = said[stream]?.table
+    const there = (table === undefined ? known : [table]).flatMap((one) => one.columns.map((each) => each.name))
+    if (!there.some((each) => each.toLowerCase() === column.toLowerCase())) {
+      const lack =
+        table === undefined
+          ? `no table has a column ${column}`
+          : `${table.name} has no column ${column}; it has ${there.join(', ')}`
+      throw new SaidWrong(`--column ${text}: ${lack}`)
+    }
+    said[stream] = { ...said[stream], columns: { ...said[stream]?.columns, [wanted]: column } }
+  }
+  return said
+}
+
+/** The names by which a table may be called, the longest first. */
+function namesOf({ schema, name }: PartnerTable): string[] {
+  return (schema === null ? [name] : [`${schema}.${name}`, name]).map((text) => text.toLowerCase())
+}
+
+function halves(flag: string, form: string, text: string): [string, string] {
+  const at = text.indexOf('=')
+  if (at < 1 || at === text.length - 1) throw new SaidWrong(`${flag} ${text}: it looks like ${form}`)
+  return [text.slice(0, at).trim(), text.slice(at + 1).trim()]
+}
+
+function streamOf(flag: string, name: string): StreamName {
+  const found = streamNames.find((one) => one === name)
+  if (found === undefined)
+    throw new SaidWrong(`${flag}: there is no stream ${name}; there are ${streamNames.join(', ')}`)
+  return found
+}
