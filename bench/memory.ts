@@ -27,7 +27,7 @@ export function processorOf(pid: number): number {
   }
 }
 
-/** The peak begins anew from what is resident now, so that each phase of a benchmark has its own. */
+/** The peak begins again from what is resident now, so that each phase of a benchmark has its own. */
 export function forgetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }

@@ -12,7 +12,7 @@ const end = '<!-- Here ends what `npm run generate` writes. -->'
 /** A page whose middle is generated; people write what stands around it. */
 export type ReferencePage = { path: string; text: string }
 
-/** The reference pages as they should be: the text on disk, with the generated part made anew. */
+/** The reference pages as they should be: the text on disk, with the generated part made again. */
 export async function referencePages(): Promise<ReferencePage[]> {
   const parts = {
     'docs/streams.md': streamReference(),

@@ -21,7 +21,7 @@ export function addressOf(page: string, query: Record<string, string | number | 
   return `${base}${page}${text === '' ? '' : `?${text}`}`
 }
 
-/** Goes to an address of the console without loading the page anew. */
+/** Goes to an address of the console without loading the page again. */
 export function goTo(address: string, how: 'push' | 'replace' = 'push'): void {
   if (how === 'push') history.pushState(null, '', address)
   else history.replaceState(null, '', address)

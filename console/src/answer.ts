@@ -20,7 +20,7 @@ const nothing = { data: null, at: null }
 
 /**
  * Asks a question, and again and again while the page is seen. What was answered stays while nobody answers.
- * @param key asked anew when it changes; null: nothing is asked.
+ * @param key asked again when it changes; null: nothing is asked.
  * @param everyMs 0: once.
  */
 export function useAnswer<T>(key: string | null, ask: () => Promise<T>, everyMs: number): Known<T> {

@@ -9,7 +9,7 @@ const program = 'systemd-notify'
 /** Finds the program where a unit that sets no PATH would find it too. */
 const usualPath = '/usr/local/bin:/usr/bin:/bin'
 
-/** How often people who ask the service manager are told anew how we get on. Milliseconds. */
+/** How often people who ask the service manager are told again how we get on. Milliseconds. */
 const statusEveryMs = 15_000
 
 type ServiceManager = {

@@ -197,7 +197,7 @@ export const settings = z.strictObject({
       history: z
         .boolean()
         .default(false)
-        .describe('Record what each value was before it changed, and when. Switched off, the history begins anew.'),
+        .describe('Record what each value was before it changed, and when. Switched off, the history begins again.'),
       keepHistoryDays: count('How long recorded changes of values are kept. Days; 0: for ever.', 0, 0, 36_500),
       keepRemovedDays: count(
         'How long removed values and property values can be brought back. Days; 0: for ever.',

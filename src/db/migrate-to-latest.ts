@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { blockersOf } from './blockers.ts'
 import { createDatabase, createPool } from './database.ts'
 import { DatabaseTrouble, withRemedy } from './database-trouble.ts'
+import { migrationNames } from './migration-names.ts'
 import { migrations } from './migrations/index.ts'
 import { requireKnownSchema, schemaName } from './schema-standing.ts'
 
@@ -35,7 +36,7 @@ const lookAtBlockersMs = 250
 
 /**
  * Brings a database to the newest schema. Safe to call from several processes at once: the migrator locks. A lock that
- * another session holds is waited for in short turns, all of the migration anew each time.
+ * another session holds is waited for in short turns, all of the migration again each time.
  * @returns every migration with whether this call applied it.
  * @throws {SchemaMismatch} when a newer version has migrated it; nothing is changed then.
  * @throws {MigrationError} naming the migration that failed, and who was in its way.
@@ -52,7 +53,9 @@ export async function migrateToLatest(url: string, options: MigrateOptions = {})
   const db = createDatabase<unknown>(pool)
   const blockers = watchBlockers(pool, onWaiting)
   try {
-    await requireKnownSchema(createDatabase(pool))
+    const known = await requireKnownSchema(createDatabase(pool))
+    // The migrator reads every column of every table first, which is most of what a verb does at its start.
+    if (known.length === migrationNames.length) return known.map((name) => ({ name, applied: false }))
     const giveUpAt = performance.now() + patienceMs
     for (;;) {
       const result = await attempt(db)

@@ -45,10 +45,13 @@ export async function requireSchema(db: Database): Promise<void> {
 
 /**
  * Makes sure that no newer version has migrated the database.
+ * @returns the names of the migrations that it has, in order; none where nothing was ever migrated.
  * @throws {SchemaMismatch} `schema_newer`, naming both schemas.
  */
-export async function requireKnownSchema(db: Database): Promise<void> {
-  refuseNewer(await appliedMigrations(db))
+export async function requireKnownSchema(db: Database): Promise<string[]> {
+  const applied = await appliedMigrations(db)
+  refuseNewer(applied)
+  return applied
 }
 
 function refuseNewer(applied: readonly string[]): void {

@@ -182,7 +182,7 @@ async function leave(
   account: Account | undefined,
   entry: string,
 ): Promise<void> {
-  // Deleted under us, server and all: nothing is left to stop, and a lock would make the folder anew.
+  // Deleted under us, server and all: nothing is left to stop, and a lock would make the folder again.
   if (!(await stat(folder).catch(() => undefined))) return
   await withFolderLock(folder, async () => {
     if ((await leaveMember(folder, entry)) > 0) return

@@ -48,7 +48,7 @@ const maxRetryAfterMs = 15 * 60_000
 /**
  * Opens a page or result file. Specification: Task (bulk request), Calculator search result page.
  *
- * A URL comes from outside, so each one, and each redirect anew, is judged before anything connects: scheme,
+ * A URL comes from outside, so each one, and each redirect again, is judged before anything connects: scheme,
  * credentials, the host's addresses (pinned to the connection). The API key goes to the service's own origin only.
  * Never retried here.
  * @throws {DownloadRefused} when a guard says no.

@@ -92,7 +92,7 @@ function anyEqual(given: readonly string[], expected: readonly Buffer[]): boolea
   return equal === 1
 }
 
-/** As a key object, which Node need not make anew for each delivery: a fifth of the time. */
+/** As a key object, which Node need not make again for each delivery: a fifth of the time. */
 function keyOf(secret: string, which: string): KeyObject {
   if (!secret.startsWith(prefix)) throw new WebhookSecretError(`Webhook secret${which} does not begin with ${prefix}`)
   const text = secret.slice(prefix.length)

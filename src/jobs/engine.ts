@@ -158,7 +158,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           notifyPollingIntervalSeconds: pollSeconds,
         },
         async ([job]) => {
-          // There may be more: without this a worker rests after each look until its next poll, be it ever so short.
+          // There may be more: without this a worker rests after each look until its next poll, however short that is.
           if (id !== undefined) boss.notifyWorker(id)
           if (job === undefined) return
           const { data, retryCount } = job as JobWithMetadata<LookData>

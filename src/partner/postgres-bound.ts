@@ -36,7 +36,7 @@ export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
 
 /**
  * The cluster, its timeline and the database's own number. A restore of files begins another timeline or is another
- * cluster, and a database that was created anew has another number. A dump that was restored into the same database
+ * cluster, and a database that was created again has another number. A dump that was restored into the same database
  * shows nowhere here. Servers that are only like PostgreSQL may not tell.
  */
 export async function serverOf(client: pg.Client): Promise<string | null> {

@@ -36,7 +36,7 @@ async function isSecondary(session: SqlserverSession): Promise<boolean> {
   return rows[0]?.[0]?.value === 'READ_ONLY'
 }
 
-/** The fork of recovery that the database is on, which a restore begins anew; null where our role may not see it. */
+/** The fork of recovery that the database is on, which a restore begins again; null where our role may not see it. */
 export async function serverOf(session: SqlserverSession): Promise<string | null> {
   try {
     const { rows } = await session.ask(

@@ -22,7 +22,7 @@ beforeAll(async () => {
 guard: { minRows: 3 }
 `,
   )
-  world = await startWorld({ hotels: 6, seed: 7 })
+  world = await startWorld({ migrated: true, hotels: 6, seed: 7 })
 })
 afterAll(async () => {
   await world[Symbol.asyncDispose]()
@@ -78,7 +78,7 @@ test('a run that the guard stops sends nothing, says so, and goes through once a
   expect(text).toMatchObject({ code: 3, stdout: expect.stringContaining('What the guard holds') })
   expect(await call('approve', String(report.run_id))).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('A later run has judged anew'),
+    stderr: expect.stringContaining('A later run has judged again'),
   })
   expect(await requests()).toBe(before)
 

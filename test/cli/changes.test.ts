@@ -34,7 +34,7 @@ const listed = async (...args: string[]) =>
   })[]
 
 beforeAll(async () => {
-  world = await startWorld({ hotels, seed })
+  world = await startWorld({ migrated: true, hotels, seed })
   await call('run', 'nightly-sync', '--json')
   secondNight = await applySecondNight(world.partnerPool, { hotels, seed, asOf: new Date() })
   const { stdout, stderr } = await call('run', 'nightly-sync', '--json')

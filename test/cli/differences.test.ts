@@ -50,7 +50,7 @@ let first: RunReport
 let second: RunReport
 
 beforeAll(async () => {
-  world = await startWorld({ hotels: 3, seed: 7 })
+  world = await startWorld({ migrated: true, hotels: 3, seed: 7 })
   first = await night()
   const { rows } = await world.pool.query<Sent>(
     `select distinct on (partner_id, n) partner_id, content ->> 'year' as year, content ->> 'month' as month, value

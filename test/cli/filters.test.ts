@@ -61,7 +61,7 @@ describe('a difference', () => {
     ])
   })
 
-  it('is none between contents that differ in the order of their keys only', () => {
+  it('a difference is none between contents that differ in the order of their keys only', () => {
     expect(contentDifference({ a: '1', b: '2' }, { b: '2', a: '1' })).toEqual([])
   })
 })

@@ -11,7 +11,7 @@ let world: World
 let receiver: ScriptedService
 let folder: { path: string } & AsyncDisposable
 beforeAll(async () => {
-  world = await startWorld({ hotels: 3 })
+  world = await startWorld({ migrated: true, hotels: 3 })
   receiver = await service({ [hook]: [json({})], '/closed': [refusal(403)] })
   folder = await workingFolder()
 })

@@ -10,7 +10,7 @@ const call = async (...args: string[]) =>
   await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
 
 beforeAll(async () => {
-  world = await startWorld({ hotels })
+  world = await startWorld({ migrated: true, hotels })
   folder = await workingFolder()
   const migrated = await nightferry(folder.path, ['migrate', '--config', demoConfig], world.environment())
   expect(migrated, migrated.stderr).toMatchObject({ code: 0 })
@@ -24,7 +24,7 @@ describe('jobs that do a part of a night', () => {
   let night: FinalTables
 
   beforeAll(async () => {
-    await using whole = await startWorld({ hotels })
+    await using whole = await startWorld({ migrated: true, hotels })
     await using place = await workingFolder()
     const ended = await nightferry(place.path, ['run', 'nightly-sync', '--config', demoConfig], whole.environment())
     expect(ended, ended.stderr).toMatchObject({ code: 0 })
@@ -57,7 +57,7 @@ describe('jobs that do a part of a night', () => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ job: 'nightly-sync', streams: [], submissions: [], searches: [] })
   })
 
-  test('are listed with their last runs', async () => {
+  test('jobs that do a part of a night are listed with their last runs', async () => {
     const { stdout } = await call('jobs', '--json')
     const { jobs } = JSON.parse(stdout) as { jobs: { job: string; last_run: { verdict: string } | null }[] }
     expect(jobs.map(({ job, last_run }) => [job, last_run?.verdict ?? null])).toEqual([
@@ -69,7 +69,7 @@ describe('jobs that do a part of a night', () => {
     ])
   })
 
-  test('that are misspelt are refused, with the names that there are', async () => {
+  test('jobs that do a part of a night that are misspelt are refused, with the names that there are', async () => {
     const ended = await call('run', 'pushh')
     expect(ended.code).toBe(2)
     expect(ended.stderr).toContain('nightly-sync, refresh-reference, push, pull-calculators, housekeeping')

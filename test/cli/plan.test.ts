@@ -1,6 +1,5 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
 import type { RunPlan } from '../../src/pipeline/plan/plan-run.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
@@ -12,8 +11,7 @@ const seed = 7
 
 let world: World
 beforeAll(async () => {
-  world = await startWorld({ hotels, seed })
-  await migrateToLatest(world.databaseUrl)
+  world = await startWorld({ migrated: true, hotels, seed })
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
@@ -157,6 +155,7 @@ test('a rejected row that a policy sends again is told from one whose request wa
 test('while a run is under way leaves to it what it holds, and disturbs nothing', async () => {
   await using folder = await workingFolder()
   await using slow = await startWorld({
+    migrated: true,
     hotels,
     seed,
     durations: { processing: { companyMappings: { baseMs: 600_000 } } },

@@ -1,13 +1,11 @@
 import { expect, test } from 'vitest'
-import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import { demoConfig, startWorld } from '../helpers/world.ts'
 import { nightferry, workingFolder } from './nightferry-process.ts'
 
 test('what is accepted names frameworks as the service does, and drives no terminal', async () => {
-  await using world = await startWorld({ hotels: 1 })
+  await using world = await startWorld({ migrated: true, hotels: 1 })
   await using folder = await workingFolder()
   const call = (...args: string[]) => nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
-  await migrateToLatest(world.databaseUrl)
   await world.pool.query(
     `insert into nightferry.reference_withheld (reason, first_seen_at, last_seen_at, times)
      values (E'data points of framework "\\x1b]0;owned\\x07\\u202e": 0, where 9 were known', now(), now(), 1)`,

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import type { ReferenceVersion, ReferenceWithheld } from '../../src/db/tables/reference-tables.ts'
 import type { CachedDocument } from '../../src/pipeline/reference/list-reference.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
@@ -13,8 +12,7 @@ let world: World
 let proxy: Awaited<ReturnType<typeof changingProxy>>
 
 beforeAll(async () => {
-  world = await startWorld({ hotels })
-  await migrateToLatest(world.databaseUrl)
+  world = await startWorld({ migrated: true, hotels })
   proxy = await changingProxy(world.sandboxUrl)
 })
 afterAll(async () => {
@@ -99,7 +97,7 @@ test('rows of that data point that change are invalid then, and the others are l
   expect(report.refused).toMatchObject([{ state: 'invalid', reason: expect.stringContaining('is in no framework') }])
 })
 
-test('when the data point is back the row is judged anew and sent, and two versions are compared as a whole', async () => {
+test('when the data point is back the row is judged again and sent, and two versions are compared as a whole', async () => {
   proxy.change(frameworkPath, (json) => json)
   const report = await night()
   expect(report).toMatchObject({ verdict: 'succeeded', refused: [] })

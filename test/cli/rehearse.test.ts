@@ -187,7 +187,7 @@ describe('a rehearsal of a night with ten planted mistakes', () => {
   })
 
   test(
-    'is agreed with by the real run, row by row, but for what the service keeps to itself',
+    'a rehearsal of a night with ten planted mistakes is agreed with by the real run, row by row, but for what the service keeps to itself',
     async () => {
       await call(['run', 'nightly-sync', '--json'])
       const [there, here] = [await states(copyUrl), await states(world.databaseUrl)]

@@ -17,7 +17,7 @@ beforeAll(async () => {
   // Hotels as a snapshot, everything else by cursor, and an overlap that reads nothing twice.
   const demo = readFileSync(demoConfig, 'utf8').replace('cursor: updated_at', 'capture: snapshot')
   writeFileSync(config, demo.replace('url: embedded:partner_demo', 'url: embedded:partner_demo\n  overlapMs: 0'))
-  world = await startWorld({ hotels: 4, seed: 7 })
+  world = await startWorld({ migrated: true, hotels: 4, seed: 7 })
   expect((await night()).verdict).not.toBe('failed')
 })
 afterAll(async () => {

@@ -76,7 +76,7 @@ describe('a secret', () => {
     expect(holdsSecret(line, secret)).toBe(false)
   })
 
-  test.each([0, 1, 2, 3, 4, 5, 6])('is found in base64 behind %i other bytes', (before) => {
+  test.each([0, 1, 2, 3, 4, 5, 6])('a secret is found in base64 behind %i other bytes', (before) => {
     const encoded = btoaUtf8(`${'x'.repeat(before)}${secret}yz`)
     for (const text of [encoded, encoded.replaceAll('+', '-').replaceAll('/', '_')]) {
       const to = new PassThrough()
@@ -89,7 +89,7 @@ describe('a secret', () => {
     'https://files.example/p/1?expires=1&signature=c4n4ry-_x',
     'https://bucket.example/p?X-Amz-Credential=c4n4ry&X-Amz-Signature=c4n4ry&X-Amz-Security-Token=c4n4ry',
     'https://store.example/p?se=2026&sig=c4n4ry%2Fx%3D',
-  ])('that signs the address of a file is not written, no matter who gave it: %s', (url) => {
+  ])('a secret that signs the address of a file is not written, no matter who gave it: %s', (url) => {
     for (const shape of [
       (logger: Logger) => logger.debug({ url }, 'x'),
       (logger: Logger) => logger.error({ err: new Error(`${url}: 404`) }, 'x'),

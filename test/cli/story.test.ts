@@ -42,7 +42,7 @@ async function night(): Promise<RunReport> {
 }
 
 beforeAll(async () => {
-  world = await startWorld({ hotels, seed })
+  world = await startWorld({ migrated: true, hotels, seed })
   await night()
   day = await applySecondNight(world.partnerPool, { hotels, seed, asOf: new Date() })
   await world.partnerPool.query(
@@ -89,7 +89,7 @@ describe('trace', () => {
     expect(text).toMatch(/properties, 1 row: accepted since .*confirmed by a result file/)
   })
 
-  test('is read from top to bottom: what there is, the mapping, the rows, the requests, what came back', async () => {
+  test('trace is read from top to bottom: what there is, the mapping, the rows, the requests, what came back', async () => {
     const text = await said('trace', day.renamed[0] ?? '')
     const heads = [
       'Hotel H-',
@@ -195,7 +195,7 @@ describe('rejected, invalid, parked and unknown', () => {
     ])
   })
 
-  test('are narrowed down by the options together', async () => {
+  test('rejected, invalid, parked and unknown are narrowed down by the options together', async () => {
     const narrow = ['--stream', 'properties', '--partner-id', stranger, '--since', '1h', '--reason', 'notfound']
     expect(await json<Listed[]>('rejected', ...narrow)).toHaveLength(1)
     expect(await json<Listed[]>('rejected', ...narrow, '--since', '2100-01-01')).toHaveLength(0)

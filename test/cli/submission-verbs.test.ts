@@ -22,7 +22,7 @@ async function nightUnderWay(
   through?: (url: string) => Promise<string>,
 ): Promise<Daemon> {
   const folder = await workingFolder()
-  const world = await startWorld({ hotels: 3, ...options })
+  const world = await startWorld({ migrated: true, hotels: 3, ...options })
   const environment = {
     ...world.environment(),
     // Nothing is sent again of its own accord while a person decides.

@@ -57,7 +57,7 @@ const logLine = (text: string) =>
   `${JSON.stringify({ level: 40, time: '2026-11-23T02:31:00.000Z', run_id: 1, error: text, msg: 'look_failed' })}\n`
 
 describe('the bundle', () => {
-  test('is an archive that only its owner can read, with all that was asked for', async () => {
+  test('the bundle is an archive that only its owner can read, with all that was asked for', async () => {
     await writeFile(
       join(folder.path, 'service.log'),
       `${logLine(`hotel ${hotels[0]} said ${canaries.apiKey}`)}plain words of H-0001\n`,
@@ -106,7 +106,7 @@ describe('the bundle', () => {
     const open = await bundle('five', ['--with-rows'])
     expect(hotels.some((word) => open.texts.get('runs.json')?.includes(word))).toBe(true)
   })
-  test('is written where nothing can be reached, and says what could not be gathered', async () => {
+  test('the bundle is written where nothing can be reached, and says what could not be gathered', async () => {
     const { texts } = await bundle('six', [], {
       EXCHANGE_API_KEY: canaries.apiKey,
       EXCHANGE_BASE_URL: 'http://127.0.0.1:1',
@@ -117,7 +117,7 @@ describe('the bundle', () => {
     expect(texts.get('doctor.json')).toContain('"partner_reached"')
     expect([...texts.values()].join()).not.toContain('planted-')
   })
-  test('is written with a configuration that cannot be read, whose secrets it does not show', async () => {
+  test('the bundle is written with a configuration that cannot be read, whose secrets it does not show', async () => {
     await writeFile(
       join(folder.path, 'broken.yaml'),
       'exchange: { pollIntervalMs: soon, apiKey: planted-in-a-file-5 }\n',

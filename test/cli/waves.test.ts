@@ -28,7 +28,7 @@ async function said(...args: string[]): Promise<string> {
 }
 
 beforeAll(async () => {
-  world = await startWorld({ hotels })
+  world = await startWorld({ migrated: true, hotels })
   await world.partnerPool.query(
     `insert into hotelier.hotel (hotel_id, code, name) values (999, '${stranger}', 'Nobody heard of it');
      insert into hotelier.calculation_setting (hotel_id, automatic_yearly_calculation, automatic_publishing)

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import { contract } from '../exchange/test-client.ts'
 import { canaries } from '../helpers/canaries.ts'
 import { startWorld, type World, type WorldOptions } from '../helpers/world.ts'
@@ -21,10 +20,10 @@ export type WebhookWorld = AsyncDisposable & {
 /** A world whose service has a webhook that leads to a receiver which nobody has started yet. */
 export async function startWebhookWorld(options: WorldOptions): Promise<WebhookWorld> {
   const world = await startWorld({
+    migrated: true,
     ...options,
     service: { allowInsecureWebhooks: true, webhookDispatchMs: 200, ...options.service },
   })
-  await migrateToLatest(world.databaseUrl)
   const port = await freePort()
   const administer = async (method: string, path: string, body?: object): Promise<unknown> => {
     const response = await fetch(`${world.sandboxUrl}/sandbox${path}`, {

@@ -248,12 +248,12 @@ describe('a setting that there is not', () => {
     ['streams.properties.capture', `streams: { properties: { ${stream}, captrue: cursor } }`, {}],
     ['pull.searches.0.minSeenShare', 'pull: { searches: [{ name: a, search: companiesSearch, minSeen: 1 }] }', {}],
     ['NIGHTFERRY_LOG_LEVEL', '{}', { environment: { NIGHTFERRY_LOG_LEVLE: 'trace' } }],
-  ])('is told with the one that was probably meant: %s', (meant, text, sources) => {
+  ])('a setting that there is not is told with the one that was probably meant: %s', (meant, text, sources) => {
     const known = meant === 'exchange.poll_interval_ms' ? 'exchange.pollIntervalMs' : meant
     expect(problems(text, sources)).toMatchObject([{ message: expect.stringContaining(`was ${known} meant?`) }])
   })
 
-  it('is told without a suggestion where none is near', () => {
+  it('a setting that there is not is told without a suggestion where none is near', () => {
     expect(problems('colour: blue')).toEqual([{ path: '', message: 'unknown setting colour' }])
   })
 
@@ -340,18 +340,18 @@ describe('a setting that an earlier version had', () => {
     ['the file', 'push:\n  resendUnmatchedAfterMs: 5\n', {}],
     ['the command line', null, { overrides: ['push.resendUnmatchedAfterMs=5'] }],
     ['the environment', null, { environment: { NIGHTFERRY_PUSH_RESEND_UNMATCHED_AFTER_MS: '5' } }],
-  ])('is refused in %s, with what stands in its place', (_, text, sources) => {
+  ])('a setting that an earlier version had is refused in %s, with what stands in its place', (_, text, sources) => {
     expect(problems(text, sources)).toEqual([told])
   })
 })
 
 describe('a list whose entries are no plain texts', () => {
-  it('is given as JSON on the command line', () => {
+  it('a list whose entries are no plain texts is given as JSON on the command line', () => {
     const retries = [{ code: 'x', afterMs: 1, times: null }]
     expect(load(null, { overrides: [`push.retries=${JSON.stringify(retries)}`] }).push.retries).toEqual(retries)
   })
 
-  it('that is no JSON is refused by its path', () => {
+  it('a list whose entries are no plain texts that is no JSON is refused by its path', () => {
     expect(problems(null, { overrides: ['push.retries=[{'] })).toMatchObject([{ path: 'push.retries' }])
   })
 })

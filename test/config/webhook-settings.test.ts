@@ -16,7 +16,7 @@ describe('webhook secrets', () => {
     expect(given.secrets).toEqual([one, two])
   })
 
-  it('that are blank are none, and between others or in a file they are refused', () => {
+  it('webhook secrets that are blank are none, and between others or in a file they are refused', () => {
     const load = (text: string) => () => loadConfig({ file: null, environment: { EXCHANGE_WEBHOOK_SECRET: text } })
     expect(load(`${one},`)).toThrow('webhooks.secrets')
     expect(load('')().webhooks.secrets).toEqual([])
@@ -24,7 +24,7 @@ describe('webhook secrets', () => {
     expect(() => loadConfig({ file: null, environment })).toThrow('is empty')
   })
 
-  it('are masked where the configuration is shown, and scrubbed with and without their prefix', () => {
+  it('webhook secrets are masked where the configuration is shown, and scrubbed with and without their prefix', () => {
     const environment = { EXCHANGE_WEBHOOK_SECRET: one, EXCHANGE_WEBHOOK_HEADER_VALUE: 'a word of ours' }
     const config = loadConfig({ file: null, environment })
     expect(JSON.stringify(showableConfig(config))).not.toMatch(/AAAA|a word of ours/)

@@ -166,7 +166,7 @@ describe('somebody who looks for refused rows', () => {
     await other.getByRole('region', { name: 'Rows parked' }).getByText('H-9991').first().waitFor()
     await other.close()
   })
-  it('is told that no row is like that', async () => {
+  it('somebody who looks for refused rows is told that no row is like that', async () => {
     await open('rows?state=rejected&reason=nobody-ever-said-this')
     await see('No row is rejected and fits the filter.')
   })
@@ -178,7 +178,7 @@ describe('somebody who looks for refused rows', () => {
       .click()
     await see('"name": "Beyond"')
   })
-  it('is shown what a retry would mark, and leaves it', async () => {
+  it('somebody who looks for refused rows is shown what a retry would mark, and leaves it', async () => {
     await open('rows?state=rejected')
     await page.getByRole('button', { name: 'Retry rejected …' }).click()
     await page
@@ -198,7 +198,7 @@ describe('somebody who looks for refused rows', () => {
     await open('service')
     await table('Actions').getByText('Ann (console)').first().waitFor()
   })
-  it('is shown what a resend of one hotel would mark', async () => {
+  it('somebody who looks for refused rows is shown what a resend of one hotel would mark', async () => {
     await open('rows?state=rejected&hotel=H-0001')
     await page.getByRole('button', { name: 'Resend accepted …' }).click()
     await page
@@ -236,7 +236,7 @@ describe('somebody who is asked about a hotel', () => {
     await page.getByLabel('Variable').selectOption({ label: 'Electricity (input)' })
     await page.waitForURL(/series=input/)
   })
-  it('is told of an id that nobody has, and what was meant', async () => {
+  it('somebody who is asked about a hotel is told of an id that nobody has, and what was meant', async () => {
     await page.goto(`${api.url}/console/hotel?id=H-00051`)
     await see(/Nothing was read of this hotel/)
     complaints = complaints.filter((one) => !one.includes('404'))
@@ -335,7 +335,7 @@ describe('somebody who acts', () => {
     await table('Settings').getByText('NIGHTFERRY_HTTP_TOKEN').waitFor()
     expect(await page.content()).not.toContain(tokens.act)
   })
-  it('is told that a page is none', async () => {
+  it('somebody who acts is told that a page is none', async () => {
     await page.goto(`${api.url}/console/nowhere`)
     await see('No such page')
   })
@@ -399,7 +399,7 @@ describe('at every width', () => {
 })
 
 describe('who comes in', () => {
-  it('is asked for a token, and told that a wrong one is none', async () => {
+  it('who comes in is asked for a token, and told that a wrong one is none', async () => {
     const strange = await browser.newContext()
     const door = await newPage(strange)
     await door.goto(`${api.url}/console/rows?state=parked`)

@@ -158,7 +158,7 @@ describe('a role that is let read', () => {
     expect(await asRole(role, selects(['later_view']))).toEqual([2])
   })
 
-  test('is reported to read tables if another role lets it, and what of it stays when it is taken back', async () => {
+  test('a role that is let read is reported to read tables if another role lets it, and what of it stays when it is taken back', async () => {
     const role = await makeRole()
     const other = await makeRole('everything')
     await pool.query(`grant select on nightferry.company to ${pg.escapeIdentifier(other)}`)

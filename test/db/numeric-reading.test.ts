@@ -93,7 +93,7 @@ describe('the numeric reading of a text', () => {
     expect(await reading(text)).toBeNull()
   })
 
-  it('is none of null', async () => {
+  it('the numeric reading of a text is none of null', async () => {
     const { rows } = await client.query('select numeric_reading(null) as number')
     expect(rows).toEqual([{ number: null }])
   })

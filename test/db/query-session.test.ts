@@ -54,7 +54,7 @@ describe('a query on a server where roles can be made', () => {
     'create temporary table t (a int)',
     'delete from source_row',
     "select lo_import('/etc/hostname')",
-  ])('is refused where it does more than read: %s', async (query) => {
+  ])('a query on a server where roles can be made is refused where it does more than read: %s', async (query) => {
     await expect(ask(query)).rejects.toMatchObject({ code: expect.stringMatching(/^(42501|25006)$/) })
   })
 
@@ -85,14 +85,14 @@ describe('a query on a server where roles can be made', () => {
     expect(rows).toEqual([{ rolcanlogin: false, rolpassword: null }])
   })
 
-  test('is answered when others come at the same time', async () => {
+  test('a query on a server where roles can be made is answered when others come at the same time', async () => {
     const answers = await Promise.all(
       [1, 2, 3, 4, 5].map((nth) => ask(`select ${nth} as nth from companies right join (select 1) x on true`)),
     )
     expect(answers).toEqual([1, 2, 3, 4, 5].map((nth) => ({ rows: [{ nth: String(nth) }], notice: null })))
   })
 
-  test('is not asked as long as its role was given more than reading', async () => {
+  test('a query on a server where roles can be made is not asked as long as its role was given more than reading', async () => {
     await ask('select 1')
     const role = await roleHere()
     await admin.query(`grant pg_read_all_data to ${role}`)

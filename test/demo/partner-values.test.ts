@@ -79,7 +79,7 @@ describe('an answer of the demo', () => {
     }
   })
 
-  it('is about a period that its data point allows', async () => {
+  it('an answer of the demo is about a period that its data point allows', async () => {
     for (const row of some(await readStream(pool, 'framework_answers'))) {
       const { reportingPeriodType } = dataPointOf(row)
       expect(row.year).toBe(2025)

@@ -40,7 +40,7 @@ afterAll(async () => {
 })
 
 describe('the streams of the demo', () => {
-  it('are those of the interface', () => {
+  it('the streams of the demo are those of the interface', () => {
     expect(Object.keys(demoStreams).sort()).toEqual(Object.keys(interfaceColumns).sort())
   })
 
@@ -95,7 +95,7 @@ describe('the partner database', () => {
     expect(other.filter((line) => before.includes(line))).toEqual([])
   })
 
-  it('is left alone when it exists already', async () => {
+  it('the partner database is left alone when it exists already', async () => {
     const before = await readEverything(pool)
     await expect(createPartnerDatabase(pool, { ...options, seed: 9 })).rejects.toMatchObject({
       code: 'partner_database_exists',
@@ -103,7 +103,7 @@ describe('the partner database', () => {
     expect(await readEverything(pool)).toEqual(before)
   })
 
-  it('is not there at all when making it failed half-way', async () => {
+  it('the partner database is not there at all when making it failed half-way', async () => {
     await using empty = await testDatabase({ template: 'empty' })
     const other = new pg.Pool({ connectionString: empty.url, max: 2 })
     const fault = new Error('the progress bar broke')
@@ -127,7 +127,7 @@ describe('the partner database', () => {
 })
 
 describe('the custom property values', () => {
-  it('are two per hotel, of properties that are no identifiers', async () => {
+  it('the custom property values are two per hotel, of properties that are no identifiers', async () => {
     const rows = await readStream(pool, 'custom_property_values')
     const plain = catalogue.customProperties.filter(({ isIdentifier }) => !isIdentifier).map(({ id }) => id)
     expect(rows).toHaveLength(2 * options.hotels)

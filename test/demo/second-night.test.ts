@@ -143,7 +143,7 @@ describe('the second night', () => {
     expect(Object.values(others)).toEqual(Array.from({ length: 6 }, () => ['H-0001']))
   })
 
-  it('is refused a second time, and when hotels are missing, and then changes nothing', async () => {
+  it('the second night is refused a second time, and when hotels are missing, and then changes nothing', async () => {
     await using database = await firstNightDatabase(20)
     const pool = database.pool
     const asFirst = await readEverything(pool)

@@ -14,7 +14,7 @@ let lastYear: number
  * Two nights of the sandbox; between them a month vanishes there, a calculator loses its results, and one holds words.
  */
 beforeAll(async () => {
-  world = await startWorld({ hotels: 4 })
+  world = await startWorld({ migrated: true, hotels: 4 })
   await night()
   const { rows } = await world.pool.query<{ year: number; ids: string[] }>(
     `select year, array_agg(id order by id) as ids
@@ -94,7 +94,7 @@ describe('the entity picture in docs/tables.md', () => {
   const { relations } = entityPicture()
 
   test.each(relations)(
-    'is right that every row of $many belongs to one of $one',
+    'the entity picture in docs/tables.md is right that every row of $many belongs to one of $one',
     async ({ one, many, columns, optional }) => {
       const { rows } = await world.pool.query<{ rows: number; orphans: number; doubled: number }>(
         `select count(*)::integer as rows,

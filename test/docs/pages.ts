@@ -13,16 +13,14 @@ export function readPage(path: string): Page {
 
 /** Every page for people: the Markdown files of the root and of docs. */
 export function markdownPages(): Page[] {
-  return [...readdirSync(root).map((name) => join(root, name)), ...filesUnder('docs')]
-    .filter((path) => path.endsWith('.md'))
-    .map((path) => readPage(relative(root, path)))
+  return [...readdirSync(root), ...filesUnder('docs')].filter((path) => path.endsWith('.md')).map(readPage)
 }
 
 /** Every source file. */
 export function sources(): Page[] {
   return filesUnder('src')
     .filter((path) => path.endsWith('.ts'))
-    .map((path) => readPage(relative(root, path)))
+    .map(readPage)
 }
 
 export function existsInProject(path: string): boolean {
@@ -45,8 +43,9 @@ export function firstCells(text: string): string[] {
   return [...text.matchAll(/^ *\| `([^`]+)` +\|/gm)].map((match) => match[1] ?? '')
 }
 
-function filesUnder(folder: string): string[] {
+/** Every file of a folder, by its path from the root. */
+export function filesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
 }

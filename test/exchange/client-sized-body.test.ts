@@ -47,7 +47,7 @@ async function plainServer(listener: ConstructorParameters<typeof Server>[1]): P
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-it('is sent with its length, not in chunks of the protocol', async () => {
+it('a request body whose length is known is sent with its length, not in chunks of the protocol', async () => {
   await using server = await httpServer((_request, response) => sendJson(response, accepted))
   await using client = testClient(server.url)
   const body = sizedBody(20)
@@ -63,22 +63,25 @@ it.each<[string, Watched]>([
   ['fails before its first byte', sizedBody(20, { failAt: 0 })],
   ['is shorter than it said', sizedBody(20, { bytes: 21 * 65_536 })],
   ['is longer than it said', sizedBody(20, { bytes: 19 * 65_536 })],
-])('that %s is uncertain, and the service never has a whole request', async (_, body) => {
-  await using server = await httpServer((_request, response) => sendJson(response, accepted))
-  await using client = testClient(server.url)
-  expect(await rejection(client.submit('companyMappings', body))).toMatchObject({ code: 'submission_uncertain' })
-  expect(server.seen).toEqual([])
-  expect(body.ended).toBe(1)
-})
+])(
+  'a request body whose length is known that %s is uncertain, and the service never has a whole request',
+  async (_, body) => {
+    await using server = await httpServer((_request, response) => sendJson(response, accepted))
+    await using client = testClient(server.url)
+    expect(await rejection(client.submit('companyMappings', body))).toMatchObject({ code: 'submission_uncertain' })
+    expect(server.seen).toEqual([])
+    expect(body.ended).toBe(1)
+  },
+)
 
-it('is not opened when no connection comes up, and nothing was sent', async () => {
+it('a request body whose length is known is not opened when no connection comes up, and nothing was sent', async () => {
   await using client = testClient(`http://127.0.0.1:${await unusedPort()}`)
   const body = sizedBody(20)
   expect(await rejection(client.submit('companyMappings', body))).toMatchObject({ requestMayHaveArrived: false })
   expect(body.opened).toBe(0)
 })
 
-it('is left off, and uncertain, when the connection breaks in its middle', async () => {
+it('a request body whose length is known is left off, and uncertain, when the connection breaks in its middle', async () => {
   await using server = await tcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
   await using client = testClient(server.url)
   const body = sizedBody(2_000)
@@ -88,7 +91,7 @@ it('is left off, and uncertain, when the connection breaks in its middle', async
 })
 
 it.each([401, 429, 413])(
-  'that the service answers %i without reading it is refused or uncertain, and left off',
+  'a request body whose length is known that the service answers %i without reading it is refused or uncertain, and left off',
   async (status) => {
     const url = await plainServer((_request, response) => response.writeHead(status).end('{"errorCode":"e"}'))
     await using client = testClient(url)
@@ -102,7 +105,7 @@ it.each([401, 429, 413])(
   },
 )
 
-it('is left off when the caller gives it up', async () => {
+it('a request body whose length is known is left off when the caller gives it up', async () => {
   const stalled = Promise.withResolvers<void>()
   const url = await plainServer((request) => {
     request.once('data', () => stalled.resolve())

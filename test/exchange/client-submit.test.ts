@@ -33,7 +33,7 @@ describe('submitting', () => {
     expect(server.seen[0]?.body).toBe('{"companies":[]}')
   })
 
-  it("is uncertain, and ends, when the caller's signal aborts while it is under way", async () => {
+  it("submitting is uncertain, and ends, when the caller's signal aborts while it is under way", async () => {
     const arrived = Promise.withResolvers<ServerResponse>()
     await using server = await httpServer((_request, response) => arrived.resolve(response))
     await using client = testClient(server.url, { headersTimeoutMs: 120_000 })
@@ -86,7 +86,7 @@ describe('submitting', () => {
   })
 
   const ambiguous = [300, 301, 302, 303, 304, 408, 420, 444, 460, 499, 500, 502, 503, 504, 520, 522, 524, 527, 598]
-  it.each(ambiguous)('is uncertain after %i and sends once', async (status) => {
+  it.each(ambiguous)('submitting is uncertain after %i and sends once', async (status) => {
     await using server = await httpServer((_request, response) => response.writeHead(status).end())
     await using client = testClient(server.url)
     const error = await rejection(client.submit('calculatorsUpsert', '{}'))
@@ -95,7 +95,7 @@ describe('submitting', () => {
     expect(server.seen).toHaveLength(1)
   })
 
-  it('is uncertain after 408 and 499 even with a word of the service, and refused by a 4xx of its own invention', async () => {
+  it('submitting is uncertain after 408 and 499 even with a word of the service, and refused by a 4xx of its own invention', async () => {
     const statuses = [408, 499, 460, 418]
     await using server = await httpServer((_request, response, number) =>
       sendJson(response, { errorCode: 'word' }, statuses[number - 1]),
@@ -111,7 +111,7 @@ describe('submitting', () => {
     ['no correlation id', '{"id":"x"}'],
     ['a blank correlation id', '{"correlationId":" "}'],
     ['nothing', ''],
-  ])('is uncertain after a 200 with %s', async (_title, body) => {
+  ])('submitting is uncertain after a 200 with %s', async (_title, body) => {
     await using server = await httpServer((_request, response) => response.end(body))
     await using client = testClient(server.url)
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({
@@ -120,7 +120,7 @@ describe('submitting', () => {
     })
   })
 
-  it('is safe to repeat after a refused connection', async () => {
+  it('submitting is safe to repeat after a refused connection', async () => {
     await using client = testClient(`http://127.0.0.1:${await unusedPort()}`)
     const error = await rejection(client.submit('calculatorsUpsert', '{}'))
     expect(error).toBeInstanceOf(TransportError)
@@ -128,7 +128,7 @@ describe('submitting', () => {
     expect(client.waits).toEqual([])
   })
 
-  it('is safe to repeat when the host is unknown', async () => {
+  it('submitting is safe to repeat when the host is unknown', async () => {
     await using client = testClient('http://no-such-host.invalid')
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({
       code: 'exchange_unreachable',
@@ -136,7 +136,7 @@ describe('submitting', () => {
     })
   })
 
-  it('is safe to repeat when the connection is not established in time', async () => {
+  it('submitting is safe to repeat when the connection is not established in time', async () => {
     // A TCP server that never answers the TLS handshake: the connection attempt hangs.
     await using server = await tcpServer(() => {})
     await using client = testClient(server.url.replace('http:', 'https:'), { connectTimeoutMs: 200 })
@@ -146,7 +146,7 @@ describe('submitting', () => {
     })
   })
 
-  it('is safe to repeat when the connection is reset during the TLS handshake', async () => {
+  it('submitting is safe to repeat when the connection is reset during the TLS handshake', async () => {
     await using server = await tcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
     await using client = testClient(server.url.replace('http:', 'https:'))
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({
@@ -160,7 +160,7 @@ describe('submitting', () => {
     ['made for another host', elsewhere, authority, 'ERR_TLS_CERT_ALTNAME_INVALID'],
     ['signed by itself', selfSigned, authority, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
     ['signed by an unknown authority', valid, undefined, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
-  ])('is safe to repeat when the certificate is %s', async (_title, identity, ca, code) => {
+  ])('submitting is safe to repeat when the certificate is %s', async (_title, identity, ca, code) => {
     await using server = await httpServer((_request, response) => sendJson(response, accepted), identity)
     await using client = testClient(server.url, { ca })
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({
@@ -176,7 +176,7 @@ describe('submitting', () => {
     expect(await client.submit('calculatorsUpsert', '{}')).toEqual(accepted)
   })
 
-  it('is uncertain when the connection is reset before the request was read', async () => {
+  it('submitting is uncertain when the connection is reset before the request was read', async () => {
     let connection: Socket | undefined
     await using server = await tcpServer((socket) => {
       connection = socket
@@ -191,32 +191,32 @@ describe('submitting', () => {
     expect(connection?.bytesRead).toBe(0)
   })
 
-  it('is uncertain when the connection is reset in the middle of the request', async () => {
+  it('submitting is uncertain when the connection is reset in the middle of the request', async () => {
     await using server = await tcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
     await using client = testClient(server.url)
     const body = 'x'.repeat(20_000_000)
     expect(await rejection(client.submit('calculatorsUpsert', body))).toMatchObject({ code: 'submission_uncertain' })
   })
 
-  it('is uncertain when the connection is reset after the request was read', async () => {
+  it('submitting is uncertain when the connection is reset after the request was read', async () => {
     await using server = await tcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
     await using client = testClient(server.url)
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({ code: 'submission_uncertain' })
   })
 
-  it('is uncertain when the connection is closed without an answer', async () => {
+  it('submitting is uncertain when the connection is closed without an answer', async () => {
     await using server = await tcpServer((socket) => socket.once('data', () => socket.end()))
     await using client = testClient(server.url)
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({ code: 'submission_uncertain' })
   })
 
-  it('is uncertain after garbage instead of HTTP', async () => {
+  it('submitting is uncertain after garbage instead of HTTP', async () => {
     await using server = await tcpServer((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')))
     await using client = testClient(server.url)
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({ code: 'submission_uncertain' })
   })
 
-  it('is uncertain when no headers come in time', async () => {
+  it('submitting is uncertain when no headers come in time', async () => {
     await using server = await tcpServer(() => {})
     await using client = testClient(server.url)
     const error = await rejection(client.submit('calculatorsUpsert', '{}'))
@@ -232,7 +232,7 @@ describe('submitting', () => {
         end()
       },
     ],
-  ])('is uncertain when the answer %s', async (_title, answer) => {
+  ])('submitting is uncertain when the answer %s', async (_title, answer) => {
     await using server = await tcpServer((socket) => {
       socket.once('data', () =>
         answer(
@@ -245,7 +245,7 @@ describe('submitting', () => {
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({ code: 'submission_uncertain' })
   })
 
-  it('is uncertain when the body fails on the way', async () => {
+  it('submitting is uncertain when the body fails on the way', async () => {
     await using server = await httpServer((_request, response) => sendJson(response, accepted))
     await using client = testClient(server.url)
     async function* parts() {
@@ -256,14 +256,14 @@ describe('submitting', () => {
     expect(server.seen).toEqual([])
   })
 
-  it('is uncertain when it is aborted after it was sent', async () => {
+  it('submitting is uncertain when it is aborted after it was sent', async () => {
     const stop = new AbortController()
     await using server = await httpServer(() => stop.abort(new Error('the process stops')))
     await using client = testClient(server.url, { signal: stop.signal })
     expect(await rejection(client.submit('calculatorsUpsert', '{}'))).toMatchObject({ code: 'submission_uncertain' })
   })
 
-  it('is safe to repeat when it is aborted while it waits for its turn', async () => {
+  it('submitting is safe to repeat when it is aborted while it waits for its turn', async () => {
     const stop = new AbortController()
     await using server = await httpServer(() => stop.abort(new Error('the process stops')))
     await using client = testClient(server.url, { signal: stop.signal, concurrency: 1 })

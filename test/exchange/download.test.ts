@@ -489,7 +489,7 @@ describe('redirects and the key', () => {
   })
 
   it.each(['http://169.254.169.254/', 'http://10.0.0.1/', 'file:///etc/passwd', 'http://user:secret@127.0.0.1/'])(
-    'judges a redirect to %s anew',
+    'judges a redirect to %s again',
     async (location) => {
       await using server = await redirecting(() => location)
       const error = await rejection(open(server.url))

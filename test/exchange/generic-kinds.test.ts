@@ -23,7 +23,7 @@ function problems(kinds: unknown): string[] {
 }
 
 describe('the kinds of a contract', () => {
-  it('are none in the file that comes with Nightferry', () => {
+  it('the kinds of a contract are none in the file that comes with Nightferry', () => {
     expect(loadContract(contractFileWith({})).kinds).toEqual([])
   })
 
@@ -68,7 +68,7 @@ describe('the kinds of a contract', () => {
     expect(kind?.outcomes).toMatchObject({ accepted: ['Stored', 'Unchanged'], rejected: ['Refused'], companyId: null })
   })
 
-  it('are among the assumptions of the contract as far as they are assumed', () => {
+  it('the kinds of a contract are among the assumptions of the contract as far as they are assumed', () => {
     const { assumed } = loadContract(
       contractFileWith({ a_kind: { ...plain, taskName: { ...plain.taskName, source: 'public' } } }),
     )
@@ -170,18 +170,18 @@ describe('the kinds of a contract', () => {
       { k: { ...plain, outcomes: { resultFile: { list: 'a' } } } },
       'kinds.k.outcomes',
     ],
-  ])('are refused for %s, with the place', (_why, kinds, problem) => {
+  ])('the kinds of a contract are refused for %s, with the place', (_why, kinds, problem) => {
     expect(problems(kinds).join('\n')).toContain(problem)
   })
 
-  it('are refused for a template that contains itself, however often', () => {
+  it('the kinds of a contract are refused for a template that contains itself, however often', () => {
     const file = contractFileWithText(
       `kinds: { k: ${JSON.stringify(plain).replace('"element":{', '"element": &e { "again": [*e, *e, *e], ')} }`,
     )
     expect(() => loadContract(file)).toThrow('kinds.k.body.element.again.2: contains itself')
   })
 
-  it('are refused with every problem at once', () => {
+  it('the kinds of a contract are refused with every problem at once', () => {
     expect(problems({ k: { ...element({ a: { $column: 'b' }, c: { $setting: 'd' } }), key: ['e'] } })).toHaveLength(3)
   })
 })

@@ -20,7 +20,7 @@ describe('an event', () => {
     expect(read({ type, data: { correlationId: 'c' } })).toMatchObject({ what: 'bulk', correlationId: 'c', ends })
   })
 
-  it('is read with its fields, and those that are new are ignored', () => {
+  it('an event is read with its fields, and those that are new are ignored', () => {
     const data = {
       correlationId: 'c',
       status: 'Success',
@@ -53,7 +53,7 @@ describe('an event', () => {
     expect(decodeWebhookEvent(contract, id, body('another'))).toEqual({ what: 'unreadable', topic: topics.test })
   })
 
-  it('is never a reason to throw, whatever stands in it', () => {
+  it('an event is never a reason to throw, whatever stands in it', () => {
     const anything = fc.record({
       id: fc.constantFrom(id, 1, null),
       type: fc.oneof(fc.constantFrom(...Object.values(topics)), fc.jsonValue()),

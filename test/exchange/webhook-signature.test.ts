@@ -61,7 +61,7 @@ describe('the test vectors of Standard Webhooks', () => {
 })
 
 describe('the body', () => {
-  it('is verified as bytes, also where they are no UTF-8', () => {
+  it('the body is verified as bytes, also where they are no UTF-8', () => {
     const body = Uint8Array.of(0x7b, 0xff, 0xfe, 0x00, 0x7d)
     expect(verifier(delivery({ body }))).toEqual({ verified: true })
     const sameText = Buffer.from(Buffer.from(body).toString('utf8'), 'utf8')
@@ -72,7 +72,7 @@ describe('the body', () => {
     expect(verifier(delivery({ body: Buffer.alloc(0) }))).toEqual({ verified: true })
   })
 
-  it('is not verified when JSON wrote it anew', () => {
+  it('the body is not verified when JSON wrote it again', () => {
     const sent = delivery({ body: Buffer.from('{"a": 1}') })
     expect(verifier({ ...sent, body: Buffer.from('{"a":1}') })).toEqual(refused('signature_mismatch'))
   })
@@ -89,7 +89,7 @@ describe('the timestamp', () => {
     expect(verifier(delivery({ timestamp: String(nowSeconds - age) }))).toEqual(verification)
   })
 
-  it('is compared in whole seconds', () => {
+  it('the timestamp is compared in whole seconds', () => {
     const late = createWebhookVerifier([secret], () => nowMs + 300_999)
     expect(late(delivery())).toEqual({ verified: true })
     const later = createWebhookVerifier([secret], () => nowMs + 301_000)
@@ -146,7 +146,7 @@ describe('the signature header', () => {
     expect(verifier({ ...good, signature })).toEqual(verification)
   })
 
-  it('is refused where its last character decodes to the same bytes and is another', () => {
+  it('the signature header is refused where its last character decodes to the same bytes and is another', () => {
     const last = digest.at(-2) ?? ''
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
     const twin = `${digest.slice(0, -2)}${alphabet[alphabet.indexOf(last) ^ 1]}=`
@@ -181,7 +181,7 @@ describe('any change', () => {
     )
   })
 
-  it('that moves the border between id, timestamp and body is refused', () => {
+  it('any change that moves the border between id, timestamp and body is refused', () => {
     const body = Buffer.from(`${nowSeconds}.{}`)
     const good = delivery({ id: 'e', timestamp: String(nowSeconds), body })
     const moved = { ...good, id: `e.${nowSeconds}`, body: Buffer.from('{}') }
@@ -190,7 +190,7 @@ describe('any change', () => {
 })
 
 describe('several secrets', () => {
-  it('are tried all, in any order', () => {
+  it('several secrets are tried all, in any order', () => {
     for (const secrets of [
       [secret, otherSecret],
       [otherSecret, secret],

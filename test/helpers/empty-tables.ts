@@ -4,7 +4,7 @@ import type { Database } from '../../src/db/database.ts'
 /**
  * Takes all rows out of tables, and out of those that refer to them. As TRUNCATE does it, but that this makes new files
  * for each table and each of its indexes: of a few rows, it took longer than the test.
- * @param restart whether numbers begin anew. Not where something else still knows the old ones, as the queue does.
+ * @param restart whether numbers begin again. Not where something else still knows the old ones, as the queue does.
  */
 export async function emptyTables(db: Database, tables: readonly string[], restart = false): Promise<void> {
   const named = sql.lit(tables.join(','))

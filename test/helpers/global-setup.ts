@@ -7,10 +7,10 @@ import { migrateToLatest } from '../../src/db/migrate-to-latest.ts'
 import { openCluster } from '../../src/embedded/open-cluster.ts'
 import { canaries } from './canaries.ts'
 import {
-  fastSettings,
   makeRunFolder,
   markKept,
   removeRunFolder,
+  sharedSettings,
   sweepRunFolders,
   undroppedDatabases,
 } from './test-cluster.ts'
@@ -43,7 +43,7 @@ export default async function startCluster(project: TestProject): Promise<() => 
   const cluster = await openCluster({
     folder: join(folder, 'postgres'),
     onNotice: (sentence) => process.stderr.write(`${sentence}\n`),
-    settings: fastSettings,
+    settings: sharedSettings,
   })
   await cluster.ensureDatabase(templates.empty)
   await cluster.ensureDatabase(templates.migrated)

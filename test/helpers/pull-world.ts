@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { parse, stringify } from 'yaml'
 import { createPool } from '../../src/db/database.ts'
-import { migrateToLatest, schemaName } from '../../src/db/migrate-to-latest.ts'
+import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { loadContract } from '../../src/exchange/contract.ts'
 import { resourceFieldTypes, resourceOutputs, resourceRecord } from '../../src/sandbox/catalogue/resource-record.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
@@ -54,7 +54,8 @@ export async function startPullWorld(options: PullWorldOptions): Promise<PullWor
   const { pages, companiesPerPage } = options
   await using made = new AsyncDisposableStack()
   const open = async (searchPath: string) => {
-    const database = made.use(await testDatabase({ template: 'empty' }))
+    const template = searchPath === schemaName ? 'migrated' : 'empty'
+    const database = made.use(await testDatabase({ template }))
     const pool = createPool(database.url, {
       max: 6,
       applicationName: 'nightferry tests',
@@ -65,7 +66,6 @@ export async function startPullWorld(options: PullWorldOptions): Promise<PullWor
     return { url: database.url, pool }
   }
   const own = await open(schemaName)
-  await migrateToLatest(own.url)
   const service = await open('sandbox')
   const wanted = pages * companiesPerPage
   const sandbox = await startSandbox({

@@ -19,6 +19,19 @@ export const fastSettings = {
   shared_buffers: '128MB',
 }
 
+/** More of that for the one cluster that all test files share, which no standby follows. */
+export const sharedSettings = {
+  ...fastSettings,
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  // Tests connect some thousand times, and each time both sides hash the password as often as this says.
+  scram_iterations: '1',
+  // With a hundred databases the server would visit one every half a second.
+  autovacuum_naptime: '10min',
+  // All data are in the cache of the system: a process that reads them for another one costs more than reading does.
+  io_method: 'sync',
+}
+
 /** A run's folder: the cluster in `postgres`, and in `databases` a file per database that was not dropped yet. */
 export async function makeRunFolder(): Promise<string> {
   const folder = join(tmpdir(), `${prefix}${ownIdentity()}`)

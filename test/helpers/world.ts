@@ -24,6 +24,8 @@ export type WorldOptions = {
   durations?: DurationSettings
   /** How else the service behaves: its clock, its webhooks, its trouble. */
   service?: Pick<SandboxOptions, 'allowInsecureWebhooks' | 'webhookDispatchMs' | 'timeWarp' | 'chaos'>
+  /** Whether Nightferry's database has the newest schema from the start. */
+  migrated?: boolean
   /** The wire names that the service uses; those that come with Nightferry unless another file is named. */
   contractFile?: string
 }
@@ -48,16 +50,17 @@ export type World = AsyncDisposable & {
   /** Puts a copy back in the place of the database. The service is down meanwhile, and comes back at its address. */
   restore(which: 'service' | 'nightferry', dump: string): Promise<void>
   partnerPool: pg.Pool
-  /** Nightferry's own database: empty until the program migrates it; its schema is found without a prefix. */
+  /** Nightferry's own database: unless `migrated`, empty until the program migrates it; its schema is found without a prefix. */
   pool: pg.Pool
 }
 
 /** A service over HTTP, a hotel group's database and an empty one for Nightferry, on the cluster of the test run. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { hotels, seed = 7, pageSize, durations, contractFile = packagedContract } = options
+  const { hotels, seed = 7, pageSize, durations, migrated = false, contractFile = packagedContract } = options
   await using made = new AsyncDisposableStack()
   const open = async (searchPath: string) => {
-    const database = made.use(await testDatabase({ template: 'empty', partner: searchPath === 'public' }))
+    const template = migrated && searchPath === schemaName ? 'migrated' : 'empty'
+    const database = made.use(await testDatabase({ template, partner: searchPath === 'public' }))
     const pool = createPool(database.url, {
       max: 3,
       applicationName: 'nightferry tests',

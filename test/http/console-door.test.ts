@@ -184,7 +184,7 @@ describe('a session', () => {
     expect((await ask('/v1/nights', { headers })).statusCode).toBe(403)
   })
 
-  it('is over once it was ended, also for a copy of its cookie', async () => {
+  it('a session is over once it was ended, also for a copy of its cookie', async () => {
     const { cookie } = await signIn()
     const ended = await ask('/console/session', { method: 'DELETE', headers: { cookie } })
     expect(String(ended.headers['set-cookie'])).toMatch(/=; .*Max-Age=0/)
@@ -265,7 +265,7 @@ describe('the pages', () => {
     expect(page).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\bon\w+=|\bstyle=/)
   })
 
-  it('are refused under another name of the host, as DNS rebinding would have it', async () => {
+  it('the pages are refused under another name of the host, as DNS rebinding would have it', async () => {
     for (const url of ['/console/', '/console/session', '/']) {
       expect((await ask(url, { headers: { host: 'rebound.example:8460' } })).statusCode).toBe(421)
     }
@@ -292,7 +292,7 @@ describe('the pages', () => {
     expect((await ask('/console/assets/none.js')).statusCode).toBe(404)
   })
 
-  it('are asked for again each time, and their files kept', async () => {
+  it('the pages are asked for again each time, and their files kept', async () => {
     expect((await ask('/console/')).headers['cache-control']).toBe('no-cache')
     const [asset = ''] = [...readConsoleFiles().keys()].filter((name) => name.endsWith('.js'))
     const { headers } = await ask(`/console/${asset}`)

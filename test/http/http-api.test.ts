@@ -99,7 +99,7 @@ describe('every route that acts', () => {
 })
 
 describe('the description', () => {
-  it('is valid OpenAPI', async () => {
+  it('the description is valid OpenAPI', async () => {
     const source = await (await fetch(new URL('/openapi.json', api.url))).text()
     const config = await createConfig({ extends: ['spec'] })
     expect(
@@ -155,7 +155,7 @@ describe('rows', () => {
     expect(paged).toEqual(all.rows)
   })
 
-  it('are grouped by their cause, and the sums agree with the status', async () => {
+  it('rows are grouped by their cause, and the sums agree with the status', async () => {
     const { streams } = await api.json<{ streams: { rejected: number; invalid: number; parked: number }[] }>(
       '/v1/status',
     )
@@ -168,7 +168,7 @@ describe('rows', () => {
     }
   })
 
-  it('that were rejected are marked for a retry, once, and the action says who asked', async () => {
+  it('rows that were rejected are marked for a retry, once, and the action says who asked', async () => {
     const body = { all: true }
     const dry = await api.json<{ streams: { rows: number }[] }>('/v1/rows/retry', posted({ ...body, dryRun: true }))
     const marked = await api.json<{ streams: object[] }>('/v1/rows/retry', {
@@ -219,7 +219,7 @@ describe('what is refused', () => {
     ],
     ['/v1/hotels/%00', 400, 'request_malformed'],
     ['/v1/hotels/%zz', 400, 'request_malformed'],
-  ])('is told of with its code: GET %s', async (path, status, code) => {
+  ])('what is refused is told of with its code: GET %s', async (path, status, code) => {
     const answer = await api.ask(path)
     expect(answer.headers.get('content-type')).toContain('application/problem+json')
     expect(await answer.json()).toMatchObject({ status, code, detail: expect.stringMatching(/\w/) })
@@ -238,7 +238,7 @@ describe('what is refused', () => {
     ['/v1/jobs/no-such-job/runs', {}, 404, 'job_unknown'],
     ['/v1/jobs/no-such-job/pause', {}, 404, 'job_unknown'],
     ['/v1/jobs/push/runs', { only: ['no-such-step'] }, 400, 'job_option_refused'],
-  ])('is told of with its code: POST %s %j', async (path, body, status, code) => {
+  ])('what is refused is told of with its code: POST %s %j', async (path, body, status, code) => {
     expect(await api.json(path, posted(body), status)).toMatchObject({ status, code })
   })
 
@@ -303,7 +303,7 @@ describe('health', () => {
 })
 
 describe('metrics', () => {
-  it('are named by the conventions, and agree with the status', async () => {
+  it('metrics are named by the conventions, and agree with the status', async () => {
     const text = await (await fetch(new URL('/metrics', api.url))).text()
     const { streams } = await api.json<{ streams: { stream: string; accepted: number }[] }>('/v1/status')
     for (const { stream, accepted } of some(streams)) {

@@ -62,7 +62,7 @@ describe('a token', () => {
     expect(bearerOf(header, tokens)).toBe(bearer)
   })
 
-  it('that is not set is borne by nobody', () => {
+  it('a token that is not set is borne by nobody', () => {
     for (const header of ['Bearer null', 'Bearer ', 'Bearer undefined', 'Bearer']) {
       expect(bearerOf(header, { token: null, readToken: null })).toBe('wrong')
     }
@@ -101,7 +101,7 @@ describe('settings of the API', () => {
       'beyond loopback without TLS where that is asked for',
       { ...beyond, certificateFile: null, keyFile: null, plain: true },
     ],
-  ])('are safe: %s', (_, given) => {
+  ])('settings of the API are safe: %s', (_, given) => {
     expect(() => checkHttpSettings(http(given))).not.toThrow()
   })
 
@@ -113,7 +113,7 @@ describe('settings of the API', () => {
     ['http.certificateFile', { keyFile: 'a' }],
     ['http.readToken', { token, readToken: token }],
     ['http.token', { host: '::', plain: true, allowedHosts: ['a.example'] }],
-  ])('are refused by the name of %s', (name, given) => {
+  ])('settings of the API are refused by the name of %s', (name, given) => {
     expect(() => checkHttpSettings(http(given))).toThrow(name)
   })
 

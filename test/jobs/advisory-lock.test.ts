@@ -75,7 +75,7 @@ describe("a submission's lock", () => {
     expect(await locks(true)).toEqual([])
   })
 
-  it('is not waited for longer than said, and leaves the connection as it was', async () => {
+  it("a submission's lock is not waited for longer than said, and leaves the connection as it was", async () => {
     const first = heldWork()
     const second = vi.fn(async () => {})
     const held = withSubmissionLock(pool, 1, first.work)
@@ -101,7 +101,7 @@ describe("a submission's lock", () => {
     await held
   })
 
-  it('is free again when its holder fails', async () => {
+  it("a submission's lock is free again when its holder fails", async () => {
     const failing = withSubmissionLock(pool, 1, () => Promise.reject(new Error('it broke')))
     await expect(failing).rejects.toThrow('it broke')
     const next = vi.fn(async () => {})

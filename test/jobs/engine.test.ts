@@ -261,7 +261,7 @@ describe('a submission in the hands of the engine', () => {
     return server
   }
 
-  it('is sent, polled and settled, and ends the run', async () => {
+  it('a submission in the hands of the engine is sent, polled and settled, and ends the run', async () => {
     await using server = await mappingService([task('Pending'), task('InProgress'), task('Pending')])
     await using deps = await atWork(pushing, server.url)
     await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
@@ -271,7 +271,7 @@ describe('a submission in the hands of the engine', () => {
     expect([server.count(post), server.count(taskPath), server.count('/file')]).toEqual([1, 4, 1])
   })
 
-  it('is polled when its poll interval is over, however rarely the queue is looked at', async () => {
+  it('a submission in the hands of the engine is polled when its poll interval is over, however rarely the queue is looked at', async () => {
     await using server = await mappingService([task('Pending'), task('InProgress')])
     await using deps = await atWork(pushing, server.url, {
       ...config,
@@ -283,7 +283,7 @@ describe('a submission in the hands of the engine', () => {
     expect(server.count(taskPath)).toBe(3)
   })
 
-  it('is taken up once the lock of a worker that died goes, though its look came again before', async () => {
+  it('a submission in the hands of the engine is taken up once the lock of a worker that died goes, though its look came again before', async () => {
     await using server = await mappingService([])
     await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
     await using plain = ferry.deps(server.url)
@@ -305,7 +305,7 @@ describe('a submission in the hands of the engine', () => {
     expect(await ended()).toMatchObject({ state: 'finished' })
   })
 
-  it('is taken up though its look came while one that had done its work still held the lock', async () => {
+  it('a submission in the hands of the engine is taken up though its look came while one that had done its work still held the lock', async () => {
     await using server = await mappingService([])
     await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
     await using plain = ferry.deps(server.url)
@@ -362,7 +362,7 @@ describe('a submission in the hands of the engine', () => {
     expect(failure?.message).toContain(`nightferry abandon ${submission_id} gives it up`)
   })
 
-  it('is finished by another process when the one that sent it stopped', async () => {
+  it('a submission in the hands of the engine is finished by another process when the one that sent it stopped', async () => {
     await using server = await mappingService(Array.from({ length: 3 }, () => task('InProgress')))
     await using gone = await atWork(pushing, server.url)
     await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])

@@ -9,7 +9,7 @@ import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 const nightly = { schedule: '30 2 * * *', timeZone: 'UTC', missed: 'once' as const }
 
 describe('what is due', () => {
-  it('is nothing without a schedule', () => {
+  it('what is due is nothing without a schedule', () => {
     expect(dueOccurrence('nightly-sync', { ...nightly, schedule: null }, new Date())).toBeNull()
   })
 

@@ -63,7 +63,7 @@ const events = (server: ScriptedService) => bodies(server).map(({ event }) => ev
 const stored = () => ferry.ledger.db.selectFrom('notification').selectAll().orderBy('notification_id').execute()
 
 describe('people', () => {
-  it('are told of a cause once, of another one again, and that all is well again', async () => {
+  it('people are told of a cause once, of another one again, and that all is well again', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server)
     await expectNews(deps, nightlySync)
@@ -82,7 +82,7 @@ describe('people', () => {
     expect(events(server)).toEqual(['failed', 'failed', 'recovered'])
   })
 
-  it('are told nothing of what ended before they were to be told', async () => {
+  it('people are told nothing of what ended before they were to be told', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server)
     await ended('failed', 'exchange_unreachable')
@@ -92,7 +92,7 @@ describe('people', () => {
     expect(await stored()).toEqual([])
   })
 
-  it('are told once by many daemons at the same time', async () => {
+  it('people are told once by many daemons at the same time', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server)
     await expectNews(deps, nightlySync)
@@ -102,7 +102,7 @@ describe('people', () => {
     expect(events(server)).toEqual(['failed'])
   })
 
-  it('are told of the events that they want, and the others are listed', async () => {
+  it('people are told of the events that they want, and the others are listed', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server, { on: ['partial', 'recovered'] })
     await expectNews(deps, nightlySync)
@@ -116,7 +116,7 @@ describe('people', () => {
 })
 
 describe('a receiver', () => {
-  it('that refuses or breaks off is tried again, later each time, until it takes the message', async () => {
+  it('a receiver that refuses or breaks off is tried again, later each time, until it takes the message', async () => {
     await using server = await service({ [hook]: [refusal(500), reset, json({})] })
     const deps = depsFor(server)
     await expectNews(deps, nightlySync)
@@ -148,7 +148,7 @@ describe('a receiver', () => {
     expect(events(server)).toEqual(['failed', 'failed', 'recovered'])
   })
 
-  it('that comes back after it was given up hears of what still stands', async () => {
+  it('a receiver that comes back after it was given up hears of what still stands', async () => {
     await using server = await service({ [hook]: [refusal(404), refusal(404), json({})] })
     const deps = depsFor(server)
     await expectNews(deps, nightlySync)
@@ -163,7 +163,7 @@ describe('a receiver', () => {
     expect((await stored()).map(({ told_at }) => told_at !== null)).toEqual([false, true])
   })
 
-  it('that takes nothing for a day is given up, and its address stands nowhere', async () => {
+  it('a receiver that takes nothing for a day is given up, and its address stands nowhere', async () => {
     await using server = await service({ [hook]: [reset] })
     const deps = depsFor(server)
     await expectNews(deps, nightlySync)
@@ -177,7 +177,7 @@ describe('a receiver', () => {
     expect(JSON.stringify(only)).not.toContain('secret-of-the-hook')
   })
 
-  it('that never answers is left as soon as the process is to end', async () => {
+  it('a receiver that never answers is left as soon as the process is to end', async () => {
     await using server = await service({ [hook]: [() => {}] })
     const deps = depsFor(server)
     await expectNews(deps, nightlySync)
@@ -298,7 +298,7 @@ it('one that finds another process at the ends of runs does not wait for it', as
 })
 
 describe('a scheduled run', () => {
-  it('is late once if it has not ended in time, and that it has is told as well', async () => {
+  it('a scheduled run is late once if it has not ended in time, and that it has is told as well', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server, { lateAfterMs: 3_600_000 })
     await ferry.ledger.db
@@ -319,7 +319,7 @@ describe('a scheduled run', () => {
     expect(events(server)).toEqual(['late', 'recovered'])
   })
 
-  it('that ended in time is not late, nor one that was due before anyone was to be told', async () => {
+  it('a scheduled run that ended in time is not late, nor one that was due before anyone was to be told', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server, { lateAfterMs: 60_000 })
     ferry.clock.at = new Date('2026-11-21T02:40:00Z')

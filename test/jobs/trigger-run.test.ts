@@ -28,7 +28,7 @@ describe('triggering', () => {
     expect(await ferry.asked()).toEqual([{ look: `look-at-run ${triggered?.run.run_id}`, inMs: 0 }])
   })
 
-  it('that breaks off before anybody was asked to look has begun nothing', async () => {
+  it('triggering that breaks off before anybody was asked to look has begun nothing', async () => {
     const cutOff: Deps = {
       ...deps,
       looks: { ...deps.looks, atRun: () => Promise.reject(new Error('Connection terminated unexpectedly')) },

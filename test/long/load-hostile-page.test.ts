@@ -74,15 +74,18 @@ describe('a text of JSONTestSuite', { timeout: 300_000 }, () => {
     expect(String(failed)).toMatch(/the page is malformed .*after byte \d+: it/)
   }
 
-  it.each(places)('that is no JSON is refused %s, with the place and the tables as they were', async (_place, page) => {
-    await load(sample)
-    const before = await tables()
-    for (const { input } of parsing.filter(({ name }) => name.startsWith('n_')))
-      expectPlace(await refusalOf(page(input)))
-    expect(await tables()).toEqual(before)
-  })
+  it.each(places)(
+    'a text of JSONTestSuite that is no JSON is refused %s, with the place and the tables as they were',
+    async (_place, page) => {
+      await load(sample)
+      const before = await tables()
+      for (const { input } of parsing.filter(({ name }) => name.startsWith('n_')))
+        expectPlace(await refusalOf(page(input)))
+      expect(await tables()).toEqual(before)
+    },
+  )
 
-  it.each(places)('that is JSON, or may be, is loaded or refused %s', async (place, page) => {
+  it.each(places)('a text of JSONTestSuite that is JSON, or may be, is loaded or refused %s', async (place, page) => {
     await load(sample)
     let before = await tables()
     for (const { name, input } of some(parsing.filter((one) => !one.name.startsWith('n_')))) {

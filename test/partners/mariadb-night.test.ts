@@ -31,7 +31,7 @@ const tables: Record<string, string> = {
     'hotel_id int, automatic_yearly_calculation tinyint(1), automatic_publishing tinyint(1), updated_at timestamp(6) null',
 }
 
-/** Everything that the hotel group's PostgreSQL holds, anew. */
+/** Everything that the hotel group's PostgreSQL holds, again. */
 async function copy(from: pg.Pool, to: MariadbPartner): Promise<void> {
   await to.root.query(`set time_zone = '+00:00'`)
   for (const [name, columns] of Object.entries(tables)) {

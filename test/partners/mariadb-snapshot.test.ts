@@ -261,7 +261,7 @@ describe('an address of MariaDB', () => {
     )
   const withParameters = (text: string) => `${partner.url}?${text}`
 
-  it('is encrypted and verified with ssl, by the authority that it names', async () => {
+  it('an address of MariaDB is encrypted and verified with ssl, by the authority that it names', async () => {
     const { authorityFile, port } = inject('mariadb')
     const user = new URL(partner.url).username
     const root = await asRoot(port)
@@ -278,7 +278,7 @@ describe('an address of MariaDB', () => {
     await partner.root.query(`alter user ?@'127.0.0.1' require none`, [user])
   })
 
-  it('that is wrong says what is wrong with it, and shows no password', async () => {
+  it('an address of MariaDB that is wrong says what is wrong with it, and shows no password', async () => {
     const wrong = new URL(partner.url)
     wrong.password = 'geheim-und-falsch'
     const nowhere = new URL(partner.url)

@@ -101,7 +101,7 @@ describe('a value of MariaDB', () => {
     },
   )
 
-  it('is the same bytes in every snapshot', () => {
+  it('a value of MariaDB is the same bytes in every snapshot', () => {
     expect(bytes[0]).toEqual(bytes[1])
   })
 
@@ -129,7 +129,7 @@ describe('a value of MariaDB', () => {
     }
   })
 
-  it('is refused when it holds a NUL, and the stream and column are named', async () => {
+  it('a value of MariaDB is refused when it holds a NUL, and the stream and column are named', async () => {
     const query = { stream: 'properties', query: `select 'a\\0b' as name`, columns: ['name'], fetchRows: 1 }
     await expect(withSnapshot((snapshot) => read(snapshot.lines(query)))).rejects.toMatchObject({
       code: 'partner_query_failed',

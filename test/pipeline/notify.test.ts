@@ -36,7 +36,7 @@ const failed = (code: string): EndedRun => ({
 })
 
 describe('the end of a run', () => {
-  it('is told if the run failed, and not again while it fails for the same reason', () => {
+  it('the end of a run is told if the run failed, and not again while it fails for the same reason', () => {
     const first = judgeEnd(failed('exchange_unauthorized'), null, 1)
     expect(first).toEqual({ event: 'failed', cause: 'failed: exchange_unauthorized' })
     expect(judgeEnd(failed('exchange_unauthorized'), first?.cause ?? null, 1)).toBeNull()
@@ -45,7 +45,7 @@ describe('the end of a run', () => {
     )
   })
 
-  it('is told if the run was partial, and not again while only the numbers differ', () => {
+  it('the end of a run is told if the run was partial, and not again while only the numbers differ', () => {
     const first = judgeEnd(run('partial', ['1 row refused by the service.'], { rejected: 1 }), null, 1)
     expect(first?.event).toBe('partial')
     const next = run('partial', ['1,204 rows refused by the service.'], { rejected: 1204 })
@@ -54,7 +54,7 @@ describe('the end of a run', () => {
     expect(judgeEnd(more, first?.cause ?? null, 1)?.event).toBe('partial')
   })
 
-  it('is not told if fewer rows need a person than are wanted, unless it is not about rows', () => {
+  it('the end of a run is not told if fewer rows need a person than are wanted, unless it is not about rows', () => {
     expect(judgeEnd(run('partial', ['4 rows invalid.'], { invalid: 4 }), null, 5)).toBeNull()
     expect(judgeEnd(run('partial', ['5 rows invalid.'], { invalid: 5 }), null, 5)?.event).toBe('partial')
     expect(judgeEnd(run('partial', ['1 page could not be loaded.']), null, 5)?.event).toBe('partial')
@@ -62,7 +62,7 @@ describe('the end of a run', () => {
     expect(judgeEnd(both, null, 5)?.cause).toBe('partial: # page could not be loaded.')
   })
 
-  it('is told as a recovery if people had been told of trouble, and otherwise not at all', () => {
+  it('the end of a run is told as a recovery if people had been told of trouble, and otherwise not at all', () => {
     expect(judgeEnd(run('succeeded'), 'failed: exchange_unreachable', 1)?.event).toBe('recovered')
     expect(judgeEnd(run('succeeded'), null, 1)).toBeNull()
   })

@@ -47,17 +47,17 @@ describe('a poll while webhooks are configured', () => {
 describe('webhooks', () => {
   const onTime = (onTimes: number, late = 0, lost = 0) => areWebhooksOnTime({ onTime: onTimes, late, lost })
 
-  it('are not trusted before five tasks were told of', () => {
+  it('webhooks are not trusted before five tasks were told of', () => {
     expect([0, 4, 5, 20].map((tasks) => onTime(tasks))).toEqual([false, false, true, true])
   })
 
-  it('are not trusted when one of fewer than twenty tasks was told of late, or not at all', () => {
+  it('webhooks are not trusted when one of fewer than twenty tasks was told of late, or not at all', () => {
     expect([onTime(18, 1), onTime(18, 0, 1), onTime(5, 0, 1), onTime(0, 20), onTime(0, 0, 20)]).toEqual(
       Array(5).fill(false),
     )
   })
 
-  it('are trusted with one of twenty lost or late, and not with two', () => {
+  it('webhooks are trusted with one of twenty lost or late, and not with two', () => {
     expect([onTime(19, 1), onTime(19, 0, 1), onTime(18, 1, 1), onTime(18, 2)]).toEqual([true, true, false, false])
   })
 })
@@ -80,12 +80,12 @@ describe('an event of a task', () => {
 })
 
 describe('a call that failed', () => {
-  it('is made again after a second, then twice as long each time, and never later than a minute', () => {
+  it('a call that failed is made again after a second, then twice as long each time, and never later than a minute', () => {
     const waits = [1, 2, 3, 6, 7, 8, 1_000_000].map((failures) => retryInMs(failures, null))
     expect(waits).toEqual([1000, 2000, 4000, 32_000, 60_000, 60_000, 60_000])
   })
 
-  it('is not made before the service wants it, nor sooner than it would be without its wish', () => {
+  it('a call that failed is not made before the service wants it, nor sooner than it would be without its wish', () => {
     expect(retryInMs(1, 45_000)).toBe(45_000)
     expect(retryInMs(6, 0)).toBe(32_000)
   })
@@ -95,21 +95,21 @@ describe('a request whose answer was lost', () => {
   const settings = { pollIntervalMs: 15_000, uncertainGraceMs: 30_000, unlistedGraceMs: 3_600_000 }
   const seen = { mayRun: false, reachesBack: true, attemptedMsAgo: 12_000, lostMsAgo: 10_000 }
 
-  it('is looked for in the task list at once, or when the service wants to be asked again', () => {
+  it('a request whose answer was lost is looked for in the task list at once, or when the service wants to be asked again', () => {
     expect([firstListInMs(null), firstListInMs(0), firstListInMs(20_000)]).toEqual([500, 500, 20_000])
   })
 
-  it('is sent again once the grace since its answer was lost has passed', () => {
+  it('a request whose answer was lost is sent again once the grace since its answer was lost has passed', () => {
     expect(resendInMs(seen, settings)).toBe(20_000)
     expect(resendInMs({ ...seen, lostMsAgo: 30_000 }, settings)).toBe(0)
     expect(resendInMs({ ...seen, lostMsAgo: 90_000 }, settings)).toBe(0)
   })
 
-  it('is not sent while a task that may be its own runs, however long that takes', () => {
+  it('a request whose answer was lost is not sent while a task that may be its own runs, however long that takes', () => {
     expect(resendInMs({ ...seen, mayRun: true, lostMsAgo: 90_000_000 }, settings)).toBe(15_000)
   })
 
-  it('is sent unseen only when the list has been too short for as long as a task can stay unlisted', () => {
+  it('a request whose answer was lost is sent unseen only when the list has been too short for as long as a task can stay unlisted', () => {
     const short = { ...seen, reachesBack: false, lostMsAgo: 90_000 }
     expect(resendInMs({ ...short, attemptedMsAgo: 3_599_999 }, settings)).toBe(15_000)
     expect(resendInMs({ ...short, attemptedMsAgo: 3_600_000 }, settings)).toBe(0)

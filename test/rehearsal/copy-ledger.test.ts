@@ -48,7 +48,7 @@ describe('a copy of the ledger', () => {
     expect((await source.query(written)).rows).toEqual(before)
   })
 
-  test('is refused while a run is under way, and the target is as it was', async () => {
+  test('a copy of the ledger is refused while a run is under way, and the target is as it was', async () => {
     const [source, target] = [await ledger(), await ledger()]
     await source.query(addRun('running'))
     await target.query(addRun('finished'))
@@ -58,7 +58,7 @@ describe('a copy of the ledger', () => {
 })
 
 describe('the room for a copy', () => {
-  test('is refused where the disk has less, with what is needed and what is free', async () => {
+  test('the room for a copy is refused where the disk has less, with what is needed and what is free', async () => {
     await expect(requireRoom(tmpdir(), 2 ** 60)).rejects.toMatchObject({
       code: 'rehearsal_no_room',
       message: expect.stringMatching(/needs [\d,]+ MiB .* has [\d,]+ MiB free/),
@@ -66,7 +66,7 @@ describe('the room for a copy', () => {
     expect(await requireRoom(tmpdir(), 1)).toBeGreaterThan(0)
   })
 
-  test('is more than the ledger and the world file, and cannot be judged on another machine', async () => {
+  test('the room for a copy is more than the ledger and the world file, and cannot be judged on another machine', async () => {
     expect(bytesNeeded(1_000_000, 1_000)).toBeGreaterThan(1_001_000)
     expect(await requireRoom(null, 2 ** 60)).toBeNull()
   })

@@ -41,13 +41,13 @@ describe('the forecast of a night', () => {
 })
 
 describe('the ground of a refusal', () => {
-  it('is stated for an id that names nothing and a value outside a list, and assumed for a limit', () => {
+  it('the ground of a refusal is stated for an id that names nothing and a value outside a list, and assumed for a limit', () => {
     expect(groundOf('company_not_found').ground).toBe('stated')
     expect(groundOf('option_not_found').ground).toBe('stated')
     expect(groundOf('value_out_of_range').ground).toBe('assumed')
   })
 
-  it('is known for every reason that the sandbox gives', () => {
+  it('the ground of a refusal is known for every reason that the sandbox gives', () => {
     const folder = fileURLToPath(new URL('../../src/sandbox/processing', import.meta.url))
     const texts = readdirSync(folder)
       .filter((name) => name.endsWith('.ts'))
@@ -59,7 +59,7 @@ describe('the ground of a refusal', () => {
     expect(some([...new Set(reasons)]).filter((reason) => groundOf(reason).why === unjudged)).toEqual([])
   })
 
-  it('is assumed where nobody has judged the code', () => {
+  it('the ground of a refusal is assumed where nobody has judged the code', () => {
     expect(groundOf('never_heard_of')).toMatchObject({ ground: 'assumed' })
     expect(groundOf(null).ground).toBe('assumed')
   })

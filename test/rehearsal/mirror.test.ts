@@ -72,7 +72,7 @@ describe('a mirror', { timeout: 600_000 }, () => {
     expect(task.method).toBe('GET')
   })
 
-  test('is refused without an address', async () => {
+  test('a mirror is refused without an address', async () => {
     const ended = await nightferry(folder.path, ['sandbox', '--mirror', 'a.world'], {
       EXCHANGE_API_KEY: canaries.apiKey,
     })

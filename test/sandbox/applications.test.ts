@@ -135,7 +135,7 @@ describe('answers', () => {
     { dataPointId: range.id, answer: { dateRangeFromDateIso: '2025-01-01', dateRangeToDateIso: '2025-12-31' } },
   ]
 
-  it('are there from the start, each fit for its data point', async () => {
+  it('answers are there from the start, each fit for its data point', async () => {
     const answers = await answersOf(await nth(3))
     const kinds = answers.map(({ answer }) => Object.keys(answer as object).join()).toSorted()
     expect(kinds).toEqual(['boolean', 'list', 'number', 'text'])
@@ -162,7 +162,7 @@ describe('answers', () => {
     expect(await eventsOf(application)).toHaveLength(1)
   })
 
-  it('are written all together or not at all', async () => {
+  it('answers are written all together or not at all', async () => {
     const application = await nth(4)
     const before = await answersOf(application)
     const wrong: [unknown, string][] = [
@@ -188,7 +188,7 @@ describe('answers', () => {
 })
 
 describe('a change that does not come through the API', () => {
-  it('is an event for the owner too, made by the owner or by a profile that has the company', async () => {
+  it('a change that does not come through the API is an event for the owner too, made by the owner or by a profile that has the company', async () => {
     const application = await nth(6)
     const at = `/sandbox/applications/${application.id}`
     const answers = [{ dataPointId: pointOf('number').id, answer: { number: 3 } }]
@@ -203,7 +203,7 @@ describe('a change that does not come through the API', () => {
     expect(await eventsOf(application)).toHaveLength(2)
   })
 
-  it('is refused to a profile that neither owns the application nor has the company', async () => {
+  it('a change that does not come through the API is refused to a profile that neither owns the application nor has the company', async () => {
     const { id } = await nth(7)
     const refused = await put(`/sandbox/applications/${id}/status`, { status: statuses[0] }, 'other-key')
     expect([refused.status, refused.body.errorCode]).toEqual([404, 'application_not_found'])

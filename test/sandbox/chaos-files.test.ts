@@ -233,14 +233,14 @@ describe('what stands in a result file', () => {
     expect(await struckLines(sandbox, before)).toEqual([])
   })
 
-  it('that is the only file of its task can be wrong too', async () => {
+  it('what stands in a result file that is the only file of its task can be wrong too', async () => {
     const mapped = await sandbox.run('companyMappings', mapHotels(1, 50))
     await switchTo(sandbox, { 'malformed-page:comma-too-many': 1 })
     const file = await wire(mapped.file?.url ?? '', keyless)
     expect(file.body.toString()).toMatch(/^\{"companies":\[\{.*\},\]\}$/s)
   })
 
-  it('is not struck under an address that was forged', async () => {
+  it('what stands in a result file is not struck under an address that was forged', async () => {
     const url = await firstUrl()
     await switchTo(sandbox, { 'pages-expired': 1 })
     const answer = await wire(url.replace(/signature=./, 'signature=_'), keyless)

@@ -173,25 +173,7 @@ describe('a malformed page', () => {
     },
   )
 
-  it('malformed-page:long-string has a string of 200 MiB, streamed', async () => {
-    const before = (await readLog(sandbox)).at(-1)?.id ?? 0
-    await switchTo(sandbox, { 'malformed-page:long-string': 1 })
-    const response = await fetch(await theUrl(task))
-    let filling = 0
-    let rest = ''
-    for await (const piece of response.body ?? []) {
-      const bytes = Buffer.from(piece)
-      const isFilling = bytes.every((byte) => byte === 0x78)
-      if (isFilling) filling += bytes.length
-      else rest += bytes.toString('utf8')
-    }
-    const others = rest.match(/x{10,}/g)?.join('').length ?? 0
-    expect(filling + others).toBe(200 * 1024 * 1024)
-    expect(JSON.parse(rest)).toMatchObject({ companies: expect.any(Array) })
-    expect((await struckLines(sandbox, before)).at(-1)?.chaos).toEqual(['malformed-page:long-string'])
-  })
-
-  it('is of one of the cases that there are', () => {
+  it('a malformed page shows one of the known page faults', () => {
     expect([...Object.keys(seenAs), 'long-string'].toSorted()).toEqual(Object.keys(pageCases).toSorted())
     expect(Object.keys(pageCases).length).toBeGreaterThanOrEqual(45)
   })
@@ -221,7 +203,7 @@ describe('a malformed page', () => {
     for (const name of some(named)) expect(name).toMatch(/^malformed-page:/)
   })
 
-  it('that only a page of calculators can be is no other file', async () => {
+  it('a malformed page that only a page of calculators can be is no other file', async () => {
     await switchTo(sandbox, {})
     const standards = await sandbox.run('standardsSearch', {})
     const before = (await readLog(sandbox)).at(-1)?.id ?? 0

@@ -116,7 +116,9 @@ function told(lines: LogLine[]): Told[] {
 }
 
 describe('the log of a script', () => {
-  it('is the same twice under one seed, and another under another', { timeout: 120_000 }, async () => {
+  it('the log of a script is the same twice under one seed, and another under another', {
+    timeout: 120_000,
+  }, async () => {
     const first = await logOf(7)
     expect(first.filter(({ chaos }) => chaos !== null).length).toBeGreaterThan(15)
     expect(await logOf(7)).toEqual(first)

@@ -136,7 +136,7 @@ describe('several at once', () => {
 })
 
 describe('the log', () => {
-  it('is read line by line from the one that was read last', async () => {
+  it('the log is read line by line from the one that was read last', async () => {
     for (let request = 0; request < 5; request += 1) await wire(unitTypes())
     const all = await readLog(sandbox, before)
     expect(all.map(({ path }) => path)).toEqual(Array.from({ length: 5 }, () => contract.endpoints.unitTypes.path))

@@ -68,7 +68,7 @@ describe('what is done to a task', () => {
     for (const id of stuck) await reaches(id, 'Success')
   })
 
-  it('that is stuck is stuck again after a restart', async () => {
+  it('what is done to a task that is stuck is stuck again after a restart', async () => {
     await open('tasks-stuck')
     const id = await sandbox.submit('companyMappings', mapHotels(1))
     await reaches(id, 'InProgress')
@@ -78,7 +78,7 @@ describe('what is done to a task', () => {
     expect((await onWire(id)).status).toBe('InProgress')
   })
 
-  it('that was stuck before a restart waits for a worker after it', async () => {
+  it('what is done to a task that was stuck before a restart waits for a worker after it', async () => {
     await open('tasks-stuck', { workers: 1 })
     const stuck = []
     // More than one worker's connections could hold the snapshots of.
@@ -160,7 +160,7 @@ describe('what is done to a task', () => {
     await reaches(id, 'Success')
   })
 
-  it('that holds a poisoned answer, calculator, value or certificate fails over it alone', async () => {
+  it('what is done to a task that holds a poisoned answer, calculator, value or certificate fails over it alone', async () => {
     await open('poison-rows')
     const answers = { companies: [{ identifiedBy: identifiedBy(1), periods: [] }] }
     await reaches(await sandbox.submit('frameworkAnswersUpsert', answers), 'Error')
@@ -208,7 +208,7 @@ describe('what is done to a task', () => {
     for (const id of [search, mapping]) expect(await doneTo(id)).toEqual([['success-without-pages']])
   })
 
-  it('is none of what happens to imports with rows when the task is another', async () => {
+  it('what is done to a task is none of what happens to imports with rows when the task is another', async () => {
     await open('partial-without-rows')
     const search = await sandbox.run('calculatorsSearch', {})
     expect(search.status).toBe('Success')

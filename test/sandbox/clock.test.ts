@@ -80,7 +80,7 @@ describe("the sandbox's time", () => {
   const read = async () => (await sandbox.call<Shown>('GET', path)).body
   const advance = (ms: number) => sandbox.call<Shown>('POST', `${path}/advance`, { body: { ms } })
 
-  it('is shown, runs faster when told to, and leaps to a time or by a span', async () => {
+  it('a warped clock is shown, runs faster when told to, and leaps to a time or by a span', async () => {
     sandbox = await openSandbox({ timeWarp: 60 })
     const start = await read()
     expect(start.timeWarp).toBe(60)
@@ -145,7 +145,7 @@ describe("the sandbox's time", () => {
     expect(Date.parse((await read()).now)).toBeGreaterThanOrEqual(Date.parse(createdAt))
   })
 
-  it('is kept while it runs, so that little of it is lost when the process is killed', async () => {
+  it('a warped clock is kept while it runs, so that little of it is lost when the process is killed', async () => {
     sandbox = await openSandbox({ timeWarp: 10_000 })
     const kept = async () => {
       const { rows } = await sandbox.pool.query<{ at: Date | null }>('select clock_at as at from sandbox.world')

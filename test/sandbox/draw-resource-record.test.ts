@@ -24,7 +24,7 @@ it('draws the same for the same seed and number, and something else for others',
   expect(drawResourceYear(1, 1)).not.toEqual(drawResourceYear(2, 1))
 })
 
-it('is kept out of the lists that the demo feeds from', () => {
+it('a resource record is kept out of the lists that the demo feeds from', () => {
   expect(catalogue.calculatorTypes.map(({ id }) => id)).not.toContain(resourceRecord.id)
   expect(catalogue.everyCalculatorType.map(({ id }) => id)).toContain(resourceRecord.id)
 })

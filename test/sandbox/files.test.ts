@@ -57,7 +57,7 @@ describe('result files', () => {
     expect(gunzipSync(await gzippedBytes(url)).toString('utf8')).toBe(text)
   })
 
-  it('are sent plain to anyone who gives gzip the weight 0', async () => {
+  it('result files are sent plain to anyone who gives gzip the weight 0', async () => {
     sandbox = await openSandbox()
     const { url } = await mappingFile()
     const refused = await fetch(url, { headers: { 'accept-encoding': 'gzip;q=0' } })
@@ -114,13 +114,13 @@ describe('the address of a result file', () => {
     expect((await fetch(fresh)).status).toBe(200)
   })
 
-  it('is good for an hour unless another lifetime was chosen', async () => {
+  it('the address of a result file is good for an hour unless another lifetime was chosen', async () => {
     const clock = manualClock()
     sandbox = await openSandbox({ clock })
     expect((await mappingFile()).url.searchParams.get('expires')).toBe(String(clock.now() / 1000 + 3600))
   })
 
-  it('is refused when any part of it is altered, left out or given twice', async () => {
+  it('the address of a result file is refused when any part of it is altered, left out or given twice', async () => {
     sandbox = await openSandbox()
     const { url } = await mappingFile()
     const altered = (change: (copy: URL) => void) => {

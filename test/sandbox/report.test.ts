@@ -207,7 +207,7 @@ describe('a report is not to be had', () => {
   })
 })
 
-it('is whole for a request of 5,000 properties', async () => {
+it('a report is whole for a request of 5,000 properties', async () => {
   const companies = Array.from({ length: 5000 }, (_, index) => ({ id: `P-${index}`, name: 'Nowhere' }))
   const { rows } = await reportOf(await sandbox.run('companyMappings', mappings(companies)))
   expect(rows.map(({ identifier }) => identifier)).toEqual(companies.map(({ id }) => id))

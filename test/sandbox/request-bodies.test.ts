@@ -238,7 +238,7 @@ describe.each(kinds)('a body of %s', (kind) => {
     expect(readBulkRequest(contract, kind, add(full[kind]))).toEqual(readBulkRequest(contract, kind, full[kind]))
   })
 
-  it('that is no object is refused', () => {
+  it('a body that is no object is refused', () => {
     for (const body of [null, 7, 'text', [], [full[kind]]]) {
       expect(refusal(kind, body)).toMatchObject({ status: 400, code: 'body_invalid' })
     }

@@ -101,14 +101,14 @@ it('leaves the list of variables out where no calculator carries a value, though
 })
 
 describe('custom properties', () => {
-  it('are absent when none were requested', async () => {
+  it('custom properties are absent when none were requested', async () => {
     for (const page of [...(await search()), ...(await search({ customPropertyIds: [] }))]) {
       expect(page).not.toHaveProperty('customProperties')
       for (const company of some(page.companies)) expect(company).not.toHaveProperty('fields')
     }
   })
 
-  it('are the owned ones of the request, in its order and the same on every page, with values or without', async () => {
+  it('custom properties are the owned ones of the request, in its order and the same on every page, with values or without', async () => {
     const pages = await search({ customPropertyIds: [brandPropertyId, otherCustomIdentifierId, customIdentifierId] })
     for (const page of some(pages)) {
       expect(page.customProperties).toEqual([
@@ -124,7 +124,7 @@ describe('custom properties', () => {
     ])
   })
 
-  it('are an empty list when only foreign ones were requested', async () => {
+  it('custom properties are an empty list when only foreign ones were requested', async () => {
     const [page] = await search({ customPropertyIds: [otherCustomIdentifierId] })
     expect(page?.customProperties).toEqual([])
   })

@@ -39,20 +39,23 @@ describe('what reaches no endpoint', () => {
       'host_missing',
     ],
     ['a head that is too large', () => get('/', `x: ${'a'.repeat(20_000)}\r\n`), 431, 'request_malformed'],
-  ])('is answered with an errorCode and a message: %s', async (_what, ask, status, errorCode) => {
-    const { names } = contract
-    expect(await ask()).toEqual({
-      status,
-      body: { [names.error.errorCode]: errorCode, [names.error.message]: expect.any(String) },
-    })
-  })
+  ])(
+    'what reaches no endpoint is answered with an errorCode and a message: %s',
+    async (_what, ask, status, errorCode) => {
+      const { names } = contract
+      expect(await ask()).toEqual({
+        status,
+        body: { [names.error.errorCode]: errorCode, [names.error.message]: expect.any(String) },
+      })
+    },
+  )
 
-  it('is served without a Host header where its version of HTTP has none', async () => {
+  it('what reaches no endpoint is served without a Host header where its version of HTTP has none', async () => {
     const asked = answerTo('GET /api/v1/frameworks/none HTTP/1.0\r\nauthorization: demo-key\r\n\r\n')
     expect(await asked).toMatchObject({ status: 404, body: { errorCode: 'framework_not_found' } })
   })
 
-  it('is in the log where it is a request', async () => {
+  it('what reaches no endpoint is in the log where it is a request', async () => {
     await get('/api/v1/frameworks/%zz')
     expect((await readLog(sandbox)).at(-1)).toMatchObject({ path: '/api/v1/frameworks/%zz', httpStatus: 400 })
   })

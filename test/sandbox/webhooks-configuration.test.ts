@@ -140,7 +140,7 @@ describe('the custom header', () => {
     },
   )
 
-  it('is judged on a change as at creation', async () => {
+  it('the custom header is judged on a change as at creation', async () => {
     const { id } = await created()
     expect((await patch(id, { header: { name: 'webhook-id', value: 'x' } })).status).toBe(400)
     expect((await patch(id, { header: { name: 'x-b', value: 'x' } })).body.header).toEqual({ name: 'x-b' })
@@ -178,7 +178,7 @@ describe('what is secret', () => {
 })
 
 describe('the number of webhooks', () => {
-  it('is five at most, and deleting one makes room', async () => {
+  it('the number of webhooks is five at most, and deleting one makes room', async () => {
     const first = await created()
     for (let i = 2; i <= 5; i += 1) await created()
     const sixth = await create()
@@ -188,7 +188,7 @@ describe('the number of webhooks', () => {
     expect((await list()).body).toHaveLength(5)
   })
 
-  it('is five after ten creations at once', async () => {
+  it('the number of webhooks is five after ten creations at once', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => create()))
     expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([
       ...Array(5).fill(201),
@@ -197,7 +197,7 @@ describe('the number of webhooks', () => {
     expect((await list()).body).toHaveLength(5)
   })
 
-  it('is counted per profile, and the keys of one profile share it', async () => {
+  it('the number of webhooks is counted per profile, and the keys of one profile share it', async () => {
     for (let i = 1; i <= 5; i += 1) await created()
     expect((await create({}, 'sibling-key')).status).toBe(409)
     expect((await create({}, 'other-key')).status).toBe(201)
@@ -205,7 +205,7 @@ describe('the number of webhooks', () => {
 })
 
 describe('a webhook', () => {
-  it('is seen, changed and deleted by its own profile only', async () => {
+  it('a webhook is seen, changed and deleted by its own profile only', async () => {
     const { id } = await created()
     expect((await list('other-key')).body).toEqual([])
     expect((await list('sibling-key')).body.map((webhook) => webhook.id)).toEqual([id])
@@ -261,7 +261,7 @@ describe('a webhook', () => {
     expect((await sandbox.call<Webhook>('GET', `/sandbox/webhooks/${id}`)).body).toEqual(changed.body)
   })
 
-  it('is gone when it is deleted, with its log', async () => {
+  it('a webhook is gone when it is deleted, with its log', async () => {
     const { id } = await created()
     await sandbox.call('POST', `/sandbox/webhooks/${id}/test`)
     const answer = await remove(id)

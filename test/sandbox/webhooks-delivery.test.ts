@@ -9,7 +9,7 @@ const succeeded = { topics: ['bulk.task.succeeded'] }
 const dayMs = 24 * hourMs
 
 describe('a delivery', () => {
-  it('is a POST of JSON with id, timestamp and signature, and the custom header', async () => {
+  it('a delivery is a POST of JSON with id, timestamp and signature, and the custom header', async () => {
     world = await openWebhookWorld()
     await world.subscribe({ ...succeeded, header: { name: 'X-Hotel', value: 'Bearer a b' } })
     await oneEvent(world)
@@ -29,7 +29,7 @@ describe('a delivery', () => {
     expect(Number(timestamp)).toBeLessThanOrEqual(Math.floor(Date.now() / 1000))
   })
 
-  it('is stamped with real time, although the clock of the sandbox shows another', async () => {
+  it('a delivery is stamped with real time, although the clock of the sandbox shows another', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
     world.clock.advance(400 * dayMs)
@@ -170,7 +170,7 @@ describe('a delivery', () => {
     expect(await world.receiver.gets(1, '/silent')).toHaveLength(1)
   })
 
-  it('is made at the same time as others, but only so many', async () => {
+  it('a delivery is made at the same time as others, but only so many', async () => {
     world = await openWebhookWorld()
     await world.subscribe({ topics: ['application.status_changed'] })
     let open = 0
@@ -193,7 +193,7 @@ describe('a delivery', () => {
 })
 
 describe('the retry ladder', () => {
-  it('is 1, 5 and 30 minutes, 2 and 6 hours, with the same bytes and id; the sixth failure is the last', async () => {
+  it('the retry ladder is 1, 5 and 30 minutes, 2 and 6 hours, with the same bytes and id; the sixth failure is the last', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
     world.receiver.answer((response) => void response.writeHead(500).end())
@@ -239,7 +239,7 @@ describe('the retry ladder', () => {
     expect(logged?.attempts.map(({ httpStatus }) => httpStatus)).toEqual([500, 200])
   })
 
-  it('is not climbed by a test: it is attempted once', async () => {
+  it('the retry ladder is not climbed by a test: it is attempted once', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe()
     world.receiver.answer((response) => void response.writeHead(500).end())

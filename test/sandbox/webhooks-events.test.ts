@@ -91,7 +91,7 @@ describe('a bulk request', () => {
     expect(new Set(log.map((delivery) => delivery.eventId)).size).toBe(2)
   })
 
-  it('is described by its kind, its request type as the task endpoint names it, its profile and its key', async () => {
+  it('a bulk request is described by its kind, its request type as the task endpoint names it, its profile and its key', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe({ topics: ['bulk.task.succeeded'] })
     const search = await world.sandbox.run('calculatorsSearch', {}, 'sibling-key')

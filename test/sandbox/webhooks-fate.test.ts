@@ -27,7 +27,7 @@ describe('profiles that strike one delivery', () => {
     expect(run(1)).not.toEqual(run(2))
   })
 
-  it('are those that are listed', () => {
+  it('profiles that strike one delivery are those that are listed', () => {
     expect(Object.values(deliveryChaos).toSorted()).toEqual(webhookProfiles.map(({ name }) => name).toSorted())
   })
 })

@@ -41,7 +41,7 @@ describe('the delivery log', () => {
     ])
   })
 
-  it('is read newest first, in pieces', async () => {
+  it('the delivery log is read newest first, in pieces', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe({ topics: ['application.status_changed'] })
     await events(world, 5)
@@ -56,7 +56,7 @@ describe('the delivery log', () => {
     expect(await read(`before=${all[4]}`)).toEqual([])
   })
 
-  it('is kept for thirty days', async () => {
+  it('the delivery log is kept for thirty days', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe({ topics: ['application.status_changed'] })
     await events(world, 3)

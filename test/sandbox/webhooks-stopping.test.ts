@@ -67,7 +67,7 @@ describe('disabling', () => {
 })
 
 describe('re-sending', () => {
-  it('sends a failed delivery at once, the same bytes under the same id, and begins the ladder anew', async () => {
+  it('sends a failed delivery at once, the same bytes under the same id, and begins the ladder again', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
     await oneEvent(world)
@@ -98,7 +98,7 @@ describe('re-sending', () => {
     expect(again?.nextAttemptAt).toBe(new Date(world.clock.now() + 5 * minuteMs).toISOString())
   })
 
-  it('is refused with 409 for what has arrived, and while the webhook is disabled; unknown ones are 404', async () => {
+  it('re-sending is refused with 409 for what has arrived, and while the webhook is disabled; unknown ones are 404', async () => {
     world = await openWebhookWorld()
     const { id } = await world.subscribe(succeeded)
     await oneEvent(world)

@@ -93,12 +93,12 @@ describe('a URL with an IP literal', () => {
     ['a public address behind a translator', 'https://[64:ff9b::8.8.8.8]/'],
     ['Teredo', 'https://[2001::1]/'],
     ['unallocated IPv6', 'https://[4000::1]/'],
-  ])('that is %s is refused: %s', async (_what, url) => {
+  ])('a URL with an IP literal that is %s is refused: %s', async (_what, url) => {
     await refuses(url)
   })
 
   it.each([`https://${publicAddress}/hook`, 'https://[2606:4700::1111]/hook', `https://${publicAddress}:8443/hook`])(
-    'that is public is taken: %s',
+    'a URL with an IP literal that is public is taken: %s',
     async (url) => {
       expect(await create(url)).toMatchObject({ status: 201, body: { url } })
     },
@@ -117,17 +117,17 @@ describe('a URL with a host name', () => {
     ['a public address and a private one behind it', [publicAddress, '2606:4700::1111', '10.0.0.1']],
     ['a private address and a public one behind it', ['10.0.0.1', publicAddress]],
     ['no address at all', []],
-  ])('that resolves to %s is refused', async (_what, addresses) => {
+  ])('a URL with a host name that resolves to %s is refused', async (_what, addresses) => {
     names.set('partner.example', addresses)
     const message = await refuses('https://partner.example/hook')
     for (const address of addresses) expect(message).not.toContain(address)
   })
 
-  it('that cannot be resolved is refused', async () => {
+  it('a URL with a host name that cannot be resolved is refused', async () => {
     expect(await refuses('https://nowhere.example/')).toContain('ENOTFOUND')
   })
 
-  it('that resolves to public addresses only is taken', async () => {
+  it('a URL with a host name that resolves to public addresses only is taken', async () => {
     names.set('partner.example', [publicAddress, '2606:4700::1111'])
     expect((await create('https://partner.example/hook')).status).toBe(201)
   })
@@ -142,7 +142,7 @@ describe('a URL with a host name', () => {
     expect([answer.status, answer.body.errorCode]).toEqual([400, 'webhook_url_refused'])
   })
 
-  it('is judged on a change as at creation', async () => {
+  it('a URL with a host name is judged on a change as at creation', async () => {
     names.set('partner.example', [publicAddress])
     names.set('inside.example', ['10.0.0.1'])
     const { body } = await create('https://partner.example/hook')
@@ -218,7 +218,7 @@ describe('the connection', () => {
     expect(await ask({ all: true })).toEqual([expect.any(TargetRefused), []])
   })
 
-  it('is not made where a public name has come to lead inside between configuration and delivery', async () => {
+  it('the connection is not made where a public name has come to lead inside between configuration and delivery', async () => {
     let connections = 0
     const inside = createServer((socket) => {
       connections += 1
@@ -239,7 +239,7 @@ describe('the connection', () => {
     await new Promise((resolve) => inside.close(resolve))
   })
 
-  it('is not made to an IP literal that became forbidden, for which no resolver is asked', async () => {
+  it('the connection is not made to an IP literal that became forbidden, for which no resolver is asked', async () => {
     const { body: webhook } = await create(`https://${publicAddress}/`)
     await sandbox.pool.query("update sandbox.webhook set url = 'https://127.0.0.1:9/'")
     expect(await pressTest(webhook.id)).toMatchObject({
@@ -306,7 +306,7 @@ describe('HTTPS', () => {
   beforeAll(() => setDefaultCACertificates([...trusted, authority]))
   afterAll(() => setDefaultCACertificates(trusted))
 
-  it('is verified: certificates that are expired, of another host or of no authority get nothing', async () => {
+  it('HTTPS is verified: certificates that are expired, of another host or of no authority get nothing', async () => {
     const world = await openWebhookWorld()
     const webhook = await world.subscribe()
     const deliver = async (identity: Identity) => {

@@ -67,7 +67,7 @@ const input = (fieldTypeId: string | undefined, value: string) => ({
 })
 
 describe('the world of a file', () => {
-  it('is what its key sees, and the made-up one is nowhere', async () => {
+  it('the world of a file is what its key sees, and the made-up one is nowhere', async () => {
     expect((await sandbox.call('GET', contract.endpoints.groups.path, { key })).body).toEqual([
       { id: group, name: 'All' },
     ])
@@ -108,7 +108,7 @@ describe('the world of a file', () => {
     expect(rows).toEqual([{ outputs: { [total ?? '']: '25', [unknown ?? '']: '17' } }])
   })
 
-  it('is not begun from a file that says something twice', async () => {
+  it('the world of a file is not begun from a file that says something twice', async () => {
     const twice = await worldOf('twice.world', [head, hotel, { ...hotel, id: uuid('a') }])
     await expect(openSandbox({ world: twice, companies: 0 })).rejects.toMatchObject({
       code: 'world_file_invalid',

@@ -38,7 +38,7 @@ describe('an event of a task', () => {
     expect(await looks()).toEqual([`look-at-submission ${id} in 0`])
   })
 
-  it('is found whichever way its correlation id is spelt', async () => {
+  it('an event of a task is found whichever way its correlation id is spelt', async () => {
     const { url } = await world.listen()
     const correlationId = randomUUID().toUpperCase()
     const id = await world.submission('accepted', correlationId.toLowerCase())
@@ -88,7 +88,7 @@ describe('an event of a task', () => {
   })
 
   it.each(['sending', 'uncertain'] as const)(
-    'that comes before the answer to a %s request is stored has its effect once it is',
+    'an event of a task that comes before the answer to a %s request is stored has its effect once it is',
     async (state) => {
       const { url } = await world.listen()
       const correlationId = randomUUID()
@@ -115,7 +115,7 @@ describe('an event of a task', () => {
     expect(await looks()).toEqual([])
   })
 
-  it('that a daemon stored and did not work off is worked off by the next', async () => {
+  it('an event of a task that a daemon stored and did not work off is worked off by the next', async () => {
     const correlationId = randomUUID()
     const id = await world.submission('accepted', correlationId)
     const { id: event_id, body: payload } = bulkEvent(correlationId)
@@ -140,7 +140,7 @@ describe('an event of a task', () => {
 })
 
 describe('an event of another kind', () => {
-  it('is kept: a test of nulls, applications, a topic that nobody knows', async () => {
+  it('an event of another kind is kept: a test of nulls, applications, a topic that nobody knows', async () => {
     const { url } = await world.listen()
     const events: [Written, string][] = [
       [testEvent(), 'test'],

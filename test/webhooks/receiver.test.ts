@@ -72,20 +72,20 @@ describe('a delivery', () => {
     ['signed with a later version', { headers: { 'webhook-signature': `v2,${'A'.repeat(43)}=` } }, 'no_v1_signature'],
     ['with letters in its timestamp', { headers: { 'webhook-timestamp': '123.evil' } }, 'timestamp_malformed'],
     ['with an empty id', { headers: { 'webhook-id': '' } }, 'id_malformed'],
-  ])('that is %s is refused without a word, and counted', async (_, how, reason) => {
+  ])('a delivery that is %s is refused without a word, and counted', async (_, how, reason) => {
     const receiver = await world.listen()
     expect(await deliver(receiver.url, testEvent(), how)).toBe(400)
     expect(await world.stored()).toEqual([])
     expect(await refusals(receiver)).toEqual({ [reason]: 1 })
   })
 
-  it('is what its signature says, whatever its content type', async () => {
+  it('a delivery is what its signature says, whatever its content type', async () => {
     const { url } = await world.listen()
     expect(await deliver(url, testEvent(), { headers: { 'content-type': 'text/html; charset=utf-16' } })).toBe(204)
     expect(await world.done(1)).toMatchObject([{ effect: 'test' }])
   })
 
-  it('is taken if any of several secrets signed it, and any of several signatures is right', async () => {
+  it('a delivery is taken if any of several secrets signed it, and any of several signatures is right', async () => {
     const { url } = await world.listen({ secrets: [otherSecret, secret] })
     expect(await deliver(url, testEvent(), { secret })).toBe(204)
     expect(await deliver(url, testEvent(), { secret: otherSecret })).toBe(204)
@@ -130,7 +130,7 @@ describe('a delivery', () => {
     ['POST', '/webhooks/'],
     ['POST', '/webhooks?x=1'],
     ['POST', '/WEBHOOKS'],
-  ])('is not taken by %s %s', async (method, path) => {
+  ])('a delivery is not taken by %s %s', async (method, path) => {
     const { url } = await world.listen()
     expect(await deliver(url, testEvent(), { method, path })).toBe(404)
     expect(await world.stored()).toEqual([])
@@ -147,7 +147,7 @@ describe('a body', () => {
     expect(await world.done(1)).toMatchObject([{ effect: 'unreadable' }])
   })
 
-  it('that announces a gigabyte is refused before any of it is sent', async () => {
+  it('a body that announces a gigabyte is refused before any of it is sent', async () => {
     const { url } = await world.listen()
     expect(await raw(url, request([...signedLines(testEvent()), 'content-length: 1073741824'], ''))).toContain(' 400 ')
   })
@@ -159,7 +159,7 @@ describe('a body', () => {
     expect(await raw(url, `${request(lines, '')}${chunk.repeat(5)}`)).toContain(' 400 ')
   })
 
-  it('that ends before its time is not taken', async () => {
+  it('a body that ends before its time is not taken', async () => {
     const receiver = await world.listen()
     const event = testEvent()
     const { hostname, port } = new URL(receiver.url)
@@ -314,7 +314,7 @@ describe('settings', () => {
     [{ secrets: [secret], headerValue: 'x' }, 'webhooks.headerName'],
     [{ secrets: [secret], headerName: 'Webhook-Id', headerValue: 'x' }, 'reserved'],
     [{ headerName: 'x-hotel', headerValue: 'x' }, 'names no secret'],
-  ])('that do not go together are refused (%#)', (wrong, words) => {
+  ])('settings that do not go together are refused (%#)', (wrong, words) => {
     expect(check(wrong)).toThrow(words)
   })
 

@@ -68,7 +68,7 @@ it('webhooks are not trusted when the receiver was not heard of for more than a 
     .execute()
   expect(await trusted()).toBe(false)
   await world.listen()
-  // What ended during the silence could be told to nobody, so it begins anew.
+  // What ended during the silence could be told to nobody, so it begins again.
   await vi.waitFor(async () => {
     const { since, trusted: stored } = await db().selectFrom('webhook_receiver').selectAll().executeTakeFirstOrThrow()
     expect([Date.now() - since.getTime() < 60_000, stored]).toEqual([true, false])

@@ -57,7 +57,7 @@ describe('a world file', () => {
     expect(await companiesOf(file)).toEqual([hotel(1), hotel(2), hotel(3)])
   })
 
-  it('is not there at all if the companies end in an error, and what was there before is', async () => {
+  it('a world file is not there at all if the companies end in an error, and what was there before is', async () => {
     const file = join(folder.path, 'kept.world')
     await saveWorldFile(file, head, hotels(1))
     const failing = (async function* () {
@@ -90,7 +90,7 @@ describe('a world file', () => {
       /there is no profile 9/,
     ],
     ['a group twice', [{ ...head, groups: [...head.groups, ...head.groups] }], /groups: .* stands twice/],
-  ])('is refused with %s', async (_, lines, words) => {
+  ])('a world file is refused with %s', async (_, lines, words) => {
     const file = await written('wrong.world', lines)
     await expect(openWorldFile(file)).rejects.toMatchObject({
       code: 'world_file_invalid',
@@ -102,7 +102,7 @@ describe('a world file', () => {
     ['without an id', { name: 'Nobody' }, /line 3: id: /],
     ['in a group that is not there', { ...hotel(2), groups: [company] }, /line 3: there is no group/],
     ['cut short', '{"id":', /line 3: the line is no JSON/],
-  ])('is refused at a company %s, by the number of its line', async (_, line, words) => {
+  ])('a world file is refused at a company %s, by the number of its line', async (_, line, words) => {
     const file = await written('wrong-company.world', [head, hotel(1), line])
     await expect(companiesOf(file)).rejects.toMatchObject({
       code: 'world_file_invalid',

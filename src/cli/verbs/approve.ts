@@ -23,7 +23,7 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
       // A run that is under way counts what is held, and would be wrong about it.
       const running = await runInTheWay(db, nightlySync.name)
       if (running !== undefined && options.dryRun !== true) {
-        throw new UsageError(`Run ${running.run_id} is under way and judges anew; approve when it has ended`)
+        throw new UsageError(`Run ${running.run_id} is under way and judges again; approve when it has ended`)
       }
       const shown = options.dryRun
         ? plans.filter(({ state }) => state === 'waiting')
@@ -54,6 +54,6 @@ function refuseUnlessWaiting(runId: number, plans: readonly GuardPlan[]): void {
   throw new UsageError(
     plan.state === 'approved'
       ? `What run ${runId} was held over is approved already, by ${plan.approved_by ?? 'somebody'}`
-      : `A later run has judged anew what run ${runId} was held over; nightferry runs says whether it is held too`,
+      : `A later run has judged again what run ${runId} was held over; nightferry runs says whether it is held too`,
   )
 }

@@ -23,7 +23,7 @@ export const words: Record<ListedState, { none: string; next: string }> = {
   },
   invalid: {
     none: 'Nothing is invalid.',
-    next: 'Fix the value at its source: the next run judges anew what changed, and everything when the reference data have.',
+    next: 'Fix the value at its source: the next run checks changed rows again, and all rows if the reference data changed.',
   },
   parked: {
     none: 'Nothing is parked.',

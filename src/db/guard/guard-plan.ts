@@ -30,7 +30,7 @@ export async function anyLivingRow(trx: Transaction<Schema>, stream: string): Pr
 }
 
 /**
- * Locks the plans of a stream that wait and puts them aside: this run judges the stream anew. Anyone who approves one
+ * Locks the plans of a stream that wait and puts them aside: this run judges the stream again. Anyone who approves one
  * of them meanwhile comes before or after, never in between.
  */
 export async function supersedePlans(trx: Transaction<Schema>, stream: string): Promise<void> {

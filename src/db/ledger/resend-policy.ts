@@ -39,7 +39,7 @@ export function policyOf(policies: readonly ResendPolicy[]): RawBuilder<unknown>
 /**
  * Makes ready what the policies send again by now. Once a run, as its preflight begins: a row that is rejected again
  * waits for the next one, so a policy without a bound is no loop. The count is of this very content; other content
- * begins anew.
+ * begins again.
  * @returns how many rows.
  */
 export async function releaseByPolicy(db: Database, policies: readonly ResendPolicy[], now: Date): Promise<number> {

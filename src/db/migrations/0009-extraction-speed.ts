@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
  * Rows of the partner that contradict each other: what the ledger row says of them. New rows without needless triggers.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  // What contradicts itself must never be sent: whoever forgets the reason when a row is judged again fails here.
+  // What contradicts itself must never be sent: code that forgets the reason when a row is judged again fails here.
   await sql`
     alter table source_row
       add column contradiction text,

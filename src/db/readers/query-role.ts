@@ -84,7 +84,7 @@ async function requireNoPowers(owner: pg.Client, role: string): Promise<void> {
   if (given.length === 0) return
   throw new ReaderError(
     'query_not_limited',
-    `The role ${role}, as which queries run, was given more than reading: ${given.join(', ')}. Take that away, or drop the role (drop owned by ${role}; drop role ${role}); the next query makes it anew.`,
+    `The role ${role}, as which queries run, was given more than reading: ${given.join(', ')}. Take that away, or drop the role (drop owned by ${role}; drop role ${role}); the next query makes it again.`,
   )
 }
 

@@ -10,7 +10,7 @@ export type GuardExample = {
   after: Record<string, unknown> | null
 }
 
-/** What a run was stopped over, stream by stream, until a person approves or a later run judges the stream anew. */
+/** What a run was stopped over, stream by stream, until a person approves or a later run judges the stream again. */
 export type GuardPlanTable = {
   run_id: number
   stream: string

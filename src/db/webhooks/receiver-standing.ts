@@ -3,7 +3,7 @@ import type { Schema } from '../tables/database-schema.ts'
 import { receiverSilentMs } from './webhook-trust.ts'
 
 /**
- * Notes that a receiver listens. After a silence it begins anew: nobody could be told of what ended meanwhile.
+ * Notes that a receiver listens. After a silence it begins again: nobody could be told of what ended meanwhile.
  */
 export async function noteListening(db: Kysely<Schema>): Promise<void> {
   await sql`

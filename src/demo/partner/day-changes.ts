@@ -20,7 +20,7 @@ export async function assertUntouchedSince(client: pg.ClientBase, moment: Date):
   throw new PartnerDatabaseError(
     'partner_database_unexpected',
     `The newest change in the schema "hotelier" is of ${found?.newest ?? 'never'}, and must be older than ` +
-      `${moment.toISOString()}. Make the partner database anew, or choose a later moment.`,
+      `${moment.toISOString()}. Make the partner database again, or choose a later moment.`,
   )
 }
 
@@ -102,6 +102,6 @@ async function changeRows(
   throw new PartnerDatabaseError(
     'partner_database_unexpected',
     `Hotel ${String(values[0])} in the schema "hotelier" has ${rowCount ?? 0} rows to change where ${expected} were expected. ` +
-      'Make the partner database anew with the same seed and number of hotels.',
+      'Make the partner database again with the same seed and number of hotels.',
   )
 }

@@ -1,4 +1,4 @@
-/** The partner database is not as the demo needs it; what to do is to make it anew. */
+/** The partner database is not as the demo needs it; what to do is to make it again. */
 export class PartnerDatabaseError extends Error {
   readonly code: 'partner_database_exists' | 'partner_database_unexpected'
 

@@ -32,7 +32,7 @@ export function renewedSession(of: Session, nowMs: number): Session | null {
 }
 
 /**
- * A session as the text of a cookie, sealed with the token that opened it. A daemon that starts anew knows it again,
+ * A session as the text of a cookie, sealed with the token that opened it. A daemon that was restarted knows it again,
  * and a token that is replaced ends every session that it opened. Null: that token is not set.
  */
 export function sealSession(of: Session, tokens: SessionTokens): string | null {

@@ -60,7 +60,7 @@ export async function extractSnapshot(
         },
       })
       const folded = await keep(trx, name, run.run_id, read, fresh && landed.changed === read.lines)
-      // With a later change of mind a cursor begins anew: what it knew of this stream is older than the ledger.
+      // With a later change of mind a cursor begins again: what it knew of this stream is older than the ledger.
       await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
       await noteNullCursors(trx, name, false)
       await noteReading(trx, { stream: name, capture: 'snapshot', server: snapshot.server, whole: 'due', held })

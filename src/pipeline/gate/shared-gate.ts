@@ -9,7 +9,7 @@ type SharedGateOptions = {
   db: Database
   /** Of the API key: keyFingerprint. */
   fingerprint: string
-  /** Calls begun per second by all processes that use the key and this database. Asked for anew each time. */
+  /** Calls begun per second by all processes that use the key and this database. Asked for again each time. */
   requestsPerSecond: () => number
   /** Between two probes of a key that the service does not accept, no matter who makes them. */
   probeIntervalMs: number

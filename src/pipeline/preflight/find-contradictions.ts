@@ -9,7 +9,7 @@ import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
  * and of other partner ids that are confirmed for the same company. Both sides are to be judged then, unless one is
  * accepted as it stands: what the service has is not taken back for a newcomer.
  *
- * What was found is kept, so that a row is judged again when the other says something else. Begun anew it finds the
+ * What was found is kept, so that a row is judged again when the other says something else. Begun again it finds the
  * same.
  *
  * @param which `unjudged`: only rows that were never judged as they are, in the middle of a run.

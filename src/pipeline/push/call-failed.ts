@@ -17,7 +17,7 @@ export async function callFailed(
   submission: Submission,
   error: { code: string; message: string },
 ): Promise<void> {
-  // After a call that succeeded failing begins anew: an uncertain submission keeps the time of its lost answer.
+  // After a call that succeeded failing begins again: an uncertain submission keeps the time of its lost answer.
   const since = (submission.failures > 0 ? submission.failing_since : null) ?? deps.now()
   const failures = submission.error_code === error.code ? submission.failures + 1 : 1
   deps.logger.warn(

@@ -96,7 +96,7 @@ async function taskEnd(deps: MirrorDeps, search: string, correlationId: string):
   }
 }
 
-/** Fetches a page whole, and anew with a fresh address where one has expired. @returns the file. */
+/** Fetches a page whole, and again with a fresh address where one has expired. @returns the file. */
 async function fetchPage<K>(
   deps: MirrorDeps,
   { search, folder }: Wanted<K>,

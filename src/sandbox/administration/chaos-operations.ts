@@ -44,7 +44,7 @@ export function chaosOperations({ chaos }: Pick<Sandbox, 'chaos'>): Operation[] 
       tag,
       summary: 'Switches profiles on and off',
       description:
-        'The named profiles are on from now on, and no other. What was decided by counting begins anew, so that the ' +
+        'The named profiles are on from now on, and no other. What was decided by counting begins again, so that the ' +
         'same seed and the same calls bring the same trouble.',
       body: chaosBody,
       answers: { 200: { description: 'All profiles.', schema: chaosAnswer } },

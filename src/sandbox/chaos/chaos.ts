@@ -13,7 +13,7 @@ export type Chaos = {
   measure(profile: string, occasion: string): number
   /** The profiles that are on, by name, each with the share of occasions that it strikes. */
   active(): ReadonlyMap<string, number>
-  /** Puts these profiles in the place of those that are on; counting begins anew. */
+  /** Puts these profiles in the place of those that are on; counting begins again. */
   replace(profiles: ReadonlyMap<string, number>): void
   /** Calls the listener after each replacement, until the returned function is called. */
   onReplace(listener: () => void): () => void

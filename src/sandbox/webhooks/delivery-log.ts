@@ -93,7 +93,7 @@ export async function queueTest(
 }
 
 /**
- * Queues a delivery for at once. One that failed, or was stopped, begins the ladder anew; one that waits for its next
+ * Queues a delivery for at once. One that failed, or was stopped, begins the ladder again; one that waits for its next
  * attempt has it now, and goes on from there. The dispatcher must be woken.
  * @throws {RequestRefused} 404 when the webhook has no such delivery; 409 when it was delivered, or the webhook is
  * disabled. Spec gap: what a re-send does is not shown beyond its name, docs/spec-gaps.md.

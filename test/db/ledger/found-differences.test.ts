@@ -82,12 +82,12 @@ async function resend(): Promise<void> {
 }
 
 describe('a difference that a comparison found', () => {
-  it('is listed while what was accepted stands', async () => {
+  it('a difference that a comparison found is listed while what was accepted stands', async () => {
     await find()
     expect(await listed()).toEqual(['f', 'framework_answers'])
   })
 
-  it('is not listed any more once its row is to be sent again, nor when it was accepted after the comparison', async () => {
+  it('a difference that a comparison found is not listed any more once its row is to be sent again, nor when it was accepted after the comparison', async () => {
     await find()
     await resend()
     expect(await listed()).toEqual([])
@@ -96,7 +96,7 @@ describe('a difference that a comparison found', () => {
     expect(await ledger.inTransaction(countRepairable)).toEqual([])
   })
 
-  it('is listed again when the next comparison finds it again', async () => {
+  it('a difference that a comparison found is listed again when the next comparison finds it again', async () => {
     await find()
     await resend()
     await sql`update acceptance set accepted_hash = wanted_hash, accepted_at = clock_timestamp()`.execute(ledger.db)
@@ -111,12 +111,12 @@ describe('a value that was changed at the service', () => {
   const repairable = async () =>
     (await ledger.inTransaction(countRepairable)).filter(({ stream }) => stream === 'framework_answers')
 
-  it('is written over where the change came before what was accepted', async () => {
+  it('a value that was changed at the service is written over where the change came before what was accepted', async () => {
     await find(minutes(-5))
     expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
   })
 
-  it('is left alone where it was changed later, by a service whose clock is ten minutes slow', async () => {
+  it('a value that was changed at the service is left alone where it was changed later, by a service whose clock is ten minutes slow', async () => {
     await find(minutes(-5))
     await storeSkew(ledger.db, 'key', { lowMs: -600_500, highMs: -599_500 })
     expect(await repairable()).toEqual([])
@@ -127,7 +127,7 @@ describe('a value that was changed at the service', () => {
     ).toBe(0)
   })
 
-  it('is written over where a service whose clock is ten minutes fast dates an earlier change later', async () => {
+  it('a value that was changed at the service is written over where a service whose clock is ten minutes fast dates an earlier change later', async () => {
     await find(minutes(5))
     expect(await repairable()).toEqual([])
     await storeSkew(ledger.db, 'key', { lowMs: 599_500, highMs: 600_500 })

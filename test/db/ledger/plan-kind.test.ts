@@ -90,7 +90,7 @@ describe('a row that requires another stream', () => {
   const property = { partner_id: 'H-1', content: { name: 'A' } }
   beforeEach(() => ledger.landChecked('framework_answers', answers('H-1', 1)))
 
-  it('is kept back while its property is unknown, pending, or changed since it was accepted', async () => {
+  it('a row that requires another stream is kept back while its property is unknown, pending, or changed since it was accepted', async () => {
     expect(await ledger.plan(run, { requires })).toEqual([])
     await ledger.landChecked('properties', [property])
     expect(await ledger.plan(run, { requires })).toEqual([])
@@ -99,12 +99,12 @@ describe('a row that requires another stream', () => {
     expect(await ledger.plan(run, { requires })).toEqual([])
   })
 
-  it("is not let out by another property's acceptance", async () => {
+  it("a row that requires another stream is not let out by another property's acceptance", async () => {
     await ledger.landChecked('properties', [{ ...property, partner_id: 'H-2' }], true)
     expect(await ledger.plan(run, { requires })).toEqual([])
   })
 
-  it('is let out once its property is accepted', async () => {
+  it('a row that requires another stream is let out once its property is accepted', async () => {
     await ledger.landChecked('properties', [property], true)
     expect(await ledger.plan(run, { requires })).toHaveLength(1)
   })
@@ -124,7 +124,7 @@ describe('a row that requires another stream', () => {
 })
 
 describe('submissions', () => {
-  it('are kept apart by framework, and a property is in one of them at a time', async () => {
+  it('submissions are kept apart by framework, and a property is in one of them at a time', async () => {
     await ledger.landChecked('framework_answers', [
       ...answers('H-1', 1, 'f1'),
       ...answers('H-1', 1, 'f2'),
@@ -187,7 +187,7 @@ describe('submissions', () => {
     expect(await ledger.plan(run, { maxRows })).toEqual([])
   })
 
-  it('are well filled', async () => {
+  it('submissions are well filled', async () => {
     const rows = Array.from({ length: 100 }, (_, index) => answers(`H-${index}`, 1)).flat()
     await ledger.landChecked('framework_answers', rows)
     expect((await planned(await ledger.plan(run, { maxRows: 10 }))).map(({ length }) => length)).toEqual(

@@ -1,54 +1,15 @@
-import { randomUUID } from 'node:crypto'
-import fc from 'fast-check'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { considerEnded } from '../../../src/db/ledger/candidates.ts'
-import { type Landing, type Ledger, openLedger } from './ledger.ts'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { answersOf as answers, openWindows } from './windows.ts'
 
-let ledger: Ledger
-let run: number
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-beforeEach(async () => {
-  await ledger.clear()
-  run = await ledger.startRun()
-})
+const { ledger, run, begin, cut, end, considerEnded, sameCompany } = await openWindows()
+beforeEach(begin)
 afterAll(() => ledger.close())
 
-const answers = (partner_id: string, count: number, framework_id = 'f1'): Landing[] =>
-  Array.from({ length: count }, (_, index) => ({
-    partner_id,
-    row_key: `${partner_id} ${framework_id} ${index}`,
-    content: { framework_id, value: String(index) },
-  }))
-const kinds = [
-  { kind: 'company_mappings', streams: ['properties'] },
-  { kind: 'framework_answers', streams: ['framework_answers', 'omissions'] },
-]
 const mappings = { kind: 'company_mappings', streams: ['properties'], partitionBy: null }
-/** Settles a submission, and has the planner see that it ended. */
-async function end(id: number, outcome = 'inferred', keepOut = true) {
-  await ledger.settleAll(id, outcome, 'settled', keepOut)
-  await ledger.inTransaction((trx) => considerEnded(trx, run, kinds, { framework_answers: ['properties'] }))
-}
-const cut = (options: Parameters<Ledger['plan']>[1] = {}) => ledger.plan(run, { sweep: false, requests: 2, ...options })
 const candidates = async () => {
   const rows = await ledger.db.selectFrom('candidate').select('partner_id').orderBy('partner_id').execute()
   return rows.map(({ partner_id }) => partner_id)
-}
-/** Maps partner ids to one company. */
-async function sameCompany(...partnerIds: string[]) {
-  const { submission_id } = await ledger.db
-    .insertInto('submission')
-    .values({ run_id: run, kind: 'company_mappings', state: 'settled', row_count: 0 } as never)
-    .returning('submission_id')
-    .executeTakeFirstOrThrow()
-  const company_id = randomUUID()
-  await ledger.db
-    .insertInto('mapping')
-    .values(partnerIds.map((partner_id) => ({ partner_id, company_id, submission_id })))
-    .execute()
 }
 
 describe('a window', () => {
@@ -67,14 +28,14 @@ describe('a window', () => {
     expect(await candidates()).toEqual([])
   })
 
-  it('that is full takes nothing out of the queue', async () => {
+  it('a window that is full takes nothing out of the queue', async () => {
     await ledger.landChecked('framework_answers', answers('H-1', 1))
     expect(await cut({ sweep: true, requests: 0 })).toEqual([])
     expect(await candidates()).toEqual(['H-1'])
     expect(await cut()).toHaveLength(1)
   })
 
-  it('is filled with full submissions where rows are spread over frameworks', async () => {
+  it('a window is filled with full submissions where rows are spread over frameworks', async () => {
     const frameworks = Array.from({ length: 10 }, (_, framework) =>
       Array.from({ length: 10 }, (_, index) => answers(`H-${index}-${framework}`, 1, `f${framework}`)).flat(),
     )
@@ -92,7 +53,7 @@ describe('a window', () => {
     await sql`update acceptance set invalid_reason = 'x' where partner_id = 'invalid'`.execute(ledger.db)
     await sql`update acceptance set refused_hash = wanted_hash where partner_id = 'rejected'`.execute(ledger.db)
     await sql`update acceptance set accepted_hash = wanted_hash where partner_id = 'accepted'`.execute(ledger.db)
-    await sql`update source_row set guard_run = ${run}, guard_change = 'new' where partner_id = 'guarded'`.execute(
+    await sql`update source_row set guard_run = ${run()}, guard_change = 'new' where partner_id = 'guarded'`.execute(
       ledger.db,
     )
     await cut({ sweep: true, requests: 0, requires })
@@ -115,7 +76,7 @@ describe('without looking over all rows again', () => {
       await ledger.landChecked('framework_answers', answers('H-1', 5))
       const [first = 0] = await cut({ sweep: true, maxRows: 2 })
       await ledger.settleAll(first, 'unknown', state)
-      await ledger.inTransaction((trx) => considerEnded(trx, run, kinds, { framework_answers: ['properties'] }))
+      await considerEnded()
       expect(await candidates()).toEqual(['H-1'])
       expect(await cut({ maxRows: 2 })).toHaveLength(1)
     },
@@ -128,7 +89,7 @@ describe('without looking over all rows again', () => {
     await ledger.landChecked('properties', [{ partner_id: 'H-2', content: {} }], true)
     const [early = 0] = await cut({ sweep: true, requires })
     expect(await ledger.keysOf(early)).toHaveLength(2)
-    const [mapping = 0] = await ledger.plan(run, mappings)
+    const [mapping = 0] = await ledger.plan(run(), mappings)
     expect(await cut({ requires })).toEqual([])
     await end(mapping, 'confirmed')
     const [released = 0] = await cut({ requires })
@@ -154,14 +115,14 @@ describe('without looking over all rows again', () => {
     await end(first, 'rejected', false)
     expect(await cut({ maxRows: 4 })).toEqual([])
     await sql`insert into ended_submission (run_id, kind, partner_ids, unsettled_ids)
-      select ${run}, 'framework_answers', '{}', array_agg(distinct partner_id) from source_row`.execute(ledger.db)
-    await ledger.inTransaction((trx) => considerEnded(trx, run, kinds, { framework_answers: ['properties'] }))
+      select ${run()}, 'framework_answers', '{}', array_agg(distinct partner_id) from source_row`.execute(ledger.db)
+    await considerEnded()
     expect(await cut({ maxRows: 2 })).toHaveLength(2)
   })
 })
 
 describe('one company under two partner ids', () => {
-  it('is in one submission of a kind at a time, under one of them', async () => {
+  it('one company under two partner ids is in one submission of a kind at a time, under one of them', async () => {
     await ledger.landChecked(
       'framework_answers',
       ['H-1', 'H-2', 'H-3'].flatMap((id) => answers(id, 2)),
@@ -181,71 +142,6 @@ describe('one company under two partner ids', () => {
     await ledger.landChecked('properties', [{ partner_id: 'H-2', content: {} }])
     await sameCompany('H-1', 'H-2')
     expect(await cut({ sweep: true })).toHaveLength(1)
-    expect(await ledger.plan(run, mappings)).toHaveLength(1)
+    expect(await ledger.plan(run(), mappings)).toHaveLength(1)
   })
-})
-
-/** What a test lays down: hotels with rows in up to three frameworks, some of them the same company. */
-const hotel = fc.record({ rows: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }), company: fc.nat(4) })
-const step = fc.record({
-  maxRows: fc.integer({ min: 1, max: 9 }),
-  requests: fc.integer({ min: 0, max: 4 }),
-  ends: fc.nat(9),
-})
-
-it('carries every row once in any order of cuts and endings, and never two submissions of one hotel or company at once', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(hotel, { minLength: 1, maxLength: 9 }),
-      fc.array(step, { maxLength: 12 }),
-      async (hotels, steps) => {
-        await ledger.clear()
-        run = await ledger.startRun()
-        const rows = hotels.flatMap(({ rows: counts }, index) =>
-          counts.flatMap((count, framework) => answers(`H-${index}`, count, `f${framework}`)),
-        )
-        if (rows.length > 0) await ledger.landChecked('framework_answers', rows)
-        for (const company of [1, 2, 3, 4]) {
-          const ids = hotels.flatMap((one, index) => (one.company === company ? [`H-${index}`] : []))
-          if (ids.length > 0) await sameCompany(...ids)
-        }
-        const carried: string[] = []
-        const inFlight = new Map<number, Set<string>>()
-        const targetOf = (key: string) => {
-          const index = Number(key.split(' ')[0]?.slice(2))
-          const company = hotels[index]?.company ?? 0
-          return company === 0 ? `H-${index}` : `company ${company}`
-        }
-        let sweep = true
-        const plan = async (maxRows: number, requests: number) => {
-          const ids = await cut({ sweep, maxRows, requests })
-          sweep = false
-          for (const id of ids) {
-            const keys = await ledger.keysOf(id)
-            expect(keys.length).toBeLessThanOrEqual(maxRows)
-            const targets = new Set(keys.map(targetOf))
-            for (const other of inFlight.values()) expect([...targets].filter((one) => other.has(one))).toEqual([])
-            inFlight.set(id, targets)
-            carried.push(...keys)
-          }
-          return ids.length
-        }
-        const endOne = async (pick: number) => {
-          const id = [...inFlight.keys()][pick % Math.max(1, inFlight.size)]
-          if (id === undefined) return
-          await end(id)
-          inFlight.delete(id)
-        }
-        for (const { maxRows, requests, ends } of steps) {
-          await plan(maxRows, requests)
-          await endOne(ends)
-        }
-        // To the end: the queue alone must lead to every row.
-        while ((await plan(3, 2)) > 0 || inFlight.size > 0) await endOne(0)
-        expect(carried.toSorted()).toEqual(rows.map(({ row_key }) => row_key ?? '').toSorted())
-        expect(await cut({ sweep: true })).toEqual([])
-      },
-    ),
-    { numRuns: 40 },
-  )
 })

@@ -56,7 +56,7 @@ const [a, b] = [
 ]
 
 describe('reference data', () => {
-  it('are stored, changed and removed as the service lists them, each change in a version', async () => {
+  it('reference data are stored, changed and removed as the service lists them, each change in a version', async () => {
     const energy = { ...a, units: [] }
     expect(await keep({ group: [a, b], unit_type: [energy] })).toEqual({ version: 1, changes: 3 })
     const renamed = { id: 'b', name: 'B, renamed' }
@@ -76,14 +76,14 @@ describe('reference data', () => {
     ])
   })
 
-  it('that did not change are not written, make no version, and confirm the one in force', async () => {
+  it('reference data that did not change are not written, make no version, and confirm the one in force', async () => {
     await keep({ group: [a] })
     expect(await keep({ group: [named('A')] }, tuesday)).toEqual({ version: 1, changes: 0 })
     expect(await stored()).toMatchObject([{ changed_at: monday }])
     expect(await referenceVersions(ledger.db)).toMatchObject([{ fetched_at: monday, confirmed_at: tuesday }])
   })
 
-  it('that differ only in what is not read here make no version', async () => {
+  it('reference data that differ only in what is not read here make no version', async () => {
     await keep({ framework: [framework([ids.number, ids.list])] })
     const again = framework([ids.list, ids.number], { raw: { readAt: 'tonight' } })
     expect(await keep({ framework: [again] }, tuesday)).toEqual({ version: 1, changes: 0 })
@@ -177,7 +177,7 @@ describe('reference data that shrink', () => {
   it.each<[string, Partial<FetchedDocuments>, RegExp]>([
     ['hold no framework', {}, /^frameworks: 0, where 1 were known; .*data points: 0, where 3 were known/],
     ['hold a framework without most of its data points', { framework: [framework([ids.number])] }, /^data points: 1, /],
-  ])('are not taken when they %s', async (_, fetched, reason) => {
+  ])('reference data that shrink are not taken when they %s', async (_, fetched, reason) => {
     await keep({ framework: [whole], group: [a] })
     expect(await keep({ ...fetched, group: [b] }, tuesday)).toEqual({ withheld: expect.stringMatching(reason) })
     expect(await stored()).toMatchObject([
@@ -187,20 +187,20 @@ describe('reference data that shrink', () => {
     expect(await withheldReference(ledger.db)).toMatchObject({ times: 1, reason: expect.stringMatching(reason) })
   })
 
-  it('are taken when a framework is renamed, and when one of two is gone with all that it holds', async () => {
+  it('reference data that shrink are taken when a framework is renamed, and when one of two is gone with all that it holds', async () => {
     const other = framework([ids.number], { id: ids.otherFramework })
     await keep({ framework: [framework([ids.number, ids.list]), other] })
     const renamed = framework([ids.number, ids.list], { title: 'Renamed' })
     expect(await keep({ framework: [renamed] }, tuesday)).toMatchObject({ version: 2 })
   })
 
-  it('are taken when they lose half, or a group', async () => {
+  it('reference data that shrink are taken when they lose half, or a group', async () => {
     await keep({ framework: [framework([ids.number, ids.list])], group: [a] })
     expect(await keep({ framework: [framework([ids.list])] }, tuesday)).toMatchObject({ version: 2 })
     expect(await withheldReference(ledger.db)).toBeNull()
   })
 
-  it('are taken once a person accepts them, and not when they then hold something else', async () => {
+  it('reference data that shrink are taken once a person accepts them, and not when they then hold something else', async () => {
     await keep({ framework: [whole] })
     expect(await acceptWithheld(ledger.db, monday, 'ann')).toBeNull()
     await keep({}, monday)
@@ -215,7 +215,7 @@ describe('reference data that shrink', () => {
     expect(await withheldReference(ledger.db)).toBeNull()
   })
 
-  it('are forgotten when the next fetch is whole again', async () => {
+  it('reference data that shrink are forgotten when the next fetch is whole again', async () => {
     await keep({ framework: [whole] })
     await keep({})
     expect(await keep({ framework: [whole] }, tuesday)).toEqual({ version: 1, changes: 0 })

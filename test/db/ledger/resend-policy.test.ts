@@ -40,7 +40,7 @@ const later = (ms: number) => new Date(Date.now() + ms)
 const property = (name: string) => ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name } }])
 
 describe('a rejected row', () => {
-  it('is sent again once the time has come, and not before', async () => {
+  it('a rejected row is sent again once the time has come, and not before', async () => {
     await property('a')
     await rejectedInRun()
     expect(await releaseByPolicy(ledger.db, [policy()], later(hour - 60_000))).toBe(0)
@@ -67,7 +67,7 @@ describe('a rejected row', () => {
     expect(await releaseByPolicy(ledger.db, policies, later(2 * hour))).toBe(1)
   })
 
-  it('is sent once more in a run at most, though the service always rejects it and the policy has no bound', async () => {
+  it('a rejected row is sent once more in a run at most, though the service always rejects it and the policy has no bound', async () => {
     await property('a')
     await rejectedInRun()
     const policies = [policy({ after_ms: 0 })]
@@ -90,7 +90,7 @@ describe('a rejected row', () => {
     }
   })
 
-  it('is sent again as often as the policy says for the same content, and anew once that has changed', async () => {
+  it('a rejected row is sent again as often as the policy says for the same content, and again once that has changed', async () => {
     const policies = [policy({ times: 2 })]
     const nights = async () => {
       const sent = []

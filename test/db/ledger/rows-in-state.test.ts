@@ -58,11 +58,11 @@ describe('a row', () => {
     ['invalid', ['bad']],
     ['unknown', ['lost']],
     ['parked', ['bad', 'lost', 'nobody', 'refused']],
-  ])('is listed as %s where it stands so, and nowhere else', async (state, expected) => {
+  ])('a row is listed as %s where it stands so, and nowhere else', async (state, expected) => {
     expect(await ids(state)).toEqual(expected)
   })
 
-  it('is counted by status where it is listed', async () => {
+  it('a row is counted by status where it is listed', async () => {
     const counts = await statusCounts(ledger.db, requires)
     for (const state of ['rejected', 'invalid', 'unknown', 'parked'] as const) {
       expect(
@@ -72,7 +72,7 @@ describe('a row', () => {
     }
   })
 
-  it('is not listed any more once its content has changed since it was rejected', async () => {
+  it('a row is not listed any more once its content has changed since it was rejected', async () => {
     await ledger.landChecked('properties', [{ partner_id: 'refused', content: { name: 'another' } }])
     expect(await ids('rejected')).toEqual(['whole'])
   })
@@ -85,7 +85,7 @@ describe('a row', () => {
     ],
     ['bad', /^its properties row is invalid \(latitude 100 is not between -90 and 90\): fix that one$/],
     ['lost', /^nobody knows what became of its properties row \(task_lost: .*\); the next run sends that one again$/],
-  ])('that is parked over %s says what it waits for, and what would release it', async (partnerId, words) => {
+  ])('a row that is parked over %s says what it waits for, and what would release it', async (partnerId, words) => {
     expect((await listed('parked', { partnerId })).map(({ reason }) => reason)).toEqual([expect.stringMatching(words)])
   })
 
@@ -108,7 +108,7 @@ describe('a row', () => {
 describe('parked rows', () => {
   const groupsOf = (filter: RowFilter = {}, limit = 100) => parkedGroups(ledger.db, requires, filter, limit)
 
-  it('are grouped by hotel and by what they wait for, with as many rows as are listed', async () => {
+  it('parked rows are grouped by hotel and by what they wait for, with as many rows as are listed', async () => {
     const second = { partner_id: 'nobody', row_key: 'another', content: {} }
     await ledger.landChecked('framework_answers', [second])
     const rows = await listed('parked')
@@ -122,7 +122,7 @@ describe('parked rows', () => {
     }
   })
 
-  it('are counted in whole though only some groups are wanted, and narrowed down like rows', async () => {
+  it('parked rows are counted in whole though only some groups are wanted, and narrowed down like rows', async () => {
     const all = await groupsOf()
     expect(await groupsOf({}, 1)).toEqual({ groups: all.groups.slice(0, 1), total: all.total })
     expect((await groupsOf({ reason: 'requires_missing' })).groups.map(({ partner_id }) => partner_id)).toEqual([
@@ -193,7 +193,7 @@ describe('what a row said before', () => {
       ({ content_before }) => content_before,
     )
 
-  it('is kept when its content changes, and only then', async () => {
+  it('what a row said before is kept when its content changes, and only then', async () => {
     const as = (name: string) => [{ partner_id: 'good', content: { name } }]
     await ledger.land('properties', as('good'))
     expect(await past()).toEqual([])

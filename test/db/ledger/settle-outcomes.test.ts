@@ -109,7 +109,7 @@ describe('a result file', () => {
     expect(await mappings()).toEqual([{ partner_id: 'H-1', company_id: company }])
   })
 
-  it('that contradicts itself never confirms', async () => {
+  it('a result file that contradicts itself never confirms', async () => {
     const id = await sent('properties', properties, mappingKind)
     await settle(id, [
       ['H-1', true, company],
@@ -375,7 +375,7 @@ describe('error rows', () => {
     expect(unmatched).toEqual([])
   })
 
-  it('that match nothing are handed back as they came', async () => {
+  it('error rows that match nothing are handed back as they came', async () => {
     const nothing = 'it matches no row of the request'
     const strange: [Partial<NamedError>, string][] = [
       [{ partner_id: 'H-9' }, nothing],

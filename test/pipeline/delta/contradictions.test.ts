@@ -70,7 +70,7 @@ describe.each([
     expect((await row()).invalid_reason).toBe(invalid_reason)
   })
 
-  it('are never ready, also when preflight judges their row by another basis that finds nothing wrong with it', async () => {
+  it('two rows with one key are never ready, also when preflight judges their row by another basis that finds nothing wrong with it', async () => {
     await hotel('Harbour')
     await hotel('Harbor')
     await extractNow(ferry, partner, streams)
@@ -97,7 +97,7 @@ describe.each([
     expect(await plan(), 'what is left alone is ready').toHaveLength(1)
   })
 
-  it('are the same row the next night, in whatever order they come', async () => {
+  it('two rows with one key are the same row the next night, in whatever order they come', async () => {
     await hotel('Harbour')
     await hotel('Harbor')
     await extractNow(ferry, partner, streams)
@@ -110,7 +110,7 @@ describe.each([
     expect({ ...(await row()), judged_by: before.judged_by }).toEqual(before)
   })
 
-  it('are the same row when the second one comes a night later as when both come at once', async () => {
+  it('two rows with one key are the same row when the second one comes a night later as when both come at once', async () => {
     await hotel('Harbour')
     await hotel('Harbor')
     await extractNow(ferry, partner, streams)
@@ -130,7 +130,7 @@ describe.each([
     })
   })
 
-  it('are pending though one of them is what was accepted, and are not when that one is left alone', async () => {
+  it('two rows with one key are pending though one of them is what was accepted, and are not when that one is left alone', async () => {
     await hotel('Harbor')
     await extractNow(ferry, partner, streams)
     await ferry.ledger.db

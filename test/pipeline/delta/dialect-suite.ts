@@ -51,7 +51,7 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
   const drift = async () =>
     (await ferry.ledger.pool.query('select stream, partner_id from drift order by 2')).rows as object[]
 
-  it('is read from the watermark on, rows at it again', async () => {
+  it('a cursor stream is read from the watermark on, rows at it again', async () => {
     await partner.run(
       `insert into hotel values ('H-1', 'one', '2026-01-01 00:00:00', 1), ('H-2', 'two', '2026-01-02 00:00:00', 2)`,
     )
@@ -65,7 +65,7 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
     ])
   })
 
-  it('is read again as far before the watermark as the overlap says', async () => {
+  it('a cursor stream is read again as far before the watermark as the overlap says', async () => {
     await partner.run(`insert into hotel values ('H-1', 'one', '2026-01-02 00:00:00', 1)`)
     await extractAll(byCursor)
     await partner.run(`insert into hotel values ('late', 'late', '2026-01-01 23:50:00', 2)`)
@@ -120,7 +120,7 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
     }
   })
 
-  it('is one moment for every stream, whatever is committed meanwhile, and is not written to', async () => {
+  it('a snapshot is one moment for every stream, whatever is committed meanwhile, and is not written to', async () => {
     await partner.run(`insert into hotel values ('H-1', 'before', '2026-01-01 00:00:00', 1)`)
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 10_000 })
     try {

@@ -12,7 +12,7 @@ async function* pieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<B
 }
 
 describe('lines of a byte stream', () => {
-  it('are the same wherever it is cut, also within a character', async () => {
+  it('lines of a byte stream are the same wherever it is cut, also within a character', async () => {
     const text = fc.string({ unit: fc.constantFrom('a', '\t', 'é', '🏨', '\u2028', '\\N') })
     await fc.assert(
       fc.asyncProperty(fc.array(text), fc.array(fc.nat()), async (lines, cuts) => {

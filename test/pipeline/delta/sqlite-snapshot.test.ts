@@ -57,7 +57,7 @@ describe('a value of SQLite as text', () => {
     expect(await read(null)).toEqual([[text, '1']])
   })
 
-  it('is refused when it holds a NUL, and the stream and column are named', async () => {
+  it('a value of SQLite as text is refused when it holds a NUL, and the stream and column are named', async () => {
     database.exec(`insert into anything values ('a' || char(0) || 'b', 1)`)
     await expect(read(null)).rejects.toMatchObject({
       code: 'partner_query_failed',
@@ -75,7 +75,7 @@ describe('a cursor of SQLite', () => {
     expect((await read(watermark, 7_200_000)).map(([value]) => value)).toEqual(['row'])
   })
 
-  it('is refused when its values have no common order', async () => {
+  it('a cursor of SQLite is refused when its values have no common order', async () => {
     database.exec(`insert into anything values ('a', 1), ('b', '2026-01-01')`)
     await expect(read(null)).rejects.toMatchObject({
       code: 'partner_query_failed',

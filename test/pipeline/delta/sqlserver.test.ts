@@ -50,7 +50,7 @@ const binary = (hex: string) => Buffer.from(`${(hex.length / 2).toString(16).pad
 
 describe('a value of SQL Server, as the driver decodes it,', () => {
   it.each([0.1, 60.169875, 1e21, 5e-324, 1.797_693_134_862_315_7e308, -0.5])(
-    'is a float that names %d again',
+    'a value of SQL Server, as the driver decodes it, is a float that names %d again',
     (value) => {
       expect(Number(landed('Float', float(value).subarray(1)))).toBe(value)
       expect(landed('FloatN', float(value), { dataLength: 8 })).toBe(String(value))
@@ -58,7 +58,7 @@ describe('a value of SQL Server, as the driver decodes it,', () => {
   )
 
   it.each([0.1, 60.1699, 16_777_215, 1e10, 1.175_494_4e-38])(
-    'is a real that names %d again, with its own digits',
+    'a value of SQL Server, as the driver decodes it, is a real that names %d again, with its own digits',
     (value) => {
       const single = landed('FloatN', real(value), { dataLength: 4 })
       expect(Math.fround(Number(single))).toBe(Math.fround(value))
@@ -66,7 +66,7 @@ describe('a value of SQL Server, as the driver decodes it,', () => {
     },
   )
 
-  it('is text as it is, and bytes in hexadecimal', () => {
+  it('a value of SQL Server, as the driver decodes it, is text as it is, and bytes in hexadecimal', () => {
     expect(landed('NVarChar', text('ホテル 🏨\t\\N'), { dataLength: 200 })).toBe('ホテル 🏨\t\\N')
     expect(landed('VarBinary', binary('00ff5c78'), { dataLength: 200 })).toBe('\\x00ff5c78')
     expect(landed('NVarChar', Buffer.from('ffff', 'hex'), { dataLength: 200 })).toBe(null)
@@ -76,14 +76,17 @@ describe('a value of SQL Server, as the driver decodes it,', () => {
   it.each([
     ['a\0b', 'NUL character'],
     ['a\ud83c', 'broken characters'],
-  ])('is refused when it can be neither stored nor sent: %j', (value, reason) => {
-    expect(() => landed('NVarChar', text(value), { dataLength: 200 })).toThrow(
-      expect.objectContaining({
-        code: 'partner_query_failed',
-        message: expect.stringMatching(new RegExp(`stream properties .*${reason} in value`)),
-      }),
-    )
-  })
+  ])(
+    'a value of SQL Server, as the driver decodes it, is refused when it can be neither stored nor sent: %j',
+    (value, reason) => {
+      expect(() => landed('NVarChar', text(value), { dataLength: 200 })).toThrow(
+        expect.objectContaining({
+          code: 'partner_query_failed',
+          message: expect.stringMatching(new RegExp(`stream properties .*${reason} in value`)),
+        }),
+      )
+    },
+  )
 
   it('has a way to be read whatever its type, or its query is refused by name', () => {
     const read: Record<string, SqlserverColumn['kind']> = {}
@@ -113,7 +116,7 @@ describe('an address of SQL Server', () => {
   const settings = async (url: string) =>
     connectionSettings(await readServerAddress(url, { allowed: ['instance'], tlsByDefault: true }), 5_000)
 
-  it('is encrypted and verified unless it says otherwise', async () => {
+  it('an address of SQL Server is encrypted and verified unless it says otherwise', async () => {
     const options = async (parameters: string) =>
       (await settings(`sqlserver://u:p@db.example.com/hotels${parameters}`)).options
     expect(await options('')).toMatchObject({
@@ -192,7 +195,7 @@ describe('a SQL Server that does not answer', () => {
     expect(said).not.toContain('geheim')
   })
 
-  it('is told apart by an address that is wrong', async () => {
+  it('a SQL Server that does not answer is told apart by an address that is wrong', async () => {
     expect(await refusal(1, '?encrypt=true')).toMatch(
       /^partner_unreachable: .*unknown parameters: encrypt; there are ssl, sslrootcert, instance/,
     )

@@ -245,7 +245,7 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       expect(rows).toEqual([{ inputs: { [ids.field]: '1.5', [ids.otherField]: null } }])
     })
 
-    it('is read whole when the newest row known is gone or went back, as after a restore, and its watermark goes back', async () => {
+    it('a cursor stream is read whole when the newest row known is gone or went back, as after a restore, and its watermark goes back', async () => {
       for (const day of [1, 2]) await hotel(`H-${day}`, day)
       await night(hotels)
       await partner.run(`update hotel set name = 'two', at = '2026-01-04 00:00:00' where code = 'H-1'`)
@@ -263,7 +263,7 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       expect(await streamOf(await night(hotels), 'properties')).toMatchObject({ whole: null, changed: 1 })
     })
 
-    it('is read whole when the newest row went back by less than the overlap', async () => {
+    it('a cursor stream is read whole when the newest row went back by less than the overlap', async () => {
       await hotel('H-1', 1)
       await partner.run(`insert into hotel values ('H-2', 'new', '2026-01-02 00:05:00', 2)`)
       await night(hotels, 600_000)
@@ -275,7 +275,7 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       })
     })
 
-    it('is read from its watermark when the newest row moved on', async () => {
+    it('a cursor stream is read from its watermark when the newest row moved on', async () => {
       await hotel('H-1', 1)
       await hotel('H-2', 2)
       await night(hotels)
@@ -293,7 +293,7 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
         'the same column with another type',
         { query: `select h.*, number as at from (${hotelsQuery.replace(' at,', '')}) h`, cursor: 'at' },
       ],
-    ])('is read whole once when its cursor is %s', async (_, changed) => {
+    ])('a cursor stream is read whole once when its cursor is %s', async (_, changed) => {
       await hotel('H-1', 1)
       await hotel('H-2', 2)
       await night(hotels)

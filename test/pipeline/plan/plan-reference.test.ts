@@ -16,22 +16,25 @@ describe('the reference data of a plan', () => {
   it.each<[string, Answer]>([
     ['does not answer', reset],
     ['is in trouble', refusal(503)],
-  ])('are those of the last run when the service %s, and it says why', async (_, answer) => {
-    await using server = await service({ [unitTypes]: [answer] })
-    await using deps = ferry.deps(server.url)
-    expect(await planReference(deps, false)).toMatchObject({
-      source: 'none',
-      why_not_fetched: expect.stringMatching(/./),
-    })
-    const fetched_at = new Date('2026-11-20T02:00:00Z')
-    await ferry.ledger.db
-      .insertInto('reference_data')
-      .values({ kind: 'group', id: 'g', document: '{}', fetched_at, changed_at: fetched_at })
-      .execute()
-    expect(await planReference(deps, false)).toMatchObject({ source: 'cached', fetched_at })
-  })
+  ])(
+    'the reference data of a plan are those of the last run when the service %s, and it says why',
+    async (_, answer) => {
+      await using server = await service({ [unitTypes]: [answer] })
+      await using deps = ferry.deps(server.url)
+      expect(await planReference(deps, false)).toMatchObject({
+        source: 'none',
+        why_not_fetched: expect.stringMatching(/./),
+      })
+      const fetched_at = new Date('2026-11-20T02:00:00Z')
+      await ferry.ledger.db
+        .insertInto('reference_data')
+        .values({ kind: 'group', id: 'g', document: '{}', fetched_at, changed_at: fetched_at })
+        .execute()
+      expect(await planReference(deps, false)).toMatchObject({ source: 'cached', fetched_at })
+    },
+  )
 
-  it('are not asked for when nobody wants them to be', async () => {
+  it('the reference data of a plan are not asked for when nobody wants them to be', async () => {
     await using server = await service({})
     await using deps = ferry.deps(server.url)
     expect(await planReference(deps, true)).toEqual({ source: 'none', fetched_at: null, why_not_fetched: null })

@@ -252,7 +252,7 @@ describe('a warning', () => {
   it.each<[StreamName, RowContent, RegExp]>([
     ['properties', { latitude: '0.000', longitude: '-0' }, /a place in the sea/],
     ['calculator_inputs', { ...inputs, inputs: { [ids.field]: '1', [ids.otherField]: '1' } }, /has named 0000.* yet/],
-  ])('is given of a row of %s that is sent all the same: %j', (stream, content, words) => {
+  ])('a warning is given of a row of %s that is sent all the same: %j', (stream, content, words) => {
     expect(check(stream, content)).toBeNull()
     expect(rowWarnings(world, stream, content)).toEqual([
       { kind: expect.stringMatching(/^[a-z_]+$/), detail: expect.stringMatching(words) },
@@ -263,7 +263,7 @@ describe('a warning', () => {
     ['properties', { latitude: '0', longitude: '12' }],
     ['properties', { name: 'A' }],
     ['calculator_inputs', inputs],
-  ])('is not given of a row of %s: %j', (stream, content) => {
+  ])('a warning is not given of a row of %s: %j', (stream, content) => {
     expect(rowWarnings(world, stream, content)).toEqual([])
   })
 

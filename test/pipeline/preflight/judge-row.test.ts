@@ -45,7 +45,7 @@ const judged = async () =>
 describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
   const read = (query: string, stream = 'properties'): Streams => ({ [stream]: { query, capture } })
 
-  it('are judged when they land, and preflight writes none of them again', async () => {
+  it('rows that were read are judged when they land, and preflight writes none of them again', async () => {
     const run = await extractNow(ferry, partner, read(properties(`case code when 'H-1' then 91 else 55 end`)))
     const landed = await judged()
     expect(landed.map(({ judged, reason }) => [judged, reason])).toEqual([
@@ -56,7 +56,7 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
     expect(await judged()).toEqual(landed)
   })
 
-  it('are judged when they change, by what they say now', async () => {
+  it('rows that were read are judged when they change, by what they say now', async () => {
     await extractNow(ferry, partner, read(properties('91')))
     const run = await extractNow(ferry, partner, read(properties('55')))
     const landed = await judged()
@@ -68,7 +68,7 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
     expect(await judged()).toEqual(landed)
   })
 
-  it('are judged by preflight where the ledger folds them, for only then their content is whole', async () => {
+  it('rows that were read are judged by preflight where the ledger folds them, for only then their content is whole', async () => {
     const run = await extractNow(ferry, partner, read(inputs, 'calculator_inputs'))
     // The first rows of a stream that come by cursor are merged on their way, so nothing is left to fold.
     const whole = capture === 'cursor'
@@ -89,7 +89,7 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
     expect(await warnings()).toEqual([])
   })
 
-  it('are judged again in a later run, whose reference data may be others', async () => {
+  it('rows that were read are judged again in a later run, whose reference data may be others', async () => {
     await extractNow(ferry, partner, read(properties('91')))
     const later = await extractNow(ferry, partner, read(properties('91')))
     await ferry.ledger.db.updateTable('acceptance').set({ invalid_reason: 'of yesterday' }).execute()

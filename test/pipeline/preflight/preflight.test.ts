@@ -131,7 +131,7 @@ describe('an answer and an omission of the same question', () => {
     await ferry.ledger.land('omissions', [row('o', declined)])
   }
 
-  it('are invalid, and each names the other', async () => {
+  it('an answer and an omission of the same question are invalid, and each names the other', async () => {
     await knowFramework()
     await both()
     expect(await judge()).toMatchObject({ contradicting: 2, invalid: 2 })
@@ -144,7 +144,7 @@ describe('an answer and an omission of the same question', () => {
     expect(await judge()).toMatchObject({ judged: 0, contradicting: 0 })
   })
 
-  it('are both right for another period, another hotel, or another question', async () => {
+  it('an answer and an omission of the same question are both right for another period, another hotel, or another question', async () => {
     await knowFramework()
     await ferry.ledger.land('framework_answers', [
       row('a', energy),
@@ -176,7 +176,7 @@ describe('an answer and an omission of the same question', () => {
   it.each([
     ['changes', () => ferry.ledger.land('omissions', [row('o', { ...declined, year: '2023' })])],
     ['is gone', () => sql`update source_row set gone_at = now() where row_key = 'o'`.execute(ferry.ledger.db)],
-  ])('are released when the other %s', async (_, fix) => {
+  ])('an answer and an omission of the same question are released when the other %s', async (_, fix) => {
     await knowFramework()
     await both()
     await judge()
@@ -185,7 +185,7 @@ describe('an answer and an omission of the same question', () => {
     expect(await reasons()).toMatchObject({ a: null })
   })
 
-  it('are found again when one that was gone is back', async () => {
+  it('an answer and an omission of the same question are found again when one that was gone is back', async () => {
     await knowFramework()
     await both()
     await judge()
@@ -206,7 +206,7 @@ describe('one data point under two frameworks', () => {
     { ...energy, framework_id: ids.otherFramework },
   ]
 
-  it('is invalid on both sides when the values differ, and says which', async () => {
+  it('one data point under two frameworks is invalid on both sides when the values differ, and says which', async () => {
     await knowFramework()
     await ferry.ledger.land('framework_answers', [row('one', one), row('two', { ...two, value: '2' })])
     expect(await judge()).toMatchObject({ contradicting: 2 })
@@ -216,7 +216,7 @@ describe('one data point under two frameworks', () => {
     })
   })
 
-  it('is right when the values are the same number, however it is written', async () => {
+  it('one data point under two frameworks is right when the values are the same number, however it is written', async () => {
     await knowFramework()
     await ferry.ledger.land('framework_answers', [
       row('one', one),
@@ -265,7 +265,7 @@ describe('two partner ids of one company', () => {
     expect(await judge()).toMatchObject({ contradicting: 0 })
   })
 
-  it('are released when one is confirmed for another company', async () => {
+  it('two partner ids of one company are released when one is confirmed for another company', async () => {
     await mapBoth('H-1', 'H-2')
     const settings = (value: string) => ({ automatic_publishing: value })
     await ferry.ledger.land('calculator_settings', [row('one', settings('true')), row('two', settings('false'), 'H-2')])

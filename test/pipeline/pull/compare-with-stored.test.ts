@@ -151,7 +151,7 @@ describe('an input of one property', () => {
     expect(await found()).toEqual(lines)
   })
 
-  it('is sought in its own month and year only', async () => {
+  it('an input of one property is sought in its own month and year only', async () => {
     await accepted('H-1', '2025', { [power]: '12' })
     await accepted('H-1', '2025-3', { [power]: '1' })
     await accepted('H-1', '2024-3', { [power]: '5' })
@@ -173,7 +173,7 @@ describe('an input of one property', () => {
     expect(await found()).toEqual(['different H-1 2025 3 gas 2 7 / 8'])
   })
 
-  it('is absent where the search does not return its company, and where the company is gone from it', async () => {
+  it('an input of one property is absent where the search does not return its company, and where the company is gone from it', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     await compared([company('B')])
     expect(await found()).toEqual(['absent H-1 2025 3 power 1 - company_not_returned'])
@@ -183,7 +183,7 @@ describe('an input of one property', () => {
     expect(await found()).toEqual(['absent H-1 2025 3 power 1 - company_not_returned'])
   })
 
-  it('is absent where its calculator was removed', async () => {
+  it('an input of one property is absent where its calculator was removed', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const kept = month('A/2', {}, { period: { year: 2024 } })
     await compared([company('A', { calculators: [month('A/1', { [power]: '1' }), kept] })])
@@ -191,7 +191,7 @@ describe('an input of one property', () => {
     expect(await found()).toEqual(['absent H-1 2025 3 power 1 - period_not_returned'])
   })
 
-  it('is absent from the company that the property was mapped to later', async () => {
+  it('an input of one property is absent from the company that the property was mapped to later', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     await mapped('H-1', 'B')
     const still = company('A', { calculators: [month('A/1', { [power]: '1' })] })
@@ -204,22 +204,25 @@ describe('an input of one property', () => {
     ['never accepted', sql`acceptance set accepted_hash = null, accepted_at = null`],
     ['gone at the partner', sql`source_row set gone_at = clock_timestamp()`],
     ['accepted after the search was planned', sql`acceptance set accepted_at = clock_timestamp() + interval '1 hour'`],
-  ])('is not compared while its row is %s, and is not taken for foreign', async (_state, change) => {
-    const rowKey = await accepted('H-1', '2025-3', { [power]: '1' })
-    await sql`
+  ])(
+    'an input of one property is not compared while its row is %s, and is not taken for foreign',
+    async (_state, change) => {
+      const rowKey = await accepted('H-1', '2025-3', { [power]: '1' })
+      await sql`
       update ${change} where row_id in (select row_id from source_row where row_key = ${rowKey})`.execute(
-      ferry.ledger.db,
-    )
-    await sql`
+        ferry.ledger.db,
+      )
+      await sql`
       update source_row set desired_hash = wanted_hash
       from acceptance where acceptance.row_id = source_row.row_id and desired_hash <> wanted_hash`.execute(
-      ferry.ledger.db,
-    )
-    expect(await compared([company('A', { calculators: [month('A/1', { [power]: '2' })] })])).toMatchObject({
-      ...{ inputs: 0, unsettled: 1, foreign_values: 0, other_fields: 0 },
-    })
-    expect(await found()).toEqual([])
-  })
+        ferry.ledger.db,
+      )
+      expect(await compared([company('A', { calculators: [month('A/1', { [power]: '2' })] })])).toMatchObject({
+        ...{ inputs: 0, unsettled: 1, foreign_values: 0, other_fields: 0 },
+      })
+      expect(await found()).toEqual([])
+    },
+  )
 
   it('keeps the run that first found it, and says when it is another kind of difference', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
@@ -240,7 +243,7 @@ describe('two properties that are one company', () => {
   })
   const shown = (value: string) => [company('A', { calculators: [month('A/1', { [power]: value })] })]
 
-  it('are both right where what stands is what one of them sent', async () => {
+  it('two properties that are one company are both right where what stands is what one of them sent', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     await accepted('H-2', '2025-3', { [power]: '2' })
     expect(await compared(shown('1'))).toMatchObject({ inputs: 2, equal: 2, different: 0 })
@@ -253,7 +256,7 @@ describe('two properties that are one company', () => {
     expect(await found()).toEqual(['different H-2 2025 3 power 2 3'])
   })
 
-  it('are not judged while one of them is pending', async () => {
+  it('two properties that are one company are not judged while one of them is pending', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const rowKey = await accepted('H-2', '2025-3', { [power]: '2' })
     await sql`
@@ -270,7 +273,7 @@ describe('two properties that are one company', () => {
 describe('what others wrote', () => {
   beforeEach(() => mapped('H-1', 'A'))
 
-  it('is listed where its field is one that we send, counted where it is not, and left alone where the company is not ours', async () => {
+  it('what others wrote is listed where its field is one that we send, counted where it is not, and left alone where the company is not ours', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const calculators = [
       month('A/1', { [power]: '1', [water]: '5' }),
@@ -283,7 +286,7 @@ describe('what others wrote', () => {
     expect(await found()).toEqual(['foreign H-1 2025 4 power - 4'])
   })
 
-  it('is not the year that the service adds up from our months, cleared or never sent', async () => {
+  it('what others wrote is not the year that the service adds up from our months, cleared or never sent', async () => {
     await accepted('H-1', '2025-3', { [power]: '1', [gas]: '1' })
     await accepted('H-1', '2025', { [gas]: null })
     const sums = year('A/2', { [power]: '1', [gas]: '1' })
@@ -298,7 +301,7 @@ describe('a search', () => {
     await accepted('H-1', '2025-3', { [power]: '1', [gas]: '2' })
   })
 
-  it('that succeeded in part is compared with nothing, and what was found before stays', async () => {
+  it('a search that succeeded in part is compared with nothing, and what was found before stays', async () => {
     await compared([company('A', { calculators: [month('A/1', { [power]: '1', [gas]: '3' })] })])
     const before = await found()
     expect(before).toHaveLength(1)
@@ -308,7 +311,7 @@ describe('a search', () => {
     expect(await found()).toEqual(before)
   })
 
-  it('that selected calculator types shows what differs, and proves no input absent', async () => {
+  it('a search that selected calculator types shows what differs, and proves no input absent', async () => {
     const other = month('A/9', { [power]: '1', [gas]: '2' }, { typeId: uuid('water type') })
     await compared([company('A', { calculators: [other] })])
     const shown = [company('A', { calculators: [month('A/1', { [power]: '7' })] })]
@@ -328,7 +331,7 @@ describe('a search', () => {
     expect(await found()).toEqual(['different H-1 2025 3 gas 2 3', 'different H-2 2025 3 power 1 2'])
   })
 
-  it('is compared once more after a death, with the same result', async () => {
+  it('a search is compared once more after a death, with the same result', async () => {
     const counts = await compared([company('A', { calculators: [month('A/1', { [power]: '1' })] })])
     const { db } = ferry.ledger
     const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()

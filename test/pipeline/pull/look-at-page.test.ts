@@ -37,7 +37,7 @@ const stateOf = async (pageId: number) =>
   ).state
 
 describe('a look at a page', () => {
-  it('that breaks off before the run was asked to go on has not loaded the page', async () => {
+  it('a look at a page that breaks off before the run was asked to go on has not loaded the page', async () => {
     await using server = await service({ '/page': [json(samplePage([company('Aske')]))] })
     await using deps = ferry.deps(server.url)
     const { pageId, runId } = await listed(server.url)

@@ -65,7 +65,7 @@ describe('a name', () => {
     ])
   })
 
-  it('that is new leaves a trace of the old one, with its page, and shows in the views', async () => {
+  it('a name that is new leaves a trace of the old one, with its page, and shows in the views', async () => {
     await load(named((id) => id))
     const [page] = await load(named((id) => (id === 'electricity' ? id : `new ${id}`)))
     expect(await traces()).toEqual(['property brand: brand > new brand', 'variable total: total > new total'])

@@ -17,7 +17,7 @@ let reference: ReferenceIndex
 let sent = 0
 
 beforeAll(async () => {
-  world = await startWorld({ hotels: 1 })
+  world = await startWorld({ migrated: true, hotels: 1 })
   client = testClient(world.sandboxUrl, { headersTimeoutMs: 30_000, bodyTimeoutMs: 30_000 })
   const frameworks = await Promise.all((await client.getFrameworks()).map(({ id }) => client.getFramework(id)))
   const source = {

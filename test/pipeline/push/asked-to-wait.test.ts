@@ -26,15 +26,18 @@ describe('a POST that is answered 503', () => {
     ['nonsense', ['soon'], 500],
     ['less than it takes a task to be listed', ['0'], 500],
     ['more than anybody should wait', ['86400'], 60_000],
-  ])('is uncertain, and the task list is read as late as the service asks by %s', async (_, header, inMs) => {
-    await using server = await service({ [post]: [waits(503, ...header)] })
-    await using deps = ferry.deps(server.url)
-    const id = await ferry.planned(deps, 'properties', [property])
-    await ferry.asked()
-    await lookAtSubmission(deps, id)
-    expect((await ferry.submission(id)).state).toBe('uncertain')
-    expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(inMs, -3) }])
-  })
+  ])(
+    'a POST that is answered 503 is uncertain, and the task list is read as late as the service asks by %s',
+    async (_, header, inMs) => {
+      await using server = await service({ [post]: [waits(503, ...header)] })
+      await using deps = ferry.deps(server.url)
+      const id = await ferry.planned(deps, 'properties', [property])
+      await ferry.asked()
+      await lookAtSubmission(deps, id)
+      expect((await ferry.submission(id)).state).toBe('uncertain')
+      expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(inMs, -3) }])
+    },
+  )
 })
 
 describe('a POST that is answered 429', () => {

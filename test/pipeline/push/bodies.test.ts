@@ -45,7 +45,7 @@ describe('framework answers', () => {
   const period = { period_type: 'Yearly', year: '2025', month: '1' }
   const number = { ...period, framework_id: ids.framework, data_point_id: ids.number, value: '12.50' }
 
-  it('are grouped by property and period, with omissions beside answers', () => {
+  it('framework answers are grouped by property and period, with omissions beside answers', () => {
     const rows: OutgoingRow[] = [
       { stream: 'framework_answers', partner_id: 'H-1', content: { ...number, unit_id: ids.unit } },
       { stream: 'framework_answers', partner_id: 'H-1', content: { ...number, month: '3', period_type: 'Monthly' } },
@@ -112,7 +112,7 @@ describe('framework answers', () => {
     expect(body.companies[0]?.periods[0]?.answers[0]?.answer).toEqual(expected)
   })
 
-  it('that preflight would have refused are not written', () => {
+  it('framework answers that preflight would have refused are not written', () => {
     const content = { ...number, value: 'many' }
     const rows: OutgoingRow[] = [{ stream: 'framework_answers', partner_id: 'H-1', content }]
     expect(() => write('framework_answers', rows)).toThrow("'many' is no number")
@@ -156,7 +156,7 @@ describe('calculators', () => {
 })
 
 describe('custom property values and standard holders', () => {
-  it('are grouped by property where the request is', () => {
+  it('custom property values and standard holders are grouped by property where the request is', () => {
     const value = (partner_id: string, property_id: string, text: string): OutgoingRow => ({
       stream: 'custom_property_values',
       partner_id,
@@ -211,13 +211,13 @@ describe.each(kindNames)('every body of %s', (kind) => {
   }
   const [stream] = kinds[kind].streams as [OutgoingRow['stream']]
 
-  it('is taken by the service, with the ids as they are', () => {
+  it('a body is taken by the service, with the ids as they are', () => {
     const rows = naughty.map((partner_id) => ({ stream, partner_id, content: contents[kind] }))
     const read = readBulkRequest(contract, kinds[kind].request, JSON.parse(write(kind, rows)))
     expect(identifiersOf(read)).toEqual(naughty)
   })
 
-  it('is a document without any row, too', () => {
+  it('a body is a document without any row, too', () => {
     const read = readBulkRequest(contract, kinds[kind].request, JSON.parse(write(kind, [])))
     expect(identifiersOf(read)).toEqual([])
   })

@@ -60,7 +60,7 @@ const outcomes = () =>
 
 describe('a result file', () => {
   it.each([404, 410, 403])(
-    'that stays %i is given up after six attempts at fresh addresses: its rows are unknown',
+    'a result file that stays %i is given up after six attempts at fresh addresses: its rows are unknown',
     async (status) => {
       await using server = await serviceWithFile('Success', answered(status))
       expect(await lookedAt(server.url, 5)).toMatchObject({ state: 'terminal', error_code: 'result_file_gone' })
@@ -77,7 +77,7 @@ describe('a result file', () => {
     },
   )
 
-  it('that has expired is read from the fresh address that the task gives', async () => {
+  it('a result file that has expired is read from the fresh address that the task gives', async () => {
     await using server = await serviceWithFile('Success', (response, address) =>
       (address === 1 ? answered(410) : intact)(response, address),
     )
@@ -85,7 +85,7 @@ describe('a result file', () => {
     expect(await outcomes()).toMatchObject([{ outcome: 'confirmed' }, { outcome: 'confirmed' }])
   })
 
-  it('that arrives cut three times has the patience of a page: the fourth attempt reads it', async () => {
+  it('a result file that arrives cut three times has the patience of a page: the fourth attempt reads it', async () => {
     await using server = await serviceWithFile('Success', (response, address) =>
       (address < 4 ? cutShort : intact)(response, address),
     )
@@ -94,7 +94,7 @@ describe('a result file', () => {
     expect(server.files()).toBe(4)
   })
 
-  it('that nobody serves any more stops no run: once the service had its time the rows are unknown', async () => {
+  it('a result file that nobody serves any more stops no run: once the service had its time the rows are unknown', async () => {
     await using server = await serviceWithFile('Success', (response) => response.socket?.destroy())
     expect(await lookedAt(server.url, 15, 60_000)).toMatchObject({ state: 'terminal', error_code: 'download_failed' })
     await ferry.clear()
@@ -102,7 +102,7 @@ describe('a result file', () => {
     expect(await outcomes()).toMatchObject([{ outcome: 'unknown' }, { outcome: 'unknown' }])
   })
 
-  it('that is missing of a task in Error makes it an Error without a word: its request is split', async () => {
+  it('a result file that is missing of a task in Error makes it an Error without a word: its request is split', async () => {
     await using server = await serviceWithFile('Error', answered(404))
     expect(await lookedAt(server.url, 6)).toMatchObject({ state: 'settled', error_code: 'result_file_lost' })
     const parts = await ferry.ledger.db

@@ -53,7 +53,7 @@ describe('a listed task', () => {
     ['2026-11-21T01:55:00.000Z', true],
     ['2026-11-21T09:00:00.000Z', true],
     ['soon', true],
-  ])('that was made at %s may be ours: %s', (createdAt, expected) => {
+  ])('a listed task that was made at %s may be ours: %s', (createdAt, expected) => {
     expect(mayBe('framework_answers', { ...bulk, requestType: 'BulkUpsertFrameworkAnswers', createdAt })).toBe(expected)
   })
 })

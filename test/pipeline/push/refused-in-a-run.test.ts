@@ -162,7 +162,7 @@ type Invalid = { partner_id: string; stream: string; reason: string }
 test('in a run each row that cannot be right is invalid with its reason, and nothing of it is sent', {
   timeout: 180_000,
 }, async () => {
-  await using world = await startWorld({ hotels: 1 })
+  await using world = await startWorld({ migrated: true, hotels: 1 })
   await using folder = await workingFolder()
   const single = cases.map(([stream, row], index): [StreamName, Row] => [
     stream,
@@ -192,7 +192,7 @@ test('in a run each row that cannot be right is invalid with its reason, and not
 })
 
 test('in a run rows that merely look wrong are sent, and the report says so', { timeout: 180_000 }, async () => {
-  await using world = await startWorld({ hotels: 1 })
+  await using world = await startWorld({ migrated: true, hotels: 1 })
   await using folder = await workingFolder()
   const file = await partnerOf(world, folder.path, [
     ['properties', { partner_id: 'H-1', name: 'A', latitude: '0', longitude: '0' }],

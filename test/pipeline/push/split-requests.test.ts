@@ -1,13 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import type { Landing } from '../../db/ledger/ledger.ts'
-import { type HttpServer, httpServer, sendJson } from '../../exchange/fault-server.ts'
 import { type Ferry, openFerry } from './ferry.ts'
+import { outcomes, poisonService, properties, unfinished, untilAllSettled } from './poison-service.ts'
 import { ids } from './rows.ts'
 
 let ferry: Ferry
@@ -17,65 +15,6 @@ beforeAll(async () => {
 beforeEach(() => ferry.clear())
 afterAll(() => ferry.close())
 
-type Asked = { body: string; openWith: string[] }
-type PoisonService = HttpServer & {
-  /** Every request, with the bodies of those whose tasks had not ended when it came. */
-  requests: Asked[]
-  /** Whether tasks end when they are asked for; while false they stay in progress. */
-  ending: boolean
-}
-
-/** A service that fails as a whole over a request in which a poisoned text stands, and takes every other. */
-async function poisonService(poison: (body: string) => boolean): Promise<PoisonService> {
-  const tasks = new Map<string, { body: string; ended: boolean; path: string }>()
-  const requests: Asked[] = []
-  const server = await httpServer((request, response) => {
-    const address = `http://${request.headers.host}`
-    if (request.method === 'POST') {
-      const correlationId = randomUUID()
-      requests.push({
-        body: request.body,
-        openWith: [...tasks.values()].filter(({ ended }) => !ended).map(({ body }) => body),
-      })
-      tasks.set(correlationId, { body: request.body, ended: false, path: request.path })
-      sendJson(response, { correlationId })
-      return
-    }
-    const id = request.path.split('/').at(-1) ?? ''
-    const task = tasks.get(id)
-    if (task === undefined) sendJson(response, { errorCode: 'unknown', message: request.path }, 404)
-    else if (request.path.startsWith('/files/')) {
-      const { companies } = JSON.parse(task.body) as { companies: { id: string }[] }
-      sendJson(response, {
-        companies: companies.map((one) => ({ id: one.id, status: 'Mapped', companyId: randomUUID() })),
-      })
-    } else if (!service.ending) sendJson(response, { correlationId: id, status: 'InProgress' })
-    else {
-      task.ended = true
-      const failed = poison(task.body)
-      const file = !failed && task.path.includes('mappings') ? { file: { url: `${address}/files/${id}` } } : {}
-      const error = failed ? { error: { generalErrorMessages: ['It broke.'] } } : {}
-      sendJson(response, { correlationId: id, status: failed ? 'Error' : 'Success', ...file, ...error })
-    }
-  })
-  const service: PoisonService = Object.assign(server, { requests, ending: true })
-  return service
-}
-
-const unfinished = () =>
-  ferry.ledger.db
-    .selectFrom('submission')
-    .select('submission_id')
-    .where('state', 'in', ['planned', 'sending', 'accepted', 'terminal', 'uncertain'])
-    .orderBy('submission_id')
-    .execute()
-
-/** One after the other. */
-function inTurn(): () => number {
-  let at = 0
-  return () => at++
-}
-
 /** As if at random, and the same every time. */
 function scattered(): () => number {
   let state = 7
@@ -84,23 +23,6 @@ function scattered(): () => number {
     return state >> 8
   }
 }
-
-/** Looks at everything that is unfinished, in the order that `pick` says, until nothing is. */
-async function untilAllSettled(deps: Deps, pick: () => number = inTurn()): Promise<void> {
-  for (let looks = 0; ; looks++) {
-    const open = await unfinished()
-    const next = open.length === 0 ? undefined : open[pick() % open.length]
-    if (next === undefined) return
-    if (looks > 500) throw new Error(`after ${looks} looks ${open.length} submissions are unfinished`)
-    await lookAtSubmission(deps, next.submission_id)
-  }
-}
-
-const properties = (count: number): Landing[] =>
-  Array.from({ length: count }, (_, at) => ({
-    partner_id: `H-${String(at).padStart(3, '0')}`,
-    content: { name: `n${at}.` },
-  }))
 
 const answer = (partner_id: string, row_key: string, value: string): Landing => ({
   partner_id,
@@ -116,18 +38,8 @@ const answer = (partner_id: string, row_key: string, value: string): Landing => 
   },
 })
 
-async function outcomes(stream: string): Promise<Record<string, string | null>> {
-  const rows = await ferry.ledger.db
-    .selectFrom('ledger')
-    .selectAll()
-    .where('stream', '=', stream)
-    .orderBy('row_id')
-    .execute()
-  return Object.fromEntries(rows.map(({ row_key, outcome, outcome_code }) => [row_key, outcome_code ?? outcome]))
-}
-
 describe('a request whose task ends in Error without naming a row', () => {
-  it('is split in two halves, which hold its rows, keep its partition and belong to the same run', async () => {
+  it('a request whose task ends in Error without naming a row is split in two halves, which hold its rows, keep its partition and belong to the same run', async () => {
     await using service = await poisonService((body) => body.includes('"n1."'))
     await using deps = ferry.deps(service.url)
     const id = await ferry.planned(
@@ -170,15 +82,15 @@ describe('a request whose task ends in Error without naming a row', () => {
     ])
     // What is held is planned by nobody else.
     await ferry.wave(deps)
-    expect(await unfinished()).toHaveLength(2)
+    expect(await unfinished(ferry)).toHaveLength(2)
   })
 
-  it('is found down to the one property that the service fails over, and the others are accepted', async () => {
+  it('a request whose task ends in Error without naming a row is found down to the one property that the service fails over, and the others are accepted', async () => {
     await using service = await poisonService((body) => body.includes('"n13."'))
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(32))
-    await untilAllSettled(deps)
-    const found = await outcomes('properties')
+    await untilAllSettled(ferry, deps)
+    const found = await outcomes(ferry, 'properties')
     expect(Object.entries(found).filter(([, outcome]) => outcome !== 'confirmed')).toEqual([
       ['H-013', 'task_error_alone'],
     ])
@@ -191,22 +103,22 @@ describe('a request whose task ends in Error without naming a row', () => {
     expect(await ferry.wave(deps)).toBe(false)
   })
 
-  it('that holds a single row rejects it at once', async () => {
+  it('a request whose task ends in Error without naming a row that holds a single row rejects it at once', async () => {
     await using service = await poisonService(() => true)
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(1))
-    await untilAllSettled(deps)
-    expect(await outcomes('properties')).toEqual({ 'H-000': 'task_error_alone' })
+    await untilAllSettled(ferry, deps)
+    expect(await outcomes(ferry, 'properties')).toEqual({ 'H-000': 'task_error_alone' })
     expect(service.requests).toHaveLength(1)
   })
 
-  it('is given up after six more requests when it is not the rows, and sent again by the next run', async () => {
+  it('a request whose task ends in Error without naming a row is given up after six more requests when it is not the rows, and sent again by the next run', async () => {
     await using service = await poisonService(() => true)
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(64))
-    await untilAllSettled(deps)
+    await untilAllSettled(ferry, deps)
     expect(service.requests).toHaveLength(7)
-    expect(new Set(Object.values(await outcomes('properties')))).toEqual(new Set(['task_error']))
+    expect(new Set(Object.values(await outcomes(ferry, 'properties')))).toEqual(new Set(['task_error']))
     const { outcome_reason } = await ferry.ledger.row('properties', 'H-000')
     expect(outcome_reason).toContain('every part failed alike, so it is not the rows')
     expect(await ferry.wave(deps)).toBe(false)
@@ -214,27 +126,27 @@ describe('a request whose task ends in Error without naming a row', () => {
     expect(await ferry.wave(deps)).toBe(true)
   })
 
-  it('is split as often as push.maxSplits allows, and no more', async () => {
+  it('a request whose task ends in Error without naming a row is split as often as push.maxSplits allows, and no more', async () => {
     await using service = await poisonService((body) => body.includes('"n13."'))
     await using given = ferry.deps(service.url)
     const deps = { ...given, config: { ...given.config, push: { ...given.config.push, maxSplits: 4 } } }
     await ferry.planned(deps, 'properties', properties(32))
-    await untilAllSettled(deps)
+    await untilAllSettled(ferry, deps)
     expect(service.requests).toHaveLength(5)
-    const left = Object.entries(await outcomes('properties')).filter(([, outcome]) => outcome !== 'confirmed')
+    const left = Object.entries(await outcomes(ferry, 'properties')).filter(([, outcome]) => outcome !== 'confirmed')
     expect(left).toHaveLength(8)
     expect(new Set(left.map(([, outcome]) => outcome))).toEqual(new Set(['task_error']))
   })
 
-  it('is not split in a run that the guard holds', async () => {
+  it('a request whose task ends in Error without naming a row is not split in a run that the guard holds', async () => {
     await using service = await poisonService(() => true)
     await using deps = ferry.deps(service.url)
     const id = await ferry.planned(deps, 'properties', properties(4))
     await lookAtSubmission(deps, id)
     await ferry.ledger.db.updateTable('run').set({ held: true }).execute()
     await lookAtSubmission(deps, id)
-    expect(await unfinished()).toEqual([])
-    expect(new Set(Object.values(await outcomes('properties')))).toEqual(new Set(['task_error']))
+    expect(await unfinished(ferry)).toEqual([])
+    expect(new Set(Object.values(await outcomes(ferry, 'properties')))).toEqual(new Set(['task_error']))
   })
 
   it('leaves a row to the planner that has changed since it was sent', async () => {
@@ -243,17 +155,17 @@ describe('a request whose task ends in Error without naming a row', () => {
     const id = await ferry.planned(deps, 'properties', properties(4))
     await lookAtSubmission(deps, id)
     await ferry.ledger.land('properties', [{ partner_id: 'H-003', content: { name: 'changed' } }])
-    await untilAllSettled(deps)
+    await untilAllSettled(ferry, deps)
     expect(await ferry.ledger.row('properties', 'H-003')).toMatchObject({ held_by: null, outcome: 'unknown' })
     expect(service.requests.slice(1).some(({ body }) => body.includes('H-003'))).toBe(false)
-    expect(await outcomes('properties')).toMatchObject({
+    expect(await outcomes(ferry, 'properties')).toMatchObject({
       'H-000': 'task_error_alone',
       'H-001': 'confirmed',
       'H-002': 'confirmed',
     })
   })
 
-  it('is settled and split in one transaction: where the halves cannot be planned, it is not settled', async () => {
+  it('a request whose task ends in Error without naming a row is settled and split in one transaction: where the halves cannot be planned, it is not settled', async () => {
     await using service = await poisonService(() => true)
     await using given = ferry.deps(service.url)
     const id = await ferry.planned(given, 'properties', properties(4))
@@ -270,16 +182,16 @@ describe('a request whose task ends in Error without naming a row', () => {
     await expect(lookAtSubmission(broken, id)).rejects.toThrow('the queue is gone')
     expect((await ferry.submission(id)).state).toBe('terminal')
     expect((await ferry.ledger.row('properties', 'H-000')).held_by).toBe(id)
-    expect(await unfinished()).toEqual([{ submission_id: id }])
+    expect(await unfinished(ferry)).toEqual([{ submission_id: id }])
     await lookAtSubmission(given, id)
-    expect(await unfinished()).toHaveLength(2)
+    expect(await unfinished(ferry)).toHaveLength(2)
   })
 })
 
 describe('halves of one property', () => {
   const years = Array.from({ length: 12 }, (_, at) => String(at + 10))
 
-  it('are never at the service at once, and find the row all the same', async () => {
+  it('halves of one property are never at the service at once, and find the row all the same', async () => {
     await using service = await poisonService((body) => body.includes('"number":17'))
     await using deps = ferry.deps(service.url)
     await ferry.planned(
@@ -289,16 +201,16 @@ describe('halves of one property', () => {
     )
     const pick = scattered()
     // Looks come in every order, and tasks are found in progress now and then.
-    await untilAllSettled(deps, () => {
+    await untilAllSettled(ferry, deps, () => {
       service.ending = pick() % 3 !== 0
       return pick()
     })
     expect(service.requests.map(({ openWith }) => openWith.length)).toEqual(service.requests.map(() => 0))
-    const found = await outcomes('framework_answers')
+    const found = await outcomes(ferry, 'framework_answers')
     expect(Object.entries(found).filter(([, outcome]) => outcome !== 'inferred')).toEqual([['17', 'task_error_alone']])
   })
 
-  it('that stand for the same company as another property go together, or one after the other', async () => {
+  it('halves of one property that stand for the same company as another property go together, or one after the other', async () => {
     await using service = await poisonService((body) => body.includes('"number":11'))
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'framework_answers', [
@@ -316,12 +228,12 @@ describe('halves of one property', () => {
         .execute()
     }
     const pick = scattered()
-    await untilAllSettled(deps, () => {
+    await untilAllSettled(ferry, deps, () => {
       service.ending = pick() % 2 === 0
       return pick()
     })
     expect(service.requests.every(({ openWith }) => openWith.length === 0)).toBe(true)
-    expect(await outcomes('framework_answers')).toEqual({
+    expect(await outcomes(ferry, 'framework_answers')).toEqual({
       10: 'inferred',
       11: 'task_error_alone',
       12: 'inferred',
@@ -333,10 +245,10 @@ describe('halves of one property', () => {
     await using service = await poisonService((body) => body.includes('"n0."'))
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(4))
-    await lookAtSubmission(deps, (await unfinished())[0]?.submission_id ?? 0)
-    await lookAtSubmission(deps, (await unfinished())[0]?.submission_id ?? 0)
+    await lookAtSubmission(deps, (await unfinished(ferry))[0]?.submission_id ?? 0)
+    await lookAtSubmission(deps, (await unfinished(ferry))[0]?.submission_id ?? 0)
     service.ending = false
-    for (const { submission_id } of await unfinished()) await lookAtSubmission(deps, submission_id)
+    for (const { submission_id } of await unfinished(ferry)) await lookAtSubmission(deps, submission_id)
     expect(service.requests.map(({ openWith }) => openWith.length)).toEqual([0, 0, 1])
   })
 })
@@ -350,20 +262,20 @@ describe('a request that a later run took over', () => {
     return id
   }
 
-  it('is not split before that run has judged what the partner has by now', async () => {
+  it('a request that a later run took over is not split before that run has judged what the partner has by now', async () => {
     await using service = await poisonService((body) => body.includes('"n1."'))
     await using deps = ferry.deps(service.url)
     const id = await takenOver(deps, 'properties', properties(4))
     await lookAtSubmission(deps, id)
     // Extraction lands what nobody has judged yet.
     await ferry.ledger.land('properties', [{ partner_id: 'H-003', content: { name: 'not judged' } }])
-    for (const { submission_id } of await unfinished()) await lookAtSubmission(deps, submission_id)
+    for (const { submission_id } of await unfinished(ferry)) await lookAtSubmission(deps, submission_id)
     expect(service.requests).toHaveLength(1)
     expect((await ferry.submission(id)).state).toBe('terminal')
     await ferry.wave(deps)
-    await untilAllSettled(deps)
+    await untilAllSettled(ferry, deps)
     expect(service.requests.filter(({ body }) => body.includes('not judged'))).toEqual([])
-    expect(await outcomes('properties')).toEqual({
+    expect(await outcomes(ferry, 'properties')).toEqual({
       'H-000': 'confirmed',
       'H-001': 'task_error_alone',
       'H-002': 'confirmed',
@@ -371,7 +283,7 @@ describe('a request that a later run took over', () => {
     })
   })
 
-  it('is split without the rows whose property waits for its mapping by now', async () => {
+  it('a request that a later run took over is split without the rows whose property waits for its mapping by now', async () => {
     await using service = await poisonService((body) => body.includes('1234'))
     await using deps = ferry.deps(service.url)
     const requiring: Deps = { ...deps, config: { ...deps.config, streams: { ...deps.config.streams } } }
@@ -399,39 +311,3 @@ describe('a request that a later run took over', () => {
     expect(parts.map(({ row_key }) => row_key)).toEqual(['1', '2'])
   })
 })
-
-it('for random poison every row has exactly one outcome in the end, and exactly the poisoned ones are rejected where any quarter is sound', async () => {
-  const scenario = fc.record({
-    size: fc.integer({ min: 1, max: 40 }),
-    poisoned: fc.uniqueArray(fc.nat(39), { minLength: 1, maxLength: 3 }),
-    order: fc.infiniteStream(fc.nat()),
-  })
-  await fc.assert(
-    fc.asyncProperty(scenario, async ({ size, poisoned, order }) => {
-      await ferry.clear()
-      const poison = new Set(poisoned.map((number) => number % size))
-      fc.pre(size > 3 || poison.size < size)
-      await using service = await poisonService((body) => [...poison].some((at) => body.includes(`"n${at}."`)))
-      await using deps = ferry.deps(service.url)
-      await ferry.planned(deps, 'properties', properties(size))
-      await untilAllSettled(deps, () => order.next().value ?? 0)
-      const expected = properties(size).map(({ partner_id }, at) => [
-        partner_id,
-        poison.has(at) ? 'task_error_alone' : 'confirmed',
-      ])
-      expect(await outcomes('properties')).toEqual(Object.fromEntries(expected))
-      expect(service.requests.length - 1).toBeLessThanOrEqual(40)
-      const { rows } = await sql<{ times: number }>`
-        select count(*) filter (where coalesce(outcome, rest_outcome) <> 'unknown') as times
-        from submission_row join submission using (submission_id) group by row_id`.execute(ferry.ledger.db)
-      expect(rows.map(({ times }) => times)).toEqual(rows.map(() => 1))
-      const held = await ferry.ledger.db
-        .selectFrom('ledger')
-        .select('row_id')
-        .where('held_by', 'is not', null)
-        .execute()
-      expect(held).toEqual([])
-    }),
-    { numRuns: 12 },
-  )
-}, 240_000)

@@ -35,7 +35,7 @@ async function streamed(write: BodyWriter, rows: readonly OutgoingRow[], batch: 
 }
 
 describe.each(kindNames)('a body of %s', (kind) => {
-  it.each([1, 2, 3, 4, 7, 100])('is the same when its rows come %i at a time', async (batch) => {
+  it.each([1, 2, 3, 4, 7, 100])('a body is the same when its rows come %i at a time', async (batch) => {
     for (const sizes of [[], [1], [3], [1, 1, 1], [2, 1, 5, 1, 1, 3], [7, 7], [1, 12]]) {
       const rows = rowsOf(kind, ...sizes)
       const whole = [...kinds[kind].writeBody(rows, context)].join('')

@@ -52,7 +52,7 @@ describe.each(states)('a submission that is %s', (state) => {
 })
 
 describe('the states', () => {
-  it('are unfinished exactly where something can still happen', () => {
+  it('the states are unfinished exactly where something can still happen', () => {
     const open = states.filter((state) => events.some((event) => nextState(state, event) !== state))
     expect(open.toSorted()).toEqual([...unfinishedStates].toSorted())
   })

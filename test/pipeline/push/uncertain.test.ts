@@ -33,20 +33,23 @@ describe('a POST whose answer was lost', () => {
     ['no answer in time', () => {}],
     ['a gateway that gave up', json({ errorCode: 'x', message: 'Bad gateway' }, 502)],
     ['a success that is no answer', json('<html>')],
-  ])('is not sent again at once after %s: the task list is asked for first', async (_, answer) => {
-    await using server = await service({ [post]: [answer], [list]: [json([])] })
-    await using deps = ferry.deps(server.url)
-    const id = await ferry.planned(deps, 'properties', [property])
-    await lookAtSubmission(deps, id)
-    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', correlation_id: null, attempts: 1 })
-    expect(server.count(post)).toBe(1)
-    await lookAtSubmission(deps, id)
-    expect(server.count(list)).toBe(1)
-    expect(server.count(post)).toBe(1)
-    expect((await ferry.submission(id)).state).toBe('uncertain')
-  })
+  ])(
+    'a POST whose answer was lost is not sent again at once after %s: the task list is asked for first',
+    async (_, answer) => {
+      await using server = await service({ [post]: [answer], [list]: [json([])] })
+      await using deps = ferry.deps(server.url)
+      const id = await ferry.planned(deps, 'properties', [property])
+      await lookAtSubmission(deps, id)
+      expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', correlation_id: null, attempts: 1 })
+      expect(server.count(post)).toBe(1)
+      await lookAtSubmission(deps, id)
+      expect(server.count(list)).toBe(1)
+      expect(server.count(post)).toBe(1)
+      expect((await ferry.submission(id)).state).toBe('uncertain')
+    },
+  )
 
-  it('is sent once more, the same, when no task that may be ours is unfinished and the grace has passed', async () => {
+  it('a POST whose answer was lost is sent once more, the same, when no task that may be ours is unfinished and the grace has passed', async () => {
     await using server = await service({
       [post]: [reset, json({ correlationId: second })],
       [list]: [
@@ -82,7 +85,7 @@ describe('a POST whose answer was lost', () => {
     ['an id that cannot be stored', json({ correlationId: 'a\u0000b' })],
     ['an id that is too long to be found by', json({ correlationId: 'x'.repeat(9_000) })],
     ['an id that climbs out of its path', json({ correlationId: '..' })],
-  ])('is not sent for ever: the run stops when every answer is %s', async (_, answer) => {
+  ])('a POST whose answer was lost is not sent for ever: the run stops when every answer is %s', async (_, answer) => {
     await using server = await service({ [post]: [answer], [list]: [json([])] })
     await using deps = ferry.deps(server.url)
     const id = await ferry.planned(deps, 'properties', [property])
@@ -120,7 +123,7 @@ describe('a POST whose answer was lost', () => {
       mappingTask(`${prefix}-${at}`, 'Success', new Date(ferry.clock.at.getTime() + 1000)),
     )
 
-  it('is not sent again while a task runs that was listed once and is listed no longer', async () => {
+  it('a POST whose answer was lost is not sent again while a task runs that was listed once and is listed no longer', async () => {
     const running = json(mappingTask(foreign, 'InProgress'))
     const ended = json(mappingTask(foreign, 'Success'))
     await using server = await service({
@@ -147,7 +150,7 @@ describe('a POST whose answer was lost', () => {
     expect(server.count(post)).toBe(1)
   })
 
-  it('is sent again where a task that was listed once is unknown to the service by now', async () => {
+  it('a POST whose answer was lost is sent again where a task that was listed once is unknown to the service by now', async () => {
     await using server = await service({
       [post]: [reset],
       [list]: [json([mappingTask(foreign, 'InProgress')]), json([])],
@@ -290,7 +293,7 @@ describe('a POST whose answer was lost', () => {
     expect(server.count(post)).toBe(1)
   })
 
-  it('is uncertain, too, when the one that sent it is gone', async () => {
+  it('a POST whose answer was lost is uncertain, too, when the one that sent it is gone', async () => {
     await using server = await service({ [post]: [json({ correlationId: ours })], [list]: [json([])] })
     await using deps = ferry.deps(server.url)
     const id = await ferry.planned(deps, 'properties', [property])
@@ -302,7 +305,7 @@ describe('a POST whose answer was lost', () => {
 })
 
 describe('a POST that did not get through', () => {
-  it('is planned again when nothing was sent', async () => {
+  it('a POST that did not get through is planned again when nothing was sent', async () => {
     await using server = await service({})
     const { url } = server
     await server[Symbol.asyncDispose]()
@@ -337,7 +340,7 @@ describe('a POST that did not get through', () => {
     expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', correlation_id: ours })
   })
 
-  it('is refused at 413 under a code of ours, with the words that the service has for it', async () => {
+  it('a POST that did not get through is refused at 413 under a code of ours, with the words that the service has for it', async () => {
     const tooLarge = json({ errorCode: 'payload_limit', message: 'Too much.' }, 413)
     await using server = await service({ [post]: [tooLarge] })
     await using deps = ferry.deps(server.url)
@@ -354,7 +357,7 @@ describe('a POST that did not get through', () => {
     await ferry.planned(deps, 'properties', [{ ...property, content: { name: 'Shorter' } }])
   })
 
-  it('is refused at 403: its rows are rejected, and sent again by the next run, not in this one', async () => {
+  it('a POST that did not get through is refused at 403: its rows are rejected, and sent again by the next run, not in this one', async () => {
     const forbidden = json({ errorCode: 'group_forbidden', message: 'Not your\0 group.' }, 403)
     await using server = await service({ [post]: [forbidden, json({ correlationId: ours })] })
     await using deps = ferry.deps(server.url)

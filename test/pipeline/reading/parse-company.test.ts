@@ -52,7 +52,7 @@ describe('parseCompany', () => {
     expect(await parse('{"a":{"b":1,"b":2},"a":{"c":3}}')).toEqual({ a: doubledKey })
   })
 
-  it('is not misled by colons and brackets inside of texts', async () => {
+  it('parseCompany is not misled by colons and brackets inside of texts', async () => {
     expect(await parse('{"a":":{}[]:\\":","b:":"\\\\"}')).toEqual({ a: ':{}[]:":', 'b:': '\\' })
   })
 

@@ -90,11 +90,11 @@ describe('the balance', () => {
 })
 
 describe('the verdict', () => {
-  it('is succeeded, with nothing to remark, when all was accepted and loaded', () => {
+  it('the verdict is succeeded, with nothing to remark, when all was accepted and loaded', () => {
     expect(judge([well], [submission], [search])).toEqual({ verdict: 'succeeded', remarks: [] })
   })
 
-  it('is failed when the counts do not add up, whatever else there is', () => {
+  it('the verdict is failed when the counts do not add up, whatever else there is', () => {
     expect(judge([well, { ...well, pending: 6, rejected: 0 }], [submission], [search])).toEqual({
       verdict: 'failed',
       remarks: [
@@ -110,7 +110,7 @@ describe('the verdict', () => {
     [{ pending: 6, withheld: 1 }, '1 row refused before and unchanged since, and not sent again.'],
     [{ pending: 6, parked: 1 }, '1 row parked: what they require is not accepted.'],
     [{ null_cursor: 1 }, '1 row without a cursor, read every time; the view rows_without_cursor names them.'],
-  ])('is partial and says why: %j', (change, remark) => {
+  ])('the verdict is partial and says why: %j', (change, remark) => {
     const { verdict, remarks } = judge([{ ...well, ...change }], [submission], [search])
     expect(verdict).toBe('partial')
     expect(remarks).toEqual([expect.stringContaining(remark)])
@@ -125,13 +125,13 @@ describe('the verdict', () => {
     [{ failed_pages: 1, first_error: 'cut short' }, '1 page of the search could not be loaded: cut short'],
     [{ quarantined: 3 }, '3 parts of the pages were left out'],
     [{ withheld: 'it returned too little' }, 'the search does not prove absence: it returned too little.'],
-  ])('is partial when the search has %j', (change, remark) => {
+  ])('the verdict is partial when the search has %j', (change, remark) => {
     const { verdict, remarks } = judge([well], [submission], [{ ...search, ...change }])
     expect(verdict).toBe('partial')
     expect(remarks).toEqual([expect.stringContaining(remark)])
   })
 
-  it('is partial when the service complains of rows that were not sent', () => {
+  it('the verdict is partial when the service complains of rows that were not sent', () => {
     const said = { partner_id: 'H-9', year: 2025, code: 'OutOfRange', reason: 'Too much.', why: 'it is so' }
     const unmatched = { ...submission, submission_id: 7, unmatched: 2, unmatched_examples: [said, { why: 'empty' }] }
     expect(judge([well], [unmatched, submission], [search])).toEqual({

@@ -12,7 +12,7 @@ function land(stream: StreamName, columns: PartnerRow) {
 const answer = { partner_id: 'H-1', framework_id: 'f', year: '2025', data_point_id: 'd', value: '1' }
 
 describe("a stream's row", () => {
-  it('is the same for a yearly period without a month and for one that begins in January', () => {
+  it("a stream's row is the same for a yearly period without a month and for one that begins in January", () => {
     for (const stream of ['framework_answers', 'omissions'] as const) {
       const unsaid = land(stream, { ...answer, question_id: 'q', period_type: 'Yearly' })
       expect(unsaid).toEqual(land(stream, { ...answer, question_id: 'q', period_type: 'Yearly', month: '1' }))

@@ -97,7 +97,7 @@ async function landFirstRows(
   const inserted = await insertRows(trx, landing, rows, mark)
   if (inserted < staged) {
     await findContradictions(trx)
-    // Written anew, not updated: nothing was known of these rows before, so they have no past to keep.
+    // Written as new rows, not updated: nothing was known of these rows before, so they have no past to keep.
     await sql`
       with forgotten as (
         delete from source_row using contradiction said

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Contract } from '../../../exchange/contract.ts'
 
-/** Raised by a change of the code that reads other rows from the same bytes: every company is then read anew. */
+/** Raised by a change of the code that reads other rows from the same bytes: every company is then read again. */
 const readingVersion = 2
 
 /** The hash of one company's bytes, in the form of a UUID: the 16 bytes that a database holds without a length. */

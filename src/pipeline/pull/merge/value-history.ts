@@ -6,7 +6,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
  * then on it is a fact of the search, whatever the configuration of the process that loads a page.
  *
  * A search that does not record leaves a gap, after which nobody can say since when a value has stood. So the history
- * begins anew with the next one that does; what was recorded before stays in `value_changes`.
+ * begins again with the next one that does; what was recorded before stays in `value_changes`.
  */
 export async function beginHistory(trx: Transaction<Schema>, submissionId: number, recorded: boolean): Promise<void> {
   if (!recorded) {

@@ -66,7 +66,7 @@ export const defaultMinSeenShare = 0.5
  * it has seen is forgotten. A company that is gone takes all of its calculators with it.
  *
  * Tombstones nothing, says why, and marks what it has not seen as not renewed, when the search cannot prove absence.
- * While pages are missing it can be called again and judges anew; on a search that it ended before it does nothing.
+ * While pages are missing it can be called again and judges again; on a search that it ended before it does nothing.
  */
 export async function finishSearch(
   trx: Transaction<Schema>,

@@ -1,5 +1,5 @@
 /**
- * The address under which a task lists a page anew. Pure. What is renewed is the query, so the page is the one with the
+ * The address under which a task lists a page again. Pure. The query is what is renewed, so the page is the one with the
  * same path: the place in the list alone would, once the service lists its pages in another order, load one page twice
  * and another never. Where no path is the same the whole address was renewed, and the place is all there is.
  */

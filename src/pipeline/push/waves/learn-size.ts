@@ -53,7 +53,7 @@ export async function learnSize(
   const durationMs =
     accepted_at === null || terminal_at === null ? null : Math.max(0, terminal_at.getTime() - accepted_at.getTime())
   // What was too large stays so for the run, or its rows would be cut at the same size again. The next night tries
-  // anew.
+  // again.
   const tooLarge = await fewestTooLarge(trx, submission.run_id, kind)
   const known = kindOf(contract, kind)
   const cap = Math.min(known.maxRows(config.push), Math.max(1, Math.floor((tooLarge ?? Infinity) / 2)))

@@ -61,7 +61,7 @@ async function toTheEnd(deps: Deps): Promise<void> {
 }
 
 describe('a search for documents', () => {
-  it('is planned once, sends the body of the configuration as it stands there, and brings its pages', async () => {
+  it('a search for documents is planned once, sends the body of the configuration as it stands there, and brings its pages', async () => {
     await using server = await answering(
       { [names.task.status]: taskStatuses.success, [names.task.pageUrls]: [] },
       { '/page': { [names.standardHoldersPage.holders]: [{ companyId: 'c', standardId: 's' }] } },
@@ -96,7 +96,7 @@ describe('a search for documents', () => {
     ])
   })
 
-  it('that ends in Error brings nothing, removes nothing, and is a remark', async () => {
+  it('a search for documents that ends in Error brings nothing, removes nothing, and is a remark', async () => {
     await using server = await answering({
       [names.task.status]: taskStatuses.error,
       [names.task.error]: { [names.task.generalErrorMessages]: ['No such standard.'] },

@@ -39,7 +39,7 @@ describe('a page kept as documents', () => {
     }
   })
 
-  it('is the same in whatever chunks it comes', async () => {
+  it('a page kept as documents is the same in whatever chunks it comes', async () => {
     await using database = await documentsDatabase()
     const text = page('{"id":"å\\n\\u20ac","v":[1.50,-0.1e-2,true,{"𝄞":null}]}', '{"id":"b\\t\\\\"}')
     for (const [chunk, search] of [
@@ -210,7 +210,7 @@ describe('a page kept as documents', () => {
     expect(await database.documents()).toMatchObject([{ document: '{"n": 1.00, "id": "a"}' }])
   })
 
-  it('that is loaded already is left alone', async () => {
+  it('a page kept as documents that is loaded already is left alone', async () => {
     await using database = await documentsDatabase()
     const [listed] = await database.search()
     await database.load(listed, page('{"id":"a"}'))
@@ -239,7 +239,7 @@ describe('a page kept as documents', () => {
     ],
     ['names a list with a NUL', '{"a\\u0000":[1]}'],
     ['names a list at great length', `{"${'x'.repeat(300)}":[1]}`],
-  ])('that %s is refused whole, and the tables are as they were', async (_what, text) => {
+  ])('a page kept as documents that %s is refused whole, and the tables are as they were', async (_what, text) => {
     await using database = await documentsDatabase()
     await database.night({ things: [{ id: 'a' }] })
     const before = await database.documents()

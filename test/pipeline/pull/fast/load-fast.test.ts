@@ -59,7 +59,7 @@ const live = async () =>
     .toSorted()
 
 describe('a page that comes again', () => {
-  it('is neither read nor written where its companies are as they were', async () => {
+  it('a page that comes again is neither read nor written where its companies are as they were', async () => {
     const page = samplePage(hotels(300))
     const first = await search([page])
     expect(first.counts).toMatchObject([{ companies: 300, added: 600, unchanged: 0, care: null }])
@@ -84,7 +84,7 @@ describe('a page that comes again', () => {
     expect((await search([samplePage(changed)])).counts).toMatchObject([{ unchanged: 300 }])
   })
 
-  it('is read again when the companies come in another order, on other pages or behind the names', async () => {
+  it('a page that comes again is read again when the companies come in another order, on other pages or behind the names', async () => {
     const all = hotels(40)
     await search([samplePage(all)])
     const { companies, ...names } = samplePage(all)
@@ -96,7 +96,7 @@ describe('a page that comes again', () => {
     expect(counts).toMatchObject([{ unchanged: 20 }, { unchanged: 20 }])
   })
 
-  it('is read again by anyone who reads other names or selects other types', async () => {
+  it('a page that comes again is read again by anyone who reads other names or selects other types', async () => {
     const page = samplePage(hotels(5))
     await search([page])
     const { counts } = await search([page], { calculatorTypeIds: [uuid('carbon')] })

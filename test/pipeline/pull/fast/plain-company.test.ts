@@ -170,7 +170,7 @@ const company = object(
 )
 
 describe('a company that is read from its bytes', () => {
-  it('is what parsing makes of it, or is left to parsing', async () => {
+  it('a company that is read from its bytes is what parsing makes of it, or is left to parsing', async () => {
     let answered = 0
     let asked = 0
     await fc.assert(
@@ -188,7 +188,7 @@ describe('a company that is read from its bytes', () => {
     expect(answered).toBeGreaterThan(asked / 5)
   })
 
-  it('is answered only where its bytes are JSON', async () => {
+  it('a company that is read from its bytes is answered only where its bytes are JSON', async () => {
     const changes = fc.array(
       fc.record({ at: fc.nat(), byte: fc.integer({ min: 0, max: 255 }), cut: fc.nat({ max: 3 }) }),
       {
@@ -227,13 +227,13 @@ describe('a company that is read from its bytes', () => {
     ['something behind it', '{"id":"$","name":"a","calculators":[]} '],
     ['an id longer than an index takes', `{"id":"$","name":"a","fields":{"${'p'.repeat(201)}":[]},"calculators":[]}`],
     ['an empty id', '{"id":"$","name":"a","fields":{"":[]},"calculators":[]}'],
-  ])('is left to parsing with %s', async (_title, text) => {
+  ])('a company that is read from its bytes is left to parsing with %s', async (_title, text) => {
     const plain = `{"id":"${uuid('a')}","name":"a","calculators":[]}`
     expect((await read([plain]))[0]).toMatchObject({ companyId: uuid('a') })
     expect(await read([text.replace('$', uuid('a'))])).toEqual([undefined])
   })
 
-  it('is not taken for JSON because an id with a quote in it was met before', async () => {
+  it('a company that is read from its bytes is not taken for JSON because an id with a quote in it was met before', async () => {
     const [variables, properties] = [names(), names()]
     const reader = new PlainCompanyReader(contract, { variables: variables.index, properties: properties.index })
     // As a company that was parsed leaves it.

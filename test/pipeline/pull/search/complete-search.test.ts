@@ -51,7 +51,7 @@ describe('a search whose pages are all loaded', () => {
   it.each([
     ['Success', ['A', 'B']],
     ['PartialSuccess', ['A', 'B', 'C']],
-  ])('that ended as %s leaves %j', async (status, left) => {
+  ])('a search whose pages are all loaded that ended as %s leaves %j', async (status, left) => {
     await using deps = ferry.deps('http://127.0.0.1:9')
     await completeSearch(deps, await searched(status))
     expect(await live()).toEqual(left)

@@ -81,7 +81,7 @@ describe('a search that asks for custom properties', () => {
     expect(await leftOut([page], [brand, rooms])).toEqual([])
   })
 
-  it('is not judged while no page has said what it names', async () => {
+  it('a search that asks for custom properties is not judged while no page has said what it names', async () => {
     const [page] = await database.search()
     if (page === undefined) throw new Error('no page was listed')
     expect(await leftOutProperties(db, page.submission_id, [brand])).toEqual([])
@@ -93,7 +93,7 @@ describe('a search that asks for custom properties', () => {
     expect(await leftOutProperties(db, page.submission_id, [brand, rooms])).toMatchObject([{ property_id: rooms }])
   })
 
-  it('is judged in little memory, whatever else the pages list', async () => {
+  it('a search that asks for custom properties is judged in little memory, whatever else the pages list', async () => {
     const [page] = await database.search()
     if (page === undefined) throw new Error('no page was listed')
     await sql`
@@ -111,7 +111,7 @@ describe('a search that asks for custom properties', () => {
     expect(received).toBeLessThan(100_000)
   })
 
-  it('is known beforehand not to get what is not owned or not there, once reference data were fetched', async () => {
+  it('a search that asks for custom properties is known beforehand not to get what is not owned or not there, once reference data were fetched', async () => {
     expect(await doubtfulProperties(db, [brand, rooms, foreign])).toEqual([])
     await cached()
     expect(await doubtfulProperties(db, [brand, rooms, foreign.toUpperCase()])).toMatchObject([

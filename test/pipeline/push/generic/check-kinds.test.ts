@@ -13,7 +13,7 @@ const things = described({})
 const withKinds = (...kinds: Contract['kinds']): Contract => ({ ...contract, kinds })
 
 describe('the kinds of a contract beside ours', () => {
-  it('are told apart by their names and streams', () => {
+  it('the kinds of a contract beside ours are told apart by their names and streams', () => {
     const more = { ...things, name: 'others', stream: 'other_things', requires: ['things', 'standard_holders'] }
     expect(() => checkKinds('contract.yaml', withKinds(things, more))).not.toThrow()
   })
@@ -27,18 +27,18 @@ describe('the kinds of a contract beside ours', () => {
       'kinds.things.requires.1: hotels is no other stream; there are properties, ',
     ],
     [{ requires: ['things'] }, 'kinds.things.requires.0: things is no other stream'],
-  ])('are refused with %j', (part, problem) => {
+  ])('the kinds of a contract beside ours are refused with %j', (part, problem) => {
     expect(() => checkKinds('contract.yaml', withKinds({ ...things, ...part }))).toThrow(problem)
   })
 
-  it('are refused when two of them carry one stream', () => {
+  it('the kinds of a contract beside ours are refused when two of them carry one stream', () => {
     const again = { ...things, name: 'again' }
     expect(() => checkKinds('contract.yaml', withKinds(things, again))).toThrow(
       'kinds.again.stream: things travels in kinds.things already',
     )
   })
 
-  it('are planned after ours, sent to their own endpoint and recognised by their own task name', () => {
+  it('the kinds of a contract beside ours are planned after ours, sent to their own endpoint and recognised by their own task name', () => {
     const added = withKinds(things)
     expect(kindNamesOf(added).at(-1)).toBe('things')
     expect(requestOf(added, 'things')).toMatchObject({ endpoint: { path: '/things' } })
@@ -83,7 +83,7 @@ describe('a row of an added stream', () => {
   const check = (content: Record<string, unknown>, partnerId = 'H-1') =>
     checkRow(withKinds(kind), reference, 'things', partnerId, content)
 
-  it('is sent when every placeholder can be filled', () => {
+  it('a row of an added stream is sent when every placeholder can be filled', () => {
     expect(check({ a: '1', c: 'x' })).toBeNull()
   })
 
@@ -92,15 +92,15 @@ describe('a row of an added stream', () => {
     [{ a: 'many', c: 'x' }, "a 'many' is no number"],
     [{ a: '1' }, 'c is empty'],
     [{ a: '1', c: '' }, 'c is empty'],
-  ])('is invalid with %j, with a reason', (content, reason) => {
+  ])('a row of an added stream is invalid with %j, with a reason', (content, reason) => {
     expect(check(content)).toBe(reason)
   })
 
-  it('is invalid without a partner id, like any other', () => {
+  it('a row of an added stream is invalid without a partner id, like any other', () => {
     expect(check({ a: '1', c: 'x' }, ' ')).toBe('partner_id is empty')
   })
 
-  it('is invalid once no kind carries its stream any more', () => {
+  it('a row of an added stream is invalid once no kind carries its stream any more', () => {
     expect(checkRow(contract, reference, 'things', 'H-1', {})).toContain('no kind of request carries the stream things')
   })
 })

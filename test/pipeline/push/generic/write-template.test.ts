@@ -75,7 +75,7 @@ describe('a body by a template', () => {
     expect(bodyOf(kind, [['H-1', {}]])).toBe('{"items":[{}]}')
   })
 
-  it('is not written without a setting that it needs', () => {
+  it('a body by a template is not written without a setting that it needs', () => {
     const kind = described({ body: { head: { id: { $setting: 'groupId' } }, list: 'items', element: {} } })
     expect(() => bodyOf(kind, [], { groupId: null })).toThrow('exchange.groupId')
     const optional = { head: { id: { $setting: 'groupId', optional: true } }, list: 'items', element: {} }

@@ -24,20 +24,23 @@ describe("the month of a task's error row", () => {
     ['any, where a monthly period names none', { periodType: 'Monthly', year: 2025 }, null],
     ['any, where a yearly period names no year either', { periodType: 'Yearly' }, null],
     ['any, where nothing is named', {}, null],
-  ])('is %s', (_, fields, month) => {
+  ])("the month of a task's error row is %s", (_, fields, month) => {
     expect(named(fields)).toMatchObject({ month, why: null })
   })
 
-  it.each(['Brumaire', '0', '13', '', 'Mar', '123', '212', '055'])('that is %j is not taken for any month', (month) => {
-    expect(named({ periodType: 'Yearly', year: 2025, month })).toMatchObject({
-      month: null,
-      why: `its month '${month}' is none`,
-    })
-  })
+  it.each(['Brumaire', '0', '13', '', 'Mar', '123', '212', '055'])(
+    "the month of a task's error row that is %j is not taken for any month",
+    (month) => {
+      expect(named({ periodType: 'Yearly', year: 2025, month })).toMatchObject({
+        month: null,
+        why: `its month '${month}' is none`,
+      })
+    },
+  )
 })
 
 describe("a task's error row", () => {
-  it('is told by every id that it carries', () => {
+  it("a task's error row is told by every id that it carries", () => {
     const fields = {
       companyId: ids.company,
       identifiedByValue: 'H-1',

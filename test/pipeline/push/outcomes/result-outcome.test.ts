@@ -4,7 +4,7 @@ import { contract } from '../../../exchange/test-client.ts'
 import { ids } from '../rows.ts'
 
 describe("a mapping's element", () => {
-  it('is accepted when it is mapped to a company', () => {
+  it("a mapping's element is accepted when it is mapped to a company", () => {
     expect(mappingOutcome(contract, { id: 'H-1', status: 'Mapped', companyId: ids.company, more: {} })).toEqual({
       partnerId: 'H-1',
       accepted: true,
@@ -15,7 +15,7 @@ describe("a mapping's element", () => {
     })
   })
 
-  it('is rejected, with the reason as it came, when nothing was found', () => {
+  it("a mapping's element is rejected, with the reason as it came, when nothing was found", () => {
     expect(mappingOutcome(contract, { id: 'H-1', status: 'NotFound', reason: 'No company.' })).toEqual({
       partnerId: 'H-1',
       accepted: false,
@@ -32,7 +32,7 @@ describe("a mapping's element", () => {
     [{ id: 'H-1', status: 'mapped', companyId: ids.company }, 'mapped'],
     [{ id: 'H-1', status: 'Ambiguous', companyId: ids.company }, 'Ambiguous'],
     [{ id: 'H-1' }, null],
-  ])('is neither accepted nor rejected: %j', (element, code) => {
+  ])("a mapping's element is neither accepted nor rejected: %j", (element, code) => {
     expect(mappingOutcome(contract, element)).toMatchObject({ partnerId: 'H-1', accepted: null, companyId: null, code })
   })
 
@@ -49,7 +49,7 @@ describe("a mapping's element", () => {
     expect(mappingOutcome(contract, element)).toMatchObject({ partnerId: null, accepted: true, companyId: ids.company })
   })
 
-  it('that names nobody is kept only as far as a person looks', () => {
+  it("a mapping's element that names nobody is kept only as far as a person looks", () => {
     expect(mappingOutcome(contract, { odd: 'x'.repeat(10_000) }).reason).toHaveLength(500)
   })
 })
@@ -96,7 +96,7 @@ describe('an id in a result file', () => {
 })
 
 describe("a calculator upsert's element", () => {
-  it('is accepted when it succeeded without errors', () => {
+  it("a calculator upsert's element is accepted when it succeeded without errors", () => {
     expect(calculatorOutcome(contract, { identifier: 'H-1', companyId: ids.company, status: 'Success' })).toEqual({
       partnerId: 'H-1',
       accepted: true,
@@ -107,7 +107,7 @@ describe("a calculator upsert's element", () => {
     })
   })
 
-  it('is rejected with every reason when it failed', () => {
+  it("a calculator upsert's element is rejected with every reason when it failed", () => {
     const errors = [{ fieldTypeId: ids.field, reason: 'Negative' }, { reason: 'No period' }]
     expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Failed', errors })).toMatchObject({
       accepted: false,
@@ -116,14 +116,14 @@ describe("a calculator upsert's element", () => {
     })
   })
 
-  it('is rejected when it names errors, whatever its status says', () => {
+  it("a calculator upsert's element is rejected when it names errors, whatever its status says", () => {
     for (const status of ['Success', 'Almost']) {
       const element = { identifier: 'H-1', status, errors: [{ reason: 'Negative' }] }
       expect(calculatorOutcome(contract, element)).toMatchObject({ accepted: false, code: status, reason: 'Negative' })
     }
   })
 
-  it('is neither accepted nor rejected with a status that the contract does not name', () => {
+  it("a calculator upsert's element is neither accepted nor rejected with a status that the contract does not name", () => {
     expect(calculatorOutcome(contract, { identifier: 'H-1', status: 'Queued', errors: [] })).toMatchObject({
       accepted: null,
       code: 'Queued',
@@ -131,7 +131,7 @@ describe("a calculator upsert's element", () => {
     expect(calculatorOutcome(contract, { identifier: 'H-1' })).toMatchObject({ accepted: null, code: null })
   })
 
-  it('is named by its company where it has no identifier', () => {
+  it("a calculator upsert's element is named by its company where it has no identifier", () => {
     expect(calculatorOutcome(contract, { companyId: ids.company, status: 'Success' })).toMatchObject({
       partnerId: null,
       accepted: true,

@@ -64,7 +64,7 @@ async function fileService(tasks: (file: (name: string) => Answer) => Answer[], 
 
 describe('a poll', () => {
   it.each(['Pending', 'Scheduled', 'InProgress', 'Pondering', 'success'])(
-    'that finds %s comes back later',
+    'a poll that finds %s comes back later',
     async (status) => {
       await using server = await service({ [post]: [accepted], [path]: [task(status)] })
       await using deps = ferry.deps(server.url)
@@ -97,7 +97,7 @@ describe('a poll', () => {
     ['429', refusal(429)],
     ['HTML', (response) => response.end('<html>')],
     ['another task', json({ correlationId: ids.company, status: 'Success' })],
-  ])('that ends in %s changes no outcome', async (_, answer) => {
+  ])('a poll that ends in %s changes no outcome', async (_, answer) => {
     await using server = await service({ [post]: [accepted], [path]: [answer] })
     await using deps = ferry.deps(server.url)
     const id = await sent(deps)
@@ -129,7 +129,7 @@ describe('a poll', () => {
     expect((await ferry.submission(id)).task_status).toBe('InProgress')
   })
 
-  it('that is denied the task three times in a row leaves its rows unknown', async () => {
+  it('a poll that is denied the task three times in a row leaves its rows unknown', async () => {
     await using server = await service({ [post]: [accepted], [path]: [refusal(404)] })
     await using deps = ferry.deps(server.url)
     const id = await sent(deps)
@@ -222,7 +222,7 @@ describe('a result file', () => {
     expect(server.count('/file')).toBe(1)
   })
 
-  it('that names a company by an absurdly long id settles the others', async () => {
+  it('a result file that names a company by an absurdly long id settles the others', async () => {
     const digits = Array.from({ length: 1_000 }, (_, at) => createHash('sha256').update(`${at}`).digest('hex')).join('')
     const strange = { ...mapped, companies: [...mapped.companies, { ...mapped.companies[0], id: digits }] }
     await using server = await fileService((file) => [file('/file')], { '/file': [json(strange)] })
@@ -263,7 +263,7 @@ describe('a result file', () => {
     expect(await ferry.asked()).toEqual([{ look: `look-at-run ${next}`, inMs: 0 }])
   })
 
-  it('that is cut short settles nothing, and is read again', async () => {
+  it('a result file that is cut short settles nothing, and is read again', async () => {
     const whole = JSON.stringify(mapped)
     const cut: Answer = (response) => response.end(whole.slice(0, -10))
     await using server = await fileService((file) => [file('/file')], { '/file': [cut, json(mapped)] })
@@ -276,7 +276,7 @@ describe('a result file', () => {
     expect(await outcome('properties', 'H-1')).toEqual(['confirmed', null, true])
   })
 
-  it('that stays malformed leaves its rows unknown instead of stopping every night', async () => {
+  it('a result file that stays malformed leaves its rows unknown instead of stopping every night', async () => {
     const garbage: Answer = (response) => response.end('{"companies": [nonsense')
     await using server = await fileService((file) => [file('/file')], { '/file': [garbage] })
     await using deps = ferry.deps(server.url)
@@ -288,7 +288,7 @@ describe('a result file', () => {
     expect(await outcome('properties', 'H-1')).toEqual(['unknown', 'result_file_lost', false])
   })
 
-  it('that is gone with its task leaves its rows unknown', async () => {
+  it('a result file that is gone with its task leaves its rows unknown', async () => {
     await using server = await fileService((file) => [file('/gone'), refusal(404)], { '/gone': [refusal(410)] })
     await using deps = ferry.deps(server.url)
     const id = await sent(deps)
@@ -303,7 +303,7 @@ describe('a result file', () => {
     ['has no list', {}, 'not_in_result'],
     ['names somebody else', { companies: [{ id: 'H-9', status: 'Mapped', companyId: ids.company }] }, 'not_in_result'],
     ['has a status of its own', { companies: [{ id: 'H-1', status: 'Perhaps' }] }, 'Perhaps'],
-  ])('that %s accepts nothing', async (_, document, code) => {
+  ])('a result file that %s accepts nothing', async (_, document, code) => {
     await using server = await fileService((file) => [file('/file')], { '/file': [json(document)] })
     await using deps = ferry.deps(server.url)
     const id = await sent(deps)
@@ -316,7 +316,7 @@ describe('a result file', () => {
   it.each([
     ['Success', 'result_file_missing'],
     ['Cancelled', 'task_cancelled'],
-  ])('that is not there after %s accepts nothing', async (status, code) => {
+  ])('a result file that is not there after %s accepts nothing', async (status, code) => {
     await using server = await service({ [post]: [accepted], [path]: [task(status)] })
     await using deps = ferry.deps(server.url)
     const id = await sent(deps)

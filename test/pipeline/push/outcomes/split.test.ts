@@ -91,11 +91,11 @@ describe('a request whose task ended in Error without naming a row', () => {
       },
       'wait',
     ],
-  ])('is judged: %s', (_, part, verdict) => {
+  ])('a request whose task ended in Error without naming a row is judged: %s', (_, part, verdict) => {
     expect(judgeFailedPart({ ...part, maxSplits: 40 })).toBe(verdict)
   })
 
-  it('is not split beyond the bound, and to the bound', () => {
+  it('a request whose task ended in Error without naming a row is not split beyond the bound, and to the bound', () => {
     const family = parts([0, 'failed'], [1, 'failed'], [1, 'passed'])
     expect(judgeFailedPart({ rows: 9, depth: 1, family, maxSplits: 3 })).toBe('too_many')
     expect(judgeFailedPart({ rows: 9, depth: 1, family, maxSplits: 4 })).toBe('split')

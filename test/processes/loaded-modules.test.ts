@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Ended, nightferryProcess, workingFolder } from '../cli/nightferry-process.ts'
 import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
-import { type Ended, nightferryProcess, workingFolder } from './nightferry-process.ts'
 
 /** What takes long to load, and what only runs, the daemon and the sandbox need. */
 const heavy = [

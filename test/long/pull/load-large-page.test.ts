@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { searchDatabase } from './search-database.ts'
+import { searchDatabase } from '../../pipeline/pull/search-database.ts'
 
-const script = fileURLToPath(new URL('./fixtures/load-large-page.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../pipeline/pull/fixtures/load-large-page.ts', import.meta.url))
 
 it('loads a page of 60 MB with a heap of 96 MB', async () => {
   await using database = await searchDatabase()

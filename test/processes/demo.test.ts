@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { runningPostmaster } from '../../src/embedded/postmaster.ts'
+import { start } from '../cli/nightferry-process.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
-import { start } from './nightferry-process.ts'
 
 const patience = { timeout: 20_000, interval: 50 }
 

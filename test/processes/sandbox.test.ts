@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { nightferry, start, workingFolder } from './nightferry-process.ts'
+import { nightferry, start, workingFolder } from '../cli/nightferry-process.ts'
 
 type Said = {
   url: string
