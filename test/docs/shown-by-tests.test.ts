@@ -13,11 +13,12 @@ function namedTests(text: string): Named[] {
   )
 }
 
+/** The rows of the first table under a heading. */
 function rowsOf(heading: string): string[] {
-  return section(page, heading)
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .slice(2)
+  const lines = section(page, heading).split('\n')
+  const table = lines.slice(lines.findIndex((line) => line.startsWith('|')))
+  const end = table.findIndex((line) => !line.startsWith('|'))
+  return table.slice(2, end < 0 ? table.length : end)
 }
 
 /** Whether the file has a test of that title, with such a case. Quotes in texts of the program are escaped. */

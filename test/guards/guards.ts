@@ -463,18 +463,17 @@ export const guardsOfDatabase: readonly Guard[] = [
     without: "await client.query('begin isolation level repeatable read, read write')",
   },
   {
-    file: 'src/partner/postgres-bound.ts',
+    file: 'src/partner/postgres-snapshot.ts',
     test: 'test/pipeline/delta/extract.test.ts',
-    title: 'loses no row of a transaction that was open for longer',
+    title: 'loses no row of a',
     name: 'The watermark stops before the oldest open transaction',
-    text: "select least(statement_timestamp() - interval '100 milliseconds', min(began))::text as moment,",
-    without:
-      "select (statement_timestamp() + interval '1 day' + 0 * (now() - min(coalesce(began, now()))))::text as moment,",
+    text: 'const cursor = type === undefined ? at :',
+    without: 'const cursor = type !== null ? at :',
   },
   {
     file: 'src/partner/sqlite-snapshot.ts',
     test: 'test/pipeline/delta/sqlite-snapshot.test.ts',
-    title: 'cannot write to the file',
+    title: 'whatever the statement',
     name: "A partner's file is opened to read",
     text: "new DatabaseSync(path, { readOnly: true, timeout: options.connectTimeoutMs ?? 15_000 })\n    database.exec('pragma query_only = on')",
     without: 'new DatabaseSync(path, { timeout: options.connectTimeoutMs ?? 15_000 })',

@@ -54,11 +54,14 @@ export async function smallNight(hotels = 12): Promise<SmallNight> {
 /** Requests that may be under way at once, so that one fault may lose the answers of as many. */
 export const atOnce = 4
 
+/** Exit codes of a night that came to its end: the service does not know every fiftieth hotel, which makes it partial. */
+export const wholeCodes: readonly (number | null)[] = [0, 3]
+
 /** The tables that an uninterrupted night leaves behind. */
 export async function calmTables(hotels?: number): Promise<FinalTables> {
   await using calm = await smallNight(hotels)
   const ended = await calm.run()
-  expect(ended, ended.stderr).toMatchObject({ code: 0 })
+  expect(wholeCodes, ended.stderr).toContain(ended.code)
   return await finalTables(calm.world.pool)
 }
 

@@ -116,7 +116,9 @@ describe('an extraction', () => {
     try {
       await late.query('begin')
       await late.query(`insert into hotel (code, name, at) values ('late', 'late', now())`)
-      await hotel('H-2', { at: new Date().toISOString() })
+      // To the microsecond: a time of whole milliseconds may lie before the one that the open transaction has.
+      const { rows } = await partner.pool.query<{ at: string }>('select clock_timestamp()::text as at')
+      await hotel('H-2', { at: rows[0]?.at ?? '' })
       const early = await extractNow(ferry, partner, { properties: {} }, { overlapMs: 0 })
       expect(await landed()).toEqual(['H-1', 'H-2'])
       expect((await streamOf(early)).watermark_after).not.toBeNull()

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { PartnerSnapshot } from '../../../src/partner/dialect.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
+import { openSqliteFile } from '../../../src/partner/sqlite-snapshot.ts'
 
 let folder: string
 let database: DatabaseSync
@@ -113,4 +114,15 @@ it('cannot write to the file', async () => {
     const writing = { ...query, query: 'delete from anything returning value, at' }
     await expect(snapshot.check({ ...writing, cursor: null })).rejects.toMatchObject({ code: 'partner_query_failed' })
   })
+})
+
+it('cannot be written to once it is opened, whatever the statement', () => {
+  const opened = openSqliteFile({ url, statementTimeoutMs: 60_000 })
+  try {
+    for (const statement of [`insert into anything values ('x', 1)`, 'delete from anything', 'create table more (x)']) {
+      expect(() => opened.database.exec(statement), statement).toThrow(/readonly|read-only/)
+    }
+  } finally {
+    opened.database.close()
+  }
 })
