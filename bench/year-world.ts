@@ -31,7 +31,7 @@ export type YearWorld = AsyncDisposable & {
   daemon: ChildProcess & { pid: number }
   logFile: string
   /** Calls the administration of the service. */
-  administer(method: string, path: string, body: object): Promise<unknown>
+  administer: (method: string, path: string, body: object) => Promise<unknown>
 }
 
 const seed = 1

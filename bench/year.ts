@@ -84,7 +84,7 @@ if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(figures
 const grew = [...tablesNow].map(([name, bytes]) => ({ name, bytes, grown: bytes - (tablesAtNight.get(name) ?? 0) }))
 if (!printYear(hotels, figures, settledAfter, grew, left.rows)) process.exitCode = 1
 
-async function prepare(place: YearWorld): Promise<void> {
+async function prepare({ administer, clock, partner }: YearWorld): Promise<void> {
   await administer('PUT', '/chaos', { profiles: Object.fromEntries(trouble.map((name) => [name, 0.01])) })
   await partner.query('create table hotelier.taken_back (like hotelier.sustainability_answer)')
   const tomorrow = new Date(clock.now().getTime() + dayMs)

@@ -42,7 +42,9 @@ try {
   const [code] = (await once(tests, 'exit')) as [number | null]
   status = code ?? 1
   const [average = 0] = loadavg()
-  process.stderr.write(`${processes} busy processes, ${average.toFixed(1)} on average that wanted a core at the end\n`)
+  process.stderr.write(
+    `Load average at the end: ${average.toFixed(1)}, with ${processes} busy processes beside the tests.\n`,
+  )
 } finally {
   for (const one of load) one.kill()
 }

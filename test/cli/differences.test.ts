@@ -41,7 +41,7 @@ async function behindOurBack(partnerId: string, period: { year: number; month?: 
       )
       expect(rowCount).toBe(1)
     },
-    { timeout: 20_000, interval: 50 },
+    { timeout: 60_000, interval: 50 },
   )
 }
 

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
 import { createTroubleLog } from '../../src/cli/trouble-log.ts'
 
-const patience = { timeout: 20_000, interval: 5 }
+const patience = { timeout: 60_000, interval: 5 }
 const hourMs = 3_600_000
 
 function recorder() {

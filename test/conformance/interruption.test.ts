@@ -12,7 +12,7 @@ test('a run that is stopped while it makes trouble takes down what it set up', a
       expect(webhooks).toHaveLength(1)
       expect(chaos.length).toBeGreaterThan(0)
     },
-    { timeout: 30_000, interval: 5 },
+    { timeout: 60_000, interval: 5 },
   )
   stop.abort()
   await ended

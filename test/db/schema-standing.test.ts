@@ -8,7 +8,7 @@ import { testDatabase } from '../helpers/postgres.ts'
 import { ask } from './fixtures/cluster-process.ts'
 import { migrateBut } from './fixtures/migrate-but.ts'
 
-const patience = { timeout: 20_000, interval: 10 }
+const patience = { timeout: 60_000, interval: 10 }
 const all = Object.keys(migrations).length
 
 /**

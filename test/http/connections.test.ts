@@ -11,6 +11,7 @@ import { buildHttpServer } from '../../src/http/build-http-server.ts'
 import { type HttpContext, type Route, route } from '../../src/http/route.ts'
 import { healthRoutes } from '../../src/http/routes/health-routes.ts'
 import { inspectedLogger } from '../helpers/leaks.ts'
+import { patience } from '../helpers/patience.ts'
 
 const limit = 64
 let folder: string
@@ -101,7 +102,7 @@ it('a client that is being answered keeps its connection, however many silent on
   await using server = await listening({}, [held])
   const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
   const answers = Array.from({ length: 10 }, () => fetch(`${server.url}/held`, init))
-  await expect.poll(entered).toBe(10)
+  await expect.poll(entered, patience).toBe(10)
   await server.opened(2 * limit)
   expect(await server.live()).toBe(200)
   letGo()

@@ -7,6 +7,7 @@ import {
   withSubmissionLock,
   withSubmissionLockWaiting,
 } from '../../src/db/locks/advisory-lock.ts'
+import { patience } from '../helpers/patience.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let pool: pg.Pool
@@ -64,7 +65,7 @@ describe("a submission's lock", () => {
     const held = withSubmissionLock(pool, 1, first.work)
     await first.begun
     const waiting = withSubmissionLockWaiting(otherProcess, 1, 60_000, second.work)
-    await vi.waitFor(async () => expect(await locks(false)).toHaveLength(1))
+    await vi.waitFor(async () => expect(await locks(false)).toHaveLength(1), patience)
     first.end()
     await second.begun
     expect(await withSubmissionLock(pool, 1, late)).toBe(false)
@@ -134,7 +135,7 @@ describe("a run's lock", () => {
     const held = withRunLock(pool, 1, first.work).then(() => order.push('first'))
     await first.begun
     const waiting = withRunLock(otherProcess, 1, async () => void order.push('second'))
-    await vi.waitFor(async () => expect(await locks(false)).toHaveLength(1), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await locks(false)).toHaveLength(1), { timeout: 60_000 })
     expect(order).toEqual([])
     first.end()
     await Promise.all([held, waiting])
@@ -150,7 +151,7 @@ describe("a run's lock", () => {
     const [holder] = await locks(true)
     const second = vi.fn(async () => {})
     const waiting = withRunLock(otherProcess, 1, second)
-    await vi.waitFor(async () => expect(await locks(false)).toHaveLength(1), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await locks(false)).toHaveLength(1), { timeout: 60_000 })
     expect(second).not.toHaveBeenCalled()
     await otherProcess.query('select pg_terminate_backend($1, 5000)', [holder?.pid])
     await waiting

@@ -58,7 +58,7 @@ const trigger = (deps: Deps, job: Job, by: RunTrigger = 'schedule') => triggerRu
 
 const newestRun = () =>
   ferry.ledger.db.selectFrom('run').selectAll().orderBy('run_id', 'desc').limit(1).executeTakeFirstOrThrow()
-const patience = { timeout: 40_000, interval: 50 }
+const patience = { timeout: 60_000, interval: 50 }
 /** The newest run, once it has ended. Looks that were put off are due at once: nobody waits for a back-off here. */
 const ended = async (): Promise<Run> =>
   await vi.waitFor(async () => {

@@ -184,7 +184,7 @@ describe('a receiver', () => {
     await ended('failed', 'exchange_unreachable')
     const stopping = new AbortController()
     const telling = tellNews(deps, nightlySync, stopping.signal)
-    await expect.poll(() => server.count(hook), { timeout: 30_000 }).toBe(1)
+    await expect.poll(() => server.count(hook), { timeout: 60_000 }).toBe(1)
     stopping.abort()
     await telling
     expect(await stored()).toMatchObject([{ attempts: 1, told_at: null }])

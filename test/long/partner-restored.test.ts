@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
+import { patience } from '../helpers/patience.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 
 // Each night is a process of its own.
@@ -41,7 +42,7 @@ test('the run after the partner restored a copy of its files says so, and sends 
   await asAdmin(`create database ${name}_copy template ${name}`)
   const rename = `update hotelier.hotel set name = name || ' Resort', updated_at = now() where code = 'H-0001'`
   // The connections of the pool were ended with everybody's.
-  await expect.poll(() => world.partnerPool.query(rename).then(() => 'renamed', String)).toBe('renamed')
+  await expect.poll(() => world.partnerPool.query(rename).then(() => 'renamed', String), patience).toBe('renamed')
   expect(properties(await night())).toMatchObject({ changed: 1, sent: 1, whole: null })
 
   await asAdmin(`drop database ${name} with (force)`)

@@ -3,7 +3,7 @@ import { runningPostmaster } from '../../src/embedded/postmaster.ts'
 import { start } from '../cli/nightferry-process.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 
-const patience = { timeout: 20_000, interval: 50 }
+const patience = { timeout: 60_000, interval: 50 }
 
 test('a demo that is killed leaves no sandbox behind, and so no server', async () => {
   await using place = await clusterFolder()

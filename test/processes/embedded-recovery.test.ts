@@ -15,7 +15,7 @@ async function killPostmaster(data: string): Promise<number> {
   const running = await runningPostmaster(data)
   if (running === undefined) throw new Error(`no server runs on ${data}`)
   process.kill(running.pid, 'SIGKILL')
-  await expect.poll(() => runningPostmaster(data), { timeout: 10_000, interval: 20 }).toBeUndefined()
+  await expect.poll(() => runningPostmaster(data), { timeout: 60_000, interval: 20 }).toBeUndefined()
   return running.pid
 }
 
@@ -40,7 +40,7 @@ test('starts again while a backend of the killed server is still busy', async ()
   await client.connect()
   const busy = client.query('select count(*) from generate_series(1, 1e12::bigint)').catch((error: Error) => error)
   const active = `select count(*)::int as count from pg_stat_activity where state = 'active' and query like '%1e12%' and pid <> pg_backend_pid()`
-  await expect.poll(() => ask(first.url('postgres'), active), { timeout: 20_000 }).toEqual([{ count: 1 }])
+  await expect.poll(() => ask(first.url('postgres'), active), { timeout: 60_000 }).toEqual([{ count: 1 }])
   await killPostmaster(place.data)
   const second = await openCluster({ folder: place.folder, onNotice, settings: fastSettings })
   expect(await ask(second.url('postgres'), active)).toEqual([{ count: 0 }])
@@ -86,7 +86,7 @@ test('begins initdb again when it was killed in the middle', async () => {
   const first = holdCluster(place.folder)
   const unfinished = async () =>
     (await readdir(place.folder).catch(() => [])).filter((name) => name.startsWith('init-'))
-  await expect.poll(unfinished, { timeout: 20_000, interval: 5 }).toHaveLength(1)
+  await expect.poll(unfinished, { timeout: 60_000, interval: 5 }).toHaveLength(1)
   await first.kill()
   await expect(stat(place.data)).rejects.toMatchObject({ code: 'ENOENT' })
   const second = await openCluster({ folder: place.folder, onNotice, settings: fastSettings })

@@ -85,7 +85,9 @@ function apiOf(daemon: Running): string | undefined {
 async function askedFor(daemon: Running, job: string): Promise<boolean> {
   const url = apiOf(daemon)
   if (url === undefined) return false
-  const asked = { ...posted({}), headers: { ...posted({}).headers, ...bearer(tokens.act) } }
+  const headers = new Headers(posted({}).headers)
+  for (const [name, value] of Object.entries(bearer(tokens.act))) headers.set(name, value)
+  const asked = { ...posted({}), headers }
   const answer = await fetch(new URL(`/v1/jobs/${job}/runs`, url), asked).catch(() => null)
   // 409: a run of another job is under way.
   if (answer !== null) expect([202, 409, 503], await answer.text()).toContain(answer.status)

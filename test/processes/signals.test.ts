@@ -13,7 +13,7 @@ const slowMapping: DurationSettings = {
   processing: { companyMappings: { baseMs: 4_000, perItemUs: 0 } },
 }
 
-const patience = { timeout: 40_000, interval: 20 }
+const patience = { timeout: 60_000, interval: 20 }
 
 function inFlight(world: World): Promise<void> {
   return vi.waitFor(async () => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { patience } from '../helpers/patience.ts'
 import { mapHotels } from './bodies.ts'
 import { shows, struckLines } from './chaos-world.ts'
 import { manualClock } from './manual-clock.ts'
@@ -26,7 +27,7 @@ describe('a task that waits', () => {
         ['bulk.task.scheduled', 'Scheduled'],
         ['bulk.task.succeeded', 'Success'],
       ])
-    })
+    }, patience)
     const struck = (await struckLines(sandbox)).filter(({ correlationId }) => correlationId === id)
     expect(struck.map(({ phase, chaos }) => [phase, chaos])).toEqual([['chaos', ['pending-repeated']]])
   })

@@ -34,7 +34,7 @@ async function through(asked: Exchange, clock: ManualClock): Promise<void> {
       clock.advance(50)
       expect(asked.ended()).not.toBeNull()
     },
-    { interval: 5, timeout: 20_000 },
+    { interval: 5, timeout: 60_000 },
   )
 }
 
@@ -60,7 +60,7 @@ async function logOf(seed: number): Promise<Told[]> {
       const { rows } = await open.pool.query('select 1 from sandbox.task where finished_at is null')
       expect(rows).toEqual([])
     },
-    { interval: 10, timeout: 20_000 },
+    { interval: 10, timeout: 60_000 },
   )
   const tasks = await tasksOf(open)
   for (const id of tasks) await call(contract.endpoints.task.path.replace('{correlationId}', id))

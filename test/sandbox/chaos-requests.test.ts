@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
 import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { mapHotels, partnerId } from './bodies.ts'
 import { exchange, json, type Received, wire } from './chaos-wire.ts'
@@ -64,7 +65,7 @@ describe('what strikes a request before it is looked at', () => {
     const asked = exchange(submission(), post(1))
     await waiting()
     asked.hangUp()
-    await expect.poll(() => struckLines(sandbox, before)).toHaveLength(1)
+    await expect.poll(() => struckLines(sandbox, before), patience).toHaveLength(1)
     await strikes('latency', { httpStatus: null, correlationId: null })
     await switchTo(sandbox, {})
     expect(await tasks()).toEqual([])
@@ -360,5 +361,5 @@ function headLength(bytes: Buffer): number {
 }
 
 async function waiting(): Promise<void> {
-  await expect.poll(() => delayed).toBe(1)
+  await expect.poll(() => delayed, patience).toBe(1)
 }

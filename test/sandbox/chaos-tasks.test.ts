@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
 import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { calculators, identifiedBy, inputsOf, mapHotels, partnerId } from './bodies.ts'
 import { json, wire } from './chaos-wire.ts'
@@ -23,7 +24,7 @@ const taskUrl = (id: string) =>
 const onWire = async (id: string) => json<Task>(await wire(taskUrl(id)))
 
 async function reaches(id: string, status: string): Promise<void> {
-  await vi.waitFor(async () => expect((await sandbox.task(id)).status).toBe(status), { interval: 10, timeout: 10_000 })
+  await vi.waitFor(async () => expect((await sandbox.task(id)).status).toBe(status), { interval: 10, timeout: 60_000 })
 }
 
 /** The lines of the phase `chaos` about one task. */
@@ -51,8 +52,9 @@ describe('what is done to a task', () => {
     const id = await sandbox.submit('companyMappings', mapHotels(1))
     await reaches(id, 'Cancelled')
     expect(await onWire(id)).toMatchObject({ correlationId: id, status: 'Cancelled' })
-    await vi.waitFor(async () =>
-      expect(await phasesOf(id)).toEqual(['received Pending', 'terminal Cancelled', 'chaos']),
+    await vi.waitFor(
+      async () => expect(await phasesOf(id)).toEqual(['received Pending', 'terminal Cancelled', 'chaos']),
+      patience,
     )
     expect(await doneTo(id)).toEqual([['tasks-cancelled']])
   })
@@ -74,7 +76,7 @@ describe('what is done to a task', () => {
     await reaches(id, 'InProgress')
     await sandbox.stop()
     await sandbox.start()
-    await vi.waitFor(async () => expect(await doneTo(id)).toHaveLength(2))
+    await vi.waitFor(async () => expect(await doneTo(id)).toHaveLength(2), patience)
     expect((await onWire(id)).status).toBe('InProgress')
   })
 
@@ -102,7 +104,7 @@ describe('what is done to a task', () => {
       [200, ['tasks-forgotten']],
     ])
     expect(struck[0]?.correlationId).toBe(id)
-    await vi.waitFor(async () => expect(await phasesOf(id)).toContain('terminal Success'))
+    await vi.waitFor(async () => expect(await phasesOf(id)).toContain('terminal Success'), patience)
     await switchTo(sandbox, {})
     expect((await onWire(id)).status).toBe('Success')
   })
@@ -233,7 +235,7 @@ describe('what is done to a task', () => {
       await vi.waitFor(async () => {
         clock.advance(1000)
         expect((await onWire(id)).status).toBe('Success')
-      })
+      }, patience)
     },
   )
 })
@@ -246,7 +248,7 @@ describe('small-first', () => {
   shows('small-first', 'a large task ends after a smaller one that was sent later', async () => {
     await open('small-first', { workers: 1 })
     const large = await sandbox.submit('companyMappings', mapHotels(1, 2, 3))
-    await vi.waitFor(async () => expect(await doneTo(large)).toEqual([['small-first']]))
+    await vi.waitFor(async () => expect(await doneTo(large)).toEqual([['small-first']]), patience)
     expect((await onWire(large)).status).toBe('InProgress')
     const small = await sandbox.submit('companyMappings', mapHotels(4))
     await sandbox.finished(large)
@@ -267,10 +269,10 @@ describe('small-first', () => {
     await open('small-first', { clock })
     const began = clock.now()
     const first = await sandbox.submit('companyMappings', mapHotels(1, 2))
-    await vi.waitFor(() => expect(held).toBe(1))
+    await vi.waitFor(() => expect(held).toBe(1), patience)
     clock.advance(5000)
     const second = await sandbox.submit('companyMappings', mapHotels(1, 2, 3))
-    await vi.waitFor(() => expect(held).toBe(2))
+    await vi.waitFor(() => expect(held).toBe(2), patience)
     clock.advance(5000)
     await reaches(first, 'Success')
     for (let look = 0; look < 20; look += 1) expect((await sandbox.task(second)).status).toBe('InProgress')

@@ -70,7 +70,7 @@ export function exchange(
           if (!condition(received)) throw new Error(`only ${received.body.length} bytes of a body have come`)
           return received
         },
-        { timeout: 10_000, interval: 5 },
+        { timeout: 60_000, interval: 5 },
       ),
     hangUp: () => socket.destroy(),
   }

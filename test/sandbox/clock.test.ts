@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type AdjustableClock, createWarpedClock } from '../../src/sandbox/clock.ts'
+import { patience } from '../helpers/patience.ts'
 import { mapHotels } from './bodies.ts'
 import type { ErrorBody } from './documents.ts'
 import { manualClock } from './manual-clock.ts'
@@ -97,7 +98,7 @@ describe("the sandbox's time", () => {
     const id = await sandbox.submit('companyMappings', mapHotels(1))
     expect((await sandbox.task(id)).status).toBe('Pending')
     await advance(hourMs)
-    await vi.waitFor(async () => expect((await sandbox.task(id)).status).toBe('Scheduled'))
+    await vi.waitFor(async () => expect((await sandbox.task(id)).status).toBe('Scheduled'), patience)
     await advance(hourMs)
     expect((await sandbox.finished(id)).status).toBe('Success')
   })
@@ -152,6 +153,6 @@ describe("the sandbox's time", () => {
       return rows[0]?.at?.getTime() ?? 0
     }
     const { now } = await read()
-    await vi.waitFor(async () => expect(await kept()).toBeGreaterThan(Date.parse(now)), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await kept()).toBeGreaterThan(Date.parse(now)), { timeout: 60_000 })
   })
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { type GeneratedClient, generateClient } from '../helpers/generated-client.ts'
+import { patience } from '../helpers/patience.ts'
 import { mapHotels } from './bodies.ts'
 import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
 import { readDocument } from './read-description.ts'
@@ -77,7 +78,7 @@ it('a client that is generated from the description compiles, and talks to the s
     const read = await client.task(id)
     expect(read.status).toBe('Success')
     return read
-  })
+  }, patience)
   const page = await fetch(task.pageUrls?.[0] ?? '')
   expect(titlesOf(await page.json())).toEqual([])
   expect(await client.refusal()).toBe('task_not_found')

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import pg from 'pg'
 import { expect, it, vi } from 'vitest'
 import { type RunningSandbox, startSandbox } from '../../src/sandbox/start-sandbox.ts'
+import { patience } from '../helpers/patience.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { contract, seed } from './open-sandbox.ts'
 
@@ -50,11 +51,11 @@ it('stops serving when it loses its hold on the database, and goes on when it ha
   await allow(false)
   try {
     await admin.query(`select pg_terminate_backend(pid) from (${lockedBy}) as holder`)
-    await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe('database_lost'))
+    await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe('database_lost'), patience)
   } finally {
     await allow(true)
   }
-  await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe(200), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await answerOf(sandbox)).toBe(200), { timeout: 60_000 })
   expect(sandbox.lost.aborted).toBe(false)
 })
 
@@ -69,7 +70,7 @@ it('closes for good when another holds the database before it is had back', asyn
     const { rows } = await admin.query(`select from pg_locks join pg_database d on d.oid = database
        where locktype = 'advisory' and not granted and datname = current_database()`)
     expect(rows).toHaveLength(1)
-  })
+  }, patience)
   const lost = once(sandbox.lost, 'abort')
   await admin.query(`select pg_terminate_backend(pid) from (${lockedBy}) as holder`)
   await inherited

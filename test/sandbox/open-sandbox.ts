@@ -144,7 +144,7 @@ export async function openSandbox(options: Partial<SandboxOptions> = {}): Promis
           if (!['Success', 'PartialSuccess', 'Error', 'Cancelled'].includes(task.status)) throw new Error(task.status)
           return task
         },
-        { timeout: 20_000, interval: 10 },
+        { timeout: 60_000, interval: 10 },
       ),
     run: async (kind, body, key = 'demo-key') => open.finished(await open.submit(kind, body, key), key),
     descriptions: () => {

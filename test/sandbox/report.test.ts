@@ -3,6 +3,7 @@ import * as world from '../../src/sandbox/catalogue/calculator-types.ts'
 import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'
+import { patience } from '../helpers/patience.ts'
 import { calculators, identifiedBy, inputsOf, mapHotels, mappings, partnerId } from './bodies.ts'
 import type { PageCalculator, Task } from './documents.ts'
 import { type OpenSandbox, openSandbox, seed } from './open-sandbox.ts'
@@ -227,7 +228,7 @@ it('tells every row once when the request was processed in two attempts', async 
        where datname = current_database() and relation = 'sandbox.omission'::regclass and not granted`,
     )
     if (rows.length === 0) throw new Error('the request has not come to its omissions yet')
-  })
+  }, patience)
   await blocker.query('commit')
   blocker.release()
   const task = await sandbox.finished(id)

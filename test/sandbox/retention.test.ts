@@ -1,4 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest'
+import { patience } from '../helpers/patience.ts'
 import { mapHotels } from './bodies.ts'
 import { manualClock } from './manual-clock.ts'
 import { type OpenSandbox, openSandbox } from './open-sandbox.ts'
@@ -28,7 +29,7 @@ it('removes tasks that ended, their files and their lines in the log after so ma
   expect((await sandbox.task(old.correlationId)).status).toBe('Success')
 
   clock.advance(dayMs)
-  await vi.waitFor(async () => expect(await counts()).toMatchObject({ tasks: 1, files: 1 }))
+  await vi.waitFor(async () => expect(await counts()).toMatchObject({ tasks: 1, files: 1 }), patience)
   expect(await sandbox.call('GET', `/api/v2/bulk/tasks/${old.correlationId}`)).toMatchObject({
     status: 404,
     body: { errorCode: 'task_not_found' },
@@ -41,7 +42,7 @@ it('removes tasks that ended, their files and their lines in the log after so ma
       new Date(clock.now() - 10 * dayMs),
     ])
     expect(rows).toEqual([])
-  })
+  }, patience)
   expect(await sandbox.file(await sandbox.task(young.correlationId))).toMatchObject({ companies: [{ id: 'H-0002' }] })
 })
 
@@ -55,7 +56,7 @@ it('keeps a task that has not ended, however old, with its request', async () =>
   await vi.waitFor(async () => {
     const { rows } = await sandbox.pool.query('select from sandbox.request_log where correlation_id = $1', [waiting])
     expect(rows).toEqual([])
-  })
+  }, patience)
   expect((await sandbox.task(waiting)).status).toBe('Pending')
   clock.advance(2 * dayMs)
   expect(await sandbox.finished(waiting)).toMatchObject({ status: 'Success' })

@@ -3,6 +3,7 @@ import type { BulkRequest } from '../../src/exchange/contract.ts'
 import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { companyIdAt, hotelAt, isKnownToService } from '../../src/sandbox/hotels.ts'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { identifiedBy, mapHotels, partnerId } from './bodies.ts'
 import type { Task } from './documents.ts'
@@ -301,7 +302,7 @@ it('shows everything as it was when the search began to read, whatever is stored
        where datname = current_database() and relation = 'sandbox.property_value'::regclass and not granted`,
     )
     if (rows.length === 0) throw new Error('the search has not come to the values yet')
-  })
+  }, patience)
   await client.query("update sandbox.property_value set value = 'later'")
   await client.query('commit')
   client.release()

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { electricity } from '../../src/sandbox/catalogue/calculator-types.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { calculators, inputsOf, mapHotels, partnerId } from './bodies.ts'
 import type { CalculatorFile, ErrorBody, MappingFile, Task } from './documents.ts'
@@ -53,7 +54,7 @@ describe('the course of a task', () => {
       const found = await written()
       expect(found).toBeDefined()
       return found
-    })
+    }, patience)
     expect((await sandbox.call('GET', `/files/${token}`, { key: null })).status).toBe(404)
     expect(await sandbox.task(id)).not.toHaveProperty('file')
     clock.advance(2000)
@@ -119,7 +120,7 @@ describe('the course of a task', () => {
     await vi.waitFor(async () => {
       const { rows } = await sandbox.pool.query('select attempts from sandbox.task where id = $1', [first])
       expect(rows[0]?.attempts).toBe(2)
-    })
+    }, patience)
     expect((await sandbox.task(first)).status).toBe('InProgress')
     clock.advance(1000)
     await reaches(second, 'Scheduled')
@@ -158,11 +159,11 @@ it('re-queues a task whose database connection was cut, and finishes it', async 
          where datname = current_database() and wait_event_type = 'Lock'`,
       )
       expect(rowCount).toBe(1)
-    })
+    }, patience)
     await vi.waitFor(async () => {
       const { rows } = await sandbox.pool.query('select attempts, status from sandbox.task where id = $1', [id])
       expect(rows).toEqual([{ attempts: 2, status: 'inProgress' }])
-    })
+    }, patience)
     await lock.query('rollback')
     const task = await sandbox.finished(id)
     expect(task.status).toBe('Success')

@@ -62,7 +62,7 @@ export async function openReceiver(): Promise<Receiver> {
       secrets.set(path, [...(secrets.get(path) ?? []), secret])
     },
     gets: async (count, path) => {
-      await vi.waitFor(() => expect(at(path).length).toBeGreaterThanOrEqual(count), { timeout: 15_000, interval: 10 })
+      await vi.waitFor(() => expect(at(path).length).toBeGreaterThanOrEqual(count), { timeout: 60_000, interval: 10 })
       return at(path).slice(0, count)
     },
     close: async () => {

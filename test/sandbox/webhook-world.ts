@@ -75,7 +75,7 @@ export async function openWebhookWorld(options: Partial<SandboxOptions> = {}): P
           holds(log)
           return log
         },
-        { timeout: 15_000, interval: 10 },
+        { timeout: 60_000, interval: 10 },
       ),
     test: (id) => must(202, sandbox.call('POST', `/sandbox/webhooks/${id}/test`)),
     resend: async (id, deliveryId) =>
@@ -101,7 +101,7 @@ export async function refuseRows(pool: Pool, table: string): Promise<() => Promi
   )
   return async () => {
     const refused = async () => (await pool.query<{ is_called: boolean }>('select is_called from refusals')).rows
-    await vi.waitFor(async () => expect(await refused()).toEqual([{ is_called: true }]), { timeout: 15_000 })
+    await vi.waitFor(async () => expect(await refused()).toEqual([{ is_called: true }]), { timeout: 60_000 })
     await pool.query(`drop trigger refuse on ${table}`)
   }
 }

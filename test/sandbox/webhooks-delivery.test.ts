@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { events, hourMs, minuteMs, oneEvent, openWebhookWorld, refuseRows, type WebhookWorld } from './webhook-world.ts'
 
@@ -305,7 +306,7 @@ describe('a sandbox that ends', () => {
     await vi.waitFor(async () => {
       world.dispatch()
       expect((await world.log(id))[0]?.status).toBe('delivered')
-    })
+    }, patience)
     expect(world.receiver.received.length).toBeGreaterThanOrEqual(2)
   })
 })

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { hourMs, openWebhookWorld, type WebhookWorld } from './webhook-world.ts'
 
@@ -33,7 +34,7 @@ describe('a rotated secret', () => {
     await vi.waitFor(async () => {
       pressed += 1
       expect(await entries(pressed)).toHaveLength(1)
-    })
+    }, patience)
   })
 
   it('verifies with the old secret alone and with the new one alone while both sign', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { patience } from '../helpers/patience.ts'
 import { events, minuteMs, oneEvent, openWebhookWorld, type WebhookWorld } from './webhook-world.ts'
 
 let world: WebhookWorld
@@ -130,7 +131,7 @@ it('refuses to re-send what a webhook that is being disabled has stopped', async
       "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
     )
     expect(rows).toHaveLength(1)
-  })
+  }, patience)
   await disabling.query('commit')
   disabling.release()
   expect(await resent).toBe(409)

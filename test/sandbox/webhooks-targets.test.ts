@@ -12,6 +12,7 @@ import {
 } from '../../src/sandbox/webhooks/judge-target.ts'
 import type { Webhook } from '../../src/sandbox/webhooks/webhook-store.ts'
 import { authority, elsewhere, expired, type Identity, selfSigned, valid } from '../exchange/certificates.ts'
+import { patience } from '../helpers/patience.ts'
 import { type OpenSandbox, openSandbox } from './open-sandbox.ts'
 import { openWebhookWorld } from './webhook-world.ts'
 
@@ -255,7 +256,7 @@ describe('the connection', () => {
       const made = log.body.find((delivery) => delivery.id === body.deliveryId)
       if (!made || made.status === 'queued') throw new Error('not yet')
       return { status: made.status, attempts: made.attempts }
-    })
+    }, patience)
   }
 
   it('resolves a name once per attempt, connects to what was judged, and names the host in its request', async () => {

@@ -158,7 +158,7 @@ export async function openInbox(): Promise<InboxWorld> {
           expect(events.filter(({ state }) => state === 'done')).toHaveLength(count)
           return events
         },
-        { timeout: 30_000, interval: 20 },
+        { timeout: 60_000, interval: 20 },
       ),
     clear: async () => {
       await stopListening()

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { contract } from '../exchange/test-client.ts'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import {
   applicationEvent,
@@ -95,7 +96,9 @@ describe('an event of a task', () => {
       const id = await world.submission(state)
       await deliver(url, bulkEvent(correlationId))
       await deliver(url, bulkEvent(randomUUID()))
-      await expect.poll(async () => (await world.stored()).map((event) => event.state)).toEqual(['waiting', 'waiting'])
+      await expect
+        .poll(async () => (await world.stored()).map((event) => event.state), patience)
+        .toEqual(['waiting', 'waiting'])
       expect(await looks()).toEqual([])
       await world.ferry.ledger.db
         .updateTable('submission')

@@ -230,7 +230,7 @@ describe('while the database does not store', () => {
       await admin.query(`alter database ${pg.escapeIdentifier(name)} allow_connections true`)
       await admin.end()
     }
-    await expect.poll(() => deliver(url, testEvent()), { timeout: 20_000 }).toBe(204)
+    await expect.poll(() => deliver(url, testEvent()), { timeout: 60_000 }).toBe(204)
   })
 
   it('because it hangs, an event is answered with 503 before the service gives up', async () => {
@@ -291,10 +291,10 @@ it('more connections than are allowed are closed, and those that are allowed are
       .resume(),
   )
   const closed = sockets.map((socket) => once(socket, 'close'))
-  await expect.poll(() => sockets.filter(({ closed }) => closed).length, { timeout: 10_000 }).toBe(12)
+  await expect.poll(() => sockets.filter(({ closed }) => closed).length, { timeout: 60_000 }).toBe(12)
   for (const socket of sockets) socket.destroy()
   await Promise.all(closed)
-  await expect.poll(() => deliver(url, testEvent()).catch(() => 0), { timeout: 10_000 }).toBe(204)
+  await expect.poll(() => deliver(url, testEvent()).catch(() => 0), { timeout: 60_000 }).toBe(204)
 })
 
 describe('settings', () => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => world.clear())
 afterAll(() => world.close())
 
-const patience = { timeout: 30_000, interval: 50 }
+const patience = { timeout: 60_000, interval: 50 }
 const db = () => world.ferry.ledger.db
 
 /** Tasks of ours that ended `minutesAgo`, told of `lagSeconds` later; null: not at all. */

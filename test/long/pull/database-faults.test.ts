@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => ferry.close())
 
-const patience = { timeout: 30_000, interval: 20 }
+const patience = { timeout: 60_000, interval: 20 }
 const names = Array.from({ length: 60 }, (_, number) => `Hotel ${number}`)
 const old = samplePage(names.map((name) => company(name)))
 const changed = samplePage(names.map((name) => company(name, { name: `New ${name}` })))

@@ -95,7 +95,7 @@ export async function startLoading(
           )
           if (rows[0] === undefined) throw new Error('the run is under way')
         },
-        { timeout: 50_000, interval: 50 },
+        { timeout: 60_000, interval: 50 },
       )
     },
     [Symbol.asyncDispose]: async () => {

@@ -68,14 +68,14 @@ test('of three daemons one makes each probe, and the first that succeeds lets al
     ),
   )
   const began = performance.now()
-  await vi.waitFor(async () => expect((await callsSince()).length).toBeGreaterThan(4), { timeout: 10_000 })
+  await vi.waitFor(async () => expect((await callsSince()).length).toBeGreaterThan(4), { timeout: 60_000 })
   const intervals = (performance.now() - began) / 300
   const probes = (await callsSince()).slice(1)
   expect(probes).toEqual(probes.map(() => unitTypes))
   expect(probes.length).toBeLessThanOrEqual(Math.ceil(intervals) + 1)
   await restore()
   const said = () => daemons.flatMap(({ events }) => events)
-  await vi.waitFor(() => expect(said()).toContain('api_key_accepted_again'), { timeout: 10_000 })
+  await vi.waitFor(() => expect(said()).toContain('api_key_accepted_again'), { timeout: 60_000 })
   for (const watch of watches) watch.stop()
   for (const { client } of daemons) await client.getGroups()
   expect(said()).toEqual(['api_key_refused', 'api_key_accepted_again'])

@@ -3,6 +3,7 @@ import { reserveCalls } from '../../../src/db/service-key/reserve-calls.ts'
 import { defaultBackOff } from '../../../src/exchange/back-off.ts'
 import { httpServer, sendJson } from '../../exchange/fault-server.ts'
 import { rejection } from '../../exchange/test-client.ts'
+import { patience } from '../../helpers/patience.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 import { some } from '../../helpers/some.ts'
 import { readLog, switchTo } from '../../sandbox/chaos-world.ts'
@@ -84,7 +85,7 @@ test('a daemon whose calls are slow leaves the rate to others', async () => {
   const busy = gated({ ...options, client: { concurrency: 2 } })
   const quick = gated({ ...options, client: { concurrency: 64 } })
   const queued = Array.from({ length: 40 }, () => busy.client.getUnitTypes())
-  await vi.waitFor(() => expect(slow.seen.length).toBeGreaterThan(2))
+  await vi.waitFor(() => expect(slow.seen.length).toBeGreaterThan(2), patience)
   const start = performance.now()
   await Promise.all(Array.from({ length: 150 }, () => quick.client.getUnitTypes()))
   // 150 of 100 a second, and 2 calls of 200 ms beside them.
@@ -102,8 +103,8 @@ test('a 429 of one daemon pauses all of them for as long as the service asks', a
   const one = gated({ databaseUrl, serviceUrl: server.url })
   const other = gated({ databaseUrl, serviceUrl: server.url })
   const throttled = one.client.getUnitTypes()
-  await vi.waitFor(() => expect(one.events).toContain('exchange_paused'))
-  await vi.waitFor(async () => expect(await one.gate.refusal()).toBeNull())
+  await vi.waitFor(() => expect(one.events).toContain('exchange_paused'), patience)
+  await vi.waitFor(async () => expect(await one.gate.refusal()).toBeNull(), patience)
   await Promise.all([throttled, other.client.getUnitTypes(), other.client.getGroups()])
   expect(seen).toHaveLength(4)
   for (const at of some(seen.slice(1))) expect(at - (seen[0] ?? 0)).toBeGreaterThan(950)

@@ -57,9 +57,9 @@ async function loadTwoPages() {
     yield* bodyOf(first.slice(split), 64_000)
   }
   const loading = database.load(long, halfWay())
-  await vi.waitFor(async () => expect(await marks()).toBeGreaterThan(0), { timeout: 5_000 })
+  await vi.waitFor(async () => expect(await marks()).toBeGreaterThan(0), { timeout: 60_000 })
   const other = database.load(short, bodyOf({ calculatorVariables: names, companies: [changed] }))
-  await vi.waitFor(async () => expect(await waiting()).toBeGreaterThan(0), { timeout: 5_000 })
+  await vi.waitFor(async () => expect(await waiting()).toBeGreaterThan(0), { timeout: 60_000 })
   open.resolve()
   return { counts: await Promise.all([loading, other]), submissionId: long.submission_id }
 }

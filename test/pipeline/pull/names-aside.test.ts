@@ -41,11 +41,11 @@ it('a page that waits for a company of another does not keep the other waiting f
     yield* bodyOf(text.slice(last), 65_536)
   }
   const one = database.load(first, halting())
-  await vi.waitFor(async () => expect(await standing('marked')).toBe(1), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await standing('marked')).toBe(1), { timeout: 60_000 })
   // Until now nobody has named "fresh": the second page does, and then waits for what the first has marked.
   const changed = company('hotel 2000', { calculators: [calculator('hotel 2000/1', fed)] })
   const other = database.load(second, bodyOf(samplePage([changed])))
-  await vi.waitFor(async () => expect(await standing('waiting')).toBe(1), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await standing('waiting')).toBe(1), { timeout: 60_000 })
   opened.resolve()
 
   const loaded = await Promise.all([one, other])
