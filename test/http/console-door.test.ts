@@ -7,7 +7,14 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { buildHttpServer } from '../../src/http/build-http-server.ts'
 import { readConsoleFiles } from '../../src/http/console/console-files.ts'
-import { newSession, openSession, sealSession, sessionLastsMs } from '../../src/http/console/console-session.ts'
+import {
+  newSession,
+  openSession,
+  renewedSession,
+  sealSession,
+  sessionEndsMs,
+  sessionLastsMs,
+} from '../../src/http/console/console-session.ts'
 import type { HttpContext } from '../../src/http/route.ts'
 import { allRoutes } from '../../src/http/routes/all-routes.ts'
 import { testDatabase } from '../helpers/postgres.ts'
@@ -204,6 +211,26 @@ describe('a session', () => {
     const sealed = sealSession(session, tokens) ?? ''
     expect(openSession(sealed, tokens, sessionLastsMs - 1)).toEqual(session)
     expect(openSession(sealed, tokens, sessionLastsMs)).toBeNull()
+  })
+
+  it('lasts over the night for a page that stays open, and a week at most', () => {
+    const hour = 3_600_000
+    let session = newSession('act', 'Ann', 0)
+    for (let now = hour; now < sessionEndsMs; now += hour) {
+      expect(openSession(sealSession(session, tokens) ?? '', tokens, now)).toEqual(session)
+      session = renewedSession(session, now) ?? session
+    }
+    expect(session.until).toBe(sessionEndsMs)
+    expect(renewedSession(session, sessionEndsMs - 1)).toBeNull()
+  })
+
+  it('that is fresh is not renewed with every question', () => {
+    expect(renewedSession(newSession('act', 'Ann', 0), 60_000)).toBeNull()
+  })
+
+  it('says in which time zone its pages show every moment', async () => {
+    const { cookie } = await signIn()
+    expect((await ask('/console/session', { headers: { cookie } })).json()).toMatchObject({ time_zone: 'UTC' })
   })
 
   it('cannot be made to act by who only knows the token that reads', () => {

@@ -46,7 +46,7 @@ export function Service(_props: PageProps) {
           <Panel title="Reference data, and what changed last">
             {service.reference_withheld !== null && (
               <p class="notice">
-                What was fetched last was withheld: {said(service.reference_withheld.reason)}. If it is right:
+                What was fetched last was withheld: {textOf(service.reference_withheld.reason)}. If it is right:
                 nightferry reference --accept.
               </p>
             )}
@@ -192,4 +192,9 @@ function Webhooks({ of }: { of: GetServiceData['webhooks'] }) {
       )}
     </>
   )
+}
+
+/** A member of a document that is a text, or nothing. */
+function textOf(member: unknown): string {
+  return typeof member === 'string' ? member : ''
 }

@@ -110,7 +110,7 @@ export class ConsoleDoor {
   /** The header that hands a session to the browser, or takes it away. */
   cookie(request: FastifyRequest, session: Session | null): string {
     const value = session === null ? '' : (sealSession(session, this.#tokens) ?? '')
-    const age = session === null ? 0 : Math.floor((session.until - this.#nowMs()) / 1_000)
+    const age = session === null ? 0 : Math.ceil((session.until - this.#nowMs()) / 1_000)
     const secure = this.#secure ? '; Secure' : ''
     return `${this.#nameFor(request)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${age}${secure}`
   }
