@@ -1,4 +1,7 @@
-/** How long the picture of a variable is given again before another is computed: values change once a night. Milliseconds. */
+/**
+ * How long the picture of a variable is given again before another is computed: values change once a night.
+ * Milliseconds.
+ */
 export const pictureKeptMs = 5 * 60_000
 /** Answers kept at most. */
 const maxKept = 100

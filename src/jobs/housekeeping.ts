@@ -63,7 +63,7 @@ export const housekeeping: Job = {
 
 /**
  * How far this process has come in the run that it was at last: only so that a turn need not go over again what the one
- * before left. Of one run, because there is one at a time, and a run that another process ended would stay here for ever.
+ * before left. Of one run, because there is one at a time, and one that another process ended would stay here for ever.
  */
 let place: { run: number; kind: OldKind; after: number } | null = null
 

@@ -6,13 +6,13 @@ const secret = 'a "b\\c/d+e%f ü?g'
 describe('the forms of a secret', () => {
   const forms = secretForms(secret)
 
-  it('are the secret as it is, and as JSON writes it, once and within a text of JSON', () => {
+  it('the forms of a secret are the secret as it is, and as JSON writes it, once and within a text of JSON', () => {
     expect(forms).toContain(secret)
     expect(forms).toContain('a \\"b\\\\c/d+e%f ü?g')
     expect(forms).toContain('a \\\\\\"b\\\\\\\\c/d+e%f ü?g')
   })
 
-  it('are what an address makes of it, in capitals and small letters, with a plus for a space, and with its signs left', () => {
+  it('the forms of a secret are what an address makes of it, in capitals and small letters, with a plus for a space, and with its signs left', () => {
     expect(forms).toContain('a%20%22b%5Cc%2Fd%2Be%25f%20%C3%BC%3Fg')
     expect(forms).toContain('a%20%22b%5cc%2fd%2be%25f%20%c3%bc%3fg')
     expect(forms).toContain('a+%22b%5Cc%2Fd%2Be%25f+%C3%BC%3Fg')
@@ -20,7 +20,7 @@ describe('the forms of a secret', () => {
   })
 
   it.each([0, 1, 2])(
-    'are in base64 all that it alone decides, %i bytes after a border, in both alphabets',
+    'the forms of a secret are in base64 all that it alone decides, %i bytes after a border, in both alphabets',
     (offset) => {
       const bytes = '\u00fb\u00ef\u00be-key>>>???-4711'
       const found = secretForms(bytes)
@@ -60,7 +60,7 @@ describe('a text of the service', () => {
 describe('JSON of the service', () => {
   const key = 'key-of-service-4711'
 
-  it('that repeats the key has it replaced in names, texts, lists and objects, and nothing else', () => {
+  it('JSON of the service that repeats the key has it replaced in names, texts, lists and objects, and nothing else', () => {
     const json = { a: [`x ${key}`, 7, null, true, { [key]: key }], b: 'well' }
     expect(withoutKey(json, key)).toEqual({
       a: ['x [API key]', 7, null, true, { '[API key]': '[API key]' }],
@@ -80,13 +80,13 @@ describe('JSON of the service', () => {
   })
 
   it.each<[unknown]>([[null], [7], ['well'], [[{ a: 'well' }]], [{ a: null }], [undefined]])(
-    'that does not is the same value: %j',
+    'JSON of the service that does not is the same value: %j',
     (json) => {
       expect(withoutKey(json, key)).toBe(json)
     },
   )
 
-  it('is not altered for a key that may stand in it by chance, and is for one of twelve characters', () => {
+  it('JSON of the service is not altered for a key that may stand in it by chance, and is for one of twelve characters', () => {
     expect(withoutKey('Hotel demo-key', 'demo-key')).toBe('Hotel demo-key')
     expect(withoutKey('elevenchars twelve-chars', 'elevenchars')).toBe('elevenchars twelve-chars')
     expect(withoutKey('elevenchars twelve-chars', 'twelve-chars')).toBe('elevenchars [API key]')

@@ -61,7 +61,7 @@ describe('the correlation id of an accepted request', () => {
     },
   )
 
-  it.each([null, 'text', 7, []])('is not found in %j', (json) => {
+  it.each([null, 'text', 7, []])('the correlation id of an accepted request is not found in %j', (json) => {
     expect(() => decodeSubmitted(contract, json)).toThrow(AnswerFormatError)
   })
 })

@@ -345,7 +345,7 @@ export const guardsOfUnits: readonly Guard[] = [
   },
   {
     file: 'src/cli/keep-compiled.ts',
-    test: 'test/cli/keep-compiled.test.ts',
+    test: 'test/processes/keep-compiled.test.ts',
     name: 'No code is taken from a folder that others can write',
     text: 'return user === undefined || (uid === user && (mode & 0o022) === 0)',
     without: 'return user === undefined || uid === user || mode > 0',

@@ -10,7 +10,7 @@ function slow<T>() {
 }
 
 describe('an answer that is soon there', () => {
-  it('is given with the moment it is of', async () => {
+  it('an answer that is soon there is given with the moment it is of', async () => {
     const cache = new AnswerCache()
     expect(await cache.soon('a', at(1_000), async () => 7)).toEqual({
       answer: 7,
@@ -19,7 +19,7 @@ describe('an answer that is soon there', () => {
     })
   })
 
-  it('is not waited for: the request is told since when it is computed', async () => {
+  it('an answer that is soon there is not waited for: the request is told since when it is computed', async () => {
     const cache = new AnswerCache()
     const { make, end } = slow<number>()
     expect(await cache.soon('a', at(1_000), make)).toEqual({ answer: null, computingSince: at(1_000) })
@@ -43,7 +43,7 @@ describe('an answer that is soon there', () => {
     })
   })
 
-  it('is computed after the one before it, and does not keep other questions waiting', async () => {
+  it('an answer that is soon there is computed after the one before it, and does not keep other questions waiting', async () => {
     const cache = new AnswerCache()
     const first = slow<number>()
     const second = slow<number>()
@@ -56,7 +56,7 @@ describe('an answer that is soon there', () => {
     second.end(2)
   })
 
-  it('that fails is told to the request, not kept, and does not stop the next', async () => {
+  it('an answer that is soon there that fails is told to the request, not kept, and does not stop the next', async () => {
     const cache = new AnswerCache()
     const failing = async () => {
       throw new Error('the database is away')
@@ -67,7 +67,7 @@ describe('an answer that is soon there', () => {
 })
 
 describe('an answer that every page needs', () => {
-  it('is waited for when it is the first', async () => {
+  it('an answer that every page needs is waited for when it is the first', async () => {
     const cache = new AnswerCache()
     const { make, end } = slow<number>()
     const asked = cache.often('a', at(0), make)
@@ -75,7 +75,7 @@ describe('an answer that every page needs', () => {
     expect(await asked).toMatchObject({ answer: 7, asOf: at(0) })
   })
 
-  it('that took long is given again for a while, and computed anew in the background afterwards', async () => {
+  it('an answer that every page needs that took long is given again for a while, and computed again in the background afterwards', async () => {
     const cache = new AnswerCache()
     await cache.often('a', at(0), () => new Promise((resolve) => setTimeout(resolve, 100, 'old')))
     const { make, end } = slow<string>()

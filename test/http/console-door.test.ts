@@ -224,7 +224,7 @@ describe('a session', () => {
     expect(renewedSession(session, sessionEndsMs - 1)).toBeNull()
   })
 
-  it('that is fresh is not renewed with every question', () => {
+  it('a session that is fresh is not renewed with every question', () => {
     expect(renewedSession(newSession('act', 'Ann', 0), 60_000)).toBeNull()
   })
 

@@ -139,7 +139,7 @@ describe('a stream that there is not', () => {
     ['/v1/drift?stream=propertys', undefined],
     ['/v1/rows/retry', posted({ stream: 'propertys' })],
     ['/v1/rows/resend', posted({ stream: 'propertys', dryRun: true })],
-  ])('is no stream without rows: %s names those that there are', async (path, init) => {
+  ])('a stream that does not exist is refused, not taken for empty: %s names those that exist', async (path, init) => {
     const answer = await api.json(path, init, 404)
     expect(answer).toMatchObject({ code: 'stream_unknown', detail: expect.stringContaining('properties, ') })
   })

@@ -122,14 +122,14 @@ describe('a person on a terminal', () => {
     }
     return { asked, choose }
   }
-  test('is asked for the table of the hotels and for what a hotel cannot do without, where names do not tell', async () => {
+  test('a person is asked for the table of the hotels and for what a hotel cannot do without, where names do not tell', async () => {
     const person = answering('pms.stock', 'nr', 'label')
     const said = await askedTables({}, odd, person)
     expect(person.asked).toHaveLength(3)
     const { properties } = suggestStreams(odd, said)
     expect(properties && queryOf(properties, 'postgres')[0]).toMatch(/^select t\.nr as partner_id, t\.label as name, /)
   })
-  test('is asked nothing where names or flags tell, or there is no table', async () => {
+  test('a person is asked nothing where names or flags tell, or there is no table', async () => {
     const nobody = answering()
     expect(await askedTables({}, world, nobody)).toEqual({})
     expect(await askedTables({ table: ['properties=stock'] }, odd, nobody)).toMatchObject({ properties: {} })

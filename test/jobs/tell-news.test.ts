@@ -198,7 +198,7 @@ const busy =
     response.writeHead(status, headers).end()
 
 describe('a receiver that says when to come again', () => {
-  it('is left alone until then, also with other messages, in seconds or until a date of its own clock', async () => {
+  it('a receiver that asks for time is left alone until then, also with other messages, in seconds or until a date of its own clock', async () => {
     const date = { date: 'Sat, 21 Nov 2026 09:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2026 09:20:00 GMT' }
     await using server = await service({ [hook]: [busy({ 'retry-after': '600' }), busy(date, 503), json({})] })
     const deps = depsFor(server)
@@ -230,7 +230,7 @@ describe('a receiver that says when to come again', () => {
     expect((await stored()).map(({ told_at }) => told_at !== null)).toEqual([true, true])
   })
 
-  it('is left alone for six hours at most, and by nonsense for no longer than any other', async () => {
+  it('a receiver that asks for time is left alone for six hours at most, and by nonsense for no longer than any other', async () => {
     await using server = await service({
       [hook]: [busy({ 'retry-after': '9999999' }), busy({ 'retry-after': 'soon' })],
     })

@@ -83,7 +83,7 @@ describe('an id in a result file', () => {
     expect(mappingOutcome(contract, notFound)).toMatchObject({ partnerId: null, companyId: ids.company })
   })
 
-  it('that JSON cannot write down leaves no reason', () => {
+  it('a reason that JSON cannot write down leaves no reason', () => {
     expect(mappingOutcome(contract, undefined)).toEqual({
       partnerId: null,
       accepted: null,
