@@ -229,6 +229,7 @@ it('moves what holds a row out of the acceptances of every destination, also of 
         select row_id, partner_id, desired_hash, case partner_id when 'H-1' then 1 end from source_row;
       create schema ${waiting};
       create table ${waiting}.acceptance as select * from acceptance;
+      create table ${waiting}.company as select * from company;
       update ${waiting}.acceptance set held_by = case partner_id when 'H-2' then 1 end;
       do $$ begin execute replace('create view ${waiting}.ledger as ' || pg_get_viewdef('ledger'::regclass),
                                   'JOIN acceptance', 'JOIN ${waiting}.acceptance'); end $$`)

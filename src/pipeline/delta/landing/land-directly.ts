@@ -53,14 +53,16 @@ export async function landDirectly(
   batches: AsyncIterable<readonly DirectRow[]>,
 ): Promise<number | NeedsCare> {
   await sql`savepoint direct_landing`.execute(trx)
-  const numbers = new RowNumbers(trx)
+  const turn = createTurns()
+  const numbers = new RowNumbers(trx, turn)
   const samples: number[] = []
   const writing: Promise<unknown>[] = []
   let chunk = emptyChunk()
   let written = 0
   const write = async () => {
     numbers.reserve(chunk.rows)
-    const copying = copyChunk(client, chunk)
+    const { contents, acceptances } = chunk
+    const copying = turn(() => copyChunk(client, contents, acceptances))
     // It is awaited before too many wait.
     copying.catch(() => {})
     writing.push(copying)
@@ -80,6 +82,7 @@ export async function landDirectly(
   } catch (error) {
     // Nobody may go on with the connection while a chunk is on its way.
     const cause = firstCause(await Promise.allSettled(writing)) ?? error
+    await turn(async () => {})
     const why = error instanceof RowNeedsCare ? error.why : isRepeatedKey(cause) ? 'repeated_key' : null
     if (why === null) throw cause
     return await takeBack(trx, why)
@@ -126,16 +129,29 @@ function addLines(
   }
 }
 
-/** Both copies are asked for at once, so that the server has the second when it ends the first. */
-async function copyChunk(client: PoolClient, { contents, acceptances }: Chunk): Promise<void> {
-  await Promise.all([
-    copyIn(client, 'source_row (row_id, stream, partner_id, row_key, content, desired_hash)', contents),
-    copyIn(
-      client,
-      'acceptance (row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason)',
-      acceptances,
-    ),
-  ])
+type Turn = <T>(work: () => Promise<T>) => Promise<T>
+
+/** One after the other, as the connection needs it; what failed keeps nobody from their turn. */
+function createTurns(): Turn {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const done = last.then(work, work)
+    last = done.catch(() => {})
+    return done
+  }
+}
+
+async function copyChunk(
+  client: PoolClient,
+  contents: readonly Buffer[],
+  acceptances: readonly Buffer[],
+): Promise<void> {
+  await copyIn(client, 'source_row (row_id, stream, partner_id, row_key, content, desired_hash)', contents)
+  await copyIn(
+    client,
+    'acceptance (row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason)',
+    acceptances,
+  )
 }
 
 /** The first 16 bytes of the SHA-256, as COPY's text form of `bytea`. */
@@ -150,16 +166,18 @@ async function copyIn(client: PoolClient, target: string, pieces: readonly Buffe
 /** The numbers of the rows to come, asked for in advance: once a chunk is with the server, an answer takes its time. */
 class RowNumbers {
   readonly #trx: Transaction<Schema>
+  readonly #turn: Turn
   readonly #coming: Promise<number[]>[] = []
   #numbers: number[] = []
   #taken = 0
 
-  constructor(trx: Transaction<Schema>) {
+  constructor(trx: Transaction<Schema>, turn: Turn) {
     this.#trx = trx
+    this.#turn = turn
   }
 
   reserve(count: number): void {
-    const coming = nextRowIds(this.#trx, count)
+    const coming = this.#turn(() => nextRowIds(this.#trx, count))
     coming.catch(() => {})
     this.#coming.push(coming)
   }

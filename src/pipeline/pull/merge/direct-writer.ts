@@ -63,13 +63,10 @@ export function createDirectWriter(client: pg.ClientBase): DirectWriter {
   }
 }
 
-/** All are asked for at once, so that the server is given the next as soon as it ends one. */
 async function copyAll(client: pg.ClientBase, batch: readonly (readonly [DirectTable, Buffer])[]): Promise<void> {
-  await Promise.all(
-    batch.map(([table, rows]) => {
-      const copy = client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))
-      copy.end(rows)
-      return finished(copy)
-    }),
-  )
+  for (const [table, rows] of batch) {
+    const copy = client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))
+    copy.end(rows)
+    await finished(copy)
+  }
 }
