@@ -435,9 +435,18 @@ describe('while nobody answers', () => {
   it('keeps what it knows, says how old that is, and goes on by itself', async () => {
     await open('')
     await context.setOffline(true)
-    await see(/Nightferry does not answer\. What you see is .* old/)
+    await see(/This computer is offline\. What you see is .* old/)
     expect(await page.locator('.sentence').count()).toBe(1)
     await context.setOffline(false)
+    await page.getByText(/is offline/).waitFor({ state: 'detached' })
+    complaints = []
+  })
+  it('says that the daemon does not answer where the computer is online, and goes on by itself', async () => {
+    await open('')
+    await context.route('**/v1/**', (route) => route.abort('connectionrefused'))
+    await see(/Nightferry does not answer\. What you see is .* old/)
+    expect(await page.locator('.sentence').count()).toBe(1)
+    await context.unroute('**/v1/**')
     await page.getByText(/does not answer/).waitFor({ state: 'detached' })
     complaints = []
   })
