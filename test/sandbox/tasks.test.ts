@@ -69,7 +69,7 @@ describe('the course of a task', () => {
         pendingMs: 0,
         scheduledMs: 0,
         jitter: 0,
-        processing: { companyMappings: { baseMs: 0, perItemUs: 20_000 } },
+        processing: { companyMappings: { baseMs: 0, perItemUs: 80_000 } },
       },
     })
     const sent = []

@@ -121,7 +121,7 @@ export async function losses(trx: Transaction<Schema>, submissionId: number): Pr
   const { rows } = await sql<{ direction: 'i' | 'o'; gone: number }>`
     select v.direction, count(*) as gone
     from gone_calculator g join calculator_value v using (company_key, calculator_key)
-    group by v.direction`.execute(trx)
+    group by v.direction order by v.direction`.execute(trx)
   const { rows: properties } = await sql<{ gone: number }>`
     select count(*) as gone from gone_company join company_property using (company_key)`.execute(trx)
   const before = sql<boolean>`first_seen_at < (
