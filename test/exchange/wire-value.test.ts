@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { decodeTask } from '../../src/exchange/task.ts'
 import { booleanOf, integerOf, objectOf, textOf } from '../../src/exchange/wire-value.ts'
+import { processorMs } from '../helpers/in-time.ts'
 import { contract } from './test-client.ts'
 
 it('reads what a field holds, and nothing into what it does not', () => {
@@ -28,7 +29,5 @@ it('reads a task with as many errors as a request has rows without standing stil
   const row = { identifiedByValue: 'H-0001', dataPointId: 'd', reason: 'refused' }
   const task = { correlationId: 'c1', status: 'Error', error: { rowErrors: new Array(100_000).fill(row) } }
   // The process answers nobody meanwhile. With a schema for each field it took 10 seconds.
-  const begun = performance.now()
-  decodeTask(contract, task)
-  expect(performance.now() - begun).toBeLessThan(3_000)
+  expect(processorMs(() => decodeTask(contract, task))).toBeLessThan(3_000)
 })

@@ -1,12 +1,12 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { connect, type Socket } from 'node:net'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
 import { checkWebhookSettings } from '../../src/webhooks/check-webhook-settings.ts'
 import { contract } from '../exchange/test-client.ts'
+import { inTime } from '../helpers/in-time.ts'
 import {
   bulkEvent,
   deliver,
@@ -32,13 +32,20 @@ async function refusals(receiver: { close(): Promise<void> }): Promise<Record<st
   return Object.fromEntries(rows.map(({ reason, refused }) => [reason, refused]))
 }
 
-/** Sends bytes as they are, and reads all that comes back until the connection ends. */
+/** Waits until a connection is closed. A reset closes it too: what we sent may not have been read by then. */
+const closed = async (socket: Socket) => await new Promise((resolve) => socket.once('close', resolve))
+
+/** Sends bytes as they are, and reads all that comes back until the connection ends, in whichever way it does. */
 async function raw(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
-  await once(socket, 'connect')
+  const socket = connect(Number(port), hostname).on('error', () => {})
+  let answer = ''
+  socket.setEncoding('latin1').on('data', (part: string) => {
+    answer += part
+  })
   socket.write(bytes, 'latin1')
-  return await text(socket)
+  await closed(socket)
+  return answer
 }
 
 function signedLines(event: Written, by = secret): string[] {
@@ -165,7 +172,7 @@ describe('a body', () => {
     const { hostname, port } = new URL(receiver.url)
     const socket = connect(Number(port), hostname)
     socket.end(request([...signedLines(event), `content-length: ${event.body.length + 1}`], event.body))
-    await text(socket)
+    await closed(socket.resume())
     expect(await world.stored()).toEqual([])
     expect(await refusals(receiver)).toEqual({ body_too_large_or_cut: 1 })
   })
@@ -188,7 +195,7 @@ describe('garbage', () => {
     'in place of HTTP gets no answer (%#)',
     async (bytes) => {
       const { url } = await world.listen()
-      expect(await raw(url, `${bytes}\r\n\r\n`).catch(() => '')).toBe('')
+      expect(await raw(url, `${bytes}\r\n\r\n`)).toBe('')
       expect(await deliver(url, testEvent())).toBe(204)
     },
   )
@@ -238,11 +245,10 @@ describe('while the database does not store', () => {
     const client = await world.ferry.ledger.pool.connect()
     await client.query('begin; lock table webhook_event in access exclusive mode')
     try {
-      const began = performance.now()
       // More than the statements under way take: none waits for those before it to be given up.
-      const statuses = await Promise.all(Array.from({ length: 45 }, () => deliver(url, testEvent())))
-      expect(new Set(statuses)).toEqual(new Set([503]))
-      expect(performance.now() - began).toBeLessThan(10_000)
+      const answers = Promise.all(Array.from({ length: 45 }, () => deliver(url, testEvent())))
+      expect(await inTime(10_000, answers)).toBe(true)
+      expect(new Set(await answers)).toEqual(new Set([503]))
     } finally {
       await client.query('rollback')
       client.release()
@@ -255,18 +261,16 @@ it('R16: 400 clients that send nothing, or half a header, are gone 2 s after the
   const headersTimeoutMs = 1_000
   const { url } = await world.listen({ headersTimeoutMs })
   const { hostname, port } = new URL(url)
-  const began = performance.now()
   const sockets = Array.from({ length: 400 }, (_, place) => {
     const socket = connect(Number(port), hostname)
     socket.on('error', () => {})
     if (place % 2 === 0) socket.write('POST /webhooks HTTP/1.1\r\nwebhook-id: x')
     return socket.resume()
   })
-  const gone = Promise.all(sockets.map((socket) => once(socket, 'close')))
+  const gone = inTime(headersTimeoutMs + 2_000, Promise.all(sockets.map(closed)))
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   expect(await deliver(url, testEvent())).toBe(204)
-  await gone
-  expect(performance.now() - began).toBeLessThan(headersTimeoutMs + 2_000)
+  expect(await gone).toBe(true)
   expect(await deliver(url, testEvent())).toBe(204)
 })
 
@@ -274,12 +278,11 @@ it('a client that sends a byte of its body now and then is cut off', async () =>
   const headersTimeoutMs = 500
   const { url } = await world.listen({ headersTimeoutMs })
   const { hostname, port } = new URL(url)
-  const began = performance.now()
   const socket = connect(Number(port), hostname).on('error', () => {})
   socket.write(request([...signedLines(testEvent()), 'content-length: 60000'], ''))
   const dripping = setInterval(() => socket.write('x'), 50)
-  await once(socket.resume(), 'close').finally(() => clearInterval(dripping))
-  expect(performance.now() - began).toBeLessThan(2 * headersTimeoutMs + 2_000)
+  expect(await inTime(2 * headersTimeoutMs + 2_000, closed(socket.resume()))).toBe(true)
+  clearInterval(dripping)
 })
 
 it('more connections than are allowed are closed, and those that are allowed are served', async () => {
@@ -290,10 +293,10 @@ it('more connections than are allowed are closed, and those that are allowed are
       .on('error', () => {})
       .resume(),
   )
-  const closed = sockets.map((socket) => once(socket, 'close'))
+  const ends = sockets.map(closed)
   await expect.poll(() => sockets.filter(({ closed }) => closed).length, { timeout: 60_000 }).toBe(12)
   for (const socket of sockets) socket.destroy()
-  await Promise.all(closed)
+  await Promise.all(ends)
   await expect.poll(() => deliver(url, testEvent()).catch(() => 0), { timeout: 60_000 }).toBe(204)
 })
 
