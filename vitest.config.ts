@@ -11,6 +11,7 @@ export const sharedConfig = defineConfig({
     isolate: false,
     testTimeout: 180_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     globalSetup: ['test/helpers/global-setup.ts'],
     setupFiles: ['test/helpers/finish-file.ts'],
   },

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { AnswerCache, pictureKeptMs } from '../../src/http/answer-cache.ts'
+import { patience } from '../helpers/patience.ts'
 
 const at = (ms: number) => new Date(ms)
 
@@ -27,7 +28,7 @@ describe('an answer that is soon there', () => {
     end(7)
     await vi.waitFor(async () => {
       expect(await cache.soon('a', at(3_000), make)).toEqual({ answer: 7, asOf: at(1_000), computingSince: null })
-    })
+    }, patience)
     expect(make).toHaveBeenCalledTimes(1)
   })
 
@@ -40,7 +41,7 @@ describe('an answer that is soon there', () => {
     end('new')
     await vi.waitFor(async () => {
       expect(await cache.soon('a', later, make)).toMatchObject({ answer: 'new', asOf: later })
-    })
+    }, patience)
   })
 
   it('an answer that is soon there is computed after the one before it, and does not keep other questions waiting', async () => {
@@ -52,7 +53,7 @@ describe('an answer that is soon there', () => {
     expect(second.make).not.toHaveBeenCalled()
     expect(await cache.often('c', at(0), async () => 3)).toMatchObject({ answer: 3 })
     first.end(1)
-    await vi.waitFor(() => expect(second.make).toHaveBeenCalledTimes(1))
+    await vi.waitFor(() => expect(second.make).toHaveBeenCalledTimes(1), patience)
     second.end(2)
   })
 
@@ -86,7 +87,7 @@ describe('an answer that every page needs', () => {
     end('new')
     await vi.waitFor(async () => {
       expect(await cache.often('a', later, make)).toMatchObject({ answer: 'new', asOf: later })
-    })
+    }, patience)
     expect(make).toHaveBeenCalledTimes(1)
   })
 })

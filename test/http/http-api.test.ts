@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { applySecondNight } from '../../src/demo/partner/second-night.ts'
 import { allRoutes } from '../../src/http/routes/all-routes.ts'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { bearer, posted, runToEnd, type Served, served, tokens } from './served.ts'
 
@@ -40,7 +41,7 @@ async function computed<T = Record<string, unknown>>(path: string): Promise<T> {
   await vi.waitFor(async () => {
     answer = await api.ask(path)
     expect(answer.status).not.toBe(202)
-  })
+  }, patience)
   const text = await answer.text()
   expect(answer.status, text).toBe(200)
   return JSON.parse(text) as T
