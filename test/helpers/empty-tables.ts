@@ -1,6 +1,22 @@
 import { sql } from 'kysely'
 import type { Database } from '../../src/db/database.ts'
 
+/** What searches bring, and what is noted of it. */
+export const pulledTables: readonly string[] = [
+  'company',
+  'custom_property',
+  'company_property',
+  'calculator_variable',
+  'calculator',
+  'calculator_value',
+  'search_seen_company',
+  'search_seen_calculator',
+  'quarantine',
+  'unrenewed_part',
+  'removed_value',
+  'removed_property',
+]
+
 /**
  * Takes all rows out of tables, and out of those that refer to them. As TRUNCATE does it, but that this makes new files
  * for each table and each of its indexes: of a few rows, it took longer than the test.

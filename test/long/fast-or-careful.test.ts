@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, expect, it } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
-import { emptyTables } from '../helpers/empty-tables.ts'
+import { emptyTables, pulledTables } from '../helpers/empty-tables.ts'
 import { some } from '../helpers/some.ts'
 import { bodyOf, uuid } from '../pipeline/pull/sample-page.ts'
 import { type ListedPage, type SearchDatabase, searchDatabase } from '../pipeline/pull/search-database.ts'
@@ -160,25 +160,7 @@ it('leaves the same tables, counts and quarantine whichever way pages are loaded
 })
 
 async function clear(db: Database): Promise<void> {
-  await emptyTables(
-    db,
-    [
-      'company',
-      'custom_property',
-      'company_property',
-      'calculator_variable',
-      'calculator',
-      'calculator_value',
-      'search_seen_company',
-      'search_seen_calculator',
-      'quarantine',
-      'unrenewed_part',
-      'removed_value',
-      'removed_property',
-      'page_listing',
-    ],
-    true,
-  )
+  await emptyTables(db, [...pulledTables, 'page_listing'], true)
 }
 
 type How = Parameters<SearchDatabase['load']>[2]

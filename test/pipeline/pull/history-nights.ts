@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { beginHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
 import type { FinishOptions } from '../../../src/pipeline/pull/search/finish-search.ts'
-import { emptyTables } from '../../helpers/empty-tables.ts'
+import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { searchDatabase } from './search-database.ts'
 
@@ -83,20 +83,4 @@ export async function openHistory() {
   return { database, db, night, clock, history, changes, clear }
 }
 
-const historyTables = [
-  'company',
-  'custom_property',
-  'company_property',
-  'calculator_variable',
-  'calculator',
-  'calculator_value',
-  'calculator_value_change',
-  'history_start',
-  'complete_search',
-  'search_seen_company',
-  'search_seen_calculator',
-  'quarantine',
-  'unrenewed_part',
-  'removed_value',
-  'removed_property',
-]
+const historyTables = [...pulledTables, 'calculator_value_change', 'history_start', 'complete_search']

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
 import { acceptWithheld, restore } from '../../../src/pipeline/actions/removals.ts'
-import { emptyTables } from '../../helpers/empty-tables.ts'
+import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, company, type SamplePage, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -11,26 +11,7 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await emptyTables(
-    db,
-    [
-      'company',
-      'custom_property',
-      'company_property',
-      'calculator_variable',
-      'calculator',
-      'calculator_value',
-      'search_seen_company',
-      'search_seen_calculator',
-      'quarantine',
-      'page_listing',
-      'unrenewed_part',
-      'removed_value',
-      'removed_property',
-      'action',
-    ],
-    true,
-  )
+  await emptyTables(db, [...pulledTables, 'page_listing', 'action'], true)
 })
 
 async function night(page: unknown, minSeenShare = 0.5) {

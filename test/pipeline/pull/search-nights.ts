@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { FinishOptions } from '../../../src/pipeline/pull/search/finish-search.ts'
-import { emptyTables } from '../../helpers/empty-tables.ts'
+import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SamplePage, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
@@ -56,21 +56,7 @@ export async function openNights() {
   return { database, db, night, known, marks, clear }
 }
 
-const searchTables = [
-  'company',
-  'custom_property',
-  'company_property',
-  'calculator_variable',
-  'calculator',
-  'calculator_value',
-  'search_seen_company',
-  'search_seen_calculator',
-  'quarantine',
-  'page_listing',
-  'unrenewed_part',
-  'removed_value',
-  'removed_property',
-]
+const searchTables = [...pulledTables, 'page_listing']
 
 /** Companies with three property values, two calculators and five values each. */
 export const hotels = (count: number) =>

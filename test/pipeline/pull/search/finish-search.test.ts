@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { reasonToWithhold } from '../../../../src/pipeline/pull/search/finish-search.ts'
-import { emptyTables } from '../../../helpers/empty-tables.ts'
+import { emptyTables, pulledTables } from '../../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from '../sample-page.ts'
 import { type ListedPage, type SearchDatabase, searchDatabase } from '../search-database.ts'
 
@@ -10,24 +10,7 @@ const { db } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
 beforeEach(async () => {
-  await emptyTables(
-    db,
-    [
-      'company',
-      'custom_property',
-      'company_property',
-      'calculator_variable',
-      'calculator',
-      'calculator_value',
-      'search_seen_company',
-      'search_seen_calculator',
-      'quarantine',
-      'unrenewed_part',
-      'removed_value',
-      'removed_property',
-    ],
-    true,
-  )
+  await emptyTables(db, pulledTables, true)
 })
 
 const hotels = (...names: string[]): SampleCompany[] =>
