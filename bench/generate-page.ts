@@ -5,6 +5,8 @@ import { monthName } from '../src/exchange/month-names.ts'
 export type PageOptions = {
   seed: number
   companies: number
+  /** Companies of the same seed on the pages before this one; 0 is the default. */
+  before?: number
   /** Each company has so many. */
   calculatorsEach?: number
   /** Inputs and outputs together. */
@@ -46,7 +48,7 @@ const words = [
  * With the defaults a company is some 7.8 kB: 20,000 are 157 MB with 2.52 million values.
  */
 export function generatePage(
-  { seed, companies, calculatorsEach = 7, valuesEach = 18, changed = 0 }: PageOptions,
+  { seed, companies, before = 0, calculatorsEach = 7, valuesEach = 18, changed = 0 }: PageOptions,
   contract: Contract,
 ): GeneratedPage {
   const names = contract.names.calculatorsPage
@@ -95,7 +97,7 @@ export function generatePage(
   }
 
   function* all(): Generator<string> {
-    for (let index = 0; index < companies; index++) yield `${index === 0 ? '' : ','}${company(index)}`
+    for (let at = 0; at < companies; at++) yield `${at === 0 ? '' : ','}${company(before + at)}`
   }
 
   const named = (list: readonly string[], what: string) =>

@@ -2,6 +2,8 @@
  * One line of the pull's benchmark in a process of its own, so that its memory and processor time are its own: started
  * by pull-scale.ts with what to do as one JSON argument, it prints what that took as one line of JSON.
  */
+
+import PQueue from 'p-queue'
 import type pg from 'pg'
 import { request } from 'undici'
 import { boundHeap } from '../src/cli/bound-heap.ts'
@@ -13,14 +15,14 @@ import type { Deps } from '../src/pipeline/deps.ts'
 import { openResult } from '../src/pipeline/open-result.ts'
 import { loadPage } from '../src/pipeline/pull/load-page.ts'
 import { finishSearch } from '../src/pipeline/pull/search/finish-search.ts'
-import { copyRows } from './copy-limit.ts'
+import { copyRows, copyRowsOnTwo } from './copy-limit.ts'
 import { memoryOf, processorOf } from './memory.ts'
 import { loadAsPeopleDo } from './people-load.ts'
 
 /**
  * `identity` and `gzip` take the bytes and throw them away; `download` does so with what Nightferry's download gives.
  */
-export type Way = 'limit' | 'nightferry' | 'tokens' | 'people' | 'identity' | 'gzip' | 'download'
+export type Way = 'limit' | 'limitOnTwo' | 'nightferry' | 'tokens' | 'people' | 'identity' | 'gzip' | 'download'
 
 export type LoadTask = {
   way: Way
@@ -29,8 +31,8 @@ export type LoadTask = {
   /** The ready rows, for the limit. */
   folder: string
   serviceUrl: string
-  pageUrl: string
-  page: { page_id: number; submission_id: number }
+  /** Of one search; all but Nightferry's ways take the first alone. */
+  pages: { url: string; page_id: number; submission_id: number }[]
   /** Whether the search is ended, too. Nothing of that is counted but its seconds. */
   endsSearch: boolean
 }
@@ -49,6 +51,7 @@ export type Spent = {
 boundHeap()
 
 const task = JSON.parse(process.argv[2] ?? '{}') as LoadTask
+const [first = noPage()] = task.pages
 const applicationName = 'nightferry bench'
 const pool = createPool(task.databaseUrl, { max: 4, applicationName, searchPath: schemaName, onIdleError: () => {} })
 const contract = loadContract(task.contractFile)
@@ -73,36 +76,45 @@ async function load(way: Way): Promise<number> {
   switch (way) {
     case 'limit':
       return await withClient((client) => copyRows(client, task.folder))
+    case 'limitOnTwo':
+      await copyRowsOnTwo(pool, task.folder)
+      return 0
     case 'people':
-      return await withClient((client) => loadAsPeopleDo(client, task.pageUrl, contract))
+      return await withClient((client) => loadAsPeopleDo(client, first.url, contract))
     case 'nightferry':
     case 'tokens':
       return await loadWithNightferry(way)
     case 'identity':
     case 'gzip':
-      return await discard((await request(task.pageUrl, { headers: { 'accept-encoding': way } })).body)
+      return await discard((await request(first.url, { headers: { 'accept-encoding': way } })).body)
     case 'download':
-      return await discard((await openResult(deps, task.pageUrl)).body)
+      return await discard((await openResult(deps, first.url)).body)
   }
 }
 
-/** As look-at-page.ts does. */
+/** As look-at-page.ts does, for as many pages at once as a daemon takes. */
 async function loadWithNightferry(way: 'nightferry' | 'tokens'): Promise<number> {
-  const open = async () => {
-    const { body } = await openResult(deps, task.pageUrl)
-    return { body, close: () => void body.destroy() }
-  }
-  const { maxDepth, maxElementSize } = config.pull
+  const { maxDepth, maxElementSize, pagesAtOnce } = config.pull
   const limits = { maxDepth, maxElementSize, maxQuarantineRows: 1_000 }
   const reading = way === 'tokens' ? 'tokens' : 'split'
-  return (await loadPage(pool, task.page, open, { contract, limits, reading })).bytes
+  const queue = new PQueue({ concurrency: pagesAtOnce })
+  const loaded = await queue.addAll(
+    task.pages.map((page) => async () => {
+      const open = async () => {
+        const { body } = await openResult(deps, page.url)
+        return { body, close: () => void body.destroy() }
+      }
+      return (await loadPage(pool, page, open, { contract, limits, reading })).bytes
+    }),
+  )
+  return loaded.reduce((sum, bytes) => sum + bytes, 0)
 }
 
 /** What follows when every page of a search is loaded: absence is judged, and what was seen is forgotten. */
 async function endSearch(): Promise<number> {
   const start = performance.now()
   const db = createDatabase(pool)
-  await db.transaction().execute((trx) => finishSearch(trx, task.page.submission_id))
+  await db.transaction().execute((trx) => finishSearch(trx, first.submission_id))
   return (performance.now() - start) / 1000
 }
 
@@ -111,6 +123,10 @@ async function withClient(work: (client: pg.PoolClient) => Promise<void>): Promi
   await work(client)
   client.release()
   return 0
+}
+
+function noPage(): never {
+  throw new Error('there is no page to load')
 }
 
 async function discard(body: AsyncIterable<Uint8Array>): Promise<number> {

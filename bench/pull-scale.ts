@@ -1,7 +1,7 @@
 /**
  * How long a page of calculators takes to load, beside a bare COPY of the same rows and beside what people write: npm
- * run bench -- [--quick] [--companies 20000] [--rounds 5] [--lines 1,2,3,4,5,6,7] [--rss 2000,20000,200000]
- *                  [--download] [--seed 1] [--markdown]
+ * run bench -- [--quick] [--companies 20000] [--rounds 5] [--lines 1,2,3,4,5,6,7,8,9] [--rss 2000,20000,200000]
+ *                  [--pages 20] [--download] [--seed 1] [--markdown]
  *
  * Brings its own PostgreSQL, one for Nightferry and one for the sandbox, and removes both. Every line of every round is
  * a process of its own (load-process.ts). A round runs all lines one after the other, each round beginning with
@@ -14,13 +14,15 @@ import { parseArgs } from 'node:util'
 import { buildLoadProcess } from './build-process.ts'
 import { grouped, median, megabytes, spread, tableOf } from './pull-table.ts'
 import { type Measured, openPullWorld } from './pull-world.ts'
+import type { StoredPage } from './sandbox-file.ts'
 
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     companies: { type: 'string' },
     rounds: { type: 'string' },
-    lines: { type: 'string', default: '1,2,3,4,5,6,7' },
+    lines: { type: 'string', default: '1,2,3,4,5,6,7,8,9' },
+    pages: { type: 'string', default: '20' },
     rss: { type: 'string' },
     seed: { type: 'string', default: '1' },
     download: { type: 'boolean', default: false },
@@ -30,7 +32,7 @@ const { values: options } = parseArgs({
 /** Small enough for every CI run: it shows that the benchmark works, not how fast anything is. */
 const companies = whole(options.companies ?? (options.quick ? '500' : '20000'), '--companies')
 const rounds = whole(options.rounds ?? (options.quick ? '1' : '5'), '--rounds')
-const lines = new Set(options.lines.split(',').map((line) => whole(line, '--lines', 7)))
+const lines = new Set(options.lines.split(',').map((line) => whole(line, '--lines', 9)))
 const sizes = (
   options.rss ??
   (options.quick ? '100' : [0.1, 1, 10].map((times) => Math.max(1, Math.round(times * companies))).join(','))
@@ -38,6 +40,7 @@ const sizes = (
   .split(',')
   .map((size) => whole(size, '--rss'))
 const seed = whole(options.seed, '--seed')
+const pages = whole(options.pages, '--pages', companies)
 const calculatorsEach = 7
 const valuesEach = 18
 
@@ -48,6 +51,8 @@ const names = {
   4: 'Nightferry, 1 % of the companies changed',
   5: 'JSON.parse and INSERT … ON CONFLICT',
   6: 'Nightferry with stream-json, no splitter',
+  8: 'COPY of the same rows, half of them on each of two connections',
+  9: `Nightferry, the same companies on ${pages} pages`,
 } as const
 type Line = keyof typeof names
 
@@ -66,12 +71,19 @@ print(
 
 const calculators = companies * calculatorsEach
 const values = calculators * valuesEach
-if ([1, 2, 3, 4, 5, 6].some((line) => lines.has(line)) || options.download) {
+if ([1, 2, 3, 4, 5, 6, 8, 9].some((line) => lines.has(line)) || options.download) {
   const page = await world.store({ seed, companies, calculatorsEach, valuesEach })
   const changedPage = await world.store({ seed, companies, calculatorsEach, valuesEach, changed: 0.01 })
   print(
     `${megabytes(page.bytes)}: ${grouped(companies)} companies, ${grouped(calculators)} calculators, ${grouped(values)} values`,
   )
+
+  const parts: StoredPage[] = []
+  for (let at = 0; lines.has(9) && at < pages; at++) {
+    const [before, after] = [at, at + 1].map((end) => Math.floor((companies * end) / pages))
+    const part = { before: before ?? 0, companies: (after ?? 0) - (before ?? 0) }
+    parts.push(await world.store({ seed, ...part, calculatorsEach, valuesEach }))
+  }
 
   // Not counted: it makes the rows of the limit.
   await world.empty()
@@ -107,6 +119,18 @@ if ([1, 2, 3, 4, 5, 6].some((line) => lines.has(line)) || options.download) {
       if (!lines.has(6)) return
       await world.empty()
       round[6] = await say(6, world.load('tokens', page))
+      await checkRows()
+    },
+    async (round) => {
+      if (!lines.has(8)) return
+      await world.empty()
+      round[8] = await say(8, world.load('limitOnTwo', page))
+      await checkRows()
+    },
+    async (round) => {
+      if (!lines.has(9)) return
+      await world.empty()
+      round[9] = await say(9, world.load('nightferry', parts, { endsSearch: true }))
       await checkRows()
     },
   ]
@@ -188,7 +212,11 @@ function printLoads(bytes: number): void {
     if (times.length > 0)
       print(`${what} ${spread(times, 1)} times as fast as ${line === 5 ? 'line 5' : 'the first load'}.`)
   }
-  for (const line of [2, 3, 4] as const) {
+  const several = measured.flatMap(({ 1: one, 8: two, 9: loads }) =>
+    one && two && loads ? [loads.seconds / Math.min(one.seconds, two.seconds)] : [],
+  )
+  if (several.length > 0) print(`${pages} pages: ${spread(several, 2)} times the faster of lines 1 and 8.`)
+  for (const line of [2, 3, 4, 9] as const) {
     const last = measured.at(-1)?.[line]
     if (last === undefined) continue
     const writes = Object.entries(last.writes)

@@ -41,8 +41,8 @@ export type PullWorld = AsyncDisposable & {
   empty(): Promise<void>
   /** What autovacuum has done until the next night. */
   rest(): Promise<void>
-  /** Loads a page in a process of its own, after a checkpoint. */
-  load(way: Way, page: StoredPage, options?: LoadOptions): Promise<Measured>
+  /** Loads a page, or all of a search, in a process of its own, after a checkpoint. */
+  load(way: Way, pages: StoredPage | readonly StoredPage[], options?: LoadOptions): Promise<Measured>
   /** Writes the loaded rows down for the limit. */
   keepRows(): Promise<void>
 }
@@ -102,15 +102,22 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
       await db.query(`vacuum analyze ${tables.join(', ')}`)
       await vacuumPeopleTables(db)
     },
-    load: async (way, page, { script = fromSources, endsSearch = false } = {}) => {
+    load: async (way, pages, { script = fromSources, endsSearch = false } = {}) => {
+      const stored = [pages].flat()
+      const listed = await listPages(db, stored.length)
+
       const task: LoadTask = {
         way,
         databaseUrl,
         contractFile,
         folder: rows,
         serviceUrl: service.url,
-        pageUrl: await addressOf(sandbox, service.filesUrl, page),
-        page: await listPage(db),
+        pages: await Promise.all(
+          listed.map(async (page, at) => ({
+            ...page,
+            url: await addressOf(sandbox, service.filesUrl, some(stored[at])),
+          })),
+        ),
         endsSearch,
       }
       await db.query('checkpoint')
@@ -123,7 +130,7 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
       })
       const spent = JSON.parse(stdout) as Spent
       const writes = since(written, await writesUntilNow(db))
-      return { ...spent, sandbox: processorOf(service.pid) - served, writes, care: await careOf(db, task.page.page_id) }
+      return { ...spent, sandbox: processorOf(service.pid) - served, writes, care: await careOf(db, task.pages) }
     },
     keepRows: async () => {
       const client = await db.connect()
@@ -156,10 +163,17 @@ function openPool(opened: AsyncDisposableStack, url: string): pg.Pool {
   return pool
 }
 
-/** A search of one page, of a run that goes on. */
-async function listPage(db: pg.Pool): Promise<LoadTask['page']> {
+function some(page: StoredPage | undefined): StoredPage {
+  if (page === undefined) throw new Error('more pages were listed than are stored')
+  return page
+}
+
+type ListedPage = Omit<LoadTask['pages'][number], 'url'>
+
+/** A search of some pages, of a run that goes on. */
+async function listPages(db: pg.Pool, count: number): Promise<ListedPage[]> {
   await db.query(`update run set state = 'finished'`)
-  const { rows } = await db.query<LoadTask['page']>(
+  const { rows } = await db.query<ListedPage>(
     `with begun as (
        insert into run (job, trigger, scheduled_for, state, step) values ($1, 'cli', now(), 'running', 'load') returning run_id
      ), asked as (
@@ -167,12 +181,11 @@ async function listPage(db: pg.Pool): Promise<LoadTask['page']> {
        select run_id, 'calculators_search', 'settled', 0 from begun returning submission_id
      )
      insert into search_page (submission_id, ordinal, url, state)
-     select submission_id, 0, 'https://pages.example/0', 'listed' from asked
+     select submission_id, page, 'https://pages.example/' || page, 'listed' from asked, generate_series(0, $2 - 1) as page
      returning page_id::int, submission_id::int`,
-    [randomUUID()],
+    [randomUUID(), count],
   )
-  if (rows[0] === undefined) throw new Error('no page was listed')
-  return rows[0]
+  return rows
 }
 
 /** As pg_stat_user_tables counts them, once the backends that loaded are gone and have told all. */
@@ -212,7 +225,11 @@ function since(before: Record<string, Writes>, after: Record<string, Writes>): R
   )
 }
 
-async function careOf(db: pg.Pool, pageId: number): Promise<string | null> {
-  const { rows } = await db.query<{ care: string | null }>('select care from search_page where page_id = $1', [pageId])
+/** Why a page was loaded with care, if one was. */
+async function careOf(db: pg.Pool, pages: readonly ListedPage[]): Promise<string | null> {
+  const { rows } = await db.query<{ care: string | null }>(
+    'select max(care) as care from search_page where page_id = any($1)',
+    [pages.map(({ page_id }) => page_id)],
+  )
   return rows[0]?.care ?? null
 }
