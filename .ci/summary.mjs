@@ -1,22 +1,57 @@
-// Names what failed and why, adds up the result files of the test runs and prints one line; fails when a file is missing or nothing ran.
+// Names what failed and why, adds up the result files of the test runs and prints one line; fails when a file is missing,
+// when nothing ran, when a suite ended badly without a failed test, and when a file failed in both of its attempts.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
-const files = process.argv.slice(2).map((file) => `${file}.json`)
-const missing = files.filter((file) => !existsSync(file))
-// A suite that was ended because it took too long has written nothing; what the others found is still to be told.
-for (const file of missing)
-  console.log(`FAILED ${basename(file, '.json')}: the suite ended without a result, see its step above`)
-const results = files.filter((file) => !missing.includes(file)).map((file) => JSON.parse(readFileSync(file, 'utf8')))
-const total = (key) => results.reduce((sum, result) => sum + result[key], 0)
-const [passed, failed, skipped] = [total('numPassedTests'), total('numFailedTests'), total('numPendingTests')]
-for (const { testResults } of results) {
-  for (const { name, status, message, assertionResults } of testResults) {
-    const broken = assertionResults.filter((result) => result.status === 'failed')
-    for (const { fullName, failureMessages } of broken)
-      console.log(`FAILED ${name}: ${fullName}\n${failureMessages.join('\n')}`)
-    if (status === 'failed' && broken.length === 0) console.log(`FAILED ${name}\n${message}`)
+const suites = process.argv.slice(2).map((suite) => ({
+  name: basename(suite),
+  result: resultOf(`${suite}.json`),
+  second: resultOf(`${suite}.second.json`),
+  endedBadly: existsSync(`${suite}.failed`),
+  log: existsSync(`${suite}.log`) ? readFileSync(`${suite}.log`, 'utf8') : '',
+}))
+let failed = false
+const counts = { passed: 0, failed: 0, unstable: 0, skipped: 0 }
+
+for (const { name, result, second, endedBadly, log } of suites) {
+  // A suite that was ended because it took too long has written nothing; what the others found is still to be told.
+  if (result === undefined) fail(`FAILED ${name}: the suite ended without a result, see its step above`)
+  else {
+    const broken = result.testResults.filter(({ status }) => status === 'failed')
+    for (const file of broken) tell(file, passedLater(file, second))
+    counts.passed += result.numPassedTests
+    counts.skipped += result.numPendingTests
+    const unhandled = /Unhandled (Errors|Rejection)/.test(log)
+    if (endedBadly && (broken.length === 0 || unhandled)) fail(`FAILED ${name}: see its step above`)
   }
 }
-console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
-if (passed === 0 || failed > 0 || missing.length > 0 || results.some((result) => !result.success)) process.exit(1)
+const { passed, unstable, skipped } = counts
+console.log(
+  `${passed + unstable} passed${unstable > 0 ? `, ${unstable} of them only by themselves` : ''}, ${counts.failed} failed, ${skipped} skipped`,
+)
+if (failed || passed === 0) process.exit(1)
+
+function tell({ name, message, assertionResults }, unstable) {
+  const tests = assertionResults.filter((test) => test.status === 'failed')
+  const word = unstable ? 'UNSTABLE, passed by itself:' : 'FAILED'
+  for (const { fullName, failureMessages } of tests)
+    console.log(`${word} ${name}: ${fullName}\n${failureMessages.join('\n')}`)
+  if (tests.length === 0) console.log(`${word} ${name}\n${message}`)
+  counts[unstable ? 'unstable' : 'failed'] += tests.length
+  if (!unstable) failed = true
+}
+
+/** Whether every test of the file passed when the file was run by itself. */
+function passedLater({ name, assertionResults }, second) {
+  const later = second?.testResults.find((file) => file.name === name)
+  return later?.status === 'passed' && later.assertionResults.length >= assertionResults.length
+}
+
+function fail(text) {
+  console.log(text)
+  failed = true
+}
+
+function resultOf(file) {
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
+}
