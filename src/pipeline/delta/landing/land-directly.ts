@@ -31,12 +31,6 @@ export class RowNeedsCare extends Error {
   }
 }
 
-/** Bytes of both tables' lines that are copied at a time, while the next are made. */
-const chunkBytes = 512 * 1024
-
-/** Chunks that are with the server or wait for it, so that it never waits for us; each is held in memory. */
-const chunksAhead = 2
-
 /**
  * Writes the rows of a stream of which the ledger has nothing yet straight into its tables, in the shape in which they
  * are stored: nothing has to be compared, so nothing is staged. Inside the caller's transaction, on its connection.
@@ -55,33 +49,23 @@ export async function landDirectly(
   await sql`savepoint direct_landing`.execute(trx)
   const turn = createTurns()
   const numbers = new RowNumbers(trx, turn)
+  const copies = new Copies(client, turn)
   const samples: number[] = []
-  const writing: Promise<unknown>[] = []
-  let chunk = emptyChunk()
   let written = 0
-  const write = async () => {
-    numbers.reserve(chunk.rows)
-    const { contents, acceptances } = chunk
-    const copying = turn(() => copyChunk(client, contents, acceptances))
-    // It is awaited before too many wait.
-    copying.catch(() => {})
-    writing.push(copying)
-    samples.push(chunk.firstNumber)
-    written += chunk.rows
-    chunk = emptyChunk()
-    if (writing.length > chunksAhead) await writing.shift()
-  }
   try {
     for await (const rows of batches) {
-      addLines(chunk, landing, rows, await numbers.take(rows.length))
-      if (chunk.bytes >= chunkBytes) await write()
+      const taken = await numbers.take(rows.length)
+      const { contents, acceptances } = linesOf(landing, rows, taken)
+      if (copies.isAtStart('source_row')) samples.push(taken[0] ?? 0)
+      await copies.add('source_row', contents)
+      await copies.add('acceptance', acceptances)
+      written += rows.length
     }
-    if (chunk.rows > 0) await write()
-    for (const copying of writing) await copying
+    await copies.end()
     if (!(await hashesAgree(trx, samples))) return await takeBack(trx, 'hash_differs')
   } catch (error) {
     // Nobody may go on with the connection while a chunk is on its way.
-    const cause = firstCause(await Promise.allSettled(writing)) ?? error
+    const cause = (await copies.failure()) ?? error
     await turn(async () => {})
     const why = error instanceof RowNeedsCare ? error.why : isRepeatedKey(cause) ? 'repeated_key' : null
     if (why === null) throw cause
@@ -91,20 +75,12 @@ export async function landDirectly(
   return written
 }
 
-/** Lines of COPY for both tables, in pieces of a batch each. */
-type Chunk = { rows: number; firstNumber: number; bytes: number; contents: Buffer[]; acceptances: Buffer[] }
-
-function emptyChunk(): Chunk {
-  return { rows: 0, firstNumber: 0, bytes: 0, contents: [], acceptances: [] }
-}
-
 /** A batch becomes bytes at once: as objects its rows would be moved by every collection until they are sent. */
-function addLines(
-  chunk: Chunk,
+function linesOf(
   { stream, judgedBy }: DirectLanding,
   rows: readonly DirectRow[],
   numbers: readonly number[],
-): void {
+): { contents: Buffer; acceptances: Buffer } {
   const name = copyText(stream)
   const judged = String(notCompared(judgedBy))
   let contents = ''
@@ -117,16 +93,7 @@ function addLines(
     const verdict = reason === undefined ? '\\N\t0\t\\N' : `${content}\t${judged}\t${copyText(reason)}`
     acceptances += `${id}\t${partner}\t${content}\t${verdict}\n`
   }
-  if (chunk.rows === 0) chunk.firstNumber = numbers[0] ?? 0
-  chunk.rows += rows.length
-  for (const [pieces, lines] of [
-    [chunk.contents, contents],
-    [chunk.acceptances, acceptances],
-  ] as const) {
-    const piece = Buffer.from(lines)
-    pieces.push(piece)
-    chunk.bytes += piece.length
-  }
+  return { contents: Buffer.from(contents), acceptances: Buffer.from(acceptances) }
 }
 
 type Turn = <T>(work: () => Promise<T>) => Promise<T>
@@ -141,17 +108,81 @@ function createTurns(): Turn {
   }
 }
 
-async function copyChunk(
-  client: PoolClient,
-  contents: readonly Buffer[],
-  acceptances: readonly Buffer[],
-): Promise<void> {
-  await copyIn(client, 'source_row (row_id, stream, partner_id, row_key, content, desired_hash)', contents)
-  await copyIn(
-    client,
-    'acceptance (row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason)',
-    acceptances,
-  )
+const columns = {
+  source_row: 'row_id, stream, partner_id, row_key, content, desired_hash',
+  acceptance: 'row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason',
+} as const
+
+type Table = keyof typeof columns
+
+/**
+ * Bytes of a table that are copied at a time, while the next are made. The first chunk is small, so that the server
+ * begins soon; each of the next is twice as large, because between two chunks the server waits.
+ */
+const firstChunkBytes = 64 * 1024
+const chunkBytes = 1024 * 1024
+
+/** Chunks that are with the server or wait for it, so that it never waits for us; each is held in memory. */
+const chunksAhead = 2
+
+/** Copies the lines of each table as soon as there are enough of them. */
+class Copies {
+  readonly #client: PoolClient
+  readonly #turn: Turn
+  readonly #chunks: Record<Table, { pieces: Buffer[]; bytes: number; enough: number }> = {
+    source_row: { pieces: [], bytes: 0, enough: firstChunkBytes },
+    acceptance: { pieces: [], bytes: 0, enough: firstChunkBytes },
+  }
+  readonly #copying: Promise<void>[] = []
+
+  constructor(client: PoolClient, turn: Turn) {
+    this.#client = client
+    this.#turn = turn
+  }
+
+  /** Whether nothing of a table's next chunk has come yet. */
+  isAtStart(table: Table): boolean {
+    return this.#chunks[table].bytes === 0
+  }
+
+  async add(table: Table, lines: Buffer): Promise<void> {
+    const chunk = this.#chunks[table]
+    chunk.pieces.push(lines)
+    chunk.bytes += lines.length
+    if (chunk.bytes < chunk.enough) return
+    this.#copy(table)
+    chunk.enough = Math.min(chunk.enough * 2, chunkBytes)
+    if (this.#copying.length > chunksAhead) await this.#copying.shift()
+  }
+
+  /** Copies what is left, and waits for all. */
+  async end(): Promise<void> {
+    for (const table of Object.keys(columns) as Table[]) if (!this.isAtStart(table)) this.#copy(table)
+    for (const copying of this.#copying) await copying
+  }
+
+  /**
+   * What the first of all chunks failed of, once none is under way: what was asked after it fails because the transaction
+   * is aborted (25P02), and says less.
+   */
+  async failure(): Promise<unknown> {
+    const ended = await Promise.allSettled(this.#copying)
+    const reasons = ended.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
+    return reasons.find((reason) => !(reason instanceof pg.DatabaseError && reason.code === '25P02'))
+  }
+
+  #copy(table: Table): void {
+    const chunk = this.#chunks[table]
+    const { pieces } = chunk
+    chunk.pieces = []
+    chunk.bytes = 0
+    const copying = this.#turn(() =>
+      pipeline(pieces, this.#client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))),
+    )
+    // It is awaited before too many wait.
+    copying.catch(() => {})
+    this.#copying.push(copying)
+  }
 }
 
 /** The first 16 bytes of the SHA-256, as COPY's text form of `bytea`. */
@@ -159,42 +190,50 @@ function contentHash(text: string): string {
   return `\\\\x${hash('sha256', text).slice(0, 32)}`
 }
 
-async function copyIn(client: PoolClient, target: string, pieces: readonly Buffer[]): Promise<void> {
-  await pipeline(pieces, client.query(copyFrom(`copy ${target} from stdin`)))
-}
+/** Row numbers that are asked for at a time at least, and at most ahead. */
+const fewestNumbers = 1_000
+const mostNumbers = 16_000
 
 /** The numbers of the rows to come, asked for in advance: once a chunk is with the server, an answer takes its time. */
 class RowNumbers {
   readonly #trx: Transaction<Schema>
   readonly #turn: Turn
-  readonly #coming: Promise<number[]>[] = []
+  #coming: Promise<number[]> | null = null
   #numbers: number[] = []
   #taken = 0
+  #asked = fewestNumbers
 
   constructor(trx: Transaction<Schema>, turn: Turn) {
     this.#trx = trx
     this.#turn = turn
   }
 
-  reserve(count: number): void {
-    const coming = this.#turn(() => nextRowIds(this.#trx, count))
-    coming.catch(() => {})
-    this.#coming.push(coming)
-  }
-
   async take(count: number): Promise<number[]> {
-    while (this.#numbers.length - this.#taken < count) {
-      if (this.#coming.length === 0) this.reserve(Math.max(count, fewestNumbers))
-      this.#numbers = [...this.#numbers.slice(this.#taken), ...((await this.#coming.shift()) ?? [])]
+    while (this.#left < count) {
+      this.#coming ??= this.#ask(count)
+      this.#numbers = [...this.#numbers.slice(this.#taken), ...(await this.#coming)]
+      this.#coming = null
       this.#taken = 0
     }
     this.#taken += count
-    return this.#numbers.slice(this.#taken - count, this.#taken)
+    const numbers = this.#numbers.slice(this.#taken - count, this.#taken)
+    // Half of them are left while more come, so that nobody waits for these.
+    if (this.#left < this.#asked / 2) this.#coming ??= this.#ask(count)
+    return numbers
+  }
+
+  get #left(): number {
+    return this.#numbers.length - this.#taken
+  }
+
+  #ask(count: number): Promise<number[]> {
+    this.#asked = Math.max(count, Math.min(this.#asked * 2, mostNumbers))
+    const coming = this.#turn(() => nextRowIds(this.#trx, this.#asked))
+    // Anyone who takes from it is told.
+    coming.catch(() => {})
+    return coming
   }
 }
-
-/** Row numbers that are asked for at a time at least. */
-const fewestNumbers = 1_000
 
 async function nextRowIds(trx: Transaction<Schema>, count: number): Promise<number[]> {
   const { rows } = await sql<{ ids: number[] }>`
@@ -215,14 +254,6 @@ async function hashesAgree(trx: Transaction<Schema>, rowIds: readonly number[]):
 async function takeBack(trx: Transaction<Schema>, why: NeedsCare): Promise<NeedsCare> {
   await sql`rollback to savepoint direct_landing`.execute(trx)
   return why
-}
-
-/**
- * What a chunk failed of: whatever was asked after it fails because the transaction is aborted (25P02), and says less.
- */
-function firstCause(ended: readonly PromiseSettledResult<unknown>[]): unknown {
-  const reasons = ended.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
-  return reasons.find((reason) => !(reason instanceof pg.DatabaseError && reason.code === '25P02'))
 }
 
 /** `unique_violation`: row numbers are given once, so it is the key that tells the rows of a stream apart. */
