@@ -21,7 +21,7 @@ type CarefulLoad = {
   contract: Contract
   limits: PageLimits
   hashOf: ContentHash
-  merge: Omit<MergeOptions, 'listingKey' | 'unchangedKeys' | 'unchangedCalculators'>
+  merge: Omit<MergeOptions, 'companiesStaged' | 'listingKey' | 'unchangedKeys' | 'unchangedCalculators'>
   /** Why the page is loaded with care. */
   care: string
   /** Waits until no other page is loaded; false when this one has been meanwhile. */
@@ -54,7 +54,13 @@ export async function loadCarefully(
   await writer.flush()
   if (!(await claim())) return null
   const listingKey = await nextListingKey(trx)
-  const merged = await mergePage(trx, { ...merge, listingKey, unchangedKeys: [], unchangedCalculators: 0 })
+  const merged = await mergePage(trx, {
+    ...merge,
+    companiesStaged: writer.holdsCompanies(),
+    listingKey,
+    unchangedKeys: [],
+    unchangedCalculators: 0,
+  })
   if (merged.companies > 0) await keepListing(trx, listingKey)
   return { ...merged, unchanged: 0, care }
 }

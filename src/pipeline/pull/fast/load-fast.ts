@@ -39,7 +39,7 @@ type FastLoad = {
   contract: Contract
   limits: PageLimits
   hashOf: ContentHash
-  merge: Omit<MergeOptions, 'listingKey' | 'unchangedKeys' | 'unchangedCalculators'>
+  merge: Omit<MergeOptions, 'companiesStaged' | 'listingKey' | 'unchangedKeys' | 'unchangedCalculators'>
 }
 
 /**
@@ -106,16 +106,18 @@ export async function loadFast(
   await staging.flush()
   await unchanged.flush()
 
-  const trouble = await findTrouble(trx, merge.submissionId)
+  const companiesStaged = staging.holdsCompanies()
+  const trouble = companiesStaged ? await findTrouble(trx, merge.submissionId) : undefined
   if (trouble !== undefined) throw new NeedsCare(trouble)
   if (!(await makeListedNames(trx, aside, maxNames))) throw new NeedsCare('many_names')
   const merged = await mergePage(trx, {
     ...merge,
+    companiesStaged,
     listingKey,
     unchangedKeys: [...unchanged.byListing.values()].flat(),
     unchangedCalculators: unchanged.counts.calculators,
   })
-  if (!(await checkShownOnce(trx, merge.submissionId))) throw new NeedsCare('company_on_many_pages')
+  if (companiesStaged && !(await checkShownOnce(trx, merge.submissionId))) throw new NeedsCare('company_on_many_pages')
   if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }
   if (!(await checkListed(trx, referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')

@@ -30,7 +30,8 @@ export type DirectWriter = {
  */
 const batchBytes = 1024 * 1024
 
-const firstBytes = 256 * 1024
+/** Memory to begin with: it grows, and megabytes for each of many small pages would be collected all the time. */
+const firstBytes = 16 * 1024
 
 /** Writes new rows straight into the tables through COPY, on a connection that runs the page's transaction. */
 export function createDirectWriter(client: pg.ClientBase): DirectWriter {
@@ -38,7 +39,7 @@ export function createDirectWriter(client: pg.ClientBase): DirectWriter {
     company: new LineBuffer(firstBytes),
     company_property: new LineBuffer(firstBytes),
     calculator: new LineBuffer(firstBytes),
-    calculator_value: new LineBuffer(batchBytes + firstBytes),
+    calculator_value: new LineBuffer(firstBytes),
   }
   let copying: Promise<void> = Promise.resolve()
 

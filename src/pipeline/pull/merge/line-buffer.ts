@@ -8,12 +8,11 @@ const zero = 0x30
 export class LineBuffer {
   #bytes: Buffer
   #length = 0
-  /** Memory that was taken and is free again: millions of rows need no more than two such. */
-  #spare: Buffer
+  /** Memory that was taken and is free again: millions of rows need no more than two such, a small page needs one. */
+  #spare: Buffer | undefined
 
   constructor(initialBytes: number) {
     this.#bytes = Buffer.allocUnsafe(initialBytes)
-    this.#spare = Buffer.allocUnsafe(initialBytes)
   }
 
   get length(): number {
@@ -24,7 +23,7 @@ export class LineBuffer {
   take(): Buffer {
     const taken = this.#bytes
     const { length } = this
-    this.#bytes = this.#spare
+    this.#bytes = this.#spare ?? Buffer.allocUnsafe(taken.length)
     this.#spare = taken
     this.#length = 0
     return taken.subarray(0, length)

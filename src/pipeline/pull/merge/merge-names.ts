@@ -16,6 +16,15 @@ export async function mergeNames(trx: Transaction<Schema>, pageId: number, submi
   await markNames(trx, submissionId)
 }
 
+/** Finds the keys of the listed variables that staged companies refer to. */
+export async function keyReferences(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    update staged_reference r set variable_key = v.variable_key
+    from calculator_variable v
+    where v.variable_id = r.variable_id
+      and exists (select from staged_variable_name n where n.id = r.variable_id)`.execute(trx)
+}
+
 /** Marks names that the page gives in no form that can be read, and takes the mark off those that it gives. */
 async function markNames(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const { rows } = await sql<{ unread: boolean; marked: boolean }>`
@@ -76,11 +85,6 @@ async function mergeVariables(trx: Transaction<Schema>, pageId: number): Promise
     ), recorded as (${recordNames('variable', pageId)})
     update calculator_variable v set name = renamed.after
     from renamed where renamed.variable_key = v.variable_key`.execute(trx)
-  await sql`
-    update staged_reference r set variable_key = v.variable_key
-    from calculator_variable v
-    where v.variable_id = r.variable_id
-      and exists (select from staged_variable_name n where n.id = r.variable_id)`.execute(trx)
 }
 
 async function mergeProperties(trx: Transaction<Schema>, pageId: number): Promise<void> {

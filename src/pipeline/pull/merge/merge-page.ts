@@ -6,7 +6,7 @@ import { keepContents } from './keep-contents.ts'
 import { noteStagedProperties } from './listed-properties.ts'
 import { markSeen } from './mark-seen.ts'
 import { leaveOutLostMonths, removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
-import { mergeNames } from './merge-names.ts'
+import { keyReferences, mergeNames } from './merge-names.ts'
 import { mergeProperties } from './merge-properties.ts'
 import { mergeValues } from './merge-values.ts'
 import { analyzeStaging } from './staging-tables.ts'
@@ -42,6 +42,8 @@ export type MergeOptions = {
   /** Companies of the page that are as they were, so that they are not staged, and how many calculators they have. */
   unchangedKeys: readonly number[]
   unchangedCalculators: number
+  /** Whether a company of the page was staged; of one whose companies are all new or unchanged only names are. */
+  companiesStaged: boolean
   /** Of the names that this page lists. */
   listingKey: number
 }
@@ -54,7 +56,7 @@ export type MergeOptions = {
  */
 export async function mergePage(trx: Transaction<Schema>, options: MergeOptions): Promise<MergedCounts> {
   const { pageId, submissionId, calculatorTypeIds, maxQuarantineRows, listingKey } = options
-  if (!(await companiesStaged(trx))) {
+  if (!options.companiesStaged) {
     await mergeNames(trx, pageId, submissionId)
     await noteStagedProperties(trx, pageId)
     const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
@@ -63,6 +65,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await analyzeStaging(trx)
   await claimCompanies(trx)
   await mergeNames(trx, pageId, submissionId)
+  await keyReferences(trx)
   await claimCalculators(trx, submissionId)
   await noteStagedProperties(trx, pageId)
   await leaveOutLostMonths(trx)
@@ -77,12 +80,6 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
   const { companies, calculators } = await countMerged(trx)
   return { companies, calculators, values, added, changed, removed: removed + removedWithCalculators, quarantined }
-}
-
-/** Of a page whose companies are all new or unchanged nothing is staged but the names. */
-async function companiesStaged(trx: Transaction<Schema>): Promise<boolean> {
-  const { rows } = await sql<{ some: boolean }>`select exists (select from staged_company) as some`.execute(trx)
-  return rows[0]?.some === true
 }
 
 async function countMerged(trx: Transaction<Schema>): Promise<{ companies: number; calculators: number }> {

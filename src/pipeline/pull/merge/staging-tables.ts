@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import type pg from 'pg'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 
 /** Where a page lies until its merge, with the columns that COPY fills, in order. */
@@ -39,14 +40,21 @@ export const stagingColumns = {
 
 export type StagingTable = keyof typeof stagingColumns
 
-/** Makes the temporary tables of one page; they vanish with the transaction, however it ends. */
+/**
+ * Makes the temporary tables for the names of one page and for what is left out of it, in one round trip; they vanish
+ * with the transaction, however it ends. Most pages need no others.
+ */
 export async function createStaging(trx: Transaction<Schema>): Promise<void> {
-  // A merge joins millions of rows; within the default of 4 MB each join goes through the disk several times.
-  await sql`set local work_mem = '64MB'`.execute(trx)
-  // A page concerns a small part of large tables: their rows are looked up by key, not read from end to end.
-  await sql`set local random_page_cost = 1.1`.execute(trx)
-  await sql`set local jit = off`.execute(trx)
-  for (const statement of statements) await statement.execute(trx)
+  await sql.raw(`${settings};${statementsOf(nameTables)}`).execute(trx)
+}
+
+/** Makes the tables for companies, of which a page whose companies are all new or as they were stages none. */
+export async function createCompanyStaging(client: pg.ClientBase): Promise<void> {
+  await client.query(statementsOf(companyTables))
+}
+
+export function isOfCompanies(table: StagingTable): boolean {
+  return table in companyTables
 }
 
 /**
@@ -59,47 +67,51 @@ export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
       staged_reference, staged_held_value, staged_held_property`.execute(trx)
 }
 
-const statements = [
-  sql`create temporary table staged_variable_name (
-    ordinal integer not null, id text not null, name text not null
-  ) on commit drop`,
-  sql`create temporary table staged_property_name (
-    ordinal integer not null, id text not null, name text not null
-  ) on commit drop`,
+/**
+ * A merge joins millions of rows; within the default of 4 MB each join goes through the disk several times. A page
+ * concerns a small part of large tables: their rows are looked up by key, not read from end to end.
+ */
+const settings = `
+  set local work_mem = '64MB';
+  set local random_page_cost = 1.1;
+  set local jit = off`
+
+const nameTables = {
+  staged_variable_name: 'ordinal integer not null, id text not null, name text not null',
+  staged_property_name: 'ordinal integer not null, id text not null, name text not null',
+  staged_left_out: `
+    seq bigint generated always as identity, unit text not null, company_id uuid, calculator_id uuid,
+    item text, reason text not null, excerpt text not null`,
+}
+
+const companyTables = {
   // company_key, calculator_key and variable_key are found in the merge.
-  sql`create temporary table staged_company (
+  staged_company: `
     company_ordinal integer primary key, company_id uuid not null, name text, name_problem text,
     readable boolean not null, complete boolean not null, content_hash uuid, content_bytes integer,
-    calculators integer not null, values integer not null, company_key integer
-  ) on commit drop`,
-  sql`create temporary table staged_property (
-    company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null
-  ) on commit drop`,
-  sql`create temporary table staged_calculator (
+    calculators integer not null, values integer not null, company_key integer`,
+  staged_property: `
+    company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null`,
+  staged_calculator: `
     calculator_ordinal integer primary key, company_ordinal integer not null, calculator_id uuid not null,
     type_id uuid, title text, title_problem text, period_year integer, period_month smallint, month_null text,
-    readable boolean not null, calculator_key integer
-  ) on commit drop`,
-  sql`create temporary table staged_reference (
-    reference integer not null, variable_id text not null, variable_key integer
-  ) on commit drop`,
-  sql`create temporary table staged_value (
-    calculator_ordinal integer not null, reference integer not null, direction "char" not null, value text not null
-  ) on commit drop`,
+    readable boolean not null, calculator_key integer`,
+  staged_reference: 'reference integer not null, variable_id text not null, variable_key integer',
+  staged_value: `
+    calculator_ordinal integer not null, reference integer not null, direction "char" not null, value text not null`,
   // What the page does not show as absent although it gives nothing for it; null in place of an id: whatever it may be.
-  sql`create temporary table staged_held_value (
-    calculator_ordinal integer not null, direction "char" not null, variable_id text, reason text not null, field text
-  ) on commit drop`,
-  sql`create temporary table staged_held_property (
-    company_ordinal integer not null, property_id text, reason text not null, field text
-  ) on commit drop`,
-  sql`create temporary table staged_left_out (
-    seq bigint generated always as identity, unit text not null, company_id uuid, calculator_id uuid,
-    item text, reason text not null, excerpt text not null
-  ) on commit drop`,
+  staged_held_value: `
+    calculator_ordinal integer not null, direction "char" not null, variable_id text, reason text not null, field text`,
+  staged_held_property: 'company_ordinal integer not null, property_id text, reason text not null, field text',
   // What the merge made (fresh) and what it found different (touched): the ground on which changed_at moves.
-  sql`create temporary table fresh_company (company_key integer primary key) on commit drop`,
-  sql`create temporary table fresh_calculator (calculator_key integer primary key) on commit drop`,
-  sql`create temporary table touched_company (company_key integer not null) on commit drop`,
-  sql`create temporary table touched_calculator (calculator_key integer not null) on commit drop`,
-]
+  fresh_company: 'company_key integer primary key',
+  fresh_calculator: 'calculator_key integer primary key',
+  touched_company: 'company_key integer not null',
+  touched_calculator: 'calculator_key integer not null',
+}
+
+function statementsOf(tables: Readonly<Record<string, string>>): string {
+  return Object.entries(tables)
+    .map(([name, columns]) => `create temporary table ${name} (${columns}) on commit drop`)
+    .join(';')
+}

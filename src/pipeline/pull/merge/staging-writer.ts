@@ -2,10 +2,12 @@ import { finished } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
-import { type StagingTable, stagingColumns } from './staging-tables.ts'
+import { createCompanyStaging, isOfCompanies, type StagingTable, stagingColumns } from './staging-tables.ts'
 
 export type StagingWriter = {
   add(table: StagingTable, row: readonly CopyValue[]): void
+  /** Whether a company was added; if none was, there are no tables for them. */
+  holdsCompanies(): boolean
   /**
    * Begins to copy what has been added, if it is enough to be worth a round trip, once the copy before is done. Await
    * it between elements: memory depends on it.
@@ -26,19 +28,35 @@ export function createStagingWriter(client: pg.ClientBase): StagingWriter {
   let pending = new Map<StagingTable, string[]>()
   let characters = 0
   let copying: Promise<void> = Promise.resolve()
+  let companies: 'none' | 'added' | 'created' = 'none'
 
   async function copyNext(): Promise<void> {
     await copying
     const batch = pending
     pending = new Map()
     characters = 0
-    copying = copyAll(client, batch)
+    copying = copyAll(batch)
     // Anyone who drains or flushes next is told.
     copying.catch(() => {})
   }
 
+  async function copyAll(batch: ReadonlyMap<StagingTable, readonly string[]>): Promise<void> {
+    if (companies === 'added') {
+      companies = 'created'
+      await createCompanyStaging(client)
+    }
+    for (const [table, lines] of batch) {
+      const columns = stagingColumns[table].join(', ')
+      const copy = client.query(copyFrom(`copy pg_temp.${table} (${columns}) from stdin`))
+      copy.end(lines.join(''))
+      await finished(copy)
+    }
+  }
+
   return {
+    holdsCompanies: () => companies !== 'none',
     add(table, row) {
+      if (companies === 'none' && isOfCompanies(table)) companies = 'added'
       const line = copyLine(row)
       characters += line.length
       const lines = pending.get(table)
@@ -52,14 +70,5 @@ export function createStagingWriter(client: pg.ClientBase): StagingWriter {
       await copyNext()
       await copying
     },
-  }
-}
-
-async function copyAll(client: pg.ClientBase, batch: ReadonlyMap<StagingTable, readonly string[]>): Promise<void> {
-  for (const [table, lines] of batch) {
-    const columns = stagingColumns[table].join(', ')
-    const copy = client.query(copyFrom(`copy pg_temp.${table} (${columns}) from stdin`))
-    copy.end(lines.join(''))
-    await finished(copy)
   }
 }
