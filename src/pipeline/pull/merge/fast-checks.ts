@@ -71,15 +71,8 @@ export async function checkListed(
   referred: ReferredNames,
   unchanged: ReadonlyMap<number, readonly number[]>,
 ): Promise<boolean> {
-  await sql`
-    create temporary table listed_name on commit drop as
-    select 'v' as of, variable_key as key from calculator_variable
-    where variable_id in (select id from staged_variable_name)
-    union all
-    select 'p', property_key from custom_property where property_id in (select id from staged_property_name)`.execute(
-    trx,
-  )
   const { rows } = await sql<{ missing: boolean }>`
+    ${withListedNames}
     select exists (
       select key from unnest(${referred.variables}::integer[]) as key
       except select key from listed_name where of = 'v'
@@ -89,7 +82,9 @@ export async function checkListed(
     ) as missing`.execute(trx)
   if (rows[0]?.missing !== false) return false
 
+  if (unchanged.size === 0) return true
   const { rows: narrower } = await sql<{ listing_key: number; variable_keys: number[]; property_keys: number[] }>`
+    ${withListedNames}
     select listing_key, gone.variable_keys, gone.property_keys
     from page_listing, lateral (
       select array(select unnest(variable_keys) except select key from listed_name where of = 'v') as variable_keys,
@@ -111,3 +106,12 @@ export async function checkListed(
   }
   return true
 }
+
+/** The keys of the names that the page lists. */
+const withListedNames = sql`
+  with listed_name as materialized (
+    select 'v' as of, variable_key as key from calculator_variable
+    where variable_id in (select id from staged_variable_name)
+    union all
+    select 'p', property_key from custom_property where property_id in (select id from staged_property_name)
+  )`
