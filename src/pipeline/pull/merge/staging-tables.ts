@@ -45,7 +45,6 @@ export async function createStaging(trx: Transaction<Schema>): Promise<void> {
   await sql`set local work_mem = '64MB'`.execute(trx)
   // A page concerns a small part of large tables: their rows are looked up by key, not read from end to end.
   await sql`set local random_page_cost = 1.1`.execute(trx)
-  await sql`set local jit = off`.execute(trx)
   for (const statement of statements) await statement.execute(trx)
 }
 
