@@ -85,7 +85,7 @@ export async function createProgram(
     .option('--column <stream.column=column>', 'a column of it, such as properties.partner_id=no; repeatable', repeated)
     .option('--field-types', 'also list field types by name, from one calculators search at the service')
     .option('--out <file>', 'the file to write', 'nightferry.yaml')
-    .option('--env-file <file>', 'also write the secrets to this file, for the shell, readable by you alone')
+    .option('--secrets-file <file>', 'also write the secrets to this file, for the shell, readable by you alone')
     .option('--force', 'overwrite files that are there')
     .action(async (options: InitOptions) => done(await (await import('./verbs/init.ts')).init(cli, options)))
   verb('serve', 'run the schedule and the workers until SIGTERM or SIGINT').action(async (options: CommonOptions) =>
