@@ -274,9 +274,10 @@ export async function createProgram(
   verb(
     'notify',
     'list what was told of runs, and what could not be delivered',
-    'With --test it sends one message to notify.url and by notify.email, and says whether it arrived.',
+    'With --test it sends one message to notify.url and by notify.email, and says whether it arrived. With --heartbeat it calls notify.heartbeatUrl instead, which tells the monitor that all is well.',
   )
     .option('--test', 'send a test message now')
+    .option('--heartbeat', 'with --test: call the heartbeat, and send no message')
     .option('--limit <count>', 'how many to list', wholeNumber(1, 10_000), 20)
     .action(async (options: NotifyOptions) => done(await (await import('./verbs/notify.ts')).notify(cli, options)))
   verb('grant', 'let a role of the database server read the views, and nothing else')
