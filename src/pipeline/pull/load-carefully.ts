@@ -12,6 +12,7 @@ import { keepListing } from './merge/fast-checks.ts'
 import { nextListingKey } from './merge/key-blocks.ts'
 import { type MergeOptions, mergePage, type PageCounts } from './merge/merge-page.ts'
 import { createStagingWriter } from './merge/staging-writer.ts'
+import { Turns } from './merge/turns.ts'
 import { createPageStager } from './stage-page.ts'
 
 type CarefulLoad = {
@@ -37,7 +38,7 @@ export async function loadCarefully(
   pieces: AsyncIterable<readonly (SplitCompany | PageElement)[]>,
   { trx, client, contract, limits, hashOf, merge, care, claim }: CarefulLoad,
 ): Promise<Omit<PageCounts, 'bytes'> | null> {
-  const writer = createStagingWriter(client)
+  const writer = createStagingWriter(client, new Turns())
   const stager = createPageStager(writer, contract)
   for await (const piece of pieces) {
     for (const element of piece) {

@@ -11,6 +11,7 @@ import { markWholeSeen } from '../merge/mark-seen.ts'
 import { type MergeOptions, mergePage, type PageCounts } from '../merge/merge-page.ts'
 import { createNameKeys, makeListedNames } from '../merge/name-keys.ts'
 import { createStagingWriter } from '../merge/staging-writer.ts'
+import { Turns } from '../merge/turns.ts'
 import { createPageStager } from '../stage-page.ts'
 import { askWhichAreUnchanged } from './company-asking.ts'
 import type { CompanyElement } from './company-batch.ts'
@@ -52,15 +53,16 @@ export async function loadFast(
   pieces: AsyncIterable<readonly (CompanyElement | MetCompany)[]>,
   { trx, client, aside, contract, limits, hashOf, merge }: FastLoad,
 ): Promise<Omit<PageCounts, 'bytes'>> {
-  const staging = createStagingWriter(client)
+  const turns = new Turns()
+  const staging = createStagingWriter(client, turns)
   const stager = createPageStager(staging, contract)
-  const writer = createDirectWriter(client)
+  const writer = createDirectWriter(client, turns)
   const names = {
     variables: new NameIndex(createNameKeys(aside, 'variable')),
     properties: new NameIndex(createNameKeys(aside, 'property')),
   }
   const direct = new DirectCompanies(writer, createKeyBlocks(aside), names)
-  const unchanged = new UnchangedCompanies(trx, merge.submissionId)
+  const unchanged = new UnchangedCompanies(trx, merge.submissionId, turns)
   const listingKey = await nextListingKey(aside)
   const reading = new CompanyReading({ aside, contract, limits, names, stager, unchanged })
   const writing = { direct, listingKey, names, stager, decoded: reading.decoded.bind(reading) }

@@ -2,6 +2,7 @@ import { finished } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { LineBuffer } from './line-buffer.ts'
+import type { Turns } from './turns.ts'
 
 /** The tables that take rows as they are, with the columns given. No foreign key prescribes an order. */
 const columns = {
@@ -32,8 +33,11 @@ const batchBytes = 1024 * 1024
 
 const firstBytes = 256 * 1024
 
-/** Writes new rows straight into the tables through COPY, on a connection that runs the page's transaction. */
-export function createDirectWriter(client: pg.ClientBase): DirectWriter {
+/**
+ * Writes new rows straight into the tables through COPY, on a connection that runs the page's transaction.
+ * @param turns of all that use the connection at the same time.
+ */
+export function createDirectWriter(client: pg.ClientBase, turns: Turns): DirectWriter {
   const lines: Record<DirectTable, LineBuffer> = {
     company: new LineBuffer(firstBytes),
     company_property: new LineBuffer(firstBytes),
@@ -45,7 +49,7 @@ export function createDirectWriter(client: pg.ClientBase): DirectWriter {
   async function copyNext(full: readonly DirectTable[]): Promise<void> {
     await copying
     const batch = full.map((table) => [table, lines[table].take()] as const)
-    copying = copyAll(client, batch)
+    copying = turns.take(() => copyAll(client, batch))
     // Anyone who drains or flushes next is told.
     copying.catch(() => {})
   }

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
 import { type StagingTable, stagingColumns } from './staging-tables.ts'
+import type { Turns } from './turns.ts'
 
 export type StagingWriter = {
   add(table: StagingTable, row: readonly CopyValue[]): void
@@ -21,8 +22,9 @@ const batchCharacters = 512 * 1024
 /**
  * Fills the staging tables through COPY. A connection runs one COPY at a time and a page mixes its tables, so rows
  * gather per table and go out in batches.
+ * @param turns of all that use the connection at the same time.
  */
-export function createStagingWriter(client: pg.ClientBase): StagingWriter {
+export function createStagingWriter(client: pg.ClientBase, turns: Turns): StagingWriter {
   let pending = new Map<StagingTable, string[]>()
   let characters = 0
   let copying: Promise<void> = Promise.resolve()
@@ -32,7 +34,7 @@ export function createStagingWriter(client: pg.ClientBase): StagingWriter {
     const batch = pending
     pending = new Map()
     characters = 0
-    copying = copyAll(client, batch)
+    copying = turns.take(() => copyAll(client, batch))
     // Anyone who drains or flushes next is told.
     copying.catch(() => {})
   }
