@@ -23,6 +23,15 @@ import { searchesBy } from '../../src/partner/postgres-plan.ts'
 import { firstCells, readPage, section } from '../docs/pages.ts'
 
 const ward = {} as Ward
+/** What a call throws. */
+function caught(call: () => unknown): Error {
+  try {
+    call()
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('nothing was thrown')
+}
 const check = (run: Check['run']): Check => ({ id: 'one', group: 'service', why: 'it matters', run })
 
 describe('the examination', () => {
@@ -264,6 +273,11 @@ describe('the schedule and the last runs', () => {
       'error',
     )
     expect(judgeSchedules([{ job, setting: { ...setting, schedule: null }, next: null }])[0]?.level).toBe('advice')
+    const wrong = { ...setting, schedule: 'nonsense' }
+    const refusal = () => nextOccurrence(job, wrong, now)
+    expect(refusal).toThrow()
+    const told = judgeSchedules([{ job, setting: wrong, next: caught(refusal) }])[0]?.what
+    expect(told).toMatch(/^jobs\.nightly-sync\.schedule cannot be used: 'nonsense' in [^\n]*$/)
   })
   test('the next occurrence is right while clocks are put back', () => {
     const setting = { schedule: '30 2 * * *', timeZone: 'Europe/Copenhagen' }
@@ -307,6 +321,9 @@ test('rows without success are told with the verb that lists them', () => {
     'warning: nightferry invalid',
     'advice: nightferry parked',
   ])
+  expect(judgeItems([{ ...counts, invalid: 1, parked: 0 }])[0]?.what).toMatch(
+    /^One row cannot be right and was not sent: /,
+  )
   expect(judgeOpen({ uncertain: 1, overdue: 2, first: 9 })[0]?.todo).toContain('abandon 9')
 })
 
