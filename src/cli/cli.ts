@@ -14,6 +14,11 @@ export type Cli = {
   signal: AbortSignal
   /** Calls the listener at each SIGHUP, which ends a process that has none. Absent where there is no process. */
   onHangUp?: (listener: () => void) => void
+  /**
+   * Has the listener told of what Node.js warns of, instead of standard error; no one, where the process was started
+   * without warnings. Absent where there is no process.
+   */
+  onWarning?: (listener: (warning: Error & { code?: string }) => void) => void
   now: () => Date
 }
 

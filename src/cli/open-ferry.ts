@@ -122,6 +122,12 @@ export async function openStages(
   const secrets = secretValues(config)
   const logger = createLogger(cli.stderr, config.log.level, secrets, by === 'follower')
   const trouble = createTroubleLog(logger)
+  // A log of JSON lines has none of another form in between.
+  if (logger.isLevelEnabled('warn')) {
+    cli.onWarning?.(({ name: warning, code, message: error }) => {
+      logger.warn({ warning, ...(code !== undefined && { code }), error }, 'process_warning')
+    })
+  }
   const database = await openDatabase(cli, config, {
     access,
     onIdleError: (error) => trouble.tell('database_connection_lost', error),

@@ -10,9 +10,11 @@ import type { Cluster } from '../embedded/open-cluster.ts'
 import { createExchangeClient, type ExchangeClient } from '../exchange/client.ts'
 import { examinePartner } from '../partner/examine-partner.ts'
 import { openPartnerSnapshot } from '../partner/partner-snapshot.ts'
+import { checkWebhookSettings } from '../webhooks/check-webhook-settings.ts'
 import { connectionsNeeded } from './check-connections.ts'
 import type { Cli, CommonOptions } from './cli.ts'
 import { configFileOf, readConfig, readContract } from './read-config.ts'
+import { tracing } from './telemetry.ts'
 
 /** A person waits: what does not answer in this time is told as out of reach. Milliseconds. */
 const connectTimeoutMs = 5_000
@@ -48,6 +50,8 @@ export function openWard(cli: Cli, options: CommonOptions): Ward & AsyncDisposab
     environment: cli.environment,
     config,
     contract,
+    serving: async () => await checkServing(await config(), await contract()),
+    tracing: () => tracing(cli),
     service: once(async () => {
       const client = exchangeClient(await config(), await contract())
       made.defer(() => client.close())
@@ -75,6 +79,12 @@ export function openWard(cli: Cli, options: CommonOptions): Ward & AsyncDisposab
     },
     [Symbol.asyncDispose]: () => made.disposeAsync(),
   }
+}
+
+/** What `serve` checks before it opens anything. The web server takes a while to load: only where it is wanted. */
+async function checkServing(config: Config, contract: Awaited<ReturnType<Ward['contract']>>): Promise<void> {
+  checkWebhookSettings(config.webhooks, contract)
+  if (config.http.port !== null) (await import('../http/start-http.ts')).checkHttpSettings(config)
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

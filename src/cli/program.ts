@@ -85,7 +85,7 @@ export async function createProgram(
     .option('--column <stream.column=column>', 'a column of it, such as properties.partner_id=no; repeatable', repeated)
     .option('--field-types', 'also list field types by name, from one calculators search at the service')
     .option('--out <file>', 'the file to write', 'nightferry.yaml')
-    .option('--env-file <file>', 'also write the secrets to this file, for the shell, readable by you alone')
+    .option('--secrets-file <file>', 'also write the secrets to this file, for the shell, readable by you alone')
     .option('--force', 'overwrite files that are there')
     .action(async (options: InitOptions) => done(await (await import('./verbs/init.ts')).init(cli, options)))
   verb('serve', 'run the schedule and the workers until SIGTERM or SIGINT').action(async (options: CommonOptions) =>
@@ -274,9 +274,10 @@ export async function createProgram(
   verb(
     'notify',
     'list what was told of runs, and what could not be delivered',
-    'With --test it sends one message to notify.url and by notify.email, and says whether it arrived.',
+    'With --test it sends one message to notify.url and by notify.email, and says whether it arrived. With --heartbeat it calls notify.heartbeatUrl instead, which tells the monitor that all is well.',
   )
     .option('--test', 'send a test message now')
+    .option('--heartbeat', 'with --test: call the heartbeat, and send no message')
     .option('--limit <count>', 'how many to list', wholeNumber(1, 10_000), 20)
     .action(async (options: NotifyOptions) => done(await (await import('./verbs/notify.ts')).notify(cli, options)))
   verb('grant', 'let a role of the database server read the views, and nothing else')

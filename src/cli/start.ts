@@ -64,6 +64,12 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
     stderr: process.stderr,
     signal: interrupted.signal,
     onHangUp: (listener) => process.on('SIGHUP', listener),
+    onWarning: (listener) => {
+      // Node.js itself listens, to write them, unless it was told not to.
+      if (process.listenerCount('warning') === 0) return
+      process.removeAllListeners('warning')
+      process.on('warning', listener)
+    },
     now: () => new Date(),
   }
 

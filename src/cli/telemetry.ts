@@ -35,7 +35,7 @@ export async function openTelemetry(
   logger: Pick<Logger, 'info' | 'warn'>,
   secrets: string[],
 ): Promise<Telemetry | null> {
-  const preloaded = (globalThis as Record<symbol, { trace?: unknown } | undefined>)[registry]?.trace !== undefined
+  const preloaded = isPreloaded()
   if (!preloaded && !isAskedFor(environment)) return null
   secrets.push(...headerSecrets(environment))
   const started = preloaded ? { shutdown: null } : await startSdk(environment, logger)
@@ -75,6 +75,27 @@ export async function openTelemetry(
   }
 }
 
+/** Whether the environment asks for traces, and the library that sends them is installed. */
+export async function tracing({
+  environment,
+}: Pick<Cli, 'environment'>): Promise<'not asked for' | 'installed' | 'missing'> {
+  if (isPreloaded()) return 'installed'
+  if (!isAskedFor(environment)) return 'not asked for'
+  return (await loadSdk()) instanceof Error ? 'missing' : 'installed'
+}
+
+function isPreloaded(): boolean {
+  return (globalThis as Record<symbol, { trace?: unknown } | undefined>)[registry]?.trace !== undefined
+}
+
+/** @returns the error, where the library is not installed. */
+async function loadSdk(): Promise<typeof import('@opentelemetry/sdk-node') | Error> {
+  return await import('@opentelemetry/sdk-node').catch((error: unknown) => {
+    if ((error as { code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    return error as Error
+  })
+}
+
 function isAskedFor(environment: Cli['environment']): boolean {
   const given = (name: string) => (environment[name] ?? '').trim()
   if (given('OTEL_SDK_DISABLED').toLowerCase() === 'true') return false
@@ -87,13 +108,11 @@ async function startSdk(
   environment: Cli['environment'],
   logger: Pick<Logger, 'warn'>,
 ): Promise<{ shutdown: () => Promise<void> } | null> {
-  const library = await import('@opentelemetry/sdk-node').catch((error: unknown) => {
-    const { code, message } = error as { code?: unknown; message?: string }
-    if (code !== 'ERR_MODULE_NOT_FOUND') throw error
-    logger.warn({ error: message, remedy: `npm install ${sdk}` }, 'telemetry_not_installed')
+  const library = await loadSdk()
+  if (library instanceof Error) {
+    logger.warn({ error: library.message, remedy: `npm install ${sdk}` }, 'telemetry_not_installed')
     return null
-  })
-  if (library === null) return null
+  }
   const { diag, DiagLogLevel } = await import('@opentelemetry/api')
   const isNamed =
     (environment.OTEL_SERVICE_NAME ?? '') !== '' || /\bservice\.name=/.test(environment.OTEL_RESOURCE_ATTRIBUTES ?? '')

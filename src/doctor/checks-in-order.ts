@@ -1,5 +1,6 @@
 import { clockChecks } from './clock-checks.ts'
 import { configurationChecks } from './configuration-checks.ts'
+import { webhookChecks } from './delivery-checks.ts'
 import { downloadChecks } from './download-checks.ts'
 import { notificationChecks } from './notification-checks.ts'
 import { ownDatabaseChecks } from './own-database-checks.ts'
@@ -16,6 +17,7 @@ export const checks: readonly Check[] = [
   ...ownDatabaseChecks,
   ...clockChecks,
   ...downloadChecks,
+  ...webhookChecks,
   ...notificationChecks,
   ...scheduleChecks,
 ]

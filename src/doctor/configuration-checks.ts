@@ -2,7 +2,15 @@ import { readFile, stat } from 'node:fs/promises'
 import { requireSettings } from '../config/require-settings.ts'
 import { needsGroup } from '../pipeline/push/generic/needs-group.ts'
 import { error, ok } from './finding.ts'
-import { judgeAssumptions, judgeFile, judgeOrder, problemsOf, secretsIn } from './judge-configuration.ts'
+import {
+  judgeAssumptions,
+  judgeFile,
+  judgeOrder,
+  judgeTracing,
+  problemsOf,
+  secretsIn,
+  secretVariables,
+} from './judge-configuration.ts'
 import { type Check, on } from './ward.ts'
 
 export const configurationChecks: readonly Check[] = [
@@ -40,6 +48,22 @@ export const configurationChecks: readonly Check[] = [
     },
   },
   {
+    id: 'serving',
+    group: 'configuration',
+    why: 'nightferry serve refuses to start with these, so no night begins by itself.',
+    run: async (ward) => {
+      await on(ward.config, 'configuration')
+      await on(ward.contract, 'contract')
+      return await ward.serving().then(() => [ok('nightferry serve would start with these settings')], problemsOf)
+    },
+  },
+  {
+    id: 'tracing',
+    group: 'configuration',
+    why: 'Variables of OpenTelemetry ask for traces of runs, and nothing would send them.',
+    run: async (ward) => judgeTracing(await ward.tracing()),
+  },
+  {
     id: 'requirements',
     group: 'configuration',
     why: 'The service finds a company by your id only after its mapping was accepted. A row that is sent before is refused.',
@@ -51,11 +75,9 @@ export const configurationChecks: readonly Check[] = [
     why: 'Anyone who can read the key can act as your profile.',
     run: async ({ configFile, environment, config }) => {
       await on(config, 'configuration')
-      const named = ['EXCHANGE_API_KEY_FILE', 'DATABASE_URL_FILE', 'PARTNER_DATABASE_URL_FILE'].flatMap(
-        (name) => environment[name] || [],
-      )
-      const files = [...(configFile === null ? [] : [configFile]), ...named]
-      const judged = files.map(async (file) => {
+      const named = secretVariables().flatMap((name) => environment[`${name}_FILE`] || [])
+      const files = new Set([...(configFile === null ? [] : [configFile]), ...named])
+      const judged = [...files].map(async (file) => {
         const { mode } = await stat(file)
         const secrets = file === configFile ? secretsIn(await readFile(file, 'utf8')) : ['a secret']
         return judgeFile(file, mode, secrets)

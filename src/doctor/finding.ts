@@ -6,6 +6,7 @@ export const groups = {
   database: "Nightferry's own database",
   clocks: 'Clocks',
   downloads: 'Where result files come from',
+  webhooks: 'Webhooks of the service',
   notifications: 'Who is told',
   schedule: 'The schedule, and the last runs',
 } as const

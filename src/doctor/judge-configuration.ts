@@ -1,5 +1,6 @@
 import { parse } from 'yaml'
 import { ConfigError } from '../config/config-error.ts'
+import { namedVariables, variableOf } from '../config/environment.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { advice, error, type Found, ok, warning } from './finding.ts'
@@ -55,10 +56,34 @@ export function secretsIn(text: string): string[] {
     const value = path
       .split('.')
       .reduce<unknown>((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], document)
-    if (typeof value !== 'string' || /^\$\{\w+\}$/.test(value)) return false
+    if (Array.isArray(value)) return value.some((one) => typeof one === 'string' && !isReference(one))
+    if (typeof value !== 'string' || isReference(value)) return false
     if (!path.endsWith('.url') || path === 'notify.url') return true
     return URL.canParse(value) && new URL(value).password !== ''
   })
+}
+
+function isReference(text: string): boolean {
+  return /^\$\{\w+\}$/.test(text)
+}
+
+/** The variables that may hold a secret; each also exists as `…_FILE`. Pure. */
+export function secretVariables(): string[] {
+  const paths: readonly string[] = secretPaths
+  const own = Object.keys(namedVariables).filter((name) => paths.includes(namedVariables[name] ?? ''))
+  return [...own, ...paths.map(variableOf)]
+}
+
+/** Pure. */
+export function judgeTracing(standing: 'not asked for' | 'installed' | 'missing'): Found[] {
+  if (standing === 'not asked for') return [ok('No variable of OpenTelemetry asks for traces of runs')]
+  if (standing === 'installed') return [ok('Traces of runs are asked for, and the library that sends them is there')]
+  return [
+    warning(
+      'OTEL_… variables ask for traces of runs, and @opentelemetry/sdk-node is not installed: none is sent',
+      'npm install @opentelemetry/sdk-node beside Nightferry (with -g if it was), or unset the variables',
+    ),
+  ]
 }
 
 const othersBits = 0o077

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import type { NotificationTable } from '../db/tables/notification-tables.ts'
 import type { Run } from '../db/tables/run-tables.ts'
@@ -13,7 +14,8 @@ export function judgeSchedules(jobs: readonly Scheduled[]): Found[] {
     if (next === null) return []
     if (next instanceof Error) {
       const setting = job.startsWith('search:') ? `the schedule of ${job} in pull.searches` : `jobs.${job}.schedule`
-      return [error(`${setting} '${schedule}' cannot be used: ${next.message}`, `fix ${setting}, such as "30 2 * * *"`)]
+      const why = next instanceof ConfigError ? next.problems.map(({ message }) => message).join('; ') : next.message
+      return [error(`${setting} cannot be used: ${why}`, `fix ${setting}, such as "30 2 * * *"`)]
     }
     return [ok(`The next run of ${job} is due ${at(next)} UTC (${schedule} in ${timeZone})`)]
   })

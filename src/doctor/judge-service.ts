@@ -139,19 +139,24 @@ type ItemCounts = { stream: string; rejected: number; invalid: number; parked: n
 /** The rows that the service does not have. Pure. */
 export function judgeItems(streams: readonly ItemCounts[]): Found[] {
   const verbs = {
-    rejected: ['the service rejected', 'nightferry rejected'],
-    invalid: ['cannot be right and were not sent', 'nightferry invalid'],
-    unknown: ['have an outcome that nobody can tell; the next run sends them again', 'nightferry unknown'],
-    held: ['were held by the guard', 'nightferry runs, then nightferry approve <run>'],
-    parked: ['wait for another row', 'nightferry parked'],
+    rejected: ['was rejected by the service', 'were rejected by the service', 'nightferry rejected'],
+    invalid: ['cannot be right and was not sent', 'cannot be right and were not sent', 'nightferry invalid'],
+    unknown: [
+      'has an outcome that nobody can tell; the next run sends it again',
+      'have an outcome that nobody can tell; the next run sends them again',
+      'nightferry unknown',
+    ],
+    held: ['was held by the guard', 'were held by the guard', 'nightferry runs, then nightferry approve <run>'],
+    parked: ['waits for another row', 'wait for another row', 'nightferry parked'],
   } as const
   const found = (Object.keys(verbs) as (keyof typeof verbs)[]).flatMap((state) => {
     const total = streams.reduce((sum, counts) => sum + counts[state], 0)
     if (total === 0) return []
     const of = streams.filter((counts) => counts[state] > 0).map((counts) => `${counts.stream} ${counts[state]}`)
-    const [words, verb] = verbs[state]
+    const [one, several, verb] = verbs[state]
+    const words = total === 1 ? `One row ${one}` : `${total} rows ${several}`
     const judged = state === 'parked' ? advice : warning
-    return [judged(`${total} rows ${words}: ${of.join(', ')}`, verb, state)]
+    return [judged(`${words}: ${of.join(', ')}`, verb, state)]
   })
   return found.length > 0 ? found : [ok('No row is rejected, invalid, unknown, held or parked')]
 }

@@ -28,6 +28,10 @@ export type Ward = {
   environment: Readonly<Record<string, string | undefined>>
   config: () => Promise<Config>
   contract: () => Promise<Contract>
+  /** @throws what `nightferry serve` would refuse to start with: settings of the HTTP API or of webhooks. */
+  serving: () => Promise<void>
+  /** Whether traces of runs are asked for, and what would send them is there. */
+  tracing: () => Promise<'not asked for' | 'installed' | 'missing'>
   /** The client that only reads, once the service has accepted the key. */
   service: () => Promise<ExchangeClient>
   own: () => Promise<OwnDatabase>

@@ -48,6 +48,12 @@ const statementTimedOut = '57014'
 /** What was given is of a form that PostgreSQL cannot take: a date that is none, a number beyond its range. */
 const notTakenByDatabase = /^22\w{3}$/
 
+/** It answers, also /readyz, and takes no writes: a person has to do something. */
+const takesNoWrites: Readonly<Record<string, readonly [code: string, detail: string]>> = {
+  '53100': ['disk_full', "The disk of Nightferry's database is full: free space there. Nothing is half-written."],
+  '25006': ['database_read_only', "Nightferry's database takes no writes: it is a standby, or set to read only."],
+}
+
 /** The database cannot be worked with now: connections, resources, a server that stops or lets nobody in. */
 const awayCodes = /^(08\w{3}|53\w{3}|57P\w{2}|55000|3D000|28\w{3}|ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH)$/
 
@@ -76,6 +82,8 @@ export function problemOf(error: unknown): ProblemBody {
   if (typeof code === 'string' && notTakenByDatabase.test(code)) {
     return body(400, 'request_malformed', 'A value is of a form or size that cannot be looked for.')
   }
+  const unwritable = typeof code === 'string' ? takesNoWrites[code] : undefined
+  if (unwritable !== undefined) return body(503, ...unwritable)
   const known = typeof code === 'string' ? statusOf[code] : undefined
   if (typeof code === 'string' && known !== undefined) return body(known, code, message ?? '')
   // The web server's own refusals: a body that is too large or no JSON, a media type that it does not know.

@@ -28,14 +28,14 @@ export function forecastEnd({ step, startedAt, steps, done, share }: Standing, p
     median(past.filter((one) => one.step === name).map((one) => one.ended_at.getTime() - one.began_at.getTime()))
   const began = done.at(-1)?.ended_at ?? startedAt
   const elapsed = now.getTime() - began.getTime()
-  const known = usual(step)
+  // The report is drawn up in a moment, and no run notes how long that takes.
+  const known = at === steps.length - 1 ? 0 : usual(step)
   const bySpeed = share !== null && share >= tellingShare ? elapsed / share : null
   const whole = bySpeed ?? known
   if (whole === null) return null
   let end = began.getTime() + Math.max(whole, elapsed)
   for (const [index, later] of steps.slice(at + 1).entries()) {
     const ms = usual(later)
-    // The report is drawn up in a moment, and no run notes how long that takes.
     if (ms === null && at + 1 + index < steps.length - 1) return null
     end += ms ?? 0
   }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
-import type { OldCount, OldKind } from '../db/housekeeping/old-kinds.ts'
+import { type OldCount, type OldKind, oldKinds } from '../db/housekeeping/old-kinds.ts'
 import { countOld, removeSome } from '../db/housekeeping/remove-old.ts'
 import { finishRun } from '../db/runs/end-run.ts'
 import type { Run } from '../db/tables/run-tables.ts'
@@ -15,37 +15,44 @@ const dayMs = 86_400_000
 const turnMs = 5_000
 
 /**
- * What is kept for how many days, 0 for ever, in the order in which it is removed: what names requests and runs goes
- * before them, since they stay for as long as something names them. Pure.
+ * What is kept for how many days, 0 for ever, in the order in which it is removed. Pure.
+ * @param only these kinds, or `remove` for all, as a run was asked for.
  */
-function retention({ housekeeping, pull, push, webhooks }: Config): [OldKind, number][] {
-  return [
-    ['payloads', push.keepPayloadsDays],
-    ['value_changes', pull.keepHistoryDays],
-    ['removed_values', pull.keepRemovedDays],
-    ['past_contents', housekeeping.keepContentsDays],
-    ['reports', housekeeping.keepReportsDays],
-    ['submission_rows', housekeeping.keepRunsDays],
-    ['submissions', housekeeping.keepRunsDays],
-    ['runs', housekeeping.keepRunsDays],
-    ['webhook_events', webhooks.keepDays],
-    ['application_events', webhooks.keepApplicationDays],
-    ['queue', housekeeping.keepQueueDays],
-    ['notifications', housekeeping.keepNotificationsDays],
-    ['job_requests', housekeeping.keepRequestsDays],
-  ]
+function retention({ housekeeping, pull, push, webhooks }: Config, only?: readonly string[]): [OldKind, number][] {
+  const kinds: Record<OldKind, number> = {
+    payloads: push.keepPayloadsDays,
+    value_changes: pull.keepHistoryDays,
+    removed_values: pull.keepRemovedDays,
+    past_contents: housekeeping.keepContentsDays,
+    reports: housekeeping.keepReportsDays,
+    submission_rows: housekeeping.keepRunsDays,
+    submissions: housekeeping.keepRunsDays,
+    runs: housekeeping.keepRunsDays,
+    webhook_events: webhooks.keepDays,
+    application_events: webhooks.keepApplicationDays,
+    queue: housekeeping.keepQueueDays,
+    notifications: housekeeping.keepNotificationsDays,
+    job_requests: housekeeping.keepRequestsDays,
+  }
+  const asked =
+    only === undefined || only.includes('remove') ? oldKinds : oldKinds.filter((kind) => only.includes(kind))
+  return asked.map((kind) => [kind, kinds[kind]])
 }
 
 /** What the job would remove of a kind now. */
 type HousekeepingCount = OldCount & { kind: OldKind; days: number }
 
-/** What the job would remove now, by kind. */
+/**
+ * What the job would remove now, by kind.
+ * @param only these kinds; without it, all.
+ */
 export async function countHousekeeping(
   { config, now }: Pick<Deps, 'config' | 'now'>,
   db: Database,
+  only?: readonly string[],
 ): Promise<HousekeepingCount[]> {
   const counted = []
-  for (const [kind, days] of retention(config)) {
+  for (const [kind, days] of retention(config, only)) {
     const found = days === 0 ? { rows: 0, oldest: null, bytes: 0 } : await countOld(db, kind, before(days, now()))
     counted.push({ kind, days, ...found })
   }
@@ -56,7 +63,7 @@ export async function countHousekeeping(
 export const housekeeping: Job = {
   name: 'housekeeping',
   steps: [
-    { name: 'remove', run: remove },
+    { name: 'remove', parts: oldKinds, run: remove },
     { name: 'report', run: finish },
   ],
 }
@@ -71,7 +78,7 @@ let place: { run: number; kind: OldKind; after: number } | null = null
 async function remove(deps: Deps, run: Run): Promise<StepResult> {
   const { config, db, logger, now } = deps
   const until = performance.now() + turnMs
-  const kinds = retention(config)
+  const kinds = retention(config, run.asked.only)
   const left = place?.run === run.run_id ? place : null
   const begin = Math.max(
     0,

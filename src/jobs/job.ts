@@ -4,7 +4,12 @@ import type { Deps } from '../pipeline/deps.ts'
 /** `done`: go on with the next step. `waiting`: whatever the step waits for asks for the next look at the run. */
 export type StepResult = 'done' | 'waiting'
 
-export type Step = { name: string; run: (deps: Deps, run: Run) => Promise<StepResult> }
+export type Step = {
+  name: string
+  /** What of it can be asked for by name; it does only these then. */
+  parts?: readonly string[]
+  run: (deps: Deps, run: Run) => Promise<StepResult>
+}
 
 /**
  * A job is a list of steps; a run of it stands at one of them, durably. Every step can be begun again. The last one
@@ -22,7 +27,8 @@ export function stepsOf(job: Job, { only }: RunAsked): readonly Step[] {
   for (const [one, other] of belongTogether) {
     if (wanted.has(one) || wanted.has(other)) wanted.add(one).add(other)
   }
-  return job.steps.filter(({ name }, index) => wanted.has(name) || index === job.steps.length - 1)
+  const isWanted = ({ name, parts = [] }: Step) => wanted.has(name) || parts.some((part) => wanted.has(part))
+  return job.steps.filter((step, index) => isWanted(step) || index === job.steps.length - 1)
 }
 
 /** Whether a run of the job sends rows, and so takes over what earlier runs left in flight. */

@@ -91,10 +91,15 @@ async function checkReading({ config, contract, db, now }: Deps, job: Job, asked
   }
 }
 
-function checkSteps({ name, steps }: Job, only: readonly string[]): void {
-  const names = steps.map((step) => step.name)
+/**
+ * Checks that a job has the steps, or parts of steps, that somebody asks for.
+ * @throws {JobRefused} naming those that there are.
+ */
+export function checkSteps({ name, steps }: Job, only: readonly string[]): void {
+  const names = steps.flatMap((step) => [step.name, ...(step.parts ?? [])])
   const unknown = only.find((step) => !names.includes(step))
   if (only.length > 0 && unknown === undefined) return
   const what = unknown === undefined ? 'No step is named' : `${name} has no step ${unknown}`
-  throw new JobRefused('job_option_refused', `${what}; its steps are ${names.join(', ')}`)
+  const shown = steps.map((step) => (step.parts === undefined ? step.name : `${step.name} (${step.parts.join(', ')})`))
+  throw new JobRefused('job_option_refused', `${what}; its steps are ${shown.join(', ')}`)
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
-import { type Ended, nightferry, workingFolder } from './nightferry-process.ts'
+import { type Ended, nightferry, nightferryProcess, workingFolder } from './nightferry-process.ts'
 
 type Diagnosis = { level: string; counts: Record<string, number>; findings: Finding[] }
 
@@ -45,6 +45,34 @@ describe('before the first night', () => {
     expect(levelsOf(found, 'service_key')).toEqual(['ok'])
     expect(levelsOf(found, 'stream_query')).toEqual(Array(7).fill('ok'))
     expect(found.code).toBe(3)
+  })
+  test('settings with which serve would not start are errors, each by its name', async () => {
+    const well = await diagnose()
+    expect(of(well, 'serving')).toMatchObject([{ level: 'ok' }])
+    expect(of(well, 'webhook_receiver')).toMatchObject([{ level: 'ok' }])
+    const open = await diagnose({ NIGHTFERRY_HTTP_PORT: '0', NIGHTFERRY_HTTP_HOST: '0.0.0.0' })
+    expect(of(open, 'serving').map(({ level, subject }) => [level, subject])).toEqual([
+      ['error', 'http.token'],
+      ['error', 'http.certificateFile'],
+      ['error', 'http.allowedHosts'],
+    ])
+    const short = await diagnose({ EXCHANGE_WEBHOOK_SECRET: 'whsec_c2hvcnQ=' })
+    expect(of(short, 'serving')).toMatchObject([{ level: 'error' }])
+    expect(of(short, 'serving')[0]?.what).toContain('fewer than 16 bytes')
+    expect(short.code).toBe(1)
+  })
+  test('traces that are asked for without the library that sends them are a warning', async () => {
+    const missing = pathToFileURL(join(import.meta.dirname, '../processes/fixtures/without-sdk.ts')).href
+    const env = { ...world.environment(), OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }
+    const doctor = async (more: Record<string, string>) => {
+      const args = ['doctor', '--config', demoConfig, '--json']
+      const ended = await nightferryProcess(folder.path, args, { ...env, ...more })
+      return (JSON.parse(ended.stdout) as Diagnosis).findings.filter(({ id }) => id === 'tracing')
+    }
+    expect(await doctor({})).toMatchObject([{ level: 'ok' }])
+    const without = await doctor({ NODE_OPTIONS: `--import ${missing}` })
+    expect(without).toMatchObject([{ level: 'warning' }])
+    expect(without[0]?.todo).toContain('npm install @opentelemetry/sdk-node')
   })
   test('an embedded server that was never started is advice, and is not made', async () => {
     const found = await diagnose({ DATABASE_URL: 'embedded' })

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { canaries } from '../helpers/canaries.ts'
 import { startWorld, type World } from '../helpers/world.ts'
-import { nightferry, workingFolder } from './nightferry-process.ts'
+import { nightferry, nightferryProcess, workingFolder } from './nightferry-process.ts'
 
 let world: World
 let folder: Awaited<ReturnType<typeof workingFolder>>
@@ -124,7 +124,9 @@ describe('on a SQLite file', () => {
       '--group',
       catalogue.groupId,
     ]
-    const written = await init(service(), ...flags, '--out', 'house.yaml', '--env-file', '.env')
+    // Node.js keeps some options for itself, wherever they stand: only a process of its own shows that ours are none.
+    const asProcess = ['init', ...flags, '--out', 'house.yaml', '--secrets-file', '.env']
+    const written = await nightferryProcess(folder.path, asProcess, service())
     expect(written.code).toBe(0)
     expect(await read('house.yaml')).toContain(`url: ${url}`)
     expect(await read('house.yaml')).toContain('capture: snapshot')
@@ -132,7 +134,7 @@ describe('on a SQLite file', () => {
     const mode = async () => (await stat(join(folder.path, '.env'))).mode & 0o777
     expect(await mode()).toBe(0o600)
     await chmod(join(folder.path, '.env'), 0o644)
-    expect((await init(service(), ...flags, '--out', 'house.yaml', '--env-file', '.env', '--force')).code).toBe(0)
+    expect((await init(service(), ...flags, '--out', 'house.yaml', '--secrets-file', '.env', '--force')).code).toBe(0)
     expect(await mode()).toBe(0o600)
     // The ledger of the other test belongs to the same service and profile.
     const run = await report('house.yaml', { ...service(), DATABASE_URL: await otherDatabase() })

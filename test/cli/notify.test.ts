@@ -12,7 +12,7 @@ let receiver: ScriptedService
 let folder: { path: string } & AsyncDisposable
 beforeAll(async () => {
   world = await startWorld({ migrated: true, hotels: 3 })
-  receiver = await service({ [hook]: [json({})], '/closed': [refusal(403)] })
+  receiver = await service({ [hook]: [json({})], '/closed': [refusal(403)], '/beat': [json({})] })
   folder = await workingFolder()
 })
 afterAll(async () => {
@@ -36,6 +36,23 @@ test('a test message arrives before the first night, and a receiver that refuses
   expect(closed).toMatchObject({ code: 1, stdout: 'Not sent: the receiver of notify.url answered 403.\n' })
   const none = await nightferry(folder.path, ['notify', '--test', '--config', demoConfig], world.environment())
   expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('NIGHTFERRY_NOTIFY_URL') })
+})
+
+test('a heartbeat is called by a test only where it is asked for, because it quiets the monitor', async () => {
+  const beats = () => receiver.seen.filter(({ path }) => path === '/beat').length
+  const both = { NIGHTFERRY_NOTIFY_HEARTBEAT_URL: `${receiver.url}/beat` }
+  expect(await call(['notify', '--test'], both)).toMatchObject({ code: 0 })
+  expect(beats()).toBe(0)
+  const beaten = await call(['notify', '--test', '--heartbeat'], both)
+  expect(beaten).toMatchObject({ code: 0, stdout: 'notify.heartbeatUrl took the call.\n' })
+  expect(receiver.seen.at(-1)).toMatchObject({ method: 'GET', path: '/beat' })
+  const closed = { NIGHTFERRY_NOTIFY_HEARTBEAT_URL: `${receiver.url}/closed` }
+  const refused = 'Not sent: the receiver of notify.heartbeatUrl answered 403.\n'
+  expect(await call(['notify', '--test', '--heartbeat'], closed)).toMatchObject({ code: 1, stdout: refused })
+  const unset = await call(['notify', '--test', '--heartbeat'])
+  expect(unset).toMatchObject({ code: 2, stderr: expect.stringContaining('NIGHTFERRY_NOTIFY_HEARTBEAT_URL') })
+  const alone = await call(['notify', '--heartbeat'], both)
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('--test') })
 })
 
 test('a night that fails is told once, and so is the one after it that does not', async () => {

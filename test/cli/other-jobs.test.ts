@@ -102,10 +102,20 @@ describe('housekeeping', () => {
     // Of four, the newest of each job stays, and with its report a run.
     expect(await counted()).toEqual({ reports: 2, job_requests: 1 })
     const shown = await call('run', 'housekeeping', '--dry-run')
+    const one = await call('run', 'housekeeping', '--dry-run', '--json', '--only', 'reports', '--only', 'queue')
+    expect((JSON.parse(one.stdout) as { kinds: object[] }).kinds).toMatchObject([
+      { kind: 'reports', rows: 2 },
+      { kind: 'queue', rows: 0 },
+    ])
+    const misspelt = await call('run', 'housekeeping', '--dry-run', '--only', 'report_texts')
+    expect(misspelt).toMatchObject({ code: 2, stderr: expect.stringContaining('payloads') })
     expect(shown.stdout).toMatch(/job requests +90 days +1 +20\d\d-.* bytes/)
     const count = `select count(*) filter (where report is null)::int as without from run where state = 'finished'`
     expect((await world.pool.query(count)).rows).toEqual([{ without: 0 }])
 
+    const alone = await call('run', 'housekeeping', '--only', 'job_requests')
+    expect(alone, alone.stderr).toMatchObject({ code: 0 })
+    expect(await counted()).toEqual({ reports: 2 })
     const ended = await call('run', 'housekeeping')
     expect(ended, ended.stderr).toMatchObject({ code: 0 })
     // What had lost its report went with it.

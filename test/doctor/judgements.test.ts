@@ -4,7 +4,7 @@ import { checks } from '../../src/doctor/checks-in-order.ts'
 import { examine } from '../../src/doctor/examine.ts'
 import { groups, ok, worst } from '../../src/doctor/finding.ts'
 import { judgeClock } from '../../src/doctor/judge-clock.ts'
-import { judgeFile, secretsIn } from '../../src/doctor/judge-configuration.ts'
+import { judgeFile, secretsIn, secretVariables } from '../../src/doctor/judge-configuration.ts'
 import {
   judgeConnections,
   judgeCopy,
@@ -16,12 +16,22 @@ import {
 import { judgeCursor, judgeProtection, judgeRights } from '../../src/doctor/judge-partner.ts'
 import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/judge-schedule.ts'
 import { judgeDestination, judgeItems, judgeOpen, keyTrouble } from '../../src/doctor/judge-service.ts'
+import { judgeReceiver, judgeRefusals, judgeRoundTrip } from '../../src/doctor/judge-webhooks.ts'
 import { CannotLook, type Check, on, type Ward } from '../../src/doctor/ward.ts'
 import { nextOccurrence } from '../../src/jobs/due-occurrence.ts'
 import { searchesBy } from '../../src/partner/postgres-plan.ts'
 import { firstCells, readPage, section } from '../docs/pages.ts'
 
 const ward = {} as Ward
+/** What a call throws. */
+function caught(call: () => unknown): Error {
+  try {
+    call()
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('nothing was thrown')
+}
 const check = (run: Check['run']): Check => ({ id: 'one', group: 'service', why: 'it matters', run })
 
 describe('the examination', () => {
@@ -50,6 +60,68 @@ describe('the examination', () => {
     expect(worst([{ level: 'advice' }, { level: 'error' }, { level: 'ok' }])).toBe('error')
     expect(worst([])).toBe('ok')
   })
+})
+
+describe('webhooks', () => {
+  const now = Date.now()
+  /** Tasks that ended so many seconds ago, each told of so many seconds after its end, or never. */
+  const tasks = (...told: (number | null)[]) =>
+    told.map((seconds, index) => {
+      const terminal_at = new Date(now - 3_600_000 - index)
+      const told_at = seconds === null ? null : new Date(terminal_at.getTime() + seconds * 1000)
+      return {
+        submission_id: index,
+        kind: 'companies',
+        correlation_id: `${index}`,
+        terminal_at,
+        told_at,
+        since_ms: 3_600_000,
+      }
+    })
+  test('without a secret nothing is expected of webhooks, and with one a receiver', () => {
+    const standing = { since: new Date(now), heard_at: new Date(now), listening: true }
+    expect(judgeReceiver(false, undefined)).toMatchObject([{ level: 'ok' }])
+    expect(judgeReceiver(true, standing)).toMatchObject([{ level: 'ok' }])
+    expect(judgeReceiver(true, { ...standing, listening: false })).toMatchObject([{ level: 'warning' }])
+    expect(judgeReceiver(true, undefined)).toMatchObject([{ level: 'warning' }])
+  })
+  test.each([
+    ['no task and no test is advice to press Test', tasks(), null, 'advice', 'nothing shows'],
+    ['no task and a test that arrived is well', tasks(), new Date(now), 'ok', 'arrived'],
+    ['tasks that were told of in time are well', tasks(1, 2, 3), null, 'ok', 'within 3 s'],
+    ['tasks of which none was told are a warning', tasks(null, null), null, 'warning', '2 not at all'],
+    ['tasks of which none was told although the test arrived say so', tasks(null), new Date(now), 'warning', 'arrived'],
+    ['one task in many that was told late is well', tasks(1, 1, 300), null, 'ok', '1 late'],
+    ['several that were told late are a warning', tasks(1, 300, 300), null, 'warning', '2 late'],
+  ] as const)('of the round trip, %s', (_, ended, tested, level, words) => {
+    const found = judgeRoundTrip(ended, tested)
+    expect(found).toMatchObject([{ level }])
+    expect(found[0]?.what).toContain(words)
+  })
+  test('deliveries that strangers may have sent are advice, and a wrong secret is a warning', () => {
+    expect(judgeRefusals([], 7)).toMatchObject([{ level: 'ok' }])
+    const refused = [
+      { reason: 'header_missing', refused: 3 },
+      { reason: 'signature_mismatch', refused: 1 },
+    ]
+    expect(judgeRefusals(refused, 7)).toMatchObject([
+      { level: 'advice', subject: 'header_missing' },
+      { level: 'warning', subject: 'signature_mismatch' },
+    ])
+  })
+})
+
+test('a list of secrets in the configuration file is seen, and a file behind any variable of a secret is looked at', () => {
+  expect(secretsIn('webhooks: { secrets: [whsec_abc] }')).toEqual(['webhooks.secrets'])
+  expect(secretsIn(`webhooks: { secrets: ["\${OURS}"] }`)).toEqual([])
+  expect(secretVariables()).toEqual(
+    expect.arrayContaining([
+      'EXCHANGE_API_KEY',
+      'EXCHANGE_WEBHOOK_SECRET',
+      'NIGHTFERRY_HTTP_TOKEN',
+      'NIGHTFERRY_NOTIFY_URL',
+    ]),
+  )
 })
 
 test('docs/doctor.md lists exactly the checks, by group and in their order', () => {
@@ -201,6 +273,11 @@ describe('the schedule and the last runs', () => {
       'error',
     )
     expect(judgeSchedules([{ job, setting: { ...setting, schedule: null }, next: null }])[0]?.level).toBe('advice')
+    const wrong = { ...setting, schedule: 'nonsense' }
+    const refusal = () => nextOccurrence(job, wrong, now)
+    expect(refusal).toThrow()
+    const told = judgeSchedules([{ job, setting: wrong, next: caught(refusal) }])[0]?.what
+    expect(told).toMatch(/^jobs\.nightly-sync\.schedule cannot be used: 'nonsense' in [^\n]*$/)
   })
   test('the next occurrence is right while clocks are put back', () => {
     const setting = { schedule: '30 2 * * *', timeZone: 'Europe/Copenhagen' }
@@ -244,6 +321,9 @@ test('rows without success are told with the verb that lists them', () => {
     'warning: nightferry invalid',
     'advice: nightferry parked',
   ])
+  expect(judgeItems([{ ...counts, invalid: 1, parked: 0 }])[0]?.what).toMatch(
+    /^One row cannot be right and was not sent: /,
+  )
   expect(judgeOpen({ uncertain: 1, overdue: 2, first: 9 })[0]?.todo).toContain('abandon 9')
 })
 

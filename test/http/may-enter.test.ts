@@ -127,3 +127,13 @@ it('an error that nobody foresaw is told without its words', () => {
   expect(problemOf(error)).toMatchObject({ status: 500, code: 'internal_error' })
   expect(JSON.stringify(problemOf(error))).not.toContain('select secret')
 })
+
+it.each([
+  ['53100', 'could not extend file: No space left on device', 'disk_full'],
+  ['25006', 'cannot execute INSERT in a read-only transaction', 'database_read_only'],
+  ['57P03', 'the database system is shutting down', 'database_unreachable'],
+])('a database that refuses with %s is told of by what it is: %s', (code, message, told) => {
+  const problem = problemOf(Object.assign(new Error(message), { code }))
+  expect(problem).toMatchObject({ status: 503, code: told })
+  expect(problem.detail.includes('/readyz')).toBe(told === 'database_unreachable')
+})

@@ -24,6 +24,7 @@ it.each([
   ['by the speed so far, once it tells', { ...pushing, share: 0.25 }, '03:20', '06:20'],
   ['not by a speed that tells nothing yet', { ...pushing, share: 0.01 }, '02:30', '03:20'],
   ['at once, where the step takes longer than ever', pushing, '05:00', '05:00'],
+  ['at once, where only the report is left', { ...pushing, step: 'report' }, '03:20', '03:20'],
   ['with the steps that are yet to come', { ...pushing, step: 'extract', done: done.slice(0, 1) }, '02:05', '03:12'],
 ])('a run ends %s', (_, standing, now, end) => {
   expect(forecastEnd(standing, past, at(now))).toEqual(at(end))

@@ -34,7 +34,7 @@ export type InitOptions = {
   column?: string[]
   fieldTypes?: boolean
   out: string
-  envFile?: string
+  secretsFile?: string
   force?: boolean
 }
 
@@ -44,11 +44,11 @@ const patienceMs = 15_000
 /** `nightferry init`: a configuration for one's own service and database, written from what both of them show. */
 export async function init(cli: Cli, options: InitOptions): Promise<ExitCode> {
   const out = resolve(cli.workingFolder, options.out)
-  const envFile = options.envFile === undefined ? null : resolve(cli.workingFolder, options.envFile)
-  refuseExisting(options, out, envFile)
+  const secretsFile = options.secretsFile === undefined ? null : resolve(cli.workingFolder, options.secretsFile)
+  refuseExisting(options, out, secretsFile)
   const prompter = process.stdin.isTTY === true && cli.stderr.isTTY === true ? terminalPrompter(cli) : null
   try {
-    return await writeFiles(cli, options, { out, envFile }, prompter)
+    return await writeFiles(cli, options, { out, secretsFile }, prompter)
   } finally {
     prompter?.close()
   }
@@ -67,7 +67,7 @@ function refuseExisting({ force }: InitOptions, ...files: (string | null)[]): vo
 async function writeFiles(
   cli: Cli,
   options: InitOptions,
-  { out, envFile }: { out: string; envFile: string | null },
+  { out, secretsFile }: { out: string; secretsFile: string | null },
   prompter: Prompter | null,
 ): Promise<ExitCode> {
   const given = fromEnvironment(cli)
@@ -144,9 +144,9 @@ async function writeFiles(
   })
   settings.parse(parse(text))
   await writeNewFile(out, text, { flag: options.force ? 'w' : 'wx' })
-  if (envFile !== null)
-    await writeEnvironment(envFile, { EXCHANGE_API_KEY: apiKey, PARTNER_DATABASE_URL: partnerUrl }, options)
-  for (const line of endLines(cli, out, envFile, Object.values(suggestions).filter(isReady).length))
+  if (secretsFile !== null)
+    await writeEnvironment(secretsFile, { EXCHANGE_API_KEY: apiKey, PARTNER_DATABASE_URL: partnerUrl }, options)
+  for (const line of endLines(cli, out, secretsFile, Object.values(suggestions).filter(isReady).length))
     printLine(cli.stdout, line)
   return exitCodes.well
 }
@@ -219,15 +219,15 @@ async function writeEnvironment(file: string, values: Record<string, string>, { 
   await writeNewFile(file, lines.join(''), { mode: 0o600, flag: 'wx' })
 }
 
-function endLines(cli: Cli, out: string, envFile: string | null, ready: number): string[] {
+function endLines(cli: Cli, out: string, secretsFile: string | null, ready: number): string[] {
   const { program } = invocationFrom(cli.workingFolder)
   const name = relative(cli.workingFolder, out)
   const config = name === 'nightferry.yaml' ? '' : ` --config ${name}`
   const variables =
-    envFile === null
+    secretsFile === null
       ? ['Set EXCHANGE_API_KEY, and PARTNER_DATABASE_URL if the file does not have it, as before this call.']
       : [
-          `The secrets are in ${relative(cli.workingFolder, envFile)} (mode 600). To use them: set -a; . ./${relative(cli.workingFolder, envFile)}; set +a`,
+          `The secrets are in ${relative(cli.workingFolder, secretsFile)} (mode 600). To use them: set -a; . ./${relative(cli.workingFolder, secretsFile)}; set +a`,
         ]
   return [
     `Wrote ${name}: ${ready} streams with a query, the others in comments. Read the queries, and correct what was guessed.`,

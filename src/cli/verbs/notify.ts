@@ -8,26 +8,34 @@ import { table } from '../show/table.ts'
 import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
-export type NotifyOptions = CommonOptions & { test?: boolean; limit: number }
+export type NotifyOptions = CommonOptions & { test?: boolean; heartbeat?: boolean; limit: number }
 
 /** `nightferry notify`: what was told of runs, and what could not be delivered; `--test` tells that this is a test. */
 export async function notify(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
+  if (options.heartbeat && !options.test) throw new UsageError('--heartbeat belongs to nightferry notify --test')
   return options.test ? await sendTest(cli, options) : await listTold(cli, options)
 }
 
 async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
-  const channels = channelsOf(readConfig(cli, options).notify)
+  const { heartbeat = false } = options
+  const channels = channelsOf(readConfig(cli, options).notify, heartbeat)
   if (channels.length === 0) {
-    throw new UsageError('notify.url is not set, nor notify.email: put the address into NIGHTFERRY_NOTIFY_URL')
+    throw new UsageError(
+      heartbeat
+        ? 'notify.heartbeatUrl is not set: put the address into NIGHTFERRY_NOTIFY_HEARTBEAT_URL'
+        : 'notify.url is not set, nor notify.email: put the address into NIGHTFERRY_NOTIFY_URL',
+    )
   }
+  const message = heartbeat ? { ...testMessage, event: 'heartbeat' as const } : testMessage
   const errors = []
-  for (const channel of channels) errors.push((await channel.send(testMessage, cli.signal))?.error ?? null)
+  for (const channel of channels) errors.push((await channel.send(message, cli.signal))?.error ?? null)
   const error = errors.find((one) => one !== null) ?? null
   if (options.json) printJson(cli.stdout, { sent: error === null, error })
   else {
     for (const [index, { name }] of channels.entries()) {
       const failed = errors[index] ?? null
-      const taken = name === 'notify.url' ? 'The receiver took the test message.' : `${name} took the test message.`
+      const what = heartbeat ? 'call' : 'test message'
+      const taken = name === 'notify.url' ? 'The receiver took the test message.' : `${name} took the ${what}.`
       printLine(cli.stdout, failed === null ? taken : `Not sent: ${failed}.`)
     }
   }

@@ -1,11 +1,11 @@
 import type { Config } from '../../config/schema.ts'
 import type { RunProgress } from '../../db/runs/progress.ts'
 import type { RunAsked } from '../../db/tables/run-tables.ts'
-import { countHousekeeping } from '../../jobs/housekeeping.ts'
+import { countHousekeeping, housekeeping } from '../../jobs/housekeeping.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { expectNews, tellNews } from '../../jobs/tell-news.ts'
-import { JobRefused, triggerJob } from '../../jobs/trigger-job.ts'
+import { checkSteps, JobRefused, triggerJob } from '../../jobs/trigger-job.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
@@ -44,8 +44,15 @@ export async function run(cli: Cli, jobName: string, options: RunOptions): Promi
 /** Shows what housekeeping would remove, and removes nothing. */
 async function dryRun(cli: Cli, jobName: string, options: RunOptions): Promise<ExitCode> {
   if (jobName !== 'housekeeping') throw new UsageError('--dry-run is for housekeeping; nightferry plan is for a night')
+  const { only, stream, since } = options
+  if (stream !== undefined || since !== undefined) throw new UsageError('housekeeping reads no stream')
+  try {
+    if (only !== undefined) checkSteps(housekeeping, only)
+  } catch (error) {
+    refusedAsUsage(error)
+  }
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const counted = await countHousekeeping({ config, now: cli.now }, db)
+    const counted = await countHousekeeping({ config, now: cli.now }, db, options.only)
     if (options.json) printJson(cli.stdout, { dry_run: true, kinds: counted })
     else {
       const rows = counted.map((one) => [
@@ -59,6 +66,11 @@ async function dryRun(cli: Cli, jobName: string, options: RunOptions): Promise<E
     }
     return exitCodes.well
   })
+}
+
+/** A job that cannot do what the command line asks for. */
+function refusedAsUsage(error: unknown): never {
+  throw error instanceof JobRefused ? new UsageError(error.message) : error
 }
 
 /**
@@ -91,9 +103,7 @@ export async function runToEnd(
   const job = jobsOf(deps.config).find(({ name }) => name === jobName) ?? nightlySync
   await expectNews(deps, job)
   const asked = { trigger: 'cli' as const, by: actingUser(cli).user, ...what }
-  const { run: started, joined } = await triggerJob(deps, job.name, asked).catch((error: unknown) => {
-    throw error instanceof JobRefused ? new UsageError(error.message) : error
-  })
+  const { run: started, joined } = await triggerJob(deps, job.name, asked).catch(refusedAsUsage)
   if (joined) printLine(cli.stderr, `Run ${started.run_id} is under way at the step ${started.step}: going on with it.`)
   const following = { ...cli, signal: AbortSignal.any([cli.signal, lost]) }
   const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {

@@ -1,20 +1,25 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** What housekeeping removes, by the name that its report has for it, in the order in which it is removed. */
-export type OldKind =
-  | 'payloads'
-  | 'value_changes'
-  | 'removed_values'
-  | 'past_contents'
-  | 'reports'
-  | 'submission_rows'
-  | 'submissions'
-  | 'runs'
-  | 'webhook_events'
-  | 'application_events'
-  | 'queue'
-  | 'notifications'
-  | 'job_requests'
+/**
+ * What housekeeping removes, by the name that its report has for it, in the order in which it is removed: what names
+ * requests and runs goes before them, since they stay for as long as something names them.
+ */
+export const oldKinds = [
+  'payloads',
+  'value_changes',
+  'removed_values',
+  'past_contents',
+  'reports',
+  'submission_rows',
+  'submissions',
+  'runs',
+  'webhook_events',
+  'application_events',
+  'queue',
+  'notifications',
+  'job_requests',
+] as const
+export type OldKind = (typeof oldKinds)[number]
 
 /** What a dry run says of a kind. `bytes`: what the rows take, without indexes. */
 export type OldCount = { rows: number; oldest: Date | null; bytes: number }

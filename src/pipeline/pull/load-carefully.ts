@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type pg from 'pg'
 import type { Schema } from '../../db/tables/database-schema.ts'
+import { Turns } from '../../db/turns.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { PageLimits } from '../reading/page-limits.ts'
 import { parseCompany } from '../reading/parse-company.ts'
@@ -37,7 +38,7 @@ export async function loadCarefully(
   pieces: AsyncIterable<readonly (SplitCompany | PageElement)[]>,
   { trx, client, contract, limits, hashOf, merge, care, claim }: CarefulLoad,
 ): Promise<Omit<PageCounts, 'bytes'> | null> {
-  const writer = createStagingWriter(client)
+  const writer = createStagingWriter(client, new Turns())
   const stager = createPageStager(writer, contract)
   for await (const piece of pieces) {
     for (const element of piece) {

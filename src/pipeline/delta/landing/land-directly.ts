@@ -5,6 +5,7 @@ import pg, { type PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { copyText } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { Turns } from '../../../db/turns.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
 
 /** A row that is whole, with its content as `jsonbText` writes it. */
@@ -47,9 +48,9 @@ export async function landDirectly(
   batches: AsyncIterable<readonly DirectRow[]>,
 ): Promise<number | NeedsCare> {
   await sql`savepoint direct_landing`.execute(trx)
-  const turn = createTurns()
-  const numbers = new RowNumbers(trx, turn)
-  const copies = new Copies(client, turn)
+  const turns = new Turns()
+  const numbers = new RowNumbers(trx, turns)
+  const copies = new Copies(client, turns)
   const samples: number[] = []
   let written = 0
   try {
@@ -66,7 +67,7 @@ export async function landDirectly(
   } catch (error) {
     // Nobody may go on with the connection while a chunk is on its way.
     const cause = (await copies.failure()) ?? error
-    await turn(async () => {})
+    await turns.take(async () => {})
     const why = error instanceof RowNeedsCare ? error.why : isRepeatedKey(cause) ? 'repeated_key' : null
     if (why === null) throw cause
     return await takeBack(trx, why)
@@ -96,18 +97,6 @@ function linesOf(
   return { contents: Buffer.from(contents), acceptances: Buffer.from(acceptances) }
 }
 
-type Turn = <T>(work: () => Promise<T>) => Promise<T>
-
-/** One after the other, as the connection needs it; what failed keeps nobody from their turn. */
-function createTurns(): Turn {
-  let last: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const done = last.then(work, work)
-    last = done.catch(() => {})
-    return done
-  }
-}
-
 const columns = {
   source_row: 'row_id, stream, partner_id, row_key, content, desired_hash',
   acceptance: 'row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason',
@@ -128,16 +117,16 @@ const chunksAhead = 2
 /** Copies the lines of each table as soon as there are enough of them. */
 class Copies {
   readonly #client: PoolClient
-  readonly #turn: Turn
+  readonly #turns: Turns
   readonly #chunks: Record<Table, { pieces: Buffer[]; bytes: number; enough: number }> = {
     source_row: { pieces: [], bytes: 0, enough: firstChunkBytes },
     acceptance: { pieces: [], bytes: 0, enough: firstChunkBytes },
   }
   readonly #copying: Promise<void>[] = []
 
-  constructor(client: PoolClient, turn: Turn) {
+  constructor(client: PoolClient, turns: Turns) {
     this.#client = client
-    this.#turn = turn
+    this.#turns = turns
   }
 
   /** Whether nothing of a table's next chunk has come yet. */
@@ -162,8 +151,8 @@ class Copies {
   }
 
   /**
-   * What the first of all chunks failed of, once none is under way: what was asked after it fails because the transaction
-   * is aborted (25P02), and says less.
+   * What the first of all chunks failed of, once none is under way: what was asked after it fails because the
+   * transaction is aborted (25P02), and says less.
    */
   async failure(): Promise<unknown> {
     const ended = await Promise.allSettled(this.#copying)
@@ -176,7 +165,7 @@ class Copies {
     const { pieces } = chunk
     chunk.pieces = []
     chunk.bytes = 0
-    const copying = this.#turn(() =>
+    const copying = this.#turns.take(() =>
       pipeline(pieces, this.#client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))),
     )
     // It is awaited before too many wait.
@@ -197,15 +186,15 @@ const mostNumbers = 16_000
 /** The numbers of the rows to come, asked for in advance: once a chunk is with the server, an answer takes its time. */
 class RowNumbers {
   readonly #trx: Transaction<Schema>
-  readonly #turn: Turn
+  readonly #turns: Turns
   #coming: Promise<number[]> | null = null
   #numbers: number[] = []
   #taken = 0
   #asked = fewestNumbers
 
-  constructor(trx: Transaction<Schema>, turn: Turn) {
+  constructor(trx: Transaction<Schema>, turns: Turns) {
     this.#trx = trx
-    this.#turn = turn
+    this.#turns = turns
   }
 
   async take(count: number): Promise<number[]> {
@@ -228,7 +217,7 @@ class RowNumbers {
 
   #ask(count: number): Promise<number[]> {
     this.#asked = Math.max(count, Math.min(this.#asked * 2, mostNumbers))
-    const coming = this.#turn(() => nextRowIds(this.#trx, this.#asked))
+    const coming = this.#turns.take(() => nextRowIds(this.#trx, this.#asked))
     // Anyone who takes from it is told.
     coming.catch(() => {})
     return coming

@@ -45,7 +45,6 @@ export async function landRows(trx: Transaction<Schema>, landing: Landing): Prom
   const { stream, foldedKey, runId, missing = false } = landing
   // Sorts of a first night are large. The memory is given back at the end of the transaction.
   await sql`set local work_mem = ${sql.lit(landingMemory)}`.execute(trx)
-  await sql`set local jit = off`.execute(trx)
   if (await isNewStream(trx, stream)) {
     if (foldedKey === undefined) return await landFirstRows(trx, landing, latestRows)
     if (await areWhole(trx)) return await landFirstRows(trx, landing, wholeRows)

@@ -32,8 +32,6 @@ export async function copySnapshot(
   lines: AsyncIterable<Buffer>,
 ): Promise<{ lines: number; differs: boolean }> {
   await sql`set local work_mem = ${sql.lit(comparisonMemory)}`.execute(trx)
-  // Compiling pays for itself in none of these, and takes longer than some.
-  await sql`set local jit = off`.execute(trx)
   await sql`create temp table snapshot (line text not null) on commit drop`.execute(trx)
   // The delimiter and the quote are characters that COPY's text form always escapes: a line goes in as it is.
   const copy = `copy snapshot (line) from stdin with (format csv, delimiter E'\\x08', quote E'\\x0b')`

@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import type pg from 'pg'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { Turns } from '../../../db/turns.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import { createDirectWriter } from '../merge/direct-writer.ts'
@@ -52,15 +53,16 @@ export async function loadFast(
   pieces: AsyncIterable<readonly (CompanyElement | MetCompany)[]>,
   { trx, client, aside, contract, limits, hashOf, merge }: FastLoad,
 ): Promise<Omit<PageCounts, 'bytes'>> {
-  const staging = createStagingWriter(client)
+  const turns = new Turns()
+  const staging = createStagingWriter(client, turns)
   const stager = createPageStager(staging, contract)
-  const writer = createDirectWriter(client)
+  const writer = createDirectWriter(client, turns)
   const names = {
     variables: new NameIndex(createNameKeys(aside, 'variable')),
     properties: new NameIndex(createNameKeys(aside, 'property')),
   }
   const direct = new DirectCompanies(writer, createKeyBlocks(aside), names)
-  const unchanged = new UnchangedCompanies(trx, merge.submissionId)
+  const unchanged = new UnchangedCompanies(trx, merge.submissionId, turns)
   const listingKey = await nextListingKey(aside)
   const reading = new CompanyReading({ aside, contract, limits, names, stager, unchanged })
   const writing = { direct, listingKey, names, stager, decoded: reading.decoded.bind(reading) }

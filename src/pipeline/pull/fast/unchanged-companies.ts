@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import type { Turns } from '../../../db/turns.ts'
 import { keepContentBytes, type UnchangedCompany } from '../merge/known-companies.ts'
 import { markWholeSeen } from '../merge/mark-seen.ts'
 
@@ -16,13 +17,16 @@ export class UnchangedCompanies {
   readonly byListing = new Map<number, number[]>()
   readonly #trx: Transaction<Schema>
   readonly #submissionId: number
+  readonly #turns: Turns
   #unmarked: number[] = []
   #unmeasured: { company_key: number; bytes: number }[] = []
   #marking: Promise<void> = Promise.resolve()
 
-  constructor(trx: Transaction<Schema>, submissionId: number) {
+  /** @param turns of all that use the connection of the transaction at the same time. */
+  constructor(trx: Transaction<Schema>, submissionId: number, turns: Turns) {
     this.#trx = trx
     this.#submissionId = submissionId
+    this.#turns = turns
   }
 
   /** @param bytes of the page that it takes, where they were counted. */
@@ -53,8 +57,10 @@ export class UnchangedCompanies {
     const [companyKeys, unmeasured] = [this.#unmarked, this.#unmeasured]
     this.#unmarked = []
     this.#unmeasured = []
-    const marked = markWholeSeen(this.#trx, this.#submissionId, companyKeys)
-    this.#marking = marked.then(() => keepContentBytes(this.#trx, unmeasured))
+    this.#marking = this.#turns.take(async () => {
+      await markWholeSeen(this.#trx, this.#submissionId, companyKeys)
+      await keepContentBytes(this.#trx, unmeasured)
+    })
     // Anyone who drains or flushes next is told.
     this.#marking.catch(() => {})
   }

@@ -1,6 +1,7 @@
 import { finished } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
+import type { Turns } from '../../../db/turns.ts'
 import { LineBuffer } from './line-buffer.ts'
 
 /** The tables that take rows as they are, with the columns given. No foreign key prescribes an order. */
@@ -33,8 +34,11 @@ const batchBytes = 1024 * 1024
 /** Memory to begin with: it grows, and megabytes for each of many small pages would be collected all the time. */
 const firstBytes = 16 * 1024
 
-/** Writes new rows straight into the tables through COPY, on a connection that runs the page's transaction. */
-export function createDirectWriter(client: pg.ClientBase): DirectWriter {
+/**
+ * Writes new rows straight into the tables through COPY, on a connection that runs the page's transaction.
+ * @param turns of all that use the connection at the same time.
+ */
+export function createDirectWriter(client: pg.ClientBase, turns: Turns): DirectWriter {
   const lines: Record<DirectTable, LineBuffer> = {
     company: new LineBuffer(firstBytes),
     company_property: new LineBuffer(firstBytes),
@@ -46,7 +50,7 @@ export function createDirectWriter(client: pg.ClientBase): DirectWriter {
   async function copyNext(full: readonly DirectTable[]): Promise<void> {
     await copying
     const batch = full.map((table) => [table, lines[table].take()] as const)
-    copying = copyAll(client, batch)
+    copying = turns.take(() => copyAll(client, batch))
     // Anyone who drains or flushes next is told.
     copying.catch(() => {})
   }

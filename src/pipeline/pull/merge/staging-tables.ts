@@ -73,8 +73,7 @@ export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
  */
 const settings = `
   set local work_mem = '64MB';
-  set local random_page_cost = 1.1;
-  set local jit = off`
+  set local random_page_cost = 1.1`
 
 const nameTables = {
   staged_variable_name: 'ordinal integer not null, id text not null, name text not null',

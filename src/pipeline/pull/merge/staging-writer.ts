@@ -2,6 +2,7 @@ import { finished } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
+import type { Turns } from '../../../db/turns.ts'
 import { createCompanyStaging, isOfCompanies, type StagingTable, stagingColumns } from './staging-tables.ts'
 
 export type StagingWriter = {
@@ -23,8 +24,9 @@ const batchCharacters = 512 * 1024
 /**
  * Fills the staging tables through COPY. A connection runs one COPY at a time and a page mixes its tables, so rows
  * gather per table and go out in batches.
+ * @param turns of all that use the connection at the same time.
  */
-export function createStagingWriter(client: pg.ClientBase): StagingWriter {
+export function createStagingWriter(client: pg.ClientBase, turns: Turns): StagingWriter {
   let pending = new Map<StagingTable, string[]>()
   let characters = 0
   let copying: Promise<void> = Promise.resolve()
@@ -35,7 +37,7 @@ export function createStagingWriter(client: pg.ClientBase): StagingWriter {
     const batch = pending
     pending = new Map()
     characters = 0
-    copying = copyAll(batch)
+    copying = turns.take(() => copyAll(batch))
     // Anyone who drains or flushes next is told.
     copying.catch(() => {})
   }
