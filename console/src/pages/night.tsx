@@ -215,7 +215,7 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
       <Panel title="Streams, in rows">
         <Table<StreamLine>
           name={`Streams of run ${run.run_id}`}
-          empty="The run has no report yet."
+          empty={run.state === 'failed' ? 'The run failed before it could report.' : 'The run has no report yet.'}
           rows={streams.length === 0 ? [] : [...streams, sumOf(streams)]}
           columns={[
             { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
@@ -257,6 +257,7 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
             name={`Warnings of run ${run.run_id}`}
             empty="Nothing: no request, page or stream was out of the ordinary."
             rows={warnings.data.warnings}
+            more={warnings.data.more}
             columns={[
               { name: 'When', of: ({ at }) => momentWords(at), kind: 'key' },
               { name: 'Event', of: ({ event }) => event, kind: 'key' },
