@@ -23,7 +23,7 @@ export async function paintPages(
         const opened = await context.newPage()
         await opened.goto(`${url}/console/${path}`)
         await opened.locator('[data-age]').filter({ hasText: 'as of' }).waitFor()
-        await opened.waitForFunction(`!/Reading …|is computing this/.test(document.querySelector('main').textContent)`)
+        await opened.locator('main', { hasText: /Reading …|is computing this/ }).waitFor({ state: 'detached' })
         const [first, data] = await opened.evaluate<[number, number]>(
           `[performance.getEntriesByName('first-contentful-paint')[0].startTime, performance.now()]`,
         )

@@ -29,6 +29,7 @@ import { allRoutes } from '../src/http/routes/all-routes.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
 import { destinationChange } from '../src/pipeline/destination/check-destination.ts'
 import { consoleCalls } from './console-calls.ts'
+import { fillNights } from './console-nights.ts'
 import { paintPages } from './console-paint.ts'
 import { fillTables } from './fill-tables.ts'
 import { fillLedger } from './verbs-world.ts'
@@ -101,7 +102,7 @@ process.stderr.write(`filling the tables with the values of ${hotels} hotels …
 // The tables bring mappings of their own.
 await pool.query('delete from mapping')
 await fillTables(pool, { calculators: hotels * 13, values: 6 })
-await fillNights()
+await fillNights(pool, { nights, hotels })
 await pool.query('vacuum analyze')
 const { rows: named } = await pool.query<{ variable_id: string; year: number }>(
   `select variable_id, (select max(period_year) from calculator) as year
@@ -176,20 +177,3 @@ else {
 }
 const slow = measured.some(({ answers, p95 }) => answers === 'soon' && p95 > allowedMs.call)
 if (!values.quick && (slow || paints.some(({ paint }) => paint.p95 > allowedMs.paint))) process.exitCode = 1
-
-/** So many finished runs before the one of the ledger, each with a report like that of a night with a few remarks. */
-async function fillNights(): Promise<void> {
-  await pool.query(
-    `insert into run (job, trigger, scheduled_for, state, step, verdict, started_at, finished_at, report)
-     select 'nightly-sync', 'schedule', now() - n * interval '1 day', 'finished', 'report', 'partial',
-            now() - n * interval '1 day', now() - n * interval '1 day' + interval '40 minutes',
-            jsonb_build_object('remarks', jsonb_build_array('5 rows refused by the service.'), 'streams', (
-              select jsonb_agg(jsonb_build_object('stream', 'stream ' || s, 'read', 1000, 'sent', 90, 'confirmed', 80,
-                                                  'inferred', 5, 'rejected', 5, 'invalid', 0, 'parked', 3))
-              from generate_series(1, 7) s), 'submissions', (
-              select jsonb_agg(jsonb_build_object('submission_id', r, 'kind', 'calculators', 'correlation_id', md5(r::text)))
-              from generate_series(1, 100) r))
-     from generate_series($1::integer, 2, -1) n`,
-    [nights],
-  )
-}

@@ -34,7 +34,8 @@ export type Column<T> = {
   of: (row: T) => string | number | null
   /** What the table shows instead. */
   show?: (row: T) => ComponentChildren
-  kind?: 'number' | 'key' | 'fixed'
+  /** `words` are sentences, which are given room. */
+  kind?: 'number' | 'key' | 'fixed' | 'words'
 }
 
 /** A table of more rows scrolls within the page, under its head. */

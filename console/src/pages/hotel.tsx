@@ -79,7 +79,11 @@ export function Hotel({ query }: PageProps) {
                 columns={[
                   { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
                   { name: 'State', of: ({ state }) => state },
-                  { name: 'Reason', of: ({ code, reason }) => [code, reason].filter(Boolean).join(': ') },
+                  {
+                    name: 'Reason',
+                    of: ({ code, reason }) => [code, reason].filter(Boolean).join(': '),
+                    kind: 'words',
+                  },
                   {
                     name: 'Content',
                     of: ({ content }) => JSON.stringify(content),

@@ -262,7 +262,7 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
               { name: 'When', of: ({ at }) => momentWords(at), kind: 'key' },
               { name: 'Event', of: ({ event }) => event, kind: 'key' },
               { name: 'About', of: ({ about }) => about, kind: 'key' },
-              { name: 'What was said', of: ({ words }) => words },
+              { name: 'What was said', of: ({ words }) => words, kind: 'words' },
             ]}
           />
         )}

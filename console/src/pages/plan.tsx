@@ -190,7 +190,7 @@ function Shown({ plan }: { plan: Made }) {
             },
             { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
             { name: 'Why', of: ({ from }) => (from === null ? 'new' : 'changed') },
-            { name: 'Difference', of: differenceWords },
+            { name: 'Difference', of: differenceWords, kind: 'words' },
           ]}
         />
       </Panel>

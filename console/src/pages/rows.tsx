@@ -82,6 +82,7 @@ export function Rows({ query, may }: PageProps) {
               {
                 name: 'Reason',
                 of: ({ reason }) => reason,
+                kind: 'words',
                 show: ({ stream, code, reason }) => (
                   <a
                     href={addressOf('rows', {
@@ -121,6 +122,7 @@ export function Rows({ query, may }: PageProps) {
                 {
                   name: 'Reason',
                   of: ({ code, reason }) => (code === null || state === 'parked' ? reason : `${code}: ${reason}`),
+                  kind: 'words',
                 },
                 { name: 'Since', of: ({ at }) => momentWords(at), kind: 'key' },
                 { name: 'Task', of: ({ task_status }) => task_status },

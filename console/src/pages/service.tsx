@@ -101,6 +101,7 @@ export function Service(_props: PageProps) {
                 {
                   name: 'Error',
                   of: ({ error_code, error_message }) => [error_code, error_message].filter(Boolean).join(': '),
+                  kind: 'words',
                 },
                 { name: 'Settled', of: ({ settled_at }) => momentWords(settled_at), kind: 'key' },
               ]}
