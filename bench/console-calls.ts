@@ -65,7 +65,8 @@ export const consoleCalls: readonly ConsoleCall[] = [
     `/v1/variables/${variable}?direction=input&year=${year}&limit=20`,
     `/v1/variables/${variable}?direction=output&year=${year}&month=6&limit=20`,
   ]),
-  post('Plan', '/v1/plan', { rows: 200 }, 'said'),
+  // A page asks for it by its number until it is there (bench/console.ts).
+  post('Plan', '/v1/plan', { rows: 200, wait: false }, 'soon'),
   // They change something, or call the service.
   post('Plan', '/v1/jobs/{job}/runs', {}, 'not measured'),
   post('Plan', '/v1/runs/{run}/approve', { dryRun: true }, 'soon'),

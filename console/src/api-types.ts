@@ -469,6 +469,14 @@ export interface PlanPayload {
    * Bodies of requests.
    */
   bodies?: number;
+  /**
+   * false: answer 202 with the number of the plan, while it is being made.
+   */
+  wait?: boolean;
+  /**
+   * Give the plan of this number, or 202 while it is being made.
+   */
+  plan?: number;
 }
 
 export type PlanData = Record<string, unknown>;

@@ -175,6 +175,18 @@ describe('somebody who sorts troubles out', () => {
   })
 })
 
+it('lists that are cut say how many more there are, on the page of a hotel and of the service', async () => {
+  await api.world.pool.query(
+    `insert into action (verb, acted_by, host, rows, asked)
+     select 'retry', 'Bo', 'here', 1, '{"partnerId": "H-0010"}' from generate_series(1, 1100)`,
+  )
+  await open('hotel?id=H-0010')
+  await see('100 older actions: nightferry trace shows them all.')
+  await open('service')
+  await see('There are more than these.')
+  await api.world.pool.query(`delete from action where acted_by = 'Bo'`)
+})
+
 describe('by keyboard alone, somebody', () => {
   it('opens the night that failed from the strip', async () => {
     await open('')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { ActionVerb } from '../tables/action.ts'
 import { type Listed, listed } from '../listed.ts'
+import type { ActionVerb } from '../tables/action.ts'
 
 export type TracedCompany = {
   company_id: string

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { SubmissionState } from '../tables/submission.ts'
 import { type Listed, listed } from '../listed.ts'
+import type { SubmissionState } from '../tables/submission.ts'
 
 export type TracedSubmission = {
   submission_id: number
