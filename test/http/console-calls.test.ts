@@ -31,5 +31,5 @@ it('the benchmark of the console names routes of the description alone', () => {
 
 it('a call that nobody measures is found in a source', () => {
   expect(addressesIn("await post<PlanData>('/v1/forgotten', {})")).toEqual(['/v1/forgotten'])
-  expect(addressesIn('() => get<Trace>(`/v1/hotels/${encodeURIComponent(id)}`)')).toEqual(['/v1/hotels/{}'])
+  expect(addressesIn(`() => get<Trace>(\`/v1/hotels/\${encodeURIComponent(id)}\`)`)).toEqual(['/v1/hotels/{}'])
 })
