@@ -174,9 +174,14 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
   return (
     <div>
       <Panel title={`Run ${run.run_id} of ${run.job}`}>
+        {run.failure !== null && (
+          <p class="notice failed" dir="auto">
+            {run.failure.message}
+          </p>
+        )}
         <Facts
           of={[
-            ['Verdict', <Mark key="verdict" state={run.state} verdict={run.verdict} />, run.failure?.message],
+            ['Verdict', <Mark key="verdict" state={run.state} verdict={run.verdict} />],
             [
               'Began',
               momentWords(run.started_at),
@@ -295,7 +300,11 @@ function Waves({
   if (waves.length === 0) return <p class="quiet">The run sent no rows.</p>
   const all = waves.flatMap(({ wave, submissions }) => submissions.map((one) => ({ wave, ...one })))
   const reported = new Map(requests.map((one) => [one.submission_id, one]))
-  const taken = (id: number) => (reported.get(id)?.confirmed ?? 0) + (reported.get(id)?.inferred ?? 0)
+  // A run that failed has no report: nobody counted.
+  const taken = (id: number) => {
+    const one = reported.get(id)
+    return one === undefined ? null : one.confirmed + one.inferred
+  }
   return (
     <>
       <Lanes of={all.slice(0, lanesDrawn)} reported={reported} />
