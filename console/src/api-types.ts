@@ -268,6 +268,8 @@ export interface ListWarningsData {
     about: string;
     words: string | null;
   }[];
+  /** There are more than `limit`. */
+  more: boolean;
 }
 
 export type GetStatusData = Record<string, unknown>;
@@ -302,6 +304,8 @@ export interface ListCausesData {
     first_at: string;
     last_at: string;
   }[];
+  /** There are more than `limit`. */
+  more: boolean;
   /**
    * When the rows were counted; in a large ledger some seconds ago.
    */
@@ -326,6 +330,8 @@ export interface ListDriftData {
 
 export interface ListChangesData {
   changes: Record<string, unknown>[];
+  /** There are more than `limit`. */
+  more: boolean;
 }
 
 export interface ListHotelValuesData {
@@ -354,6 +360,8 @@ export interface ListHotelDocumentsData {
     changed_at: string;
     removed_at: string | null;
   }[];
+  /** There are more than `limit`. */
+  more: boolean;
 }
 
 export interface ListVariablesData {
@@ -461,6 +469,14 @@ export interface PlanPayload {
    * Bodies of requests.
    */
   bodies?: number;
+  /**
+   * false: answer 202 with the number of the plan, while it is being made.
+   */
+  wait?: boolean;
+  /**
+   * Give the plan of this number, or 202 while it is being made.
+   */
+  plan?: number;
 }
 
 export type PlanData = Record<string, unknown>;
@@ -534,6 +550,12 @@ export interface GetServiceData {
     item_name: string | null;
     change: string;
   }[];
+  /** Of which of these there are more than `limit`. */
+  more: {
+    tasks: boolean;
+    reference_documents: boolean;
+    reference_changes: boolean;
+  };
 }
 
 export interface ListActionsData {
@@ -546,6 +568,8 @@ export interface ListActionsData {
     rows: number;
     result: string | null;
   }[];
+  /** There are more than `limit`. */
+  more: boolean;
 }
 
 export interface ListSettingsData {

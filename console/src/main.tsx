@@ -29,6 +29,20 @@ if (theme === 'dark' || theme === 'light') document.documentElement.dataset.them
 
 type Standing = { who: Who } | { who: null; why: string | null } | null
 
+/** How soon a daemon that did not answer is asked again. Milliseconds. */
+const againMs = 3_000
+const noAnswer = 'Nightferry does not answer. The page tries again by itself.'
+
+/** Whether a daemon is there, also one that refuses. */
+async function answers(): Promise<boolean> {
+  try {
+    await get<Who>('/console/session')
+    return true
+  } catch (error) {
+    return error instanceof CallFailed && error.status > 0
+  }
+}
+
 function Console() {
   const [standing, setStanding] = useState<Standing>(null)
   const [away, setAway] = useState(false)
@@ -37,7 +51,7 @@ function Console() {
     const begin = async () => {
       const entered = await enter()
       setAway(entered === null)
-      if (entered === null) timer = setTimeout(begin, 3_000)
+      if (entered === null) timer = setTimeout(begin, againMs)
       else setStanding(entered)
     }
     const out = () => setStanding((before) => (before?.who ? { who: null, why: null } : before))
@@ -52,7 +66,7 @@ function Console() {
     return (
       <main class="door">
         <h1>Nightferry</h1>
-        <p role="status">{away ? 'Nightferry does not answer. The page tries again by itself.' : 'Reading …'}</p>
+        <p role="status">{away ? noAnswer : 'Reading …'}</p>
       </main>
     )
   }
@@ -101,22 +115,41 @@ function Page({ who }: { who: Who }) {
     page: '',
     Shown: Tonight,
   })
+  const [away, setAway] = useState(false)
   useEffect(() => {
     let over = false
-    const load = pages[page]
-    const show = (Shown: ComponentType<PageProps> | null) => over || setLoaded({ page, Shown })
-    // A newer version has other files: what this page was built with is gone, and the new page knows its own.
-    if (load === undefined) show(null)
-    else void load().then(show, () => window.location.reload())
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const of = pages[page]
+    const show = (Shown: ComponentType<PageProps> | null) => {
+      if (over) return
+      setAway(false)
+      setLoaded({ page, Shown })
+    }
+    const load = () => {
+      if (of === undefined) show(null)
+      else void of().then(show, failed)
+    }
+    const failed = async () => {
+      const isThere = await answers()
+      if (over) return
+      // A newer version has other files: what this page was built with is gone, and the new page knows its own.
+      if (isThere) window.location.reload()
+      setAway(!isThere)
+      if (!isThere) timer = setTimeout(load, againMs)
+    }
+    load()
     return () => {
       over = true
+      clearTimeout(timer)
     }
   }, [page])
   const { Shown } = loaded
   return (
     <Frame page={page} who={who}>
       {loaded.page !== page ? (
-        <p class="quiet">Reading …</p>
+        <p class={away ? 'notice' : 'quiet'} role="status">
+          {away ? noAnswer : 'Reading …'}
+        </p>
       ) : Shown === null ? (
         <Unknown />
       ) : (

@@ -34,7 +34,8 @@ export type Column<T> = {
   of: (row: T) => string | number | null
   /** What the table shows instead. */
   show?: (row: T) => ComponentChildren
-  kind?: 'number' | 'key' | 'fixed'
+  /** `words` are sentences, which are given room. */
+  kind?: 'number' | 'key' | 'fixed' | 'words'
 }
 
 /** A table of more rows scrolls within the page, under its head. */
@@ -46,11 +47,14 @@ export function Table<T>({
   columns,
   rows,
   empty,
+  more = 0,
 }: {
   name: string
   columns: Column<T>[]
   rows: readonly T[]
   empty: string
+  /** How many more there are than the table holds, or that there are some. */
+  more?: number | boolean
 }) {
   if (rows.length === 0) return <p class="quiet">{empty}</p>
   const text = (column: Column<T>, row: T) => String(column.of(row) ?? '')
@@ -95,6 +99,11 @@ export function Table<T>({
           Save as CSV<span class="skip"> ({name})</span>
         </button>
         {rows.length > longRows && <span class="small quiet">{grouped(rows.length)} lines</span>}
+        {Number(more) > 0 && (
+          <span class="small">
+            {more === true ? 'There are more than these.' : `${grouped(Number(more))} more are not shown.`}
+          </span>
+        )}
       </p>
     </div>
   )

@@ -46,6 +46,7 @@ export type Trace = {
     settled_at: string | null
   }[]
   differences: unknown[]
+  more: { rows: number; submissions: number; differences: number; actions: number }
   actions: { verb: string; acted_by: string; acted_at: string; result: string | null }[]
 }
 

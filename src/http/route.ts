@@ -95,5 +95,8 @@ export const wholeNumber = z.coerce.number().int().min(1).max(Number.MAX_SAFE_IN
 /** How many of a list. */
 export const limit = z.coerce.number().int().min(1).max(1_000).default(100).describe('How many at most.')
 
+/** Whether a list was cut. */
+export const more = z.boolean().describe('There are more than `limit`.')
+
 /** What a row, a report or a document holds is said by docs/tables.md, and may grow. */
 export const document = z.looseObject({})

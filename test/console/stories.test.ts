@@ -1,13 +1,11 @@
-import { mkdtempSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { applySecondNight } from '../../src/demo/partner/second-night.ts'
-import { bearer, runToEnd, type Served, served, tokens } from '../http/served.ts'
+import { runToEnd, type Served, served, tokens } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
+import { examinePages } from './examine-pages.ts'
+import { linkOf, shotsOf, type Visit, visit, watchedContext } from './watched-browser.ts'
 
 const script = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
 
@@ -15,9 +13,8 @@ let api: Served
 let browser: Browser
 let context: BrowserContext
 let page: Page
-/** What the browser complained of: errors of scripts, and what the policy refused. */
-let complaints: string[] = []
-const shots = mkdtempSync(join(tmpdir(), 'nightferry-console-'))
+let here: Visit
+const shots = shotsOf('demo')
 
 beforeAll(async () => {
   browser = await startChromium()
@@ -37,48 +34,25 @@ beforeAll(async () => {
     `insert into hotelier.hotel (hotel_id, code, name, latitude, longitude) values (998, 'H-9980', 'Beyond', 91, 181)`,
   )
   await runToEnd(api)
-  context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true })
-  page = await newPage(context)
-  await signIn(page)
-  console.log(`Screenshots are in ${shots}`)
+  const viewport = { width: 1280, height: 900 }
+  here = await visit(api, await watchedContext(browser, { viewport, acceptDownloads: true }))
+  context = here.context
+  page = here.page
 })
 afterAll(async () => {
   await browser?.close()
   await api?.[Symbol.asyncDispose]()
 })
 afterEach(() => {
-  const heard = complaints
-  complaints = []
-  expect(heard).toEqual([])
+  expect(here.errors()).toEqual([])
+  expect(here.refusals()).toEqual([])
 })
 
-async function newPage(of: BrowserContext): Promise<Page> {
-  const made = await of.newPage()
-  made.setDefaultTimeout(20_000)
-  made.on('pageerror', (error) => complaints.push(error.message))
-  made.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text())
-  })
-  return made
-}
-
-async function link(token: string): Promise<string> {
-  const headers = { ...bearer(token), 'content-type': 'application/json' }
-  const answer = await fetch(new URL('/console/links', api.url), { method: 'POST', headers, body: '{"by":"Ann"}' })
-  return `${api.url}/console/#once=${((await answer.json()) as { once: string }).once}`
-}
-
-async function signIn(on: Page, token = tokens.act): Promise<void> {
-  await on.goto(await link(token))
-  await on.getByRole('navigation', { name: 'Pages' }).waitFor()
-}
-
-const open = async (path: string) => {
-  await page.goto(`${api.url}/console/${path}`)
-  await page.locator('[data-age]').filter({ hasText: 'as of' }).waitFor()
-}
-const table = (name: string) => page.getByRole('region', { name, exact: true })
-const see = (text: string | RegExp) => page.getByText(text).first().waitFor()
+const open = (path: string) => here.open(path)
+const table = (name: string) => here.table(name)
+const see = (text: string | RegExp) => here.see(text)
+/** A story that has the browser fail says which complaints belong to it. */
+const forgive = (words: RegExp) => expect(here.errors().filter((one) => !words.test(one))).toEqual([])
 
 const paths = {
   tonight: '',
@@ -94,23 +68,7 @@ const paths = {
   doctor: 'doctor',
 }
 
-describe.each(['light', 'dark'] as const)('in %s, axe-core finds nothing on', (colorScheme) => {
-  it.each(Object.entries(paths))('%s', async (name, path) => {
-    await page.emulateMedia({ colorScheme })
-    await open(path)
-    await page.waitForLoadState('networkidle')
-    await page.screenshot({ path: join(shots, `${name.replaceAll(' ', '-')}-${colorScheme}.png`), fullPage: true })
-    // By the protocol, not as a script of the page: the policy would refuse that.
-    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-    await page.evaluate(axe)
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-    const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-      `axe.run({ runOnly: ${JSON.stringify(tags)} })`,
-    )
-    const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
-    expect(found).toEqual([])
-  })
-})
+examinePages('demo', paths, () => ({ visit: here, shots }))
 
 describe('somebody who looks in the morning', () => {
   it('reads in one sentence how the night went', async () => {
@@ -161,7 +119,7 @@ describe('somebody who looks for refused rows', () => {
   })
   it('sends the address to a colleague, who sees the same', async () => {
     const address = page.url()
-    const other = await newPage(context)
+    const other = await here.newPage()
     await other.goto(address)
     await other.getByRole('region', { name: 'Rows parked' }).getByText('H-9991').first().waitFor()
     await other.close()
@@ -239,7 +197,7 @@ describe('somebody who is asked about a hotel', () => {
   it('somebody who is asked about a hotel is told of an id that nobody has, and what was meant', async () => {
     await page.goto(`${api.url}/console/hotel?id=H-00051`)
     await see(/Nothing was read of this hotel/)
-    complaints = complaints.filter((one) => !one.includes('404'))
+    forgive(/404/)
   })
   it('reads a name that would be a script as a name', async () => {
     await open('hotel?id=H-9991')
@@ -384,24 +342,10 @@ describe('by keyboard alone', () => {
   })
 })
 
-describe('at every width', () => {
-  it.each([360, 768, 1280, 2560])('nothing is wider than a window of %i pixels', async (width) => {
-    await page.setViewportSize({ width, height: 900 })
-    for (const [name, path] of Object.entries(paths)) {
-      await open(path)
-      await page.waitForLoadState('networkidle')
-      if (width !== 1280) await page.screenshot({ path: join(shots, `${name.replaceAll(' ', '-')}-${width}.png`) })
-      const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-      expect(over, `${name} at ${width}`).toBeLessThanOrEqual(0)
-    }
-    await page.setViewportSize({ width: 1280, height: 900 })
-  })
-})
-
 describe('who comes in', () => {
   it('who comes in is asked for a token, and told that a wrong one is none', async () => {
-    const strange = await browser.newContext()
-    const door = await newPage(strange)
+    const strange = await watchedContext(browser)
+    const door = await strange.newPage()
     await door.goto(`${api.url}/console/rows?state=parked`)
     await door.getByLabel('Token').fill('a-token-that-is-wrong')
     await door.getByRole('button', { name: 'Sign in' }).click()
@@ -413,21 +357,24 @@ describe('who comes in', () => {
     expect(await door.evaluate<string>('document.cookie')).toBe('')
     await door.getByRole('button', { name: 'Sign out' }).click()
     await door.getByLabel('Token').waitFor()
-    await strange.close()
-    complaints = complaints.filter((one) => !one.includes('401'))
+    expect(strange.errors().filter((one) => !one.includes('401'))).toEqual([])
+    expect(strange.refusals()).toEqual([])
+    await strange.context.close()
   })
   it('cannot use a link twice', async () => {
-    const address = await link(tokens.act)
-    const first = await browser.newContext()
-    await (await newPage(first)).goto(address)
-    const second = await browser.newContext()
-    const late = await newPage(second)
-    await first.pages()[0]?.getByRole('navigation', { name: 'Pages' }).waitFor()
+    const address = await linkOf(api, tokens.act)
+    const first = await watchedContext(browser)
+    const early = await first.newPage()
+    await early.goto(address)
+    await early.getByRole('navigation', { name: 'Pages' }).waitFor()
+    const second = await watchedContext(browser)
+    const late = await second.newPage()
     await late.goto(address)
     await late.getByText(/The link was used already/).waitFor()
-    await first.close()
-    await second.close()
-    complaints = complaints.filter((one) => !one.includes('401'))
+    expect(first.errors()).toEqual([])
+    expect(second.errors().filter((one) => !one.includes('401'))).toEqual([])
+    await first.context.close()
+    await second.context.close()
   })
 })
 
@@ -439,7 +386,7 @@ describe('while nobody answers', () => {
     expect(await page.locator('.sentence').count()).toBe(1)
     await context.setOffline(false)
     await page.getByText(/is offline/).waitFor({ state: 'detached' })
-    complaints = []
+    forgive(/Failed to load resource/)
   })
   it('says that the daemon does not answer where the computer is online, and goes on by itself', async () => {
     await open('')
@@ -448,7 +395,7 @@ describe('while nobody answers', () => {
     expect(await page.locator('.sentence').count()).toBe(1)
     await context.unroute('**/v1/**')
     await page.getByText(/does not answer/).waitFor({ state: 'detached' })
-    complaints = []
+    forgive(/Failed to load resource/)
   })
   it('goes on after the sessions to the database were ended', async () => {
     await open('')
@@ -456,11 +403,16 @@ describe('while nobody answers', () => {
       `select pg_terminate_backend(pid) from pg_stat_activity
        where application_name = 'nightferry http' and datname = current_database()`,
     )
-    const age = page.locator('[data-age]')
-    const before = await age.textContent()
-    await expect.poll(() => age.textContent(), { timeout: 30_000 }).toMatch(/[0-3] s ago/)
-    expect(before).not.toBeNull()
+    const asOf = async () => /as of ([\d-]+ [\d:]+)/.exec((await page.locator('[data-age]').textContent()) ?? '')?.[1]
+    const before = await asOf()
+    expect(before).toMatch(/:/)
+    // Twice, because an answer may have been on its way already.
+    for (const seen of [before, undefined]) {
+      const last = seen ?? (await asOf())
+      await expect.poll(asOf).not.toBe(last)
+    }
+    expect(await page.locator('.sentence').count()).toBe(1)
     await page.getByText(/cannot be worked with/).waitFor({ state: 'detached', timeout: 30_000 })
-    complaints = []
+    forgive(/Failed to load resource/)
   })
 })

@@ -86,7 +86,7 @@ const traced = async () => {
   const told = []
   for (let number = 0; number < hotels; number++) {
     const rows = await traceRows(ledger.db, `H-${number}`, {}, [])
-    const submissions = await traceSubmissions(ledger.db, `H-${number}`)
+    const { rows: submissions } = await traceSubmissions(ledger.db, `H-${number}`)
     told.push(
       ...rows.map(({ state, outcome, content, submission_id, accepted_at }) => {
         const carrier = submissions.find((one) => one.submission_id === submission_id)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { existsInProject, readPage, section } from './pages.ts'
 
 const page = readPage('docs/reliability.md')
+const consolePage = readPage('docs/console.md')
 
 /** A test by its file and its title, and one case of a title that stands for several. */
 type Named = { path: string; title: string; of: string | null }
@@ -14,8 +15,8 @@ function namedTests(text: string): Named[] {
 }
 
 /** The rows of the first table under a heading. */
-function rowsOf(heading: string): string[] {
-  const lines = section(page, heading).split('\n')
+function rowsOf(heading: string, of = page): string[] {
+  const lines = section(of, heading).split('\n')
   const table = lines.slice(lines.findIndex((line) => line.startsWith('|')))
   const end = table.findIndex((line) => !line.startsWith('|'))
   return table.slice(2, end < 0 ? table.length : end)
@@ -42,6 +43,14 @@ test.each([
     expect(rows.flatMap(namedTests).filter((named) => !isThere(named))).toEqual([])
   },
 )
+
+test('each promise of docs/console.md names a test that is there, and there are at least 20', () => {
+  const rows = rowsOf('Promises, each with its test', consolePage)
+  expect(rows.length).toBeGreaterThanOrEqual(20)
+  expect(new Set(rows.map((row) => row.split('|')[1]?.trim())).size).toBe(rows.length)
+  expect(rows.filter((row) => namedTests(row).length === 0)).toEqual([])
+  expect(rows.flatMap(namedTests).filter((named) => !isThere(named))).toEqual([])
+})
 
 test('the table of R1 to R24 in docs/reliability.md has each of them once, in order', () => {
   const numbers = rowsOf('R1 to R24').map((row) => row.split('|')[1]?.trim())

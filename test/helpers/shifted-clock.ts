@@ -1,7 +1,13 @@
-/** Preloaded into a process of ours, it sets that process's clock off by `CLOCK_SHIFT_MS` milliseconds, for good. */
-const shiftMs = Number(process.env.CLOCK_SHIFT_MS ?? '0')
+import { readFileSync } from 'node:fs'
+
+/**
+ * Preloaded into a process of ours, it sets that process's clock off: for good by `CLOCK_SHIFT_MS` milliseconds, or by
+ * what stands in the file `CLOCK_SHIFT_FILE` at each look at the clock.
+ */
+const fixedMs = Number(process.env.CLOCK_SHIFT_MS ?? '0')
+const file = process.env.CLOCK_SHIFT_FILE
 const RealDate = globalThis.Date
-const now = () => RealDate.now() + shiftMs
+const now = () => RealDate.now() + (file === undefined ? fixedMs : Number(readFileSync(file, 'utf8')))
 
 globalThis.Date = new Proxy(RealDate, {
   construct: (target, given: unknown[], made) =>

@@ -305,6 +305,24 @@ it('of plans that are asked for at once one is made', async () => {
   expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409])
 })
 
+it('a plan that nobody waits for is given by its number once it is made, and the one before no longer', async () => {
+  const { plan } = await api.json<{ plan: number }>('/v1/plan', posted({ wait: false }), 202)
+  await vi.waitFor(
+    async () => expect(await api.json('/v1/plan', posted({ plan }))).toMatchObject({ waves: expect.any(Array) }),
+    { timeout: 60_000, interval: 50 },
+  )
+  // Asked for again, it is the same.
+  const kept = await api.json('/v1/plan', posted({ plan }))
+  expect(await api.json('/v1/plan', posted({ plan }))).toEqual(kept)
+  const next = await api.json<{ plan: number }>('/v1/plan', posted({ wait: false }), 202)
+  expect(next.plan).toBe(plan + 1)
+  expect(await api.json('/v1/plan', posted({ plan }), 404)).toMatchObject({ code: 'plan_unknown' })
+  await vi.waitFor(async () => expect((await api.ask('/v1/plan', posted({ plan: next.plan }))).status).toBe(200), {
+    timeout: 60_000,
+    interval: 50,
+  })
+})
+
 describe('health', () => {
   it('needs no token, is kept by no cache, and shows no secret', async () => {
     for (const path of ['/livez', '/readyz', '/freshz']) {

@@ -18,8 +18,13 @@ export type Served = AsyncDisposable & {
 
 export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** @param given settings on top, as variables. */
-export async function served(options: WorldOptions, given: Record<string, string> = {}): Promise<Served> {
+type Given = Record<string, string>
+
+/** @param given settings on top, as variables; some depend on the world. */
+export async function served(
+  options: WorldOptions,
+  given: Given | ((world: World) => Promise<Given>) = {},
+): Promise<Served> {
   await using made = new AsyncDisposableStack()
   const world = made.use(await startWorld(options))
   const folder = made.use(await workingFolder())
@@ -28,7 +33,7 @@ export async function served(options: WorldOptions, given: Record<string, string
     NIGHTFERRY_HTTP_PORT: '0',
     NIGHTFERRY_HTTP_TOKEN: tokens.act,
     NIGHTFERRY_HTTP_READ_TOKEN: tokens.read,
-    ...given,
+    ...(typeof given === 'function' ? await given(world) : given),
   })
   made.defer(async () => {
     daemon.child.kill('SIGTERM')

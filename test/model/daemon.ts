@@ -195,7 +195,7 @@ export function openDaemon(world: ModelWorld, night: Night): Daemon {
         await live((deps) =>
           deps.db
             .transaction()
-            .execute((trx) => approvePlans(trx, run_id, actor.user, deps.now()))
+            .execute((trx) => approvePlans(trx, run_id, actor, deps.now()))
             .catch(refused),
         )
       }

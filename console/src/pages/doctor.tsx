@@ -71,9 +71,9 @@ export function Doctor({ query, may }: PageProps) {
                 ),
               },
               { name: 'Check', of: ({ id, subject }) => [id, subject].filter(Boolean).join(' '), kind: 'key' },
-              { name: 'What is so', of: ({ what }) => what },
-              { name: 'What to do', of: ({ todo }) => todo },
-              { name: 'Why it matters', of: ({ why }) => why },
+              { name: 'What is so', of: ({ what }) => what, kind: 'words' },
+              { name: 'What to do', of: ({ todo }) => todo, kind: 'words' },
+              { name: 'Why it matters', of: ({ why }) => why, kind: 'words' },
             ]}
           />
         )}

@@ -22,14 +22,21 @@ type Change = {
 
 export function Hotel({ query }: PageProps) {
   const id = query.get('id') ?? ''
-  const path = `/v1/hotels/${encodeURIComponent(id)}`
-  const trace = useAnswer(id === '' ? null : `trace ${id}`, () => get<Trace>(path), 30_000)
+  const trace = useAnswer(
+    id === '' ? null : `trace ${id}`,
+    () => get<Trace>(`/v1/hotels/${encodeURIComponent(id)}`),
+    30_000,
+  )
   const known = trace.data?.partner_id ?? null
-  const own = `/v1/hotels/${encodeURIComponent(known ?? '')}`
-  const values = useAnswer(known && `values ${known}`, () => get<ListHotelValuesData>(`${own}/values`), 60_000)
+  const own = encodeURIComponent(known ?? '')
+  const values = useAnswer(
+    known && `values ${known}`,
+    () => get<ListHotelValuesData>(`/v1/hotels/${own}/values`),
+    60_000,
+  )
   const documents = useAnswer(
     known && `documents ${known}`,
-    () => get<ListHotelDocumentsData>(`${own}/documents`),
+    () => get<ListHotelDocumentsData>(`/v1/hotels/${own}/documents`),
     60_000,
   )
   const changes = useAnswer(
@@ -37,6 +44,8 @@ export function Hotel({ query }: PageProps) {
     () => get<ListChangesData>('/v1/changes', { partnerId: known ?? '', limit: 100 }),
     60_000,
   )
+  // What the page is given of a hotel with very many rows is these first.
+  const open = (trace.data?.rows ?? []).filter(({ state }) => state !== 'accepted' && state !== 'gone')
   return (
     <>
       <Head title={known === null ? 'A hotel' : `Hotel ${known}`} of={trace} />
@@ -59,16 +68,22 @@ export function Hotel({ query }: PageProps) {
           <div class="columns">
             <Panel title="What happened">
               <Timeline of={happeningsOf(trace.data)} />
+              <Older of={trace.data} />
             </Panel>
             <Panel title="Rows that are not accepted">
               <Table
                 name={`Rows of ${trace.data.partner_id}`}
                 empty="Every row of this hotel is accepted."
-                rows={trace.data.rows.filter(({ state }) => state !== 'accepted' && state !== 'gone')}
+                rows={open}
+                more={open.length === trace.data.rows.length ? trace.data.more.rows : 0}
                 columns={[
                   { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
                   { name: 'State', of: ({ state }) => state },
-                  { name: 'Reason', of: ({ code, reason }) => [code, reason].filter(Boolean).join(': ') },
+                  {
+                    name: 'Reason',
+                    of: ({ code, reason }) => [code, reason].filter(Boolean).join(': '),
+                    kind: 'words',
+                  },
                   {
                     name: 'Content',
                     of: ({ content }) => JSON.stringify(content),
@@ -83,7 +98,7 @@ export function Hotel({ query }: PageProps) {
             {values.data === null ? (
               <Waiting of={values} />
             ) : (
-              <Inputs rows={comparedInputs(trace.data, values.data.values)} />
+              <Inputs rows={comparedInputs(trace.data, values.data.values)} more={trace.data.more.rows} />
             )}
           </Panel>
           <Panel title="Values that came back">
@@ -101,6 +116,7 @@ export function Hotel({ query }: PageProps) {
                 name={`Changes of ${trace.data.partner_id}`}
                 empty="No change is recorded."
                 rows={changes.data.changes as Change[]}
+                more={changes.data.more}
                 columns={[
                   { name: 'When', of: ({ changed_at }) => momentWords(changed_at), kind: 'key' },
                   { name: 'Variable', of: ({ variable_name }) => variable_name },
@@ -125,6 +141,7 @@ export function Hotel({ query }: PageProps) {
                 name={`Documents of ${trace.data.partner_id}`}
                 empty="No document names this hotel; pull.searches says which documents are kept."
                 rows={documents.data.documents}
+                more={documents.data.more}
                 columns={[
                   { name: 'Search', of: ({ search }) => search, kind: 'key' },
                   { name: 'List', of: ({ list }) => list, kind: 'key' },
@@ -186,7 +203,7 @@ function Standing({ trace }: { trace: Trace }) {
             company === null ? '–' : counted(company.calculators, 'calculator'),
             company?.searched_at ? `searched ${momentWords(company.searched_at)}` : undefined,
           ],
-          ['Differences', grouped(trace.differences.length), 'sent and shown otherwise'],
+          ['Differences', grouped(trace.differences.length + trace.more.differences), 'sent and shown otherwise'],
         ]}
       />
     </Panel>
@@ -218,9 +235,21 @@ function Timeline({ of }: { of: Happening[] }) {
   )
 }
 
-function Inputs({ rows }: { rows: Back[] }) {
+/** What a hotel has more of than the page was given. */
+function Older({ of: { more } }: { of: Trace }) {
+  const older = [
+    more.submissions > 0 ? counted(more.submissions, 'older request') : '',
+    more.actions > 0 ? counted(more.actions, 'older action') : '',
+  ].filter(Boolean)
+  if (older.length === 0) return null
+  return <p class="small">{older.join(' and ')}: nightferry trace shows them all.</p>
+}
+
+/** @param more rows of the hotel that the page was not given. */
+function Inputs({ rows, more }: { rows: Back[]; more: number }) {
   return (
     <Table<Back>
+      more={more > 0}
       name="Inputs"
       empty="No input was sent."
       rows={rows}

@@ -174,9 +174,14 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
   return (
     <div>
       <Panel title={`Run ${run.run_id} of ${run.job}`}>
+        {run.failure !== null && (
+          <p class="notice failed" dir="auto">
+            {run.failure.message}
+          </p>
+        )}
         <Facts
           of={[
-            ['Verdict', <Mark key="verdict" state={run.state} verdict={run.verdict} />, run.failure?.message],
+            ['Verdict', <Mark key="verdict" state={run.state} verdict={run.verdict} />],
             [
               'Began',
               momentWords(run.started_at),
@@ -215,7 +220,7 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
       <Panel title="Streams, in rows">
         <Table<StreamLine>
           name={`Streams of run ${run.run_id}`}
-          empty="The run has no report yet."
+          empty={run.state === 'failed' ? 'The run failed before it could report.' : 'The run has no report yet.'}
           rows={streams.length === 0 ? [] : [...streams, sumOf(streams)]}
           columns={[
             { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
@@ -257,11 +262,12 @@ function OneNight({ run, isBeside }: { run: GetRunData; isBeside: boolean }) {
             name={`Warnings of run ${run.run_id}`}
             empty="Nothing: no request, page or stream was out of the ordinary."
             rows={warnings.data.warnings}
+            more={warnings.data.more}
             columns={[
               { name: 'When', of: ({ at }) => momentWords(at), kind: 'key' },
               { name: 'Event', of: ({ event }) => event, kind: 'key' },
               { name: 'About', of: ({ about }) => about, kind: 'key' },
-              { name: 'What was said', of: ({ words }) => words },
+              { name: 'What was said', of: ({ words }) => words, kind: 'words' },
             ]}
           />
         )}
@@ -294,7 +300,11 @@ function Waves({
   if (waves.length === 0) return <p class="quiet">The run sent no rows.</p>
   const all = waves.flatMap(({ wave, submissions }) => submissions.map((one) => ({ wave, ...one })))
   const reported = new Map(requests.map((one) => [one.submission_id, one]))
-  const taken = (id: number) => (reported.get(id)?.confirmed ?? 0) + (reported.get(id)?.inferred ?? 0)
+  // A run that failed has no report: nobody counted.
+  const taken = (id: number) => {
+    const one = reported.get(id)
+    return one === undefined ? null : one.confirmed + one.inferred
+  }
   return (
     <>
       <Lanes of={all.slice(0, lanesDrawn)} reported={reported} />

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
 import { type Known, useAnswer } from '../answer.ts'
-import type { GetTonightData, PlanData } from '../api-types.ts'
+import type { GetTonightData } from '../api-types.ts'
 import { Approve } from '../approve.tsx'
-import { get, post } from '../client.ts'
+import { CallFailed, get, post } from '../client.ts'
 import type { PageProps } from '../main.tsx'
 import { Ask, Facts, Head, HotelLink, Panel, Table, Waiting } from '../parts.tsx'
 import { counted, grouped, momentWords } from '../words.ts'
@@ -24,6 +24,27 @@ type Made = {
   rows: PlannedRow[]
 }
 
+/** A plan that is still being made. */
+type Asked = { plan: number; planning_since: string }
+
+/** How soon a plan that is being made is asked for again. Milliseconds. */
+const againMs = 1_000
+
+/** Has a plan made, and asks for it until it is there: in a large ledger that takes minutes. */
+async function made(): Promise<Made> {
+  const { plan } = await post<Asked>('/v1/plan', { rows: 200, wait: false })
+  for (;;) {
+    try {
+      const answer = await post<Asked | Made>('/v1/plan', { plan })
+      if ('waves' in answer) return answer
+    } catch (failed) {
+      // Who does not answer now may answer later; what was said stands.
+      if (!(failed instanceof CallFailed) || failed.status > 0) throw failed
+    }
+    await new Promise((resolve) => setTimeout(resolve, againMs))
+  }
+}
+
 export function Plan({ may }: PageProps) {
   const tonight = useAnswer('tonight', () => get<GetTonightData>('/v1/tonight'), 10_000)
   const [plan, setPlan] = useState<Made | null>(null)
@@ -34,7 +55,7 @@ export function Plan({ may }: PageProps) {
     setBusy(true)
     setSaid(null)
     try {
-      setPlan((await post<PlanData>('/v1/plan', { rows: 200 })) as unknown as Made)
+      setPlan(await made())
     } catch (failed) {
       setSaid((failed as Error).message)
     }
@@ -190,7 +211,7 @@ function Shown({ plan }: { plan: Made }) {
             },
             { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
             { name: 'Why', of: ({ from }) => (from === null ? 'new' : 'changed') },
-            { name: 'Difference', of: differenceWords },
+            { name: 'Difference', of: differenceWords, kind: 'words' },
           ]}
         />
       </Panel>

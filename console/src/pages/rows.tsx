@@ -73,6 +73,7 @@ export function Rows({ query, may }: PageProps) {
             name={`Causes of ${state} rows`}
             empty={`No row is ${state}${filter.stream || filter.reason || filter.partnerId || since ? ' and fits the filter' : ''}.`}
             rows={causes.data.causes}
+            more={causes.data.more}
             columns={[
               { name: 'Rows', of: ({ rows: count }) => count, kind: 'number' },
               { name: 'Hotels', of: ({ hotels }) => hotels, kind: 'number' },
@@ -81,6 +82,7 @@ export function Rows({ query, may }: PageProps) {
               {
                 name: 'Reason',
                 of: ({ reason }) => reason,
+                kind: 'words',
                 show: ({ stream, code, reason }) => (
                   <a
                     href={addressOf('rows', {
@@ -120,6 +122,7 @@ export function Rows({ query, may }: PageProps) {
                 {
                   name: 'Reason',
                   of: ({ code, reason }) => (code === null || state === 'parked' ? reason : `${code}: ${reason}`),
+                  kind: 'words',
                 },
                 { name: 'Since', of: ({ at }) => momentWords(at), kind: 'key' },
                 { name: 'Task', of: ({ task_status }) => task_status },
@@ -174,7 +177,10 @@ function Send({ filter, may, onDone }: { filter: Filter; may: 'act' | 'read'; on
     const body =
       verb === 'retry' ? { stream, reason, partnerId, since, all, dryRun } : { stream, partnerId, since, all, dryRun }
     try {
-      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(`/v1/rows/${verb}`, body)
+      const answer = await post<RetryRowsData & Partial<ResendRowsData>>(
+        verb === 'retry' ? '/v1/rows/retry' : '/v1/rows/resend',
+        body,
+      )
       const rows = answer.streams.reduce((sum, one) => sum + one.rows, 0)
       setPreview(dryRun ? { verb, streams: answer.streams, beyond: answer.beyond_guard ?? [] } : null)
       setSaid(

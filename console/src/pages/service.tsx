@@ -51,11 +51,16 @@ export function Service(_props: PageProps) {
               </p>
             )}
             <details class="apart">
-              <summary>{counted(service.reference_documents.length, 'document')} kept</summary>
+              <summary>
+                {service.more.reference_documents
+                  ? `The ${service.reference_documents.length} documents that changed last`
+                  : `${counted(service.reference_documents.length, 'document')} kept`}
+              </summary>
               <Table
                 name="Documents of reference data"
                 empty="Nothing was fetched yet."
                 rows={service.reference_documents}
+                more={service.more.reference_documents}
                 columns={[
                   { name: 'Kind', of: ({ kind }) => kind, kind: 'key' },
                   { name: 'Name', of: ({ name }) => name },
@@ -69,6 +74,7 @@ export function Service(_props: PageProps) {
               name="Changes of reference data"
               empty="Nothing has changed since it was first fetched."
               rows={service.reference_changes}
+              more={service.more.reference_changes}
               columns={[
                 { name: 'Version', of: ({ version }) => version, kind: 'number' },
                 { name: 'Kind', of: ({ kind }) => kind, kind: 'key' },
@@ -83,6 +89,7 @@ export function Service(_props: PageProps) {
               name="Tasks"
               empty="Nothing was sent yet."
               rows={service.tasks}
+              more={service.more.tasks}
               columns={[
                 { name: 'No', of: ({ submission_id }) => submission_id, kind: 'number' },
                 { name: 'Run', of: ({ run_id }) => run_id, kind: 'number' },
@@ -94,6 +101,7 @@ export function Service(_props: PageProps) {
                 {
                   name: 'Error',
                   of: ({ error_code, error_message }) => [error_code, error_message].filter(Boolean).join(': '),
+                  kind: 'words',
                 },
                 { name: 'Settled', of: ({ settled_at }) => momentWords(settled_at), kind: 'key' },
               ]}
@@ -109,6 +117,7 @@ export function Service(_props: PageProps) {
             name="Actions"
             empty="Nobody did anything by hand."
             rows={actions.data.actions}
+            more={actions.data.more}
             columns={[
               { name: 'When', of: ({ acted_at }) => momentWords(acted_at), kind: 'key' },
               { name: 'Verb', of: ({ verb }) => verb, kind: 'key' },

@@ -65,7 +65,7 @@ export function Tonight({ may }: PageProps) {
                 { name: 'Rows', of: ({ rows }) => rows, kind: 'number' },
                 { name: 'Hotels', of: ({ hotels }) => hotels, kind: 'number' },
                 { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
-                { name: 'Reason', of: causeWords },
+                { name: 'Reason', of: causeWords, kind: 'words' },
                 {
                   name: 'What to do',
                   of: ({ state }) => actions[state]?.word ?? '',

@@ -27,7 +27,7 @@ export async function approve(cli: Cli, runId: number, options: ApproveOptions):
       }
       const shown = options.dryRun
         ? plans.filter(({ state }) => state === 'waiting')
-        : await db.transaction().execute((trx) => approvePlans(trx, runId, actingUser(cli).user, cli.now()))
+        : await db.transaction().execute((trx) => approvePlans(trx, runId, actingUser(cli), cli.now()))
       // Another process was faster than this one since the plans were read.
       if (shown.length === 0) refuseUnlessWaiting(runId, await plansOf(db, runId))
       if (options.json) printJson(cli.stdout, shown)

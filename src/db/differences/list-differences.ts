@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { type Listed, listed } from '../listed.ts'
 import type { DifferenceKind, InputComparison, InputDifference } from '../tables/input-difference.ts'
 import type { DifferencesView, RowComparison } from '../tables/row-difference.ts'
 
@@ -45,14 +46,22 @@ export async function lastRowComparisons(db: Database): Promise<RowComparison[]>
   return rows
 }
 
-/** Those of the company that a hotel is mapped to, and those of its own rows, worst first. */
-export async function differencesOf(db: Database, partnerId: string): Promise<InputDifference[]> {
-  const { rows } = await sql<InputDifference>`
-    select * from input_differences
+/**
+ * Those of the company that a hotel is mapped to, and those of its own rows, worst first.
+ * @param limit null: all.
+ */
+export async function differencesOf(
+  db: Database,
+  partnerId: string,
+  limit: number | null,
+): Promise<Listed<InputDifference>> {
+  const { rows } = await sql<InputDifference & { found: number }>`
+    select *, count(*) over () as found from input_differences
     where company_id = (select company_id from mapping where mapping.partner_id = ${partnerId})
       and (kind = 'foreign' or input_differences.partner_id = ${partnerId})
-    order by kind, period_year, period_month nulls first, variable_id`.execute(db)
-  return rows
+    order by kind, period_year, period_month nulls first, variable_id
+    limit ${limit}`.execute(db)
+  return listed(rows)
 }
 
 /** The comparison of a run; null where there was none. */

@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { type Actor, recordAction } from '../actions/record-action.ts'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/guard-plan-table.ts'
@@ -73,18 +74,18 @@ export async function plansOf(db: Database, runId: number): Promise<GuardPlan[]>
 
 /**
  * Lets the rows of a run's plans through, as far as they still wait: the next run sends them. What they found gone
- * gets its tombstone.
+ * gets its tombstone. Who did so is written down among the actions.
  * @returns the plans that this call approved.
  */
 export async function approvePlans(
   trx: Transaction<Schema>,
   runId: number,
-  by: string,
+  actor: Actor,
   at: Date,
 ): Promise<GuardPlan[]> {
   const approved = await trx
     .updateTable('guard_plan')
-    .set({ state: 'approved', approved_at: at, approved_by: by })
+    .set({ state: 'approved', approved_at: at, approved_by: actor.user })
     .where('run_id', '=', runId)
     .where('state', '=', 'waiting')
     .returningAll()
@@ -94,5 +95,9 @@ export async function approvePlans(
     update source_row
     set gone_at = case when guard_change = 'gone' then ${at} else gone_at end, guard_run = null, guard_change = null
     where guard_run = ${runId} and stream = any(${streams}::text[])`.execute(trx)
+  if (approved.length > 0) {
+    const rows = approved.reduce((sum, plan) => sum + plan.new + plan.changed + plan.gone, 0)
+    await recordAction(trx, { verb: 'approve', actor, at, rows, asked: { run: String(runId) }, result: 'approved' })
+  }
   return approved.toSorted((a, b) => a.stream.localeCompare(b.stream))
 }

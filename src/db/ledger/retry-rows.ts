@@ -2,6 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { passes, type RowFilter } from './filter-rows.ts'
+import { isAmongPending } from './pending-rows.ts'
 
 export type RetryCounts = { stream: string; rows: number }
 
@@ -25,9 +26,8 @@ function retryable(filter: RowFilter): RawBuilder<boolean> {
 /** How many rows of each stream a retry would mark. */
 export async function countRetryable(db: Database, filter: RowFilter): Promise<RetryCounts[]> {
   const { rows } = await sql<RetryCounts>`
-    select stream, count(*) as rows from ledger row where ${retryable(filter)} group by stream order by stream`.execute(
-    db,
-  )
+    select stream, count(*) as rows from ledger row
+    where ${isAmongPending('rejected')} and ${retryable(filter)} group by stream order by stream`.execute(db)
   return rows
 }
 
@@ -46,7 +46,7 @@ export async function retryableRows(
   }>`
     select stream, partner_id, row_key, outcome_code as code, outcome_reason as reason
     from ledger row
-    where ${retryable(filter)}
+    where ${isAmongPending('rejected')} and ${retryable(filter)}
     order by outcome_at, row_id
     limit ${limit}`.execute(db)
   return rows

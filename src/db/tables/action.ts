@@ -14,6 +14,7 @@ export type ActionVerb =
   | 'reread'
   | 'accept-removals'
   | 'restore'
+  | 'approve'
   | 'pause'
   | 'resume'
 

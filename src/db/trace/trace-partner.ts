@@ -18,14 +18,20 @@ export type PartnerTrace = {
   /** What came back of its inputs otherwise than it was sent, as the last comparison found it. */
   differences: InputDifference[]
   actions: TracedAction[]
+  /** How many more there are of each list than it holds. */
+  more: { rows: number; submissions: number; differences: number; actions: number }
 }
 
-/** Follows one hotel from the partner's database to the calculators that came back, as of one moment. Null: unknown. */
+/**
+ * Follows one hotel from the partner's database to the calculators that came back, as of one moment. Null: unknown.
+ * @param limit of each list; null: all. Of rows those come first that are not accepted, of the others the newest.
+ */
 export async function tracePartner(
   db: Database,
   partnerId: string,
   requires: Requires,
   policies: readonly ResendPolicy[],
+  limit: number | null = null,
 ): Promise<PartnerTrace | null> {
   return await db
     .transaction()
@@ -34,14 +40,24 @@ export async function tracePartner(
     .execute(async (trx) => {
       const streams = await traceStreams(trx, partnerId)
       if (streams.length === 0) return null
+      const rows = await traceRows(trx, partnerId, requires, policies, limit)
+      const submissions = await traceSubmissions(trx, partnerId, limit)
+      const differences = await differencesOf(trx, partnerId, limit)
+      const actions = await traceActions(trx, partnerId, limit)
       return {
         partner_id: partnerId,
         streams,
         company: await traceCompany(trx, partnerId),
-        rows: await traceRows(trx, partnerId, requires, policies),
-        submissions: await traceSubmissions(trx, partnerId),
-        differences: await differencesOf(trx, partnerId),
-        actions: await traceActions(trx, partnerId),
+        rows,
+        submissions: submissions.rows,
+        differences: differences.rows,
+        actions: actions.rows,
+        more: {
+          rows: streams.reduce((sum, one) => sum + one.rows + one.gone, 0) - rows.length,
+          submissions: submissions.more,
+          differences: differences.more,
+          actions: actions.more,
+        },
       }
     })
 }

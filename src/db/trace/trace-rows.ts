@@ -34,18 +34,25 @@ export type TracedRow = {
   guard_change: GuardChange | null
   retry_asked_by: string | null
   retry_asked_at: Date | null
-  /** Oldest first. */
+  /** Oldest first; the newest of them if a limit is asked for. */
   past: PastContent[]
 } & PolicyWords
 
 type FoundRow = TracedRow & { waits: MaybeWaits }
 
-/** Every row of one hotel with its state, the reason for it, and what it said before. */
+/** What one row said before, at most, where a limit is asked for. */
+const pastListed = 50
+
+/**
+ * The rows of one hotel with their state, the reason for it, and what they said before.
+ * @param limit null: all; else so many at most, and those first that are not accepted.
+ */
 export async function traceRows(
   db: Database,
   partnerId: string,
   requires: Requires,
   policies: readonly ResendPolicy[],
+  limit: number | null = null,
 ): Promise<TracedRow[]> {
   const { rows } = await sql<FoundRow>`
     select stated.stream, stated.row_key, stated.content, stated.state, stated.outcome,
@@ -69,9 +76,13 @@ export async function traceRows(
       select coalesce(jsonb_agg(jsonb_build_object(
                'until', row_change.changed_at, 'content', content_before,
                'was_accepted', hash_before = stated.accepted_hash) order by row_change.changed_at), '[]') as past
-      from row_change where row_change.row_id = stated.row_id
+      from (
+        select * from row_change where row_change.row_id = stated.row_id
+        order by changed_at desc limit ${limit === null ? null : pastListed}
+      ) row_change
     ) past
-    order by stated.stream, stated.row_id`.execute(db)
+    order by ${limit !== null} and stated.state in ('accepted', 'gone'), stated.stream, stated.row_id
+    limit ${limit}`.execute(db)
   return rows.map(({ waits, ...row }) => {
     const requirement = row.state === 'parked' ? waitingOn(waits) : null
     if (requirement === null) return row

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { type Listed, listed } from '../listed.ts'
 import type { ActionVerb } from '../tables/action.ts'
 
 export type TracedCompany = {
@@ -37,10 +38,11 @@ export async function traceCompany(db: Database, partnerId: string): Promise<Tra
   return rows[0] ?? null
 }
 
-/** The hotels that are mapped to a company, by the partner's ids. */
-export async function hotelsOf(db: Database, companyId: string): Promise<string[]> {
+/** The hotels that are mapped to a company, by the partner's ids. @param limit null: all. */
+export async function hotelsOf(db: Database, companyId: string, limit: number | null = null): Promise<string[]> {
   const { rows } = await sql<{ partner_id: string }>`
-    select partner_id from mapping where company_id = ${companyId}::uuid order by partner_id collate "C"`.execute(db)
+    select partner_id from mapping where company_id = ${companyId}::uuid order by partner_id collate "C"
+    limit ${limit}`.execute(db)
   return rows.map(({ partner_id }) => partner_id)
 }
 
@@ -54,18 +56,23 @@ export type TracedAction = {
   result: string | null
 }
 
-/** What people did about a hotel's submissions, or about the hotel by name. */
-export async function traceActions(db: Database, partnerId: string): Promise<TracedAction[]> {
-  const { rows } = await sql<TracedAction>`
-    select verb, acted_by, acted_at, submission_id, correlation_id, asked, result
+/** What people did about a hotel's submissions, or about the hotel by name, oldest first. @param limit null: all. */
+export async function traceActions(
+  db: Database,
+  partnerId: string,
+  limit: number | null,
+): Promise<Listed<TracedAction>> {
+  const { rows } = await sql<TracedAction & { found: number }>`
+    select verb, acted_by, acted_at, submission_id, correlation_id, asked, result, count(*) over () as found
     from action
     where asked ->> 'partnerId' = ${partnerId}
        or action_id in (select retry_action from ledger where partner_id = ${partnerId})
        or submission_id in (
          select submission_row.submission_id from source_row join submission_row using (row_id)
          where partner_id = ${partnerId})
-    order by action_id`.execute(db)
-  return rows
+    order by action_id desc
+    limit ${limit}`.execute(db)
+  return listed(rows.toReversed())
 }
 
 /** Ids that somebody may have meant by one that is not there, and, if none is near it, some that are. */

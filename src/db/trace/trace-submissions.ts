@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { type Listed, listed } from '../listed.ts'
 import type { SubmissionState } from '../tables/submission.ts'
 
 export type TracedSubmission = {
@@ -34,10 +35,17 @@ export type TracedSubmission = {
   released_by: number[]
 }
 
-/** Every submission that carried a row of one hotel, in the order in which they were planned. */
-export async function traceSubmissions(db: Database, partnerId: string): Promise<TracedSubmission[]> {
-  const { rows } = await sql<TracedSubmission>`
-    select submission_id, run_id, kind, state, correlation_id, task_status, carried.*, attempts, repeats,
+/**
+ * The submissions that carried a row of one hotel, in the order in which they were planned.
+ * @param limit null: all; else the newest.
+ */
+export async function traceSubmissions(
+  db: Database,
+  partnerId: string,
+  limit: number | null = null,
+): Promise<Listed<TracedSubmission>> {
+  const { rows } = await sql<TracedSubmission & { carrier: number; found: number }>`
+    select count(*) over () as found, submission_id, run_id, kind, state, correlation_id, task_status, carried.*, attempts, repeats,
            error_code, error_message, planned_at, attempted_at, submission.accepted_at, terminal_at, settled_at,
            -- Of those that released rows of the request, the ones that carried a row of this hotel.
            coalesce((
@@ -64,6 +72,7 @@ export async function traceSubmissions(db: Database, partnerId: string): Promise
       group by carrier
     ) carried
     join submission on submission_id = carrier
-    order by submission_id`.execute(db)
-  return rows.map(({ carrier: _, ...row }: TracedSubmission & { carrier?: number }) => row)
+    order by submission_id desc
+    limit ${limit}`.execute(db)
+  return listed(rows.toReversed().map(({ carrier: _, ...row }) => row))
 }

@@ -103,7 +103,7 @@ export const actionRoutes: readonly Route[] = [
       }
       if (body.dryRun) return { plans: waiting }
       await refuseWhileRunning(deps)
-      const approved = await deps.db.transaction().execute((trx) => approvePlans(trx, run, actor.user, deps.now()))
+      const approved = await deps.db.transaction().execute((trx) => approvePlans(trx, run, actor, deps.now()))
       return { plans: approved }
     },
   }),

@@ -13,9 +13,10 @@ import { statusOf } from '../../jobs/whole-status.ts'
 import { resendPolicies } from '../../pipeline/preflight/resend-policies.ts'
 import { listChanges } from '../../pipeline/pull/merge/list-changes.ts'
 import { cacheOf } from '../answer-cache.ts'
+import { cutAt } from '../cut-list.ts'
 import { knownStream } from '../known-stream.ts'
 import { Problem } from '../problem.ts'
-import { document, limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { document, limit, moment, more, type Route, route, wholeNumber } from '../route.ts'
 
 const state = z.enum(['rejected', 'invalid', 'parked', 'unknown'])
 
@@ -77,6 +78,9 @@ const listedRow = z
   })
   .loose()
 
+/** Of each list of a trace at most, and hotels of one company that are named. */
+const traced = { limit: 1_000, hotels: 20 }
+
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export const ledgerRoutes: readonly Route[] = [
@@ -130,6 +134,7 @@ export const ledgerRoutes: readonly Route[] = [
             last_at: moment,
           }),
         ),
+        more,
         as_of: moment.describe('When the rows were counted; in a large ledger some seconds ago.'),
       }),
     },
@@ -137,9 +142,10 @@ export const ledgerRoutes: readonly Route[] = [
       const { db, deps } = context
       const requires = requirementsOf(deps.config)
       const { answer, asOf } = await cacheOf(context).often(`causes ${JSON.stringify(query)}`, deps.now(), () =>
-        causesOfRows(db, query.state, requires, rowFilter(deps.config, query), query.limit),
+        causesOfRows(db, query.state, requires, rowFilter(deps.config, query), query.limit + 1),
       )
-      return { causes: answer, as_of: asOf }
+      const { rows: causes, more: others } = cutAt(answer, query.limit)
+      return { causes, more: others, as_of: asOf }
     },
   }),
   route({
@@ -157,18 +163,19 @@ export const ledgerRoutes: readonly Route[] = [
     id: 'traceHotel',
     method: 'GET',
     path: '/v1/hotels/{hotel}',
-    summary: 'One hotel, from the partner to what came back, by the partner’s id or that of its company',
+    summary:
+      'One hotel, from the partner to what came back, by the partner’s id or that of its company: 1,000 of each list at most, and how many `more` there are',
     access: 'read',
     params: z.strictObject({ hotel: z.string().min(1).max(1_000) }),
     answers: { 200: document },
     handle: async ({ db, deps }, { params: { hotel } }) => {
       const policies = resendPolicies(deps.config, deps.contract)
-      const traced = (id: string) => tracePartner(db, id, requirementsOf(deps.config), policies)
-      const named = await traced(hotel)
+      const trace = (id: string) => tracePartner(db, id, requirementsOf(deps.config), policies, traced.limit)
+      const named = await trace(hotel)
       if (named !== null) return named
-      const hotels = uuid.test(hotel) ? await hotelsOf(db, hotel.toLowerCase()) : []
+      const hotels = uuid.test(hotel) ? await hotelsOf(db, hotel.toLowerCase(), traced.hotels) : []
       const [only] = hotels
-      const found = only === undefined || hotels.length > 1 ? null : await traced(only)
+      const found = only === undefined || hotels.length > 1 ? null : await trace(only)
       if (found !== null) return found
       const { near } = await likePartnerIds(db, hotel)
       const meant = hotels.length > 1 ? hotels : near
@@ -226,7 +233,7 @@ export const ledgerRoutes: readonly Route[] = [
       partnerId: filterFields.partnerId,
       since: filterFields.since,
     }),
-    answers: { 200: z.object({ changes: z.array(document) }) },
+    answers: { 200: z.object({ changes: z.array(document), more }) },
     handle: async ({ db }, { query }) => {
       const { run, partnerId, since } = query
       const filter = {
@@ -234,7 +241,8 @@ export const ledgerRoutes: readonly Route[] = [
         ...(partnerId !== undefined && { partnerId }),
         ...(since !== undefined && { since: new Date(since) }),
       }
-      return { changes: await listChanges(db, filter, query.limit) }
+      const { rows: changes, more: others } = cutAt(await listChanges(db, filter, query.limit + 1), query.limit)
+      return { changes, more: others }
     },
   }),
 ]

@@ -9,8 +9,9 @@ import { parkedBehind, waveSubmissions } from '../../db/runs/wave-reports.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
 import { wavesOf } from '../../pipeline/report/wave-times.ts'
+import { cutAt } from '../cut-list.ts'
 import { Problem } from '../problem.ts'
-import { document, limit, moment, Plain, type Route, route, wholeNumber } from '../route.ts'
+import { document, limit, moment, more, Plain, type Route, route, wholeNumber } from '../route.ts'
 import { followByEvents } from '../run-events.ts'
 
 const params = z.strictObject({ run: wholeNumber.describe('The number of the run.') })
@@ -175,11 +176,13 @@ export const runRoutes: readonly Route[] = [
         warnings: z.array(
           z.object({ at: moment.nullable(), event: z.string(), about: z.string(), words: z.string().nullable() }),
         ),
+        more,
       }),
     },
     handle: async ({ db }, { params: { run }, query }) => {
       await runNamed(db, run)
-      return { warnings: await runWarnings(db, run, query.limit) }
+      const { rows: warnings, more: others } = cutAt(await runWarnings(db, run, query.limit + 1), query.limit)
+      return { warnings, more: others }
     },
   }),
 ]

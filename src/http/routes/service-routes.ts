@@ -5,11 +5,10 @@ import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { planRun } from '../../pipeline/plan/plan-run.ts'
 import { cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
 import { withheldReference } from '../../pipeline/reference/withheld-reference.ts'
-import { Problem } from '../problem.ts'
-import { document, limit, type Route, route } from '../route.ts'
+import { PlanDesk } from '../plan-desk.ts'
+import { document, limit, moment, type Route, route } from '../route.ts'
 
-/** A plan reads as much as a night does: one at a time. */
-let planning = false
+const desk = new PlanDesk()
 
 export const serviceRoutes: readonly Route[] = [
   route({
@@ -59,16 +58,19 @@ export const serviceRoutes: readonly Route[] = [
     body: z.strictObject({
       rows: z.number().int().min(0).max(1_000).default(20).describe('Rows of each list.'),
       bodies: z.number().int().min(0).max(10).default(0).describe('Bodies of requests.'),
+      wait: z
+        .boolean()
+        .default(true)
+        .describe('false: answer 202 with the number of the plan, while it is being made.'),
+      plan: z.number().int().min(1).optional().describe('Give the plan of this number, or 202 while it is being made.'),
     }),
-    answers: { 200: document },
-    handle: async ({ deps }, { body: { rows, bodies } }) => {
-      if (planning) throw new Problem(409, 'plan_under_way', 'A plan is being made; ask again when it is.')
-      planning = true
-      try {
-        return await planRun(deps, { job: nightlySync.name, cached: true, bodies, rows })
-      } finally {
-        planning = false
-      }
+    answers: { 200: document, 202: z.object({ plan: z.number().int(), planning_since: moment }) },
+    handle: async ({ deps }, { body: { rows, bodies, wait, plan: number } }) => {
+      if (number !== undefined) return desk.give(number)
+      const { asked, plan } = desk.begin(deps.now(), () =>
+        planRun(deps, { job: nightlySync.name, cached: true, bodies, rows }),
+      )
+      return wait ? await plan : asked
     },
   }),
 ]

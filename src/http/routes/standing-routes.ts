@@ -14,8 +14,9 @@ import { eventCounts, refusalCounts } from '../../db/webhooks/listed-events.ts'
 import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
 import { withheldReference } from '../../pipeline/reference/withheld-reference.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'
+import { cutAt } from '../cut-list.ts'
 import { Problem } from '../problem.ts'
-import { document, limit, moment, type Route, route } from '../route.ts'
+import { document, limit, moment, more, type Route, route } from '../route.ts'
 
 /** Tasks by which the health of webhooks is judged, and the days of which refusals are counted. */
 const tasksJudged = 200
@@ -82,6 +83,9 @@ export const standingRoutes: readonly Route[] = [
             change: z.string(),
           }),
         ),
+        more: z
+          .object({ tasks: z.boolean(), reference_documents: z.boolean(), reference_changes: z.boolean() })
+          .describe('Of which of these there are more than `limit`.'),
       }),
     },
     handle: async ({ db, deps }, { query }) => {
@@ -90,6 +94,9 @@ export const standingRoutes: readonly Route[] = [
       const receiver = await receiverStanding(db)
       const configured = deps.config.webhooks.secrets.length > 0
       const listening = receiver?.listening ?? false
+      const tasks = cutAt(await newestTasks(db, query.limit + 1), query.limit)
+      const documents = cutAt(await keptDocuments(db, query.limit + 1), query.limit)
+      const changes = cutAt(await newestReferenceChanges(db, query.limit + 1), query.limit)
       const judged = configured && receiver !== undefined ? await endedTasks(db, tasksJudged) : []
       return {
         base_url: deps.config.exchange.baseUrl,
@@ -97,7 +104,7 @@ export const standingRoutes: readonly Route[] = [
         key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
         clock: skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
         request_sizes: await batchSizes(db),
-        tasks: await newestTasks(db, query.limit),
+        tasks: tasks.rows,
         webhooks: {
           configured,
           listening,
@@ -107,8 +114,9 @@ export const standingRoutes: readonly Route[] = [
           refused: await refusalCounts(db, refusalDays, query.limit),
         },
         reference_withheld: await withheldReference(db),
-        reference_documents: await keptDocuments(db, query.limit),
-        reference_changes: await newestReferenceChanges(db, query.limit),
+        reference_documents: documents.rows,
+        reference_changes: changes.rows,
+        more: { tasks: tasks.more, reference_documents: documents.more, reference_changes: changes.more },
       }
     },
   }),
@@ -132,9 +140,13 @@ export const standingRoutes: readonly Route[] = [
             result: z.string().nullable(),
           }),
         ),
+        more,
       }),
     },
-    handle: async ({ db }, { query }) => ({ actions: await newestActions(db, query.limit) }),
+    handle: async ({ db }, { query }) => {
+      const found = cutAt(await newestActions(db, query.limit + 1), query.limit)
+      return { actions: found.rows, more: found.more }
+    },
   }),
   route({
     id: 'listSettings',

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { hotelDocuments, hotelValues } from '../../db/values/hotel-values.ts'
 import { listPeriods, listVariables, pictureOf } from '../../db/values/variable-values.ts'
 import { cacheOf } from '../answer-cache.ts'
-import { Answer, document, limit, moment, type Route, route } from '../route.ts'
+import { cutAt } from '../cut-list.ts'
+import { Answer, document, limit, moment, more, type Route, route } from '../route.ts'
 import { variableSql } from './variable-sql.ts'
 
 const hotel = z.strictObject({ hotel: z.string().min(1).max(1_000).describe('The partner’s id.') })
@@ -45,12 +46,12 @@ export const valueRoutes: readonly Route[] = [
             not_renewed_since: moment.nullable(),
           }),
         ),
-        more: z.boolean().describe('There are more than `limit`.'),
+        more,
       }),
     },
     handle: async ({ db }, { params, query }) => {
-      const values = await hotelValues(db, params.hotel, query.limit + 1)
-      return { values: values.slice(0, query.limit), more: values.length > query.limit }
+      const found = cutAt(await hotelValues(db, params.hotel, query.limit + 1), query.limit)
+      return { values: found.rows, more: found.more }
     },
   }),
   route({
@@ -74,12 +75,15 @@ export const valueRoutes: readonly Route[] = [
             removed_at: moment.nullable(),
           }),
         ),
+        more,
       }),
     },
     handle: async ({ db, deps }, { params, query }) => {
       const { companiesPage, standardHoldersPage, frameworkAnswersPage } = deps.contract.names
       const members = [companiesPage.id, standardHoldersPage.companyId, frameworkAnswersPage.id]
-      return { documents: await hotelDocuments(db, params.hotel, [...new Set(members)], query.limit) }
+      const named = await hotelDocuments(db, params.hotel, [...new Set(members)], query.limit + 1)
+      const found = cutAt(named, query.limit)
+      return { documents: found.rows, more: found.more }
     },
   }),
   route({

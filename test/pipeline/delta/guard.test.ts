@@ -90,7 +90,8 @@ describe('the guard', () => {
       gone,
       state,
     }))
-  const approve = (run: number) => ferry.ledger.inTransaction((trx) => approvePlans(trx, run, 'anna', new Date()))
+  const approve = (run: number) =>
+    ferry.ledger.inTransaction((trx) => approvePlans(trx, run, { user: 'anna', host: 'here' }, new Date()))
   const ready = async (run: number) => {
     await ferry.ledger.pool.query('update acceptance set checked_hash = wanted_hash')
     const ids = await ferry.ledger.plan(run, { kind: 'company_mappings', streams: ['properties'], partitionBy: null })

@@ -34,7 +34,7 @@ function asked({ runId, since, partnerId }: ChangeFilter) {
   if (runId !== undefined) conditions.push(sql`v.run_id = ${runId}`)
   if (since !== undefined) conditions.push(sql`v.changed_at >= ${since}`)
   if (partnerId !== undefined) {
-    conditions.push(sql`v.company_id in (select company_id from mapping where mapping.partner_id = ${partnerId})`)
+    conditions.push(sql`v.company_id = (select company_id from mapping where mapping.partner_id = ${partnerId})`)
   }
   return sql.join(conditions, sql` and `)
 }
