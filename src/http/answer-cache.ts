@@ -7,6 +7,8 @@ export const pictureKeptMs = 5 * 60_000
 const maxKept = 100
 /** How long a request waits for an answer that is being computed. Longer, and people wonder whether it came through. */
 const patienceMs = 150
+/** How long the next request is told why an answer could not be computed; then nobody asks any more. Milliseconds. */
+const failureToldMs = 60_000
 /** How many times as long as an answer took it is given again: a page that asks every few seconds costs a tenth. */
 const restFactor = 10
 
@@ -22,6 +24,8 @@ type Computing = { since: Date; done: Promise<Kept> }
 export class AnswerCache {
   readonly #kept = new Map<string, Kept>()
   readonly #computing = new Map<string, Computing>()
+  /** Why answers could not be computed, until a request is told. */
+  readonly #failed = new Map<string, { at: Date; error: unknown }>()
   #last: Promise<unknown> = Promise.resolve()
 
   /**
@@ -29,13 +33,21 @@ export class AnswerCache {
    * computed at a time, so that other requests have connections.
    * @param now the moment of the request.
    * @param make an answer of it that fails is not kept.
-   * @throws what `make` throws while the request waits.
+   * @throws what `make` throws while the request waits, or threw since the one before: a question whose answer takes too
+   * long for the database would be asked for ever.
    */
   async soon<T>(key: string, now: Date, make: () => Promise<T>): Promise<Given<T>> {
     const kept = this.#kept.get(key)
-    if (kept !== undefined && now.getTime() - kept.at.getTime() < pictureKeptMs) return given<T>(kept)
-    const { since, done } = this.#computing.get(key) ?? this.#compute(key, now, () => this.#inTurn(make))
-    const made = (await Promise.race([done, later()])) ?? kept
+    if (kept !== undefined && isYoung(kept.at, now, pictureKeptMs)) return given<T>(kept)
+    this.#tellFailure(key, now)
+    const { since, done } = this.#computing.get(key) ?? this.#computeInTurn(key, now, make)
+    let made: Kept | undefined
+    try {
+      made = (await Promise.race([done, later()])) ?? kept
+    } catch (error) {
+      this.#failed.delete(key)
+      throw error
+    }
     return made === undefined ? { answer: null, computingSince: since } : given<T>(made)
   }
 
@@ -46,16 +58,23 @@ export class AnswerCache {
    */
   async often<T>(key: string, now: Date, make: () => Promise<T>): Promise<{ answer: T; asOf: Date }> {
     const kept = this.#kept.get(key)
-    if (kept !== undefined && now.getTime() - kept.at.getTime() < kept.tookMs * restFactor) return given<T>(kept)
+    if (kept !== undefined && isYoung(kept.at, now, kept.tookMs * restFactor)) return given<T>(kept)
     const { done } = this.#computing.get(key) ?? this.#compute(key, now, make)
     if (kept === undefined) return given<T>(await done)
     return given<T>((await Promise.race([done, later()])) ?? kept)
   }
 
-  #inTurn<T>(make: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(make)
-    this.#last = turn.catch(() => {})
-    return turn
+  #computeInTurn(key: string, now: Date, make: () => Promise<unknown>): Computing {
+    const began = performance.now()
+    const computing = this.#compute(key, now, () => {
+      const turn = this.#last.then(make)
+      this.#last = turn.catch(() => {})
+      return turn
+    })
+    computing.done.catch((error: unknown) => {
+      put(this.#failed, key, { at: new Date(now.getTime() + performance.now() - began), error })
+    })
+    return computing
   }
 
   #compute(key: string, now: Date, make: () => Promise<unknown>): Computing {
@@ -63,7 +82,7 @@ export class AnswerCache {
       const began = performance.now()
       try {
         const kept = { at: now, answer: await make(), tookMs: performance.now() - began }
-        this.#keep(key, kept)
+        put(this.#kept, key, kept)
         return kept
       } finally {
         this.#computing.delete(key)
@@ -76,12 +95,24 @@ export class AnswerCache {
     return computing
   }
 
-  #keep(key: string, kept: Kept): void {
-    this.#kept.delete(key)
-    this.#kept.set(key, kept)
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size > maxKept && oldest !== undefined) this.#kept.delete(oldest)
+  #tellFailure(key: string, now: Date): void {
+    const failure = this.#failed.get(key)
+    this.#failed.delete(key)
+    if (failure !== undefined && isYoung(failure.at, now, failureToldMs)) throw failure.error
   }
+}
+
+/** Whether a moment is less than so long ago. One that is to come is not: the clock was set back. */
+function isYoung(at: Date, now: Date, ms: number): boolean {
+  return Math.abs(now.getTime() - at.getTime()) < ms
+}
+
+/** Adds to what is kept, and forgets the oldest. */
+function put<T>(kept: Map<string, T>, key: string, value: T): void {
+  kept.delete(key)
+  kept.set(key, value)
+  const [oldest] = kept.keys()
+  if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest)
 }
 
 function given<T>({ at, answer }: Kept) {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { AnswerCache, pictureKeptMs } from '../../src/http/answer-cache.ts'
 import { patience } from '../helpers/patience.ts'
@@ -64,6 +65,39 @@ describe('an answer that is soon there', () => {
     }
     await expect(cache.soon('a', at(0), failing)).rejects.toThrow('away')
     expect(await cache.soon('a', at(1), async () => 7)).toMatchObject({ answer: 7, asOf: at(1) })
+  })
+})
+
+describe('an answer that is computed for long', () => {
+  it('an answer that is computed for long and fails is told to the next request, once, and then computed again', async () => {
+    const cache = new AnswerCache()
+    const failing = slow<number>()
+    expect(await cache.soon('a', at(1_000), failing.make)).toEqual({ answer: null, computingSince: at(1_000) })
+    failing.fail(new Error('it took too long'))
+    // Nobody waits for it at that moment.
+    await setImmediate()
+    await expect(cache.soon('a', at(2_000), failing.make)).rejects.toThrow('it took too long')
+    expect(failing.make).toHaveBeenCalledTimes(1)
+    expect(await cache.soon('a', at(3_000), async () => 7)).toMatchObject({ answer: 7, asOf: at(3_000) })
+  })
+
+  it('an answer that is computed for long and fails without anyone asking again is not told a day later', async () => {
+    const cache = new AnswerCache()
+    const failing = slow<number>()
+    await cache.soon('a', at(0), failing.make)
+    failing.fail(new Error('it took too long'))
+    await setImmediate()
+    expect(await cache.soon('a', at(86_400_000), async () => 7)).toMatchObject({ answer: 7 })
+  })
+})
+
+describe('an answer that is kept', () => {
+  it('an answer that is kept is computed again where the clock was set back by a day', async () => {
+    const cache = new AnswerCache()
+    await cache.soon('a', at(86_400_000), async () => 'old')
+    await cache.often('b', at(86_400_000), () => new Promise((resolve) => setTimeout(resolve, 20, 'old')))
+    expect(await cache.soon('a', at(0), async () => 'new')).toMatchObject({ answer: 'new', asOf: at(0) })
+    expect(await cache.often('b', at(0), async () => 'new')).toMatchObject({ answer: 'new', asOf: at(0) })
   })
 })
 

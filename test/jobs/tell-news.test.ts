@@ -1,3 +1,5 @@
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Config } from '../../src/config/schema.ts'
 import type { Verdict } from '../../src/db/tables/run-tables.ts'
@@ -192,6 +194,28 @@ describe('a receiver', () => {
 })
 
 /** Refuses, and says for how long it wants to be left alone. */
+/** A mail server on loopback, and the texts that it took. */
+async function mailbox() {
+  const taken: string[] = []
+  const server = new SMTPServer({
+    authOptional: true,
+    disableReverseLookup: true,
+    onData: (stream, _, done) => {
+      let mail = ''
+      stream.setEncoding('utf8').on('data', (piece: string) => {
+        mail += piece
+      })
+      stream.on('end', () => {
+        taken.push(mail)
+        done()
+      })
+    },
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const { port } = server.server.address() as AddressInfo
+  return { taken, port, [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) }
+}
+
 const busy =
   (headers: Record<string, string>, status = 429): Answer =>
   (response) =>
@@ -244,6 +268,30 @@ describe('a receiver that says when to come again', () => {
     ferry.clock.pass(60_000)
     await tellNews(deps, nightlySync)
     expect(server.count(hook)).toBe(3)
+  })
+  it('a receiver that asks for time keeps no other receiver waiting', async () => {
+    await using server = await service({ [hook]: [busy({ 'retry-after': '21600' }), json({})] })
+    await using mail = await mailbox()
+    const email = { ...plain.config.notify.email, host: '127.0.0.1', port: mail.port, tls: 'none' as const }
+    const deps = depsFor(server, { email: { ...email, from: 'nights@example.com', to: ['ada@example.com'] } })
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    await ended('failed', 'exchange_unauthorized')
+    ferry.clock.pass(3_600_000)
+    await tellNews(deps, nightlySync)
+    expect(server.count(hook)).toBe(1)
+    expect(mail.taken).toEqual([expect.stringContaining('unreachable'), expect.stringContaining('unauthorized')])
+
+    ferry.clock.pass(6 * 3_600_000)
+    await tellNews(deps, nightlySync)
+    expect(bodies(server).map(({ sentence }) => /exchange_\w+/.exec(sentence)?.[0])).toEqual([
+      'exchange_unreachable',
+      'exchange_unreachable',
+      'exchange_unauthorized',
+    ])
+    expect(mail.taken).toHaveLength(2)
+    expect((await stored()).map(({ told_at }) => told_at !== null)).toEqual([true, true])
   })
 })
 

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import { storableText } from '../../db/storable.ts'
 import type { NotificationTable } from '../../db/tables/notification-tables.ts'
@@ -34,7 +34,7 @@ const claimMs = 120_000
 
 type Due = Pick<
   Selectable<NotificationTable>,
-  'notification_id' | 'event' | 'message' | 'attempts' | 'created_at' | 'error' | 'taken_by' | 'held_off'
+  'notification_id' | 'job' | 'event' | 'message' | 'attempts' | 'created_at' | 'error' | 'taken_by' | 'held_off'
 >
 
 /** @returns false when nothing is due, or what was due did not arrive. */
@@ -48,15 +48,15 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
     deps.logger.warn({ ...about, error, given_up: true }, 'notification_failed')
     return true
   }
-  const { error, asked, ...news } = await attemptAll(deps, due, signal)
+  const { error, refused, ...news } = await attemptAll(deps, due, signal)
   if (error === null) {
     await update(deps.db, due, { ...news, next_at: null, told_at: deps.now(), error })
     deps.logger.info(about, 'notification_sent')
     return true
   }
-  await update(deps.db, due, { ...news, error, attempts: asked ? due.attempts : due.attempts - 1 })
-  // Where nobody was asked, nothing went wrong, and the next message may have another receiver.
-  if (!asked) return true
+  await update(deps.db, due, { ...news, error, attempts: refused ? due.attempts : due.attempts - 1 })
+  // Where nobody refused, nothing went wrong, and the next message may have another receiver.
+  if (!refused) return true
   deps.logger.warn({ ...about, error, given_up: false }, 'notification_failed')
   return false
 }
@@ -81,19 +81,40 @@ async function update(
     .execute()
 }
 
-/** Takes the oldest message that is due: none overtakes an earlier one, but a heartbeat waits for nobody. */
+/** The messages of the job before one that its receiver `name` lacks: none overtakes an earlier one at any receiver. */
+function lackedBefore(name: RawBuilder<unknown>, job: RawBuilder<unknown>, id: RawBuilder<unknown>) {
+  return sql`
+    from notification earlier
+    where earlier.job = ${job} and earlier.notification_id < ${id} and earlier.event <> 'heartbeat'
+      and earlier.next_at is not null and not ${name} = any(earlier.taken_by)`
+}
+
+/**
+ * Takes the oldest message that is due and has a receiver whose turn it is, or none at all any more: a receiver that
+ * does not answer keeps no other waiting. A heartbeat waits for nobody.
+ */
 async function claim(deps: Deps): Promise<Due | undefined> {
+  const names = channelsOf(deps.config.notify).map(({ name }) => name)
+  const before = lackedBefore(sql`name`, sql`n.job`, sql`n.notification_id`)
   const { rows } = await sql<Due>`
     update notification set attempts = attempts + 1, next_at = ${new Date(deps.now().getTime() + claimMs)}
     where notification_id = (
       select notification_id from notification n
-      where next_at <= ${deps.now()} and (event = 'heartbeat' or not exists (
-        select from notification earlier
-        where earlier.job = n.job and earlier.notification_id < n.notification_id
-          and earlier.event <> 'heartbeat' and earlier.next_at is not null))
+      where next_at <= ${deps.now()} and (event = 'heartbeat' or ${names.length === 0} or exists (
+        select from unnest(${names}::text[]) as receiver (name)
+        where not name = any(n.taken_by) and not exists (select ${before})))
       order by notification_id limit 1 for update skip locked)
-    returning notification_id, event, message, attempts, created_at, error, taken_by, held_off`.execute(deps.db)
+    returning notification_id, job, event, message, attempts, created_at, error, taken_by, held_off`.execute(deps.db)
   return rows[0]
+}
+
+/** When each receiver that lacks an earlier message of the job is asked to take that. */
+async function turns(db: Database, { job, notification_id, event }: Due, names: string[]): Promise<Map<string, Date>> {
+  if (event === 'heartbeat') return new Map()
+  const { rows } = await sql<{ name: string; at: Date | null }>`
+    select name, (select max(earlier.next_at) ${lackedBefore(sql`name`, sql`${job}`, sql`${notification_id}`)}) as at
+    from unnest(${names}::text[]) as receiver (name)`.execute(db)
+  return new Map(rows.flatMap(({ name, at }) => (at === null ? [] : [[name, at] as const])))
 }
 
 /** Until when each receiver asked to be left alone, with whatever message it was asked. */
@@ -105,8 +126,8 @@ async function holds(db: Database): Promise<Map<string, Date>> {
   return new Map(rows.map(({ name, until }) => [name, until]))
 }
 
-/** What came of an attempt: `asked` is false if every receiver that lacks the message had asked to be left alone. */
-type Attempt = { error: string | null; asked: boolean; next_at: Date; taken_by: string[]; held_off: Due['held_off'] }
+/** What came of an attempt: `refused` if a receiver that was asked did not take the message. */
+type Attempt = { error: string | null; refused: boolean; next_at: Date; taken_by: string[]; held_off: Due['held_off'] }
 
 /**
  * Sends to each receiver that has not taken the message yet and may be asked. Each has its own time for the next
@@ -115,30 +136,37 @@ type Attempt = { error: string | null; asked: boolean; next_at: Date; taken_by: 
 async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined): Promise<Attempt> {
   const channels = channelsOf(deps.config.notify, due.event === 'heartbeat')
   const held = await holds(deps.db)
+  const names = channels.map(({ name }) => name)
+  const earlier = await turns(deps.db, due, names)
   const taken = [...due.taken_by]
   const heldOff = { ...due.held_off }
   const missed: (NotTaken & { nextAt: Date })[] = []
-  let asked = false
+  let refused = channels.length === 0
   for (const { name, send } of channels.filter((channel) => !taken.includes(channel.name))) {
     const until = held.get(name)
     if (until !== undefined && until > deps.now()) {
       missed.push({ error: due.error ?? `the receiver of ${name} asked to be left alone`, nextAt: until })
       continue
     }
-    asked = true
-    const refused = await send(due.message as Message, signal)
-    if (refused === null) {
+    const turn = earlier.get(name)
+    if (turn !== undefined) {
+      missed.push({ error: `the receiver of ${name} has not taken an earlier message`, nextAt: turn })
+      continue
+    }
+    const answer = await send(due.message as Message, signal)
+    if (answer === null) {
       taken.push(name)
       continue
     }
-    const nextAt = new Date(deps.now().getTime() + Math.max(tellAgainInMs(due.attempts), refused.holdMs ?? 0))
-    if (refused.holdMs !== undefined) heldOff[name] = nextAt.toISOString()
-    missed.push({ ...refused, nextAt })
+    refused = true
+    const nextAt = new Date(deps.now().getTime() + Math.max(tellAgainInMs(due.attempts), answer.holdMs ?? 0))
+    if (answer.holdMs !== undefined) heldOff[name] = nextAt.toISOString()
+    missed.push({ ...answer, nextAt })
   }
   const none = channels.length === 0
   return {
     error: none ? 'no receiver is set any more' : missed.length === 0 ? null : missed.map((m) => m.error).join('; '),
-    asked: asked || none,
+    refused,
     next_at: new Date(
       missed.length === 0
         ? deps.now().getTime() + tellAgainInMs(due.attempts)
