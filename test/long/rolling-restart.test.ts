@@ -75,11 +75,11 @@ test('daemons that are restarted one after the other with a newer version, which
     const { rows } = await world.pool.query(`select state from run where trigger = 'missed'`)
     expect(rows).toEqual([{ state: 'finished' }])
   }, patience)
-  for (const { child, ended, stderr: said } of [first, second]) {
+  for (const daemon of [first, second]) {
     // Before it listens to signals, one ends it without a word.
-    await vi.waitFor(() => expect(said()).toContain('"service_started"'), patience)
-    child.kill('SIGTERM')
-    const { code, stderr } = await ended
+    await vi.waitFor(() => expect(daemon.stderr()).toContain('"service_started"'), patience)
+    daemon.child.kill('SIGTERM')
+    const { code, stderr } = await daemon.ended
     expect(code, stderr).toBe(143)
   }
   expect(await finalTables(world.pool)).toEqual(await finalTables(calm.pool))
