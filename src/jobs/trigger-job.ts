@@ -83,7 +83,9 @@ async function checkReading({ config, contract, db, now }: Deps, job: Job, asked
   for (const stream of asked.streams ?? read) {
     const watermark = (await db.transaction().execute((trx) => watermarkOf(trx, stream)))?.watermark ?? null
     const from = earlierCursor(watermark, since, now())
-    if (from.kind === 'other type') {
+    if (from.kind === 'no value') {
+      refuse(`--since ${since} is no cursor: give a time ago (3d), a date or time (2026-11-20T06:00Z), or a number`)
+    } else if (from.kind === 'other type') {
       refuse(`--since ${since} is no value of the cursor of ${stream}, which stands at ${from.watermark}`)
     } else if (from.kind === 'no order') {
       refuse(`The cursor of ${stream} is text (${from.watermark}), and --since cannot tell what comes before it`)

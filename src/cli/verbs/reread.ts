@@ -51,6 +51,8 @@ function refusal(stream: string, since: string, why: Exclude<EarlierCursor, { ki
   switch (why.kind) {
     case 'no watermark':
       return `${stream} has no watermark to go back from: the next run reads all of it as it is`
+    case 'no value':
+      return `--since ${since} is no cursor: give a time ago (3d), a date or time (2026-11-20T06:00Z), or a number`
     case 'other type':
       return `--since ${since} is no value of the cursor of ${stream}, whose watermark is ${why.watermark}`
     case 'not earlier':

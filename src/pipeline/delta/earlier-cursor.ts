@@ -4,6 +4,8 @@ export type EarlierCursor =
   | { kind: 'earlier'; cursor: string }
   /** There is no watermark to go back from: everything is read anyway. */
   | { kind: 'no watermark' }
+  /** Neither a time nor a number. */
+  | { kind: 'no value' }
   /** What was asked for is no value of the cursor, such as a date where the cursor is a number. */
   | { kind: 'other type'; watermark: string }
   /** It lies past the watermark: rows between the two would be missed. */
@@ -21,7 +23,9 @@ const number = /^-?\d+(\.\d+)?$/
  * @param since a time ago (`3d`), a date or time (UTC unless it says otherwise), or a number.
  */
 export function earlierCursor(watermark: string | null, since: string, now: Date): EarlierCursor {
-  if (watermark === null) return { kind: 'no watermark' }
+  if (watermark === null) {
+    return { kind: momentOf(since, now) === null && !number.test(since) ? 'no value' : 'no watermark' }
+  }
   if (timeText.test(watermark)) {
     const moment = momentOf(since, now)
     if (moment === null) return { kind: 'other type', watermark }

@@ -19,6 +19,8 @@ test.each([
 
 test.each([
   [null, '3d', 'no watermark'],
+  [null, '41', 'no watermark'],
+  [null, 'yesterday', 'no value'],
   ['2026-11-21 12:00:00+00', '41', 'other type'],
   ['2026-11-21 12:00:00+00', '2026-13-45', 'other type'],
   ['41', '2026-11-20', 'other type'],
