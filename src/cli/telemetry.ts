@@ -122,7 +122,7 @@ function headerSecrets(environment: Cli['environment']): string[] {
     .flatMap((value) => [value, decoded(value)])
 }
 
-/** Passwords in the addresses of collectors. The library shows one that it cannot read, which is a secret as a whole. */
+/** Passwords in the addresses of collectors. An address that cannot be read is shown by the library: it is a secret. */
 function addressSecrets(environment: Cli['environment']): string[] {
   return ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
     .map((name) => (environment[name] ?? '').trim())

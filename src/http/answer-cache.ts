@@ -33,8 +33,8 @@ export class AnswerCache {
    * computed at a time, so that other requests have connections.
    * @param now the moment of the request.
    * @param make an answer of it that fails is not kept.
-   * @throws what `make` throws while the request waits, or threw since the one before: a question whose answer takes too
-   * long for the database would be asked for ever.
+   * @throws what `make` throws while the request waits, or threw since the one before: a question whose answer takes
+   *   too long for the database would be asked for ever.
    */
   async soon<T>(key: string, now: Date, make: () => Promise<T>): Promise<Given<T>> {
     const kept = this.#kept.get(key)

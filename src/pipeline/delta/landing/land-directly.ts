@@ -162,8 +162,8 @@ class Copies {
   }
 
   /**
-   * What the first of all chunks failed of, once none is under way: what was asked after it fails because the transaction
-   * is aborted (25P02), and says less.
+   * What the first of all chunks failed of, once none is under way: what was asked after it fails because the
+   * transaction is aborted (25P02), and says less.
    */
   async failure(): Promise<unknown> {
     const ended = await Promise.allSettled(this.#copying)
