@@ -37,7 +37,7 @@ export async function openTelemetry(
 ): Promise<Telemetry | null> {
   const preloaded = isPreloaded()
   if (!preloaded && !isAskedFor(environment)) return null
-  secrets.push(...headerSecrets(environment))
+  secrets.push(...[...headerSecrets(environment), ...addressSecrets(environment)].filter(({ length }) => length >= 4))
   const started = preloaded ? { shutdown: null } : await startSdk(environment, logger)
   if (started === null) return null
   const { trace } = await import('@opentelemetry/api')
@@ -139,7 +139,14 @@ function headerSecrets(environment: Cli['environment']): string[] {
     .flatMap((name) => (environment[name] ?? '').split(','))
     .map((pair) => pair.slice(pair.indexOf('=') + 1).trim())
     .flatMap((value) => [value, decoded(value)])
-    .filter((value) => value.length >= 4)
+}
+
+/** Passwords in the addresses of collectors. An address that cannot be read is shown by the library: it is a secret. */
+function addressSecrets(environment: Cli['environment']): string[] {
+  return ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
+    .map((name) => (environment[name] ?? '').trim())
+    .flatMap((address) => (URL.canParse(address) ? [new URL(address).password] : [address]))
+    .flatMap((secret) => [secret, decoded(secret)])
 }
 
 function decoded(text: string): string {

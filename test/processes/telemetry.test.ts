@@ -143,6 +143,20 @@ test('a collector that refuses is named in the log without the key for it, and t
   expect(ended.stderr).not.toContain('key-of-the-collector')
 }, 120_000)
 
+test.each([
+  ['cannot be read', 'http://ferry:key-of-the-collector@127.0.0.1:99999/v1'],
+  ['leads nowhere', 'http://ferry:key-of-the-collector@127.0.0.1:9/v1'],
+])(
+  'a collector whose address %s is named in the log without the password in the address',
+  async (_, OTEL_EXPORTER_OTLP_ENDPOINT) => {
+    const ended = await night({ OTEL_EXPORTER_OTLP_ENDPOINT, NIGHTFERRY_LOG_LEVEL: 'debug' })
+    expect(ended.code, ended.stderr).toBe(0)
+    expect(ended.stderr).toMatch(/"msg":"telemetry_trouble"/)
+    expect(ended.stderr).not.toContain('key-of-the-collector')
+  },
+  120_000,
+)
+
 test('tracing that was set up before the program is used, and not set up twice', async () => {
   await using collector = await httpServer(okay)
   const preload = pathToFileURL(`${import.meta.dirname}/fixtures/tracing-set-up.ts`).href
