@@ -293,6 +293,17 @@ describe('a receiver that says when to come again', () => {
     expect(mail.taken).toHaveLength(2)
     expect((await stored()).map(({ told_at }) => told_at !== null)).toEqual([true, true])
   })
+
+  it('a receiver that was set in place of one that asked for time is told at once', async () => {
+    await using server = await service({ [hook]: [busy({ 'retry-after': '21600' })], '/other': [json({})] })
+    await expectNews(depsFor(server), nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(depsFor(server), nightlySync)
+    ferry.clock.pass(60_000)
+    await ended('failed', 'exchange_unauthorized')
+    await tellNews(depsFor(server, { url: `${server.url}/other` }), nightlySync)
+    expect(server.count('/other')).toBe(2)
+  })
 })
 
 describe('what people know of one destination', () => {

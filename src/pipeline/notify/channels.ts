@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { request } from 'undici'
 import type { Config } from '../../config/schema.ts'
 import { retryAfterMs } from '../../exchange/retry-after.ts'
@@ -17,18 +18,26 @@ const longestHoldMs = 6 * 3_600_000
 /** Why a receiver did not take a message, and for how long it asked to be left alone, if it did. */
 export type NotTaken = { error: string; holdMs?: number }
 
-/** Sends a message now; null: the receiver took it. */
-type Channel = { name: string; send: (message: Message, signal?: AbortSignal) => Promise<NotTaken | null> }
+type Channel = {
+  /** The setting that has its address. */
+  name: string
+  /** The setting and which address stands there now, without telling it. */
+  receiver: string
+  /** Sends a message now; null: the receiver took it. */
+  send: (message: Message, signal?: AbortSignal) => Promise<NotTaken | null>
+}
 
 /** The receivers of messages for people, or of heartbeats. Pure. */
 export function channelsOf({ url, format, email, heartbeatUrl }: Config['notify'], heartbeat = false): Channel[] {
   const byHttp = (name: string, address: string): Channel => ({
     name,
+    receiver: `${name} ${hash('sha256', address).slice(0, 8)}`,
     send: (message, signal) => sendByHttp(address, name, message, format, signal),
   })
   if (heartbeat) return heartbeatUrl === null ? [] : [byHttp('notify.heartbeatUrl', heartbeatUrl)]
   const byEmail: Channel = {
     name: 'notify.email',
+    receiver: 'notify.email',
     send: async (message, signal) => {
       const error = await sendEmail(email, message, signal)
       return error === null ? null : { error }

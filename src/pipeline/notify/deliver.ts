@@ -24,6 +24,7 @@ const mostMs = 30_000
  */
 export async function deliverDue(deps: Deps, signal?: AbortSignal): Promise<void> {
   const began = performance.now()
+  await releaseFromReplaced(deps)
   while (signal?.aborted !== true && performance.now() - began < mostMs) {
     if (!(await deliverOne(deps, signal))) return
   }
@@ -81,6 +82,14 @@ async function update(
     .execute()
 }
 
+/** What waits because of receivers alone that are not set any more, or at another address, is due at once. */
+async function releaseFromReplaced({ db, config, now }: Deps): Promise<void> {
+  const receivers = [...channelsOf(config.notify), ...channelsOf(config.notify, true)].map(({ receiver }) => receiver)
+  await sql`
+    update notification set next_at = ${now()}, held_off = '{}'
+    where next_at > ${now()} and held_off <> '{}' and not held_off ?| ${receivers}::text[]`.execute(db)
+}
+
 /** The messages of the job before one that its receiver `name` lacks: none overtakes an earlier one at any receiver. */
 function lackedBefore(name: RawBuilder<unknown>, job: RawBuilder<unknown>, id: RawBuilder<unknown>) {
   return sql`
@@ -119,11 +128,11 @@ async function turns(db: Database, { job, notification_id, event }: Due, names: 
 
 /** Until when each receiver asked to be left alone, with whatever message it was asked. */
 async function holds(db: Database): Promise<Map<string, Date>> {
-  const { rows } = await sql<{ name: string; until: Date }>`
-    select name, max(until::timestamptz) as until
-    from notification cross join jsonb_each_text(held_off) as held (name, until)
-    where next_at is not null group by name`.execute(db)
-  return new Map(rows.map(({ name, until }) => [name, until]))
+  const { rows } = await sql<{ receiver: string; until: Date }>`
+    select receiver, max(until::timestamptz) as until
+    from notification cross join jsonb_each_text(held_off) as held (receiver, until)
+    where next_at is not null group by receiver`.execute(db)
+  return new Map(rows.map(({ receiver, until }) => [receiver, until]))
 }
 
 /** What came of an attempt: `refused` if a receiver that was asked did not take the message. */
@@ -142,8 +151,8 @@ async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined)
   const heldOff = { ...due.held_off }
   const missed: (NotTaken & { nextAt: Date })[] = []
   let refused = channels.length === 0
-  for (const { name, send } of channels.filter((channel) => !taken.includes(channel.name))) {
-    const until = held.get(name)
+  for (const { name, receiver, send } of channels.filter((channel) => !taken.includes(channel.name))) {
+    const until = held.get(receiver)
     if (until !== undefined && until > deps.now()) {
       missed.push({ error: due.error ?? `the receiver of ${name} asked to be left alone`, nextAt: until })
       continue
@@ -160,7 +169,7 @@ async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined)
     }
     refused = true
     const nextAt = new Date(deps.now().getTime() + Math.max(tellAgainInMs(due.attempts), answer.holdMs ?? 0))
-    if (answer.holdMs !== undefined) heldOff[name] = nextAt.toISOString()
+    if (answer.holdMs !== undefined) heldOff[receiver] = nextAt.toISOString()
     missed.push({ ...answer, nextAt })
   }
   const none = channels.length === 0
