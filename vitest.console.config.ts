@@ -6,8 +6,6 @@ export default mergeConfig(sharedConfig, {
   test: {
     include: ['test/console/**/*.test.ts'],
     hookTimeout: 240_000,
-    // Each of them keeps a browser at work; the restarts wait more than they work.
-    maxWorkers: 3,
     // A story waits for a state as long as a busy machine needs.
     expect: { poll: { timeout: 60_000, interval: 50 } },
   },

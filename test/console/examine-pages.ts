@@ -47,8 +47,9 @@ export function examinePages(
       await settled()
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 })
-        const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-        expect(over, `at ${width}`).toBeLessThanOrEqual(0)
+        // A plot takes its new width a moment later.
+        const over = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+        await expect.poll(over, { message: `at ${width}` }).toBeLessThanOrEqual(0)
         for (const colorScheme of pictured.includes(width) ? schemes : []) {
           await page.emulateMedia({ colorScheme })
           const shot = `${name.replaceAll(' ', '-')}-${width}-${colorScheme}.png`

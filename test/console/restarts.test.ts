@@ -216,6 +216,7 @@ it('over a night, a page that stays open shows the run that the schedule starts,
   const asked = () => fetch(new URL('/v1/nights', api.url), { headers: evening })
   expect((await asked()).status).toBe(200)
   const before = await asOf(page)
+  const { rows: lastRun } = await api.world.pool.query<{ run: number }>('select max(run_id)::integer as run from run')
   for (let hour = 1; hour <= 14; hour++) {
     await shift(hour)
     const renewed = page.waitForResponse((answer) => answer.url().endsWith('/console/session'))
@@ -225,8 +226,7 @@ it('over a night, a page that stays open shows the run that the schedule starts,
   // Long enough: a session that no page renewed is over.
   expect((await asked()).status).toBe(401)
   await expect.poll(() => asOf(page)).not.toBe(before)
-  const { rows } = await api.world.pool.query<{ run: number }>('select max(run_id)::integer as run from run')
-  await nightOf(page, (rows[0]?.run ?? 0) + 1).waitFor({ timeout: 150_000 })
+  await nightOf(page, (lastRun[0]?.run ?? 0) + 1).waitFor({ timeout: 150_000 })
   await expectSamePage(page)
   expect(errors()).toEqual([])
   expect(refusals()).toEqual([])
