@@ -1,9 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { runningRuns } from '../db/runs/start-run.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { lookAtEverything } from './trigger-run.ts'
 
 /** How often the database's clock is compared with one that nobody sets. Milliseconds. */
 const watchMs = 30_000
+
+/** How long a stop waits for a look that is under way, which may wait for a lock. Milliseconds. */
+const lingerMs = 1_000
 
 /** A clock that is this much behind where it should be was set back; readings differ by less. Milliseconds. */
 const setBackMs = 2_000
@@ -39,7 +43,7 @@ export function startClockWatch(deps: Deps): { look: () => Promise<void>; stop: 
     look,
     stop: async () => {
       clearInterval(timer)
-      await looking
+      await Promise.race([looking, delay(lingerMs, undefined, { ref: false })])
     },
   }
 }
