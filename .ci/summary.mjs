@@ -26,9 +26,8 @@ for (const { name, result, second, endedBadly, log } of suites) {
   }
 }
 const { passed, unstable, skipped } = counts
-console.log(
-  `${passed + unstable} passed${unstable > 0 ? `, ${unstable} of them only by themselves` : ''}, ${counts.failed} failed, ${skipped} skipped`,
-)
+const onlyAlone = unstable > 0 ? `; ${unstable} of those that passed did so only by themselves` : ''
+console.log(`${passed + unstable} passed, ${counts.failed} failed, ${skipped} skipped${onlyAlone}`)
 if (failed || passed === 0) process.exit(1)
 
 function tell({ name, message, assertionResults }, unstable) {
