@@ -24,6 +24,12 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
   const interrupted = new AbortController()
   let signalled: 'SIGINT' | 'SIGTERM' | null = null
   let ending = false
+  // The server is taken away from under work that nobody waits for: what fails of that is no reason of this end.
+  const breakOff = (limitMs: number, exit: () => void) => {
+    ending = true
+    process.on('uncaughtException', () => {})
+    void releaseEmbedded(limitMs).then(exit)
+  }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       const exit = () => process.exit(exitCodeOf(signal))
@@ -34,16 +40,14 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
         const limitMs = shutdownLimitMs()
         setTimeout(() => {
           if (ending) return
-          ending = true
           process.stderr.write(cutShort(signal, limitMs))
-          void releaseEmbedded(cutReleaseMs).then(exit)
+          breakOff(cutReleaseMs, exit)
         }, limitMs).unref()
         return
       }
       // The second one means it: whatever is in flight is found again by the next start. A third one waits for nothing.
       if (ending) exit()
-      ending = true
-      void releaseEmbedded(askedReleaseMs).then(exit)
+      breakOff(askedReleaseMs, exit)
     })
   }
   // Started with a channel, as the demo starts the sandbox: when the one that started us is gone, we are not wanted

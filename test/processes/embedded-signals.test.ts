@@ -65,7 +65,8 @@ test('two signals to serve leave no embedded server running', async () => {
   await vi.waitFor(() => expect(daemon.stderr()).toContain('service_started'), patience)
   daemon.child.kill('SIGINT')
   daemon.child.kill('SIGTERM')
-  expect([130, 143]).toContain((await daemon.ended).code)
+  const { code, stderr } = await daemon.ended
+  expect([130, 143], stderr).toContain(code)
   expect(await runningPostmaster(`${place.parent}/.nightferry/postgres/data`)).toBeUndefined()
 }, 120_000)
 
@@ -77,6 +78,7 @@ test('two signals while the embedded server starts leave none running', async ()
   await vi.waitFor(async () => expect(await namesIn(`${folder}/members`)).toHaveLength(1), patience)
   daemon.child.kill('SIGINT')
   daemon.child.kill('SIGTERM')
-  expect([130, 143]).toContain((await daemon.ended).code)
+  const { code, stderr } = await daemon.ended
+  expect([130, 143], stderr).toContain(code)
   expect(await runningPostmaster(`${folder}/data`)).toBeUndefined()
 }, 120_000)
