@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { decodeFramework } from '../../src/exchange/reference-data.ts'
-import { processorMs } from '../helpers/in-time.ts'
+import { processorMs } from '../helpers/processor-ms.ts'
 import { contract } from './test-client.ts'
 
 it('reads a list of very many options in a time that grows with their number alone', () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { decodeTask } from '../../src/exchange/task.ts'
 import { booleanOf, integerOf, objectOf, textOf } from '../../src/exchange/wire-value.ts'
-import { processorMs } from '../helpers/in-time.ts'
+import { processorMs } from '../helpers/processor-ms.ts'
 import { contract } from './test-client.ts'
 
 it('reads what a field holds, and nothing into what it does not', () => {

@@ -17,11 +17,3 @@ export async function inTime(milliseconds: number, promise: Promise<unknown>): P
   })
   return await Promise.race([settled, late])
 }
-
-/** The milliseconds of a processor that some work takes, whatever else the machine does meanwhile. */
-export function processorMs(work: () => unknown): number {
-  const { user, system } = process.cpuUsage()
-  work()
-  const { user: userAfter, system: systemAfter } = process.cpuUsage()
-  return (userAfter - user + systemAfter - system) / 1_000
-}

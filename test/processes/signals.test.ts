@@ -76,10 +76,11 @@ test('SIGTERM ends serve with 143 within ten seconds while a run is under way, a
   expect(events).toEqual(expect.arrayContaining(['service_started', 'run_finished', 'service_stopping']))
 }, 120_000)
 
-test('a second signal ends the process at once, although the work at hand is not done', async () => {
+/** Tells `serve` twice to end while its work waits for a lock, which goes on waiting. */
+async function endsAtOnce(environment: Record<string, string>): Promise<void> {
   await using world = await startWorld({ hotels: 1, durations: slowMapping })
   await using folder = await workingFolder()
-  const daemon = start(folder.path, ['serve', ...common], await missedRun(world))
+  const daemon = start(folder.path, ['serve', ...common], { ...(await missedRun(world)), ...environment })
   await inFlight(world)
   const holder = await world.pool.connect()
   try {
@@ -101,4 +102,19 @@ test('a second signal ends the process at once, although the work at hand is not
     await holder.query('rollback')
     holder.release()
   }
+}
+
+test('a second signal ends the process at once, although the work at hand is not done', async () => {
+  await endsAtOnce({})
+}, 60_000)
+
+/** Fails at the second signal, as work does whose server is taken away and for which nobody waits any more. */
+const failing = `data:text/javascript,${encodeURIComponent(`
+  let signals = 0
+  const count = () => { if (++signals === 2) process.nextTick(() => { throw new Error('it lost its server') }) }
+  process.on('SIGINT', count)
+  process.on('SIGTERM', count)`)}`
+
+test('a second signal ends the process with its code, also if work fails meanwhile that nobody waits for', async () => {
+  await endsAtOnce({ NODE_OPTIONS: `--import=${failing}` })
 }, 60_000)

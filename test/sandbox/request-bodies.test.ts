@@ -9,7 +9,7 @@ import {
   readBulkRequest,
   readStoredRequest,
 } from '../../src/sandbox/requests/read-bulk-request.ts'
-import { processorMs } from '../helpers/in-time.ts'
+import { processorMs } from '../helpers/processor-ms.ts'
 import { contract } from './open-sandbox.ts'
 
 const [one, two] = ['5C1F2A3B-0000-4000-8000-00000000000A', '6d2e3b4c-0000-4000-8000-00000000000b'] as const
