@@ -10,8 +10,7 @@ export type PartnerOptions = {
 /** What a stream's query is expected to yield. */
 export type StreamQuery = { stream: string; query: string; columns: readonly string[]; fetchRows: number }
 
-export type DeltaQuery = StreamQuery & {
-  cursor: string
+export type DeltaQuery = CursorQuery & {
   /** Read rows at or past this cursor, as the database printed it; null: all rows. */
   from: string | null
   /** How far before `from` to begin when the cursor is a time, in milliseconds. */
@@ -30,6 +29,24 @@ export type DeltaQuery = StreamQuery & {
  * equal.
  */
 export type DeltaRows = AsyncIterable<(string | null)[][]>
+
+/** A query whose rows have a cursor. */
+export type CursorQuery = StreamQuery & { cursor: string }
+
+/** All rows of a query, and the one with the newest cursor: null where no row has one. Asked for once all are read. */
+export type AllRows = { rows: DeltaRows; newest(): Promise<(string | null)[] | null> }
+
+/** All rows in the order of their cursor, for a dialect in which another order gains nothing. */
+export function allInOrder(snapshot: Pick<PartnerSnapshot, 'delta'>, query: CursorQuery): AllRows {
+  let newest: (string | null)[] | null = null
+  async function* rows(): DeltaRows {
+    for await (const batch of snapshot.delta({ ...query, from: null, overlapMs: 0 })) {
+      newest = batch.findLast((row) => row[query.columns.length] != null) ?? newest
+      yield batch
+    }
+  }
+  return { rows: rows(), newest: async () => newest }
+}
 
 /** What a server would do with a stream's query, as far as it says. */
 export type QueryPlan = {
@@ -64,6 +81,8 @@ export type PartnerSnapshot = {
   explain(query: StreamQuery & { cursor: string | null }): Promise<QueryPlan>
   /** Rows at or past the watermark, in the order of the cursor; rows without a cursor come first, always. */
   delta(delta: DeltaQuery): DeltaRows
+  /** All rows as `delta` shows them, in the order that costs the server least. */
+  all(query: CursorQuery): AllRows
   /** All rows in no order, as COPY's text form (UTF-8): a line per row, a column per tab, `\N` for null. */
   lines(query: StreamQuery): AsyncIterable<Buffer>
   hasRows(query: StreamQuery): Promise<boolean>

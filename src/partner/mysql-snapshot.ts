@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { copyLines } from '../db/copy-text.ts'
 import {
+  allInOrder,
   type DeltaQuery,
   type DeltaRows,
   type PartnerOptions,
@@ -52,6 +53,7 @@ function snapshotOf(session: MysqlSession, bound: MysqlBound): PartnerSnapshot {
     },
     explain: (query) => explain(session, bound, query),
     delta: (delta) => readDelta(session, bound, delta),
+    all: (query) => allInOrder({ delta: (delta) => readDelta(session, bound, delta) }, query),
     lines: (query) => readLines(session, query),
     hasRows: async ({ stream, query }) => {
       const { rows } = await failing(stream, session.ask(sql`select 1 from ${derived(query)} limit 1`))

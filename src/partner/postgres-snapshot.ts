@@ -3,6 +3,8 @@ import { to as copyTo } from 'pg-copy-streams'
 import Cursor from 'pg-cursor'
 import type { CursorProtection } from '../db/tables/run-tables.ts'
 import {
+  type AllRows,
+  type CursorQuery,
   type DeltaQuery,
   type DeltaRows,
   type PartnerOptions,
@@ -62,6 +64,7 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
     },
     explain: (query) => explain(client, bound, query),
     delta: (delta) => readDelta(client, ended, bound, delta),
+    all: (query) => readAll(client, ended, bound, query),
     lines: (query) => readLines(client, ended, query),
     hasRows: async (query) => {
       const { rowCount } = await failing(
@@ -113,7 +116,32 @@ function clientOf(url: string, settings: pg.ClientConfig): pg.Client {
 
 async function* readDelta(client: pg.Client, ended: Promise<void>, bound: PostgresBound, delta: DeltaQuery): DeltaRows {
   const fields = await describe(client, delta)
-  const { text, values } = deltaSql(fields.get(delta.cursor), bound, delta)
+  yield* readRows(client, ended, delta, deltaSql(fields.get(delta.cursor), bound, delta))
+}
+
+/** Sorted, the first row would come when the last one was read. Without, the newest row is asked for by itself. */
+function readAll(client: pg.Client, ended: Promise<void>, bound: PostgresBound, query: CursorQuery): AllRows {
+  let newest: Promise<(string | null)[] | null> | null = null
+  async function* rows(): DeltaRows {
+    const fields = await describe(client, query)
+    const { select, at } = cursorSql(fields.get(query.cursor), bound, query)
+    yield* readRows(client, ended, query, { text: select, values: [] })
+    const text = `${select} where ${at} is not null order by ${at} desc limit 1`
+    newest = failing(query.stream, client.query<(string | null)[]>({ text, rowMode: 'array' })).then(
+      ({ rows }) => rows[0] ?? null,
+    )
+    // It is under way while the last rows are stored, and awaited after that.
+    newest.catch(() => {})
+  }
+  return { rows: rows(), newest: async () => await newest }
+}
+
+async function* readRows(
+  client: pg.Client,
+  ended: Promise<void>,
+  { stream, fetchRows }: StreamQuery,
+  { text, values }: { text: string; values: unknown[] },
+): DeltaRows {
   const cursor = client.query(new Cursor(text, values, { rowMode: 'array' }))
   const read = (count: number) => {
     const reading = cursor.read(count) as Promise<(string | null)[][]>
@@ -122,16 +150,16 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Postgr
     return reading
   }
   try {
-    let reading = read(Math.min(firstRows, delta.fetchRows))
+    let reading = read(Math.min(firstRows, fetchRows))
     for (;;) {
       const rows = await reading
       if (rows.length === 0) return
       // The server makes the next rows while these are worked on.
-      reading = read(nextCount(rows, delta.fetchRows))
+      reading = read(nextCount(rows, fetchRows))
       yield rows
     }
   } catch (error) {
-    throw readFailed(delta.stream, error)
+    throw readFailed(stream, error)
   } finally {
     // Closing waits for an answer of the server, which a connection that broke off never brings.
     await Promise.race([cursor.close().catch(() => {}), ended])
@@ -206,6 +234,22 @@ function deltaSql(
   bound: PostgresBound,
   delta: DeltaQuery,
 ): { text: string; values: unknown[] } {
+  const { select, at, type } = cursorSql(cursorType, bound, delta)
+  const lower = type === undefined ? '$1' : `$1::${type} - interval '${Math.trunc(delta.overlapMs)} milliseconds'`
+  const past = delta.from === null ? '' : ` where ${at} >= ${lower} or ${at} is null`
+  const which = delta.only === undefined ? past : onlySql(delta.only)
+  return {
+    text: `${select}${which} order by ${at} nulls first`,
+    values: delta.only !== undefined ? [delta.only.partnerIds] : delta.from === null ? [] : [delta.from],
+  }
+}
+
+/** The columns of a query and its cursor as far as it may move the watermark; the cursor itself; its type if a time. */
+function cursorSql(
+  cursorType: number | undefined,
+  bound: PostgresBound,
+  query: CursorQuery,
+): { select: string; at: string; type: string | undefined } {
   // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies ahead
   // may be anything: neither may carry the watermark past what was not seen.
   const type = timeTypes[cursorType ?? 0]
@@ -213,16 +257,11 @@ function deltaSql(
   // A time without a zone is what clocks showed at the partner, which may stand at UTC or behind it.
   const shown = `least(${moment} at time zone 'UTC', ${moment} at time zone ${pg.escapeLiteral(bound.zone)})`
   const newest = type === 'timestamptz' ? moment : `${shown}::${type}`
-  const at = `s.${pg.escapeIdentifier(delta.cursor)}`
+  const at = `s.${pg.escapeIdentifier(query.cursor)}`
   const cursor = type === undefined ? at : `case when ${at} > ${newest} then ${newest} else ${at} end`
-  const lower = type === undefined ? '$1' : `$1::${type} - interval '${Math.trunc(delta.overlapMs)} milliseconds'`
   const itself = type === undefined ? '' : `, case when ${at} > ${newest} then ${at} end::text`
-  const past = delta.from === null ? '' : ` where ${at} >= ${lower} or ${at} is null`
-  const which = delta.only === undefined ? past : onlySql(delta.only)
-  return {
-    text: `select ${textColumns(delta)}, ${cursor}::text${itself} from (${withoutSemicolon(delta.query)}\n) s${which} order by ${at} nulls first`,
-    values: delta.only !== undefined ? [delta.only.partnerIds] : delta.from === null ? [] : [delta.from],
-  }
+  const select = `select ${textColumns(query)}, ${cursor}::text${itself} from (${withoutSemicolon(query.query)}\n) s`
+  return { select, at, type }
 }
 
 /** By the same text as is read. */

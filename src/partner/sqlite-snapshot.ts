@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { copyText } from '../db/copy-text.ts'
 import type { CursorProtection } from '../db/tables/run-tables.ts'
 import {
+  allInOrder,
   type DeltaQuery,
   type DeltaRows,
   type PartnerOptions,
@@ -36,6 +37,7 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
     },
     explain: async (query) => explain(open, query),
     delta: (delta) => readDelta(open, delta),
+    all: (query) => allInOrder({ delta: (delta) => readDelta(open, delta) }, query),
     lines: (query) => readLines(open, query),
     hasRows: async ({ stream, query }) =>
       failing(stream, () => open.prepare(`select 1 from (${withoutSemicolon(query)}\n) s limit 1`).get() !== undefined),

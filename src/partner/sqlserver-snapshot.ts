@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { copyLines } from '../db/copy-text.ts'
 import {
+  allInOrder,
   type DeltaQuery,
   type DeltaRows,
   type PartnerOptions,
@@ -79,6 +80,7 @@ function snapshotOf(session: SqlserverSession, bound: SqlserverBound, server: st
       return await failing(stream, explainSqlserver(session, alone, cursor))
     },
     delta: (delta) => readDelta(session, bound, delta),
+    all: (query) => allInOrder({ delta: (delta) => readDelta(session, bound, delta) }, query),
     lines: (query) => readLines(session, query),
     hasRows: async ({ stream, query }) => {
       const { rows } = await failing(stream, session.ask(sql`select top (1) 1 as there from ${derived(stream, query)}`))

@@ -2,12 +2,13 @@ import type { Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
-import type { PartnerSnapshot } from '../../partner/dialect.ts'
+import { type AllRows, allInOrder, type PartnerSnapshot } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
 import type { Judge } from '../preflight/judge-row.ts'
 import type { CursorStream } from '../streams/stream-shape.ts'
-import { landDirectly } from './landing/land-directly.ts'
+import { landDirectly, type NeedsCare } from './landing/land-directly.ts'
 import type { LandedCounts } from './landing/land-rows.ts'
+import { landingOf } from './landing-row.ts'
 import { directRows, nothingSeen, type Seen } from './staged-lines.ts'
 
 type FirstLanding = {
@@ -24,22 +25,22 @@ type FirstLanding = {
  * Reads a stream of which the ledger has nothing yet, and writes its rows as they come, with hash and verdict. The
  * guard holds no first rows, so nothing has to be counted before.
  *
+ * The partner's server yields them in the order that costs it least. Parts of one ledger row may lie apart then; stored
+ * together, they have cursors that lie together, so that order is tried next.
+ *
  * @returns null where rows have to be staged after all: nothing was written then.
  */
-export async function landFirst({
-  deps,
-  run,
-  client,
-  trx,
-  snapshot,
-  stream,
-  judge,
-}: FirstLanding): Promise<{ counts: LandedCounts; seen: Seen } | null> {
+export async function landFirst(landing: FirstLanding): Promise<{ counts: LandedCounts; seen: Seen } | null> {
+  const { deps, run, snapshot, stream } = landing
   const { name, shape, query, cursor } = stream
-  const seen = nothingSeen()
-  const rows = snapshot.delta({ ...query, cursor, from: null, overlapMs: deps.config.partner.overlapMs })
-  const direct = directRows(rows, { shape, judge: judge.of(name), seen })
-  const written = await landDirectly(client, trx, { stream: name, judgedBy: judge.basis }, direct)
+  const folds = shape.foldedKey !== undefined
+  let seen = nothingSeen()
+  let written = await write(landing, snapshot.all({ ...query, cursor }), { seen, inAnyOrder: true })
+  if (written === 'repeated_key' && folds) {
+    deps.logger.debug({ run_id: run.run_id, stream: name, why: 'parts_apart' }, 'stream_sorted')
+    seen = nothingSeen()
+    written = await write(landing, allInOrder(snapshot, { ...query, cursor }), { seen, inAnyOrder: false })
+  }
   if (typeof written === 'string') {
     const facts = { run_id: run.run_id, stream: name, why: written }
     // Rows that are alike, or have no cursor, are the partner's. A server that writes contents otherwise is news to us.
@@ -48,4 +49,20 @@ export async function landFirst({
     return null
   }
   return { counts: { folded: 0, unchanged: 0, changed: written, gone: 0, returned: 0 }, seen }
+}
+
+async function write(
+  { client, trx, judge, stream }: FirstLanding,
+  all: AllRows,
+  order: { seen: Seen; inAnyOrder: boolean },
+): Promise<number | NeedsCare> {
+  const { name, shape } = stream
+  const rows = directRows(all.rows, { shape, judge: judge.of(name), ...order })
+  const written = await landDirectly(client, trx, { stream: name, judgedBy: judge.basis }, rows)
+  const newest = typeof written === 'number' ? await all.newest() : null
+  if (newest !== null) {
+    order.seen.newestCursor = newest[shape.columns.length] ?? null
+    order.seen.newestKey = landingOf(shape, newest).rowKey
+  }
+  return written
 }

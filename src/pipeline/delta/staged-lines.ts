@@ -29,6 +29,8 @@ export function nothingSeen(witness: string | null = null): Seen {
 type Walk = {
   shape: StreamShape
   seen: Seen
+  /** Whether rows come in any order: then nobody can say which of two that say one thing is newer. */
+  inAnyOrder?: boolean
   /** Rows of other hotels are left out. */
   only?: ReadonlySet<string>
 }
@@ -43,7 +45,7 @@ type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean }
  * cursors share an ordinal. Parts of one ledger row that come one after the other, as those do which were stored
  * together, are merged here: each row less is one less to store, sort and merge.
  */
-async function* walkedRows(batches: DeltaRows, { shape, seen, only }: Walk): AsyncGenerator<WalkedRow[]> {
+async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }: Walk): AsyncGenerator<WalkedRow[]> {
   const { columns } = shape
   let ordinal = 0
   let before: string | null = null
@@ -68,7 +70,10 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, only }: Walk): Asy
       if (shape.foldedKey === undefined) {
         walked.push({ partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor })
       } else if (begun !== null && begun.rowKey === row.rowKey) {
-        Object.assign(begun.content[shape.foldedKey] as object, row.content[shape.foldedKey])
+        const parts = begun.content[shape.foldedKey] as object
+        const more = row.content[shape.foldedKey] as object
+        if (inAnyOrder && Object.keys(more).some((name) => name in parts)) throw new RowNeedsCare('repeated_key')
+        Object.assign(parts, more)
         begun.withoutCursor ||= withoutCursor
         seen.folded += 1
       } else {
@@ -95,7 +100,7 @@ export async function* stagedLines(batches: DeltaRows, { judge, ...walk }: Stagi
 
 /**
  * The same rows, for a ledger that has none of them yet: each is a whole, and what is null of it was never said.
- * @throws {RowNeedsCare} at a row without a cursor, which is kept by name.
+ * @throws {RowNeedsCare} at a row without a cursor, which is kept by name; in any order also at a part that comes twice.
  */
 export async function* directRows(batches: DeltaRows, { judge, ...walk }: Staging): AsyncGenerator<DirectRow[]> {
   const { foldedKey } = walk.shape

@@ -20,7 +20,7 @@ export type DirectRow = {
 type DirectLanding = { stream: string; judgedBy: number }
 
 /** Why rows have to be staged after all. */
-type NeedsCare = 'repeated_key' | 'without_cursor' | 'hash_differs'
+export type NeedsCare = 'repeated_key' | 'without_cursor' | 'hash_differs'
 
 /** What hands rows over met one that has to be staged. */
 export class RowNeedsCare extends Error {
