@@ -192,6 +192,58 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
     expect(await drift()).toEqual([])
   })
 
+  const inputsByCursor: Streams = { calculator_inputs: { query: readingsQuery, cursor: 'at' } }
+
+  it.each([
+    {
+      how: 'the parts of a row lie apart',
+      readings: [
+        ['H-2', fieldA, 7, 2],
+        ['H-1', fieldA, 5, 3],
+        ['H-2', fieldB, 8, 2],
+      ],
+    },
+    {
+      how: 'an older row that says the same lies right behind',
+      readings: [
+        ['H-2', fieldA, 7, 2],
+        ['H-2', fieldB, 8, 2],
+        ['H-1', fieldA, 5, 3],
+        ['H-1', fieldA, 1, 1],
+      ],
+    },
+    {
+      how: 'an older row that says the same lies far behind',
+      readings: [
+        ['H-1', fieldA, 5, 3],
+        ['H-2', fieldA, 7, 2],
+        ['H-2', fieldB, 8, 2],
+        ['H-1', fieldA, 1, 1],
+      ],
+    },
+  ])('a first reading keeps what the newest rows say if $how', async ({ readings }) => {
+    const values = readings.map(
+      ([code, field, value, day]) => `('${code}', 2025, 3, '${field}', ${value}, '2026-01-0${day} 00:00:00')`,
+    )
+    await partner.run(`insert into reading values ${values.join(', ')}`)
+    const { read, watermark_after } = await streamOf(await extractAll(inputsByCursor), 'calculator_inputs')
+    expect({ read, day: watermark_after?.slice(0, 10) }).toEqual({ read: readings.length, day: '2026-01-03' })
+    const kept = (await ledger('calculator_inputs')).map(([id, content]) => [
+      id,
+      (content as { inputs: object }).inputs,
+    ])
+    expect(kept).toEqual([
+      ['H-1', { [fieldA]: '5' }],
+      ['H-2', { [fieldA]: '7', [fieldB]: '8' }],
+    ])
+    // The newest row is known: nothing is read whole again, and nothing has changed.
+    expect(await streamOf(await extractAll(inputsByCursor, { overlapMs: 0 }), 'calculator_inputs')).toMatchObject({
+      whole: null,
+      read: 1,
+      changed: 0,
+    })
+  })
+
   it('read as a snapshot, takes an input that is gone back, and the row when its last one is', async () => {
     const values = (rows: [string, number][]) =>
       rows.map(([field, value]) => `('H-1', 2025, 3, '${field}', ${value}, null)`).join(', ')
