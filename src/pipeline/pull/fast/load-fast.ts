@@ -11,10 +11,10 @@ import { createKeyBlocks, nextListingKey } from '../merge/key-blocks.ts'
 import { markWholeSeen } from '../merge/mark-seen.ts'
 import { type MergeOptions, mergePage, type PageCounts } from '../merge/merge-page.ts'
 import { createNameKeys, makeListedNames } from '../merge/name-keys.ts'
-import { createStagingWriter } from '../merge/staging-writer.ts'
+import { createStagingWriter, type StagingWriter } from '../merge/staging-writer.ts'
 import { createPageStager } from '../stage-page.ts'
 import { askWhichAreUnchanged } from './company-asking.ts'
-import type { CompanyElement } from './company-batch.ts'
+import type { AskedBatch, CompanyElement, ReadBatch } from './company-batch.ts'
 import { CompanyReading } from './company-reading.ts'
 import { writeCompanies } from './company-writing.ts'
 import type { ContentHash } from './content-hash.ts'
@@ -24,12 +24,15 @@ import { maxNames, NameIndex } from './name-index.ts'
 import { NeedsCare } from './needs-care.ts'
 import { UnchangedCompanies } from './unchanged-companies.ts'
 
-/** Companies that go on together, and about how many bytes of them; three such batches are held. */
-const batchCompanies = 256
-const batchBytes = 1024 * 1024
+/**
+ * Companies that go on together, and about how many bytes of them; three such batches are in memory. The first batch is
+ * small, so that the server soon has something to do, and each of the next is twice as large.
+ */
+const batchCompanies = { first: 16, most: 256 }
+const batchBytes = { first: 64 * 1024, most: 1024 * 1024 }
 
 /** Bytes of the page after which companies go on, however few: what is written waits for the page's end otherwise. */
-const stretchBytes = 4 * batchBytes
+const stretchBytes = 4 * batchBytes.most
 
 type FastLoad = {
   trx: Transaction<Schema>
@@ -43,6 +46,15 @@ type FastLoad = {
   merge: Omit<MergeOptions, 'companiesStaged' | 'listingKey' | 'unchangedKeys' | 'unchangedCalculators'>
 }
 
+/** Where the companies of a page go. */
+type Destinations = {
+  names: { variables: NameIndex; properties: NameIndex }
+  staging: StagingWriter
+  direct: DirectCompanies
+  unchanged: UnchangedCompanies
+  listingKey: number
+}
+
 /**
  * Loads a page, company by company: one whose bytes are known is only marked as seen, a new one goes straight into the
  * tables, one that changed is staged and merged at the end.
@@ -51,8 +63,9 @@ type FastLoad = {
  */
 export async function loadFast(
   pieces: AsyncIterable<readonly (CompanyElement | MetCompany)[]>,
-  { trx, client, aside, contract, limits, hashOf, merge }: FastLoad,
+  load: FastLoad,
 ): Promise<Omit<PageCounts, 'bytes'>> {
+  const { trx, client, aside, contract, merge } = load
   const turns = new Turns()
   const staging = createStagingWriter(client, turns)
   const stager = createPageStager(staging, contract)
@@ -64,24 +77,8 @@ export async function loadFast(
   const direct = new DirectCompanies(writer, createKeyBlocks(aside), names)
   const unchanged = new UnchangedCompanies(trx, merge.submissionId, turns)
   const listingKey = await nextListingKey(aside)
-  const reading = new CompanyReading({ aside, contract, limits, names, stager, unchanged })
-  const writing = { direct, listingKey, names, stager, decoded: reading.decoded.bind(reading) }
-  let gathered: CompanyElement[] = []
-  let bytes = 0
-  let metBytes = 0
-  let asked = askWhichAreUnchanged(aside, hashOf, [])
-  let read = await reading.read(asked)
-
-  /** Sends the companies gathered one stage on; while answers come for them, the next are gathered. */
-  async function step(): Promise<void> {
-    const [elements, before, readBefore] = [gathered, asked, read]
-    gathered = []
-    bytes = 0
-    metBytes = 0
-    asked = askWhichAreUnchanged(aside, hashOf, elements)
-    read = await reading.read(before)
-    await writeCompanies(readBefore, writing)
-  }
+  const to: Destinations = { names, staging, direct, unchanged, listingKey }
+  const batches = new CompanyBatches(load, to, stager)
 
   for await (const piece of pieces) {
     // A company is a view of its chunk, and keeps all of it: too much for a few among those that were met again.
@@ -89,25 +86,89 @@ export async function loadFast(
     for (const element of piece) {
       if (element.kind === 'companyMet') {
         unchanged.add(element.company)
-        metBytes += element.company.content_bytes
+        batches.pass(element.company.content_bytes)
       } else if (element.kind === 'companyBytes') {
-        bytes += element.bytes.byteLength
-        gathered.push(alone ? { ...element, bytes: Uint8Array.from(element.bytes) } : element)
-      } else if (element.kind === 'company') gathered.push(element)
+        batches.add(alone ? { ...element, bytes: Uint8Array.from(element.bytes) } : element, element.bytes.byteLength)
+      } else if (element.kind === 'company') batches.add(element, 0)
       else stager.name(element.kind, element)
     }
-    const far = gathered.length > 0 && bytes + metBytes >= stretchBytes
-    if (far || gathered.length >= batchCompanies || bytes >= batchBytes) await step()
+    if (batches.isFull()) await batches.step()
     await staging.drain()
     await writer.drain()
     await unchanged.drain()
   }
-  // The last two batches are still on their way.
-  for (let left = 0; left < 3; left++) await step()
+  await batches.end()
   await writer.flush()
   await staging.flush()
   await unchanged.flush()
+  return await finishPage(load, to)
+}
 
+/**
+ * Companies on their way through the three stages, each stage with one batch: the database answers for one while the
+ * next are gathered and the one before is written.
+ */
+class CompanyBatches {
+  readonly #load: FastLoad
+  readonly #reading: CompanyReading
+  readonly #writing: Parameters<typeof writeCompanies>[1]
+  readonly #enough = { companies: batchCompanies.first, bytes: batchBytes.first }
+  #gathered: CompanyElement[] = []
+  #bytes = 0
+  #passedBytes = 0
+  #asked: AskedBatch | null = null
+  #read: ReadBatch | null = null
+
+  constructor(load: FastLoad, to: Destinations, stager: ReturnType<typeof createPageStager>) {
+    const { aside, contract, limits } = load
+    const { names, direct, unchanged, listingKey } = to
+    this.#load = load
+    this.#reading = new CompanyReading({ aside, contract, limits, names, stager, unchanged })
+    const decoded = this.#reading.decoded.bind(this.#reading)
+    this.#writing = { direct, listingKey, names, stager, decoded }
+  }
+
+  add(element: CompanyElement, bytes: number): void {
+    this.#gathered.push(element)
+    this.#bytes += bytes
+  }
+
+  /** Bytes of the page that are none of these companies. */
+  pass(bytes: number): void {
+    this.#passedBytes += bytes
+  }
+
+  isFull(): boolean {
+    const [companies, bytes] = [this.#gathered.length, this.#bytes]
+    if (companies > 0 && bytes + this.#passedBytes >= stretchBytes) return true
+    return companies >= this.#enough.companies || bytes >= this.#enough.bytes
+  }
+
+  /** Sends the companies gathered one stage on. */
+  async step(): Promise<void> {
+    const { aside, hashOf } = this.#load
+    const [elements, asked, read] = [this.#gathered, this.#asked, this.#read]
+    this.#gathered = []
+    this.#bytes = 0
+    this.#passedBytes = 0
+    this.#enough.companies = Math.min(this.#enough.companies * 2, batchCompanies.most)
+    this.#enough.bytes = Math.min(this.#enough.bytes * 2, batchBytes.most)
+    this.#asked = elements.length === 0 ? null : askWhichAreUnchanged(aside, hashOf, elements)
+    this.#read = asked === null ? null : await this.#reading.read(asked)
+    if (read !== null) await writeCompanies(read, this.#writing)
+  }
+
+  /** Sends what is left through all stages. */
+  async end(): Promise<void> {
+    for (let stage = 0; stage < 3; stage++) await this.step()
+  }
+}
+
+/** Merges what was staged, once everything of the page is in the database. */
+async function finishPage(
+  { trx, aside, merge }: FastLoad,
+  { names, staging, direct, unchanged, listingKey }: Destinations,
+): Promise<Omit<PageCounts, 'bytes'>> {
   const companiesStaged = staging.holdsCompanies()
   const trouble = companiesStaged ? await findTrouble(trx, merge.submissionId) : undefined
   if (trouble !== undefined) throw new NeedsCare(trouble)

@@ -26,10 +26,11 @@ export type DirectWriter = {
 }
 
 /**
- * Bytes of one table per COPY. While one batch is copied the next is made, so that at most two are held. Fewer bytes
- * cost more round trips, during which the server has nothing to do.
+ * Bytes of one table per COPY. While one batch is copied the next is made, so that at most two are in memory. Fewer
+ * bytes cost more round trips, during which the server has nothing to do; so it has until the first batch comes, which
+ * is small for that reason, and each of the next is twice as large.
  */
-const batchBytes = 1024 * 1024
+const batchBytes = { first: 64 * 1024, most: 1024 * 1024 }
 
 /** Memory to begin with: it grows, and megabytes for each of many small pages would be collected all the time. */
 const firstBytes = 16 * 1024
@@ -46,6 +47,7 @@ export function createDirectWriter(client: pg.ClientBase, turns: Turns): DirectW
     calculator_value: new LineBuffer(firstBytes),
   }
   let copying: Promise<void> = Promise.resolve()
+  let enough = batchBytes.first
 
   async function copyNext(full: readonly DirectTable[]): Promise<void> {
     await copying
@@ -58,8 +60,10 @@ export function createDirectWriter(client: pg.ClientBase, turns: Turns): DirectW
   return {
     lines,
     drain: async () => {
-      const full = tables.filter((table) => lines[table].length >= batchBytes)
-      if (full.length > 0) await copyNext(full)
+      const full = tables.filter((table) => lines[table].length >= enough)
+      if (full.length === 0) return
+      enough = Math.min(enough * 2, batchBytes.most)
+      await copyNext(full)
     },
     flush: async () => {
       await copyNext(tables.filter((table) => lines[table].length > 0))
