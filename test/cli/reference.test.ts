@@ -48,7 +48,7 @@ function withoutEmployees(json: unknown): unknown {
 }
 
 // Each test goes on where the one before it stopped, as one night follows another.
-test('before the first run the verb says that nothing was fetched', async () => {
+test('the verb says before the first run that nothing was fetched', async () => {
   expect(await call('reference')).toMatchObject({ code: 0, stdout: expect.stringContaining('were fetched yet') })
   expect(await call('reference', '--changes')).toMatchObject({ code: 2 })
   expect(await call('reference', '--accept')).toMatchObject({ code: 2 })
@@ -97,7 +97,7 @@ test('rows of that data point that change are invalid then, and the others are l
   expect(report.refused).toMatchObject([{ state: 'invalid', reason: expect.stringContaining('is in no framework') }])
 })
 
-test('when the data point is back the row is judged again and sent, and two versions are compared as a whole', async () => {
+test('the row is judged again and sent when its data point is back, and the verb compares two versions as a whole', async () => {
   proxy.change(frameworkPath, (json) => json)
   const report = await night()
   expect(report).toMatchObject({ verdict: 'succeeded', refused: [] })

@@ -175,7 +175,7 @@ describe('trace', () => {
     ['H-4711', /Nothing was ever read of a hotel 'H-4711'\. Ids are .* such as H-0001, H-0002/],
     ['h-0001', /Was H-0001 meant\?/],
     ["'; drop table run; --", /Nothing was ever read of a hotel ''; drop table run; --'/],
-  ])('of the unknown id %s says what ids look like, and exits 2', async (id, words) => {
+  ])('trace says of the unknown id %s what ids look like, and exits 2', async (id, words) => {
     const { code, stdout, stderr } = await call('trace', id)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)

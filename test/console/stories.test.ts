@@ -343,7 +343,7 @@ describe('by keyboard alone', () => {
 })
 
 describe('who comes in', () => {
-  it('who comes in is asked for a token, and told that a wrong one is none', async () => {
+  it('somebody who comes in is asked for a token, and told if it is wrong', async () => {
     const strange = await watchedContext(browser)
     const door = await strange.newPage()
     await door.goto(`${api.url}/console/rows?state=parked`)

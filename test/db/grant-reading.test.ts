@@ -201,7 +201,7 @@ describe('nothing is granted, and no action written down', () => {
     return error
   }
 
-  test('to a role that does not exist, nor to one that differs in case, nor to everybody', async () => {
+  test('a role that does not exist, one that differs in case, and everybody get no leave to read', async () => {
     const role = await makeRole('reader')
     for (const name of ['nobody of that name', role.toUpperCase(), 'public', '']) {
       expect(await refusal(() => grantReading(db, asked(name)))).toMatchObject({ code: 'role_unknown' })
@@ -209,7 +209,7 @@ describe('nothing is granted, and no action written down', () => {
     }
   })
 
-  test('to a superuser, or to the owner of the tables', async () => {
+  test('a superuser and the owner of the tables get no leave to read', async () => {
     const { rows } = await pool.query<{ role: string }>('select current_user as role')
     expect(await refusal(() => grantReading(db, asked(rows[0]?.role ?? '')))).toMatchObject({
       code: 'role_not_limited',
@@ -220,7 +220,7 @@ describe('nothing is granted, and no action written down', () => {
     expect(await refusal(() => revokeReading(db, asked(role)))).toMatchObject({ code: 'role_not_limited' })
   })
 
-  test('by a role that does not own the views', async () => {
+  test('a role that does not own the views gives no leave to read', async () => {
     const role = await makeRole('reader')
     const helper = await makeRole('helper')
     const quoted = pg.escapeIdentifier(helper)

@@ -46,7 +46,7 @@ test('never sends an upsert of a hotel before its mapping is terminal, nor one h
   expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
 })
 
-test('sends upserts of mapped hotels while the mapping of others is still running', async () => {
+test('a night sends upserts of mapped hotels while the mapping of others is still running', async () => {
   await using world = await startWorld({
     hotels: 40,
     seed,

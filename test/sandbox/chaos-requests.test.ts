@@ -283,7 +283,7 @@ describe('what stands in an answer', () => {
   })
 })
 
-it('does not keep a sandbox from closing: what waits, stalls or trickles is broken off', async () => {
+it('the sandbox does not keep a sandbox from closing: what waits, stalls or trickles is broken off', async () => {
   const ending = await openSandbox({ clock: manualClock() })
   const asked = []
   for (const profile of ['latency', 'stalled-answer', 'slow-bytes']) {

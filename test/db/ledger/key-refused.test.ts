@@ -43,7 +43,7 @@ async function ledgerWithSomeOfEach(): Promise<void> {
   await ledger.landChecked('framework_answers', [row('A', 'later'), row('C', 'waits')])
 }
 
-it('parks whatever could be sent otherwise, what is planned too, and nothing that is on its way', async () => {
+it('the ledger parks whatever could be sent otherwise, what is planned too, and nothing that is on its way', async () => {
   await ledgerWithSomeOfEach()
   expect(await parked()).toEqual([['waits', 'requires_pending']])
   await refuse('one')
@@ -64,7 +64,7 @@ it('parks whatever could be sent otherwise, what is planned too, and nothing tha
   )
 })
 
-it('releases all of it when the key is accepted again', async () => {
+it('the ledger releases all of it when the key is accepted again', async () => {
   await ledgerWithSomeOfEach()
   await refuse('one')
   expect(await closeBreaker(ledger.db, 'one')).toBeInstanceOf(Date)
@@ -72,7 +72,7 @@ it('releases all of it when the key is accepted again', async () => {
   expect(await parked()).toEqual([['waits', 'requires_pending']])
 })
 
-it('goes by the key that was used last, no matter who looks', async () => {
+it('the ledger goes by the key that was used last, no matter who looks', async () => {
   await refuse('old')
   expect(await refusedKeyInUse(ledger.db)).toMatchObject({ errorCode: 'api_key_expired' })
   await reserveCalls(ledger.db, 'new', 1, 0)

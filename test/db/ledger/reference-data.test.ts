@@ -94,7 +94,7 @@ describe('reference data', () => {
     expect(await keep({ group: [a, a], custom_property: [a] })).toEqual({ version: 1, changes: 2 })
   })
 
-  it('with characters that Postgres cannot keep are stored all the same, and do not differ from themselves', async () => {
+  it('reference data with characters that Postgres cannot keep are stored all the same, and do not differ from themselves', async () => {
     const strange = { id: 'a', name: 'nul \0, half \ud83c, whole 🏨, escaped \\u0000' }
     await keep({ group: [strange] })
     expect(await stored()).toMatchObject([
@@ -159,7 +159,7 @@ describe('reference data', () => {
     expect(await rowsUsingRemoved(ledger.db, [2])).toEqual(new Map([[ids.framework, 5]]))
   })
 
-  it('of old versions are kept as far as promised', async () => {
+  it('reference data of old versions are kept as far as promised', async () => {
     for (let fetch = 1; fetch <= versionsKept + 3; fetch++) await keep({ group: [named(`A ${fetch}`)] })
     const versions = await referenceVersions(ledger.db)
     expect(versions.map(({ version }) => version)).toEqual(

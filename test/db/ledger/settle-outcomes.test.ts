@@ -414,7 +414,7 @@ describe('error rows', () => {
   it.each<[string, string, object, Partial<NamedError>]>([
     ['custom_property_values', 'property_id', { value: 'x' }, { property_id: otherPoint.toUpperCase() }],
     ['standard_holders', 'standard_id', {}, { standard_id: otherPoint.toUpperCase() }],
-  ])('of %s are told apart by their %s', async (stream, column, more, error) => {
+  ])('error rows of %s are told apart by their %s', async (stream, column, more, error) => {
     const of = (id: string) => ({ partner_id: 'H-1', row_key: id, content: { [column]: id, ...more } })
     const id = await sent(stream, [of(dataPoint), of(otherPoint)], {
       kind: stream,
@@ -426,7 +426,7 @@ describe('error rows', () => {
     expect((await outcomeOf(stream, dataPoint))[0]).toBe('inferred')
   })
 
-  it('of calculators are told apart by field type and period, a year as a whole among them', async () => {
+  it('error rows of calculators are told apart by field type and period, a year as a whole among them', async () => {
     const of = (row_key: string, period: object, field: string) => ({
       partner_id: 'H-1',
       row_key,
@@ -451,7 +451,7 @@ describe('error rows', () => {
     expect(outcomes.map(([name]) => name)).toEqual(['rejected', 'inferred', 'rejected'])
   })
 
-  it('beside a result file reject, and leave the others as the file has them', async () => {
+  it('error rows beside a result file reject, and leave the others as the file has them', async () => {
     const { stored } = await (async () => {
       const id = await sent('framework_answers', rows)
       const errors = ['H-2', 'H-9'].map((partner_id) => ({ ...blank, partner_id }))
@@ -470,7 +470,7 @@ describe('error rows', () => {
     }
   })
 
-  it('of which there are 20,000 for 20,000 rows are matched without comparing each with each', async () => {
+  it('20,000 error rows for 20,000 rows are matched without comparing each with each', async () => {
     const many = Array.from({ length: 20_000 }, (_, at) =>
       answer(`row ${at}`, { data_point_id: `p${at % 50}`, year: `${2000 + (at % 7)}` }, `H-${at % 1000}`),
     )
@@ -491,7 +491,7 @@ describe('error rows', () => {
     expect(counted[0]?.count).toBe(20_000)
   })
 
-  it('on one row are told together', async () => {
+  it('several error rows on one row are told together', async () => {
     const { stored } = await rejectedBy([
       { partner_id: 'H-2', code: 'B', reason: 'Second.' },
       { partner_id: 'H-2', code: 'A', reason: 'First.' },

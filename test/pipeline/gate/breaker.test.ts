@@ -53,7 +53,7 @@ test('after one 401 no daemon makes any call, and each says since when, why, and
   expect(daemons.flatMap(({ events }) => events)).toEqual(['api_key_refused'])
 })
 
-test('of three daemons one makes each probe, and the first that succeeds lets all of them call again', async () => {
+test('one of three daemons makes each probe, and the first that succeeds lets all of them call again', async () => {
   const daemons = [daemon(300), daemon(300), daemon(300)] as const
   await revoke()
   await rejection(daemons[0].client.getGroups())

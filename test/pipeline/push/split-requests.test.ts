@@ -241,7 +241,7 @@ describe('halves of one property', () => {
     })
   })
 
-  it('of different properties may be at the service at once', async () => {
+  it('halves of different properties may be at the service at once', async () => {
     await using service = await poisonService((body) => body.includes('"n0."'))
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(4))

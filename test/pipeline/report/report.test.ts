@@ -84,7 +84,7 @@ describe('the balance', () => {
     ['read', 'folded', 'unchanged', 'changed'],
     ['pending', 'invalid', 'parked', 'withheld', 'held', 'sent'],
     ['sent', 'confirmed', 'inferred', 'rejected', 'unknown'],
-  ] as const)('of %s counts each of its parts', (...names) => {
+  ] as const)('the balance of %s counts each of its parts', (...names) => {
     for (const part of some(names.slice(1))) expect(imbalances([{ ...well, [part]: well[part] + 1 }])).not.toEqual([])
   })
 })
