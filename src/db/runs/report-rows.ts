@@ -62,7 +62,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
       where state <> 'abandoned' or outcome is not null
       order by row_id, submission_id desc
     ),
-    -- What was sent and what is pending is laid together, not joined: how many rows were sent, nobody can tell the planner.
+    -- What was sent and what is pending is laid together, not joined: how many rows were sent, nobody can tell the
+    -- planner.
     told as (
       select row_id, bool_or(was_sent) as was_sent, min(outcome) as outcome,
              (array_agg(sent_hash) filter (where was_sent))[1] as sent_hash
