@@ -1,9 +1,9 @@
 import type { Config } from '../config/schema.ts'
 
 /** Of a look: the connection that holds its lock, and the one that holds its transaction. */
-const heldByLook = 2
+const connectionsOfLook = 2
 /** For single statements: of people, of the gate, of the scheduler; and one that listens. */
-const heldByNobody = 5
+const connectionsBeside = 5
 /** So many looks share one for single statements that a look makes while it holds its two. */
 const looksPerSpare = 4
 
@@ -14,5 +14,5 @@ const looksPerSpare = 4
  */
 export function poolSize({ engine, pull }: Pick<Config, 'engine' | 'pull'>): number {
   const looks = engine.submissionsAtOnce + pull.pagesAtOnce + 1
-  return heldByLook * looks + Math.ceil(looks / looksPerSpare) + heldByNobody
+  return connectionsOfLook * looks + Math.ceil(looks / looksPerSpare) + connectionsBeside
 }

@@ -121,7 +121,7 @@ function watchBlockers(pool: pg.Pool, onWaiting: (sentence: string) => void) {
   // Whatever ends it, the migration itself says what is wrong with the database.
   const watching = watch().catch(() => {})
   return {
-    latest: () => (latest === '' ? '' : `; it is held by ${latest}`),
+    latest: () => (latest === '' ? '' : `; ${latest} has it`),
     stop: async () => {
       stopping.abort()
       await watching

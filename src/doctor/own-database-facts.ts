@@ -88,7 +88,7 @@ export async function oldestTransactionSeconds(db: Database): Promise<number | n
   return rows[0]?.seconds ?? null
 }
 
-/** Processes that carry rows, or want to, hold a connection of this name. */
+/** Processes that carry rows, or want to, have a connection of this name. */
 const atWork = 'nightferry queue'
 
 export async function connectionsAtWork(db: Database): Promise<number> {

@@ -140,7 +140,7 @@ test('the plan after a day of changes says what differs, what is invalid and why
 test('the plan says so if there is nothing to send, and names what stays rejected', async () => {
   const foreseen = await plan()
   expect(foreseen.waves).toEqual([])
-  expect(foreseen.rejected).toMatchObject([{ partner_id: day.refusedByService[0] }])
+  expect(foreseen.rejected).toMatchObject([{ partner_id: day.rejectedByService[0] }])
   expect((await call('plan')).stdout).toMatch(/^Nothing would be sent\.$/m)
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ReferenceVersion, ReferenceWithheld } from '../../src/db/tables/reference-tables.ts'
+import type { ReferenceVersion, UntakenReference } from '../../src/db/tables/reference-tables.ts'
 import type { CachedDocument } from '../../src/pipeline/reference/list-reference.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
@@ -32,7 +32,7 @@ async function night(): Promise<RunReport> {
   expect(stdout, stderr).not.toBe('')
   return JSON.parse(stdout) as RunReport
 }
-type Overview = { versions: ReferenceVersion[]; documents: CachedDocument[]; withheld: ReferenceWithheld | null }
+type Overview = { versions: ReferenceVersion[]; documents: CachedDocument[]; withheld: UntakenReference | null }
 const overview = async () => JSON.parse((await call('reference', '--json')).stdout) as Overview
 
 const [first] = catalogue.frameworks
@@ -106,7 +106,7 @@ test('the row is judged again and sent when its data point is back, and the verb
   expect(await call('reference', '--changes', '--from', '7')).toMatchObject({ code: 2 })
 })
 
-test('a service that lists no framework makes no row invalid: the report says what was withheld, until it is accepted', {
+test('a service that lists no framework makes no row invalid: the report says what was not taken, until it is accepted', {
   timeout: 180_000,
 }, async () => {
   proxy.change(lists, () => [])

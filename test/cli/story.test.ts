@@ -105,8 +105,8 @@ describe('trace', () => {
     expect(places).not.toContain(-1)
   })
 
-  test('tells of a refused hotel which value the service refused, and in its own words', async () => {
-    const id = day.refusedByService[0] ?? ''
+  test('tells of a rejected hotel which value the service rejected, and in its own words', async () => {
+    const id = day.rejectedByService[0] ?? ''
     const story = await json<Trace>('trace', id)
     const [refused] = await json<Listed[]>('rejected', '--partner-id', id, '--stream', 'framework_answers')
     expect(story.rows).toContainEqual(
@@ -188,7 +188,7 @@ describe('rejected, invalid, parked and unknown', () => {
     expect(
       listed.map((rows) => rows.map(({ state, stream, partner_id }) => `${state} ${stream} ${partner_id}`).sort()),
     ).toEqual([
-      [`rejected framework_answers ${day.refusedByService[0]}`, `rejected properties ${stranger}`],
+      [`rejected framework_answers ${day.rejectedByService[0]}`, `rejected properties ${stranger}`],
       [`invalid framework_answers ${day.invalidHere[0]}`],
       [`parked calculator_settings ${stranger}`],
       [],
@@ -247,7 +247,7 @@ describe('retry', () => {
   })
 
   test('sends what is marked once with the next run, and not again when it is rejected again', async () => {
-    const id = day.refusedByService[0] ?? ''
+    const id = day.rejectedByService[0] ?? ''
     const { total } = await json<{ total: number }>('retry', '--partner-id', id, '--reason', 'outside the range')
     expect(total).toBe(1)
     expect(await actions()).toEqual([
@@ -267,7 +267,7 @@ describe('retry', () => {
   })
 
   test('--run sends at once, and exits as a run does', async () => {
-    const id = day.refusedByService[0] ?? ''
+    const id = day.rejectedByService[0] ?? ''
     const { code, stdout } = await call('retry', '--partner-id', id, '--run', '--json')
     expect(code).toBe(3)
     const { total, run } = JSON.parse(stdout) as { total: number; run: RunReport }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { fillTables } from '../../bench/fill-tables.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { grantReading, type ReadingRequest, revokeReading } from '../../src/db/readers/grant-reading.ts'
-import { viewsOfSchema, withheldViews } from '../../src/db/readers/readable-views.ts'
+import { reservedViews, viewsOfSchema } from '../../src/db/readers/readable-views.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let url: string
@@ -85,11 +85,11 @@ describe('a role that is let read', () => {
     await pool.query('revoke execute on function numeric_reading(text) from public')
     expect(await asRole(role, selects(views))).toEqual(views.map(() => denied))
     const { views: granted, now } = await grantReading(db, asked(role))
-    const expected = views.filter((view) => !withheldViews.includes(view))
+    const expected = views.filter((view) => !reservedViews.includes(view))
     expect(granted).toEqual(expected)
     expect(now).toEqual({ connects: true, views: expected, tables: [] })
     const answers = await asRole(role, selects(views))
-    expect(views.filter((_, at) => answers[at] === denied)).toEqual([...withheldViews])
+    expect(views.filter((_, at) => answers[at] === denied)).toEqual([...reservedViews])
     const numbers = 'select value_numeric from nightferry.calculator_values where value_numeric is not null'
     expect((await asRole(role, [numbers]))[0]).toBeGreaterThan(100)
   })

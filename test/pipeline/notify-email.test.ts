@@ -20,7 +20,7 @@ const message: Message = {
   verdict: 'partial',
   sentence: 'nightly-sync finished, and needs a person (run 41): 3 rows refused.\r\nBcc: evil@example.com',
   numbers: {},
-  causes: [{ what: 'refused by the service', rows: 3, verb: 'nightferry rejected' }],
+  causes: [{ what: 'rejected by the service', rows: 3, verb: 'nightferry rejected' }],
 }
 
 let folder: string

@@ -40,7 +40,7 @@ it('a second sandbox on one database is refused at once, and may begin when the 
   expect(await answerOf(second)).toBe(200)
 })
 
-it('the sandbox stops serving when it loses its hold on the database, and goes on when it has it back', async () => {
+it('the sandbox stops serving when it loses its lock on the database, and goes on when it has it back', async () => {
   await using database = await testDatabase({ template: 'empty' })
   await using sandbox = await open(database.url)
   await using admin = await connect(database.url)
@@ -59,7 +59,7 @@ it('the sandbox stops serving when it loses its hold on the database, and goes o
   expect(sandbox.lost.aborted).toBe(false)
 })
 
-it('the sandbox closes for good when another holds the database before it is had back', async () => {
+it('the sandbox closes for good when another locks the database before it is had back', async () => {
   await using database = await testDatabase({ template: 'empty' })
   await using sandbox = await open(database.url)
   await using successor = await connect(database.url)

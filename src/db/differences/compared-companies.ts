@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 
-/** One row as it is held against what came back. */
+/** One row as it is compared with what came back. */
 type ComparedRow = {
   row_id: number
   stream: string

@@ -87,7 +87,7 @@ async function storeCounts(trx: Transaction<Schema>, runId: number, submissionId
 }
 
 /** Notes that nothing was compared, and why. What was found before stays. */
-export async function withholdComparison(
+export async function noteNotCompared(
   trx: Transaction<Schema>,
   runId: number,
   submissionId: number,

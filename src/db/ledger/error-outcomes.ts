@@ -18,7 +18,7 @@ export type NamedError = {
   month: number | null
   code: string | null
   reason: string | null
-  /** Why the error cannot be held against any row; null: it can. */
+  /** Why the error cannot be put down to any row; null: it can. */
   why: string | null
 }
 

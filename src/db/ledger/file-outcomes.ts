@@ -120,7 +120,7 @@ const ofRow = sql`
          where row.row_id = sent.row_id and (error ->> 'field' is null or exists (
            select from jsonb_object_keys(coalesce(row.content -> 'inputs', '{}')) field
            where lower(field) = lower(error ->> 'field')))
-       ), 'refused with its property: ' || named.reason) end`
+       ), 'rejected with its property: ' || named.reason) end`
 
 async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Promise<number> {
   const { rows } = await sql<{ unmatched: number }>`

@@ -23,7 +23,7 @@ export type PlanKindOptions = {
 /**
  * Cuts ready rows of one kind into submissions and holds them.
  *
- * A row is ready when it is pending, checked and valid, not gone, held by nothing, also not by the guard, not refused
+ * A row is ready when it is pending, checked and valid, not gone, not in flight, not held by the guard, not rejected
  * as it is, not yet tried as it is in this run, and every row that it requires is accepted. Of one property, and of one
  * company of the service, only one submission of a kind is in flight at a time, so two requests never write the same
  * thing at once; a property's rows stay together as far as they fit.

@@ -33,11 +33,11 @@ export async function storeMappings(trx: Transaction<Schema>, submissionId: numb
     where mapping.company_id <> confirmed.company_id`.execute(trx)
   await sql`analyze moved_mapping`.execute(trx)
   await sql`
-    insert into mapping as held (partner_id, company_id, submission_id)
+    insert into mapping as known (partner_id, company_id, submission_id)
     select partner_id, company_id, ${submissionId} from confirmed_mapping
     on conflict (partner_id) do update
     set company_id = excluded.company_id, submission_id = excluded.submission_id, mapped_at = clock_timestamp()
-    where held.company_id is distinct from excluded.company_id`.execute(trx)
+    where known.company_id is distinct from excluded.company_id`.execute(trx)
   const moved = await forgetAcceptances(trx, submissionId)
   await judgePartedAgain(trx)
   const shared = await judgeSharersAgain(trx)
@@ -50,7 +50,7 @@ export async function storeMappings(trx: Transaction<Schema>, submissionId: numb
  * what they carry of these is denied (`storeMappings`), and who has read it before must have settled it before. Ahead
  * of `settleRows`, which takes a weaker lock.
  */
-export async function holdSettlements(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+export async function lockSettlements(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const { rows } = await sql<{ moves: boolean }>`
     select exists (
       select from staged_outcome said join mapping using (partner_id)

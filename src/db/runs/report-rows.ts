@@ -39,7 +39,7 @@ export type StreamReport = {
   inferred: number
   rejected: number
   unknown: number
-  /** Sent, and held by a task that has not ended within exchange.taskPatienceMs. */
+  /** Sent, and in flight with a task that has not ended within exchange.taskPatienceMs. */
   awaited: number
 }
 
@@ -299,11 +299,11 @@ export async function nameChanges(db: Database, runId: number): Promise<NameChan
   return rows
 }
 
-export type RefusedRow = {
+export type RowNotAccepted = {
   stream: string
   partner_id: string
   row_key: string
-  /** `invalid`: refused here and never sent; else the outcome. */
+  /** `invalid`: found wrong here and never sent; else the outcome. */
   state: 'invalid' | 'rejected' | 'unknown'
   code: string | null
   reason: string | null
@@ -314,8 +314,8 @@ export type RefusedRow = {
 }
 
 /** Pending rows that something is wrong with, newest verdict first. */
-export async function refusedRows(db: Database, limit: number): Promise<RefusedRow[]> {
-  const { rows } = await sql<RefusedRow>`
+export async function rowsNotAccepted(db: Database, limit: number): Promise<RowNotAccepted[]> {
+  const { rows } = await sql<RowNotAccepted>`
     select stream, partner_id, row_key,
            case when invalid_reason is not null then 'invalid' else outcome end as state,
            case when invalid_reason is not null then null else outcome_code end as code,

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { judgeInputs } from '../../db/differences/judge-inputs.ts'
 import { stageInputs } from '../../db/differences/stage-inputs.ts'
-import { storeDifferences, withholdComparison } from '../../db/differences/store-differences.ts'
-import { holdRun } from '../../db/runs/hold-run.ts'
+import { noteNotCompared, storeDifferences } from '../../db/differences/store-differences.ts'
+import { lockRun } from '../../db/runs/lock-run.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../streams/kind-names.ts'
@@ -17,10 +17,10 @@ export async function compareWithStored(deps: Deps, run: Run): Promise<void> {
   if (search === undefined) return
   const { calculatorTypeIds } = deps.config.pull
   await deps.db.transaction().execute(async (trx) => {
-    if (!(await holdRun(trx, run.run_id))) return
+    if (!(await lockRun(trx, run.run_id))) return
     const reason = reasonToWithhold(search)
     if (reason !== null) {
-      await withholdComparison(trx, run.run_id, search.submission_id, reason)
+      await noteNotCompared(trx, run.run_id, search.submission_id, reason)
       return
     }
     const proven = { submissionId: search.submission_id, calculatorTypeIds }

@@ -1,7 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { CompanyListFinder } from './company-list-finder.ts'
 import { CompanyScanner } from './company-scanner.ts'
-import { HeldBytes } from './held-bytes.ts'
+import { GatheredBytes } from './gathered-bytes.ts'
 import { PageFormatError } from './page-format-error.ts'
 import type { PageLimits } from './page-limits.ts'
 import { ListReader, type PageElement, type PageElementKind, pageLists, pieceBytes } from './read-page.ts'
@@ -92,7 +92,7 @@ class PageSplitter<Met> {
   #passed = false
   /** Whether a company that the reader knows of has just ended. */
   #justCut = false
-  readonly #held = new HeldBytes()
+  readonly #held = new GatheredBytes()
   #offset = 0
 
   constructor(contract: Contract, limits: PageLimits, expectation?: Expectation<Met>) {

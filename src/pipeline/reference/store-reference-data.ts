@@ -116,15 +116,15 @@ async function replaceDocuments(
         as _(kind text, id text, document jsonb, changed boolean)
     ),
     gone as (
-      delete from reference_data held
-      where not exists (select from fetched where fetched.kind = held.kind and fetched.id = held.id)
+      delete from reference_data known
+      where not exists (select from fetched where fetched.kind = known.kind and fetched.id = known.id)
     )
-    insert into reference_data as held (kind, id, document, fetched_at, changed_at, version)
+    insert into reference_data as known (kind, id, document, fetched_at, changed_at, version)
     select kind, id, document, ${fetchedAt}, ${fetchedAt}, ${version}::integer from fetched
     on conflict (kind, id) do update
     set document = excluded.document, fetched_at = excluded.fetched_at,
         changed_at = excluded.changed_at,
-        version = case when (select changed from fetched where fetched.kind = held.kind and fetched.id = held.id)
-                       then excluded.version else held.version end
-    where held.document is distinct from excluded.document`.execute(trx)
+        version = case when (select changed from fetched where fetched.kind = known.kind and fetched.id = known.id)
+                       then excluded.version else known.version end
+    where known.document is distinct from excluded.document`.execute(trx)
 }

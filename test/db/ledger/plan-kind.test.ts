@@ -117,7 +117,7 @@ describe('a row that requires another stream', () => {
     expect(await ledger.plan(run, { requires: both })).toHaveLength(1)
   })
 
-  it('holds nobody else of its kind back', async () => {
+  it('keeps nobody else of its kind waiting', async () => {
     await ledger.landChecked('omissions', [{ partner_id: 'H-2', content: {} }])
     expect(await planned(await ledger.plan(run, { requires }))).toEqual([['H-2']])
   })
@@ -138,7 +138,7 @@ describe('submissions', () => {
     expect(await planned(await ledger.plan(run))).toEqual([['H-1 f2 0', 'H-2 f2 0']])
   })
 
-  it('never hold rows of a property that another one of the kind holds', async () => {
+  it('never carry rows of a property that is in flight with another one of the kind', async () => {
     await ledger.landChecked('framework_answers', answers('H-1', 1))
     await ledger.plan(run)
     await ledger.landChecked('framework_answers', answers('H-1', 3))
@@ -161,7 +161,7 @@ describe('submissions', () => {
     [10, [1, 9, 30, 4, 4, 4, 1]],
     [7, [3, 3, 3, 3, 3, 3]],
     [50, Array.from({ length: 60 }, (_, index) => (index * 7) % 31)],
-  ])('hold %i rows at most, and carry all rows in the end: %j', async (maxRows, sizes) => {
+  ])('carry %i rows at most, and carry all rows in the end: %j', async (maxRows, sizes) => {
     const rows = sizes.flatMap((size, index) => answers(`H-${String(index).padStart(3, '0')}`, size))
     await ledger.landChecked('framework_answers', rows)
     const carried: string[] = []

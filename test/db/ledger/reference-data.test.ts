@@ -8,7 +8,7 @@ import {
 } from '../../../src/pipeline/reference/list-reference.ts'
 import type { FetchedDocuments } from '../../../src/pipeline/reference/reference-documents.ts'
 import { storableDocuments, versionsKept } from '../../../src/pipeline/reference/store-reference-data.ts'
-import { acceptWithheld, withheldReference } from '../../../src/pipeline/reference/withheld-reference.ts'
+import { acceptUntaken, untakenReference } from '../../../src/pipeline/reference/untaken-reference.ts'
 import { dataPoint, ids } from '../../pipeline/push/rows.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
@@ -184,7 +184,7 @@ describe('reference data that shrink', () => {
       { kind: 'framework', id: ids.framework },
       { kind: 'group', id: 'a' },
     ])
-    expect(await withheldReference(ledger.db)).toMatchObject({ times: 1, reason: expect.stringMatching(reason) })
+    expect(await untakenReference(ledger.db)).toMatchObject({ times: 1, reason: expect.stringMatching(reason) })
   })
 
   it('reference data that shrink are taken when a framework is renamed, and when one of two is gone with all that it holds', async () => {
@@ -197,28 +197,28 @@ describe('reference data that shrink', () => {
   it('reference data that shrink are taken when they lose half, or a group', async () => {
     await keep({ framework: [framework([ids.number, ids.list])], group: [a] })
     expect(await keep({ framework: [framework([ids.list])] }, tuesday)).toMatchObject({ version: 2 })
-    expect(await withheldReference(ledger.db)).toBeNull()
+    expect(await untakenReference(ledger.db)).toBeNull()
   })
 
   it('reference data that shrink are taken once a person accepts them, and not when they then hold something else', async () => {
     await keep({ framework: [whole] })
-    expect(await acceptWithheld(ledger.db, monday, 'ann')).toBeNull()
+    expect(await acceptUntaken(ledger.db, monday, 'ann')).toBeNull()
     await keep({}, monday)
     await keep({}, tuesday)
-    expect(await withheldReference(ledger.db)).toMatchObject({ times: 2, first_seen_at: monday, last_seen_at: tuesday })
-    await acceptWithheld(ledger.db, tuesday, 'ann')
+    expect(await untakenReference(ledger.db)).toMatchObject({ times: 2, first_seen_at: monday, last_seen_at: tuesday })
+    await acceptUntaken(ledger.db, tuesday, 'ann')
     expect(await keep({ framework: [framework([ids.number])] })).toMatchObject({ withheld: expect.anything() })
     expect(await keep({})).toMatchObject({ withheld: expect.anything() })
-    expect(await acceptWithheld(ledger.db, tuesday, 'ann')).toMatchObject({ accepted_by: 'ann' })
+    expect(await acceptUntaken(ledger.db, tuesday, 'ann')).toMatchObject({ accepted_by: 'ann' })
     expect(await keep({})).toMatchObject({ version: 2 })
     expect(await stored()).toEqual([])
-    expect(await withheldReference(ledger.db)).toBeNull()
+    expect(await untakenReference(ledger.db)).toBeNull()
   })
 
   it('reference data that shrink are forgotten when the next fetch is whole again', async () => {
     await keep({ framework: [whole] })
     await keep({})
     expect(await keep({ framework: [whole] }, tuesday)).toEqual({ version: 1, changes: 0 })
-    expect(await withheldReference(ledger.db)).toBeNull()
+    expect(await untakenReference(ledger.db)).toBeNull()
   })
 })

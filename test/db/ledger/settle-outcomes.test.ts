@@ -171,7 +171,7 @@ describe('a result file', () => {
       content: { year: '2025', inputs: Object.fromEntries(fields.map((field) => [field, '1'])) },
     })
 
-    it('keeps with each row the errors of its own fields, and says of the others why they were refused', async () => {
+    it('keeps with each row the errors of its own fields, and says of the others why they were rejected', async () => {
       const rows = [inputs('H-1', 'one', 'AA', 'bb'), inputs('H-1', 'two', 'cc'), inputs('H-1', 'none', 'dd')]
       const errors = [
         { field: 'aa', reason: 'Negative' },
@@ -182,7 +182,7 @@ describe('a result file', () => {
       expect(await outcomeOf('calculator_inputs', 'one')).toEqual(['rejected', 'Failed', 'aa: Negative'])
       expect(await outcomeOf('calculator_inputs', 'two')).toEqual(['rejected', 'Failed', 'cc: Blank'])
       expect((await outcomeOf('calculator_inputs', 'none'))[2]).toBe(
-        'refused with its property: aa: Negative; cc: Blank',
+        'rejected with its property: aa: Negative; cc: Blank',
       )
     })
 
@@ -535,14 +535,14 @@ describe('applying outcomes', () => {
     expect(isAccepted(after)).toBe(false)
   })
 
-  it('does not keep a row out that changed while what was sent of it was refused', async () => {
+  it('does not keep a row out that changed while what was sent of it was rejected', async () => {
     const id = await sent('properties', [row], mappingKind)
     await ledger.landChecked('properties', [changed])
     await ledger.settleAll(id, 'rejected')
     expect(await ledger.plan(run, mappingKind)).toHaveLength(1)
   })
 
-  it('keeps what was accepted when new content is refused', async () => {
+  it('keeps what was accepted when new content is rejected', async () => {
     await ledger.settleAll(await sent('properties', [row], mappingKind), 'confirmed')
     const { accepted_hash } = await ledger.row('properties', 'H-1')
     await ledger.settleAll(await sent('properties', [changed], mappingKind), 'rejected')
@@ -574,7 +574,7 @@ describe('applying outcomes', () => {
     expect((await ledger.row('properties', 'H-1')).refused_hash).toBeNull()
   })
 
-  it('leaves a row alone that is held by another submission by now', async () => {
+  it('leaves a row alone that is in flight with another submission by now', async () => {
     const id = await sent('properties', [row], mappingKind)
     await ledger.db.deleteFrom('held_property').execute()
     const next = await ledger.startRun()

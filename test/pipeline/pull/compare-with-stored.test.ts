@@ -348,6 +348,6 @@ it.each([
   [{ ended: true, reason: 'too_few_companies', left_out: 0, listed_out: 0 }, 'too_few_companies'],
   [{ ended: true, reason: null, left_out: 1001, listed_out: 1000 }, 'too_much_left_out'],
   [{ ended: true, reason: null, left_out: 2, listed_out: 2 }, null],
-])('a search of which is known %j is withheld for %s', (search, reason) => {
+])('a search of which is known %j is not compared for %s', (search, reason) => {
   expect(reasonToWithhold(search)).toBe(reason)
 })

@@ -14,7 +14,7 @@ function write(kind: KindName, rows: OutgoingRow[], partition = ''): string {
 const naughty = ['"', '\\', '</script>', "'; drop table x; --", '\u2028', '🏨', 'e\u0301', '__proto__', '\u202e', ' ']
 
 describe('company mappings', () => {
-  it('carry every detail that is held, and leave absent ones out', () => {
+  it('carry every detail that is known, and leave absent ones out', () => {
     const rows: OutgoingRow[] = [
       {
         stream: 'properties',

@@ -56,7 +56,7 @@ async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
     from again a join staged_company c using (company_ordinal)`.execute(trx)
   // Another listing may hold what the first one lacks.
   await sql`
-    insert into staged_held_value (calculator_ordinal, direction, reason)
+    insert into staged_unrenewed_value (calculator_ordinal, direction, reason)
     select s.calculator_ordinal, direction, 'calculator_twice'
     from staged_calculator s cross join (values ('i'::"char"), ('o'::"char")) groups(direction)
     where s.calculator_id in (select calculator_id from staged_left_out where reason = 'calculator_twice')`.execute(trx)

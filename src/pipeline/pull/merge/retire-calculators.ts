@@ -200,7 +200,7 @@ export async function tombstoneUnseen(
 
 /**
  * Forgets what the search has shown, but for which companies were on several of its pages, and the lists of names to
- * which no company refers any more. The lock on loading must be held exclusively.
+ * which no company refers any more. The lock on loading must be taken exclusively.
  * @param proving whether the search proves what is absent: no other shows that a company is not on several pages any
  * more.
  */

@@ -4,8 +4,8 @@ import { hasBegunPlanning } from '../../../db/ledger/candidates.ts'
 import { settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
-  holdFamily,
   insertPart,
+  lockFamily,
   rootOf,
   rowsToSplit,
   taskOf,
@@ -49,7 +49,7 @@ export function isBareWithoutFile(contract: Contract, task: Task): boolean {
 export async function settleBareError(deps: Deps, submission: Submission, failure: WholeFailure): Promise<void> {
   const { submission_id: id, run_id } = submission
   const settled = await deps.db.transaction().execute(async (trx) => {
-    const family = await holdFamily(trx, rootOf(submission))
+    const family = await lockFamily(trx, rootOf(submission))
     const parts = await partsOf(deps.contract, trx, family, failure)
     const verdict = await judge(deps, trx, submission, parts, failure)
     if (verdict === 'wait' || (verdict === 'split' && (await isTooEarly(trx, id)))) {
