@@ -240,7 +240,7 @@ async function guarded(
       { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },
       'look_failed',
     )
-    // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may hold anything.
+    // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may contain anything.
     if (!final) throw new LookFailed(storableText(describe(error).message))
     if (run !== undefined) {
       const ended = await stopRun(deps, run, error, await submissionBehind(deps, queue, job.data.id))

@@ -17,7 +17,7 @@ const batchSize = 500
 /** Statements at once: while one is committed, the next gathers what comes. */
 const statementsAtOnce = 2
 
-/** Deliveries that wait to be stored; each may hold 64 KiB. */
+/** Deliveries that wait to be stored; each may contain 64 KiB. */
 const longestQueue = 1_000
 
 /**

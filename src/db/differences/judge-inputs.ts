@@ -6,7 +6,7 @@ import { type ProvenSearch, storedInputs } from './stage-inputs.ts'
  * Judges what `stageInputs` has laid out: the tables `judged_input`, of those that do not stand as they were sent, and
  * `foreign_input`.
  *
- * An input stands where one calculator of its company and period holds the very text; several types may hold it. One
+ * An input stands where one calculator of its company and period has the very text; several types may have it. One
  * that is blank stands where no calculator holds any. Where several properties of ours are one company, what stands may
  * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled.
  *

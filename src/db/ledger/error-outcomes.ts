@@ -32,7 +32,7 @@ const unmatchedErrors: RowOutcome = {
   reason: 'the task names errors that match no row of the request, so this row may be meant',
 }
 
-/** Errors that are handed over at once: what is held in memory twice, as objects and as text. */
+/** Errors that are handed over at once: what is kept in memory twice, as objects and as text. */
 const batch = 5_000
 
 /**

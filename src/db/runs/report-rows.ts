@@ -32,7 +32,9 @@ export type StreamReport = {
   withheld: number
   /** Held by the guard: not sent until a person approves. */
   held: number
-  /** Not sent, because a task that has not ended holds rows of the same property, or of another that is its company. */
+  /**
+   * Not sent, because a task that has not ended carries rows of the same property, or of another that is its company.
+   */
   behind: number
   sent: number
   confirmed: number

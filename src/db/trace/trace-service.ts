@@ -7,7 +7,7 @@ export type TracedCompany = {
   company_id: string
   mapped_at: Date
   mapped_by_submission: number
-  /** As the last search gave it; null while no page has held the company. */
+  /** As the last search gave it; null while no page has had the company. */
   name: string | null
   changed_at: Date | null
   removed_at: Date | null

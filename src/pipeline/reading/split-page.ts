@@ -45,7 +45,7 @@ export type Expectation<Met> = {
  * the page, in arrays, of which a chunk of the body makes as few as it can.
  *
  * A company that is expected and met again is not searched for its end. What was within the limits when it was cut out
- * is not held against them a second time.
+ * is not counted against them a second time.
  *
  * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for `parseCompany`
  * to

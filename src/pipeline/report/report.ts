@@ -104,7 +104,7 @@ export function judge(
     [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
     [total((s) => s.withheld), 'rejected before and unchanged since, and not sent again'],
     [total((s) => s.parked), 'parked: what they require is not accepted'],
-    [total((s) => s.behind), 'not sent: a task that has not ended holds rows of the same property'],
+    [total((s) => s.behind), 'not sent: a task that has not ended carries rows of the same property'],
     [total((s) => s.null_cursor), 'without a cursor, read every time; the view rows_without_cursor names them'],
   ]
   const remarks = held.map(heldRemark)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { WorldCompany } from '../../world/world-company.ts'
 import type { Part } from './mirror-elements.ts'
 
-/** Text of one bucket that is held back before it is written; 256 buckets hold 16 MiB at most. */
+/** Text of one bucket that is kept back before it is written; 256 buckets hold 16 MiB at most. */
 const gatheredCharacters = 64 * 1024
 
 /** Parts of companies on the disk, until all searches are through: 100,000 companies need not fit into memory. */

@@ -37,7 +37,7 @@ export async function noteAttempt(
   )
 }
 
-/** The end of a task was sent: what was held back until then is due. */
+/** The end of a task was sent: what was kept back until then is due. */
 export async function releaseDelayed(
   db: Queryable,
   { webhookId, about }: Pick<ClaimedDelivery, 'webhookId' | 'about'>,

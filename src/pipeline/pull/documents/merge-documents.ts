@@ -32,7 +32,8 @@ export async function mergeDocuments(
   trx: Transaction<Schema>,
   options: MergeDocumentsOptions,
 ): Promise<DocumentCounts> {
-  // Pages of one search merge one after the other: they may hold the same element, and must agree on which one counts.
+  // Pages of one search merge one after the other: they may contain the same element, and must agree on which one
+  // counts.
   await sql`select from submission where submission_id = ${options.submissionId} for no key update`.execute(trx)
   await judgeStaged(trx, options)
   await leaveOutLater(trx)

@@ -54,7 +54,7 @@ async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
     insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)
     select 'calculator', c.company_id, a.calculator_id, 'calculator_twice', coalesce(left(to_json(a.title)::text, 200), 'null')
     from again a join staged_company c using (company_ordinal)`.execute(trx)
-  // Another listing may hold what the first one lacks.
+  // Another listing may contain what the first one lacks.
   await sql`
     insert into staged_unrenewed_value (calculator_ordinal, direction, reason)
     select s.calculator_ordinal, direction, 'calculator_twice'

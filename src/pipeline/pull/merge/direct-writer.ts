@@ -26,7 +26,7 @@ export type DirectWriter = {
 }
 
 /**
- * Bytes of one table per COPY. While one batch is copied the next is made, so that at most two are held. Fewer bytes
+ * Bytes of one table per COPY. While one batch is copied the next is made, so that at most two are kept. Fewer bytes
  * cost more round trips, during which the server has nothing to do.
  */
 const batchBytes = 1024 * 1024

@@ -92,7 +92,7 @@ export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOp
 
 /**
  * Lays side by side what the page gives of known calculators and what stands of them, and keeps what differs in
- * value_difference. One pass over either side: every row is looked up once. The places hold until the values are
+ * value_difference. One pass over either side: every row is looked up once. The places count until the values are
  * written, because nobody writes a value without the lock on its company.
  */
 async function findDifferences(trx: Transaction<Schema>): Promise<Omit<ValueCounts, 'values'>> {

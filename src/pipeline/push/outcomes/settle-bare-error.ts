@@ -40,7 +40,7 @@ export function isBareWithoutFile(contract: Contract, task: Task): boolean {
 /**
  * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one
  * that names very many rows is, or that the service refused with 400 or 422: it is split in halves, down to the rows
- * that the service fails over, or left as it is where splitting is no use. One transaction: halves exist, and hold
+ * that the service fails over, or left as it is where splitting is no use. One transaction: halves exist, and carry
  * their rows, exactly if the request is settled.
  *
  * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run
