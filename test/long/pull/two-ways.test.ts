@@ -7,7 +7,7 @@ import { pageText, pieceSizes } from '../../pipeline/pull/arbitrary-page.ts'
 import { byReadPage, bySplitPage, inPieces, type Reading } from '../../pipeline/pull/read-two-ways.ts'
 import { calculator, company, samplePage, uuid } from '../../pipeline/pull/sample-page.ts'
 
-/** Reads both ways, with pieces of their own each, and holds the readings against each other. */
+/** Reads both ways, with pieces of their own each, and compares the readings with each other. */
 async function both(
   bytes: Uint8Array,
   sizes: readonly [readonly number[], readonly number[]] = [[], []],
