@@ -121,7 +121,7 @@ function watchBlockers(pool: pg.Pool, onWaiting: (sentence: string) => void) {
   // Whatever ends it, the migration itself says what is wrong with the database.
   const watching = watch().catch(() => {})
   return {
-    latest: () => (latest === '' ? '' : `; ${latest} has it`),
+    latest: () => (latest === '' ? '' : `; it is locked by ${latest}`),
     stop: async () => {
       stopping.abort()
       await watching

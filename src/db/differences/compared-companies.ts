@@ -51,7 +51,8 @@ export async function* comparedCompanies(
                'accepted_at', row.accepted_at,
                'settled', not row.pending and row.gone_at is null and row.held_by is null
                  -- What was accepted after the search was planned need not be on its pages.
-                 and coalesce(row.accepted_at <= searched.planned_at and mapping.mapped_at <= searched.planned_at, false))
+                 and coalesce(row.accepted_at <= searched.planned_at
+                   and mapping.mapped_at <= searched.planned_at, false))
                as sent, null as document_id, null::jsonb as document
       from ledger row
       join mapping using (partner_id)

@@ -71,9 +71,11 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
             -- By the row, not by the run: a row was sent a few times, and a run may have thousands of submissions.
             and (
               select submission.run_id = ${runId}
-                and (submission.attempted_at is not null or coalesce(tried.outcome, submission.rest_outcome) is not null)
+                and (submission.attempted_at is not null or coalesce(tried.outcome,
+                  submission.rest_outcome) is not null)
                 -- What was too large for the service is tried again in smaller requests.
-                and not (submission.too_large and (submission.too_large_row is not null or submission.row_count > ${maxRows}))
+                and not (submission.too_large and (submission.too_large_row is not null
+                  or submission.row_count > ${maxRows}))
               from submission where submission.submission_id = tried.submission_id)))`
 }
 
@@ -105,7 +107,8 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       limit ${requests}
     ),
     cut as materialized (
-      select partition, ordinal, row_count, nextval(pg_get_serial_sequence('submission', 'submission_id')) as submission_id
+      select partition, ordinal, row_count, nextval(pg_get_serial_sequence('submission', 'submission_id'))
+        as submission_id
       from (select * from fullest order by partition, ordinal) ordered
     ),
     carrying as materialized (

@@ -57,7 +57,8 @@ export async function settleRows(
         set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash
                                  when sent.outcome = 'unknown' and sent.sent_hash <> took.accepted_hash then null
                                  else took.accepted_hash end,
-            accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp() else took.accepted_at end,
+            accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp()
+              else took.accepted_at end,
             refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
                                 when sent.outcome in ('confirmed', 'inferred') then null
                                 else took.refused_hash end,
@@ -80,7 +81,8 @@ export async function settleRows(
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
 export async function releaseUnsent(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const properties = sql`
-    array(select distinct partner_id from submission_row join acceptance using (row_id) where submission_id = ${submissionId})`
+    array(select distinct partner_id from submission_row join acceptance using (row_id)
+      where submission_id = ${submissionId})`
   const all = sql`select partner_id from released`
   await sql`with ${released(submissionId, properties, all)} select from released limit 1`.execute(trx)
 }

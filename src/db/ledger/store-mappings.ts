@@ -54,7 +54,8 @@ export async function lockSettlements(trx: Transaction<Schema>, submissionId: nu
   const { rows } = await sql<{ moves: boolean }>`
     select exists (
       select from staged_outcome said join mapping using (partner_id)
-      where said.submission_id = ${submissionId} and said.accepted and lower(said.company_id) <> mapping.company_id::text
+      where said.submission_id = ${submissionId} and said.accepted
+        and lower(said.company_id) <> mapping.company_id::text
     ) as moves`.execute(trx)
   if (rows[0]?.moves) await sql`lock table held_property in share row exclusive mode`.execute(trx)
 }
@@ -118,9 +119,8 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
     from moved_row, submission
     where submission_row.row_id = moved_row.row_id and submission.submission_id = submission_row.submission_id
       and (submission_row.submission_id = moved_row.held_by
-           or submission.run_id = (select run_id from submission mine where mine.submission_id = ${submissionId}))`.execute(
-    trx,
-  )
+           or submission.run_id = (select run_id from submission mine
+             where mine.submission_id = ${submissionId}))`.execute(trx)
   await sql`
     update acceptance
     set accepted_hash = null, accepted_at = null, refused_hash = null, checked_hash = null, outcome = null,
@@ -170,9 +170,8 @@ async function judgePartedAgain(trx: Transaction<Schema>): Promise<void> {
     update acceptance set checked_hash = null
     from ledger row
     where row.row_id in (select row_id from parted union select other_row_id from parted)
-      and acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null and row.held_by is null`.execute(
-    trx,
-  )
+      and acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null
+        and row.held_by is null`.execute(trx)
 }
 
 async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings['shared']> {
@@ -187,9 +186,8 @@ async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings[
   await sql`
     update acceptance set checked_hash = null
     from sharer join ledger row using (partner_id)
-    where acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null and row.held_by is null`.execute(
-    trx,
-  )
+    where acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null
+      and row.held_by is null`.execute(trx)
   const { rows } = await sql<NewMappings['shared'][number]>`
     select company_id, array_agg(partner_id order by partner_id) as partner_ids
     from sharer group by company_id order by company_id limit ${named}`.execute(trx)

@@ -78,7 +78,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
     ),
     -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.
     judged as (
-      select row.row_id, row.stream, row.partner_id, row.pending, row.desired_hash, row.refused_hash, row.invalid_reason,
+      select row.row_id, row.stream, row.partner_id, row.pending, row.desired_hash, row.refused_hash,
+        row.invalid_reason,
              row.guard_run, told.outcome as sent_outcome,
              was_sent and (not row.pending or told.sent_hash is not distinct from row.desired_hash) as covered
       from told join ledger row using (row_id)
@@ -293,7 +294,8 @@ export async function nameChanges(db: Database, runId: number): Promise<NameChan
         first_value(before) over ordered as before, last_value(after) over ordered as after
       from name_changes
       where run_id = ${runId}
-      window ordered as (partition by kind, id order by change_id rows between unbounded preceding and unbounded following)
+      window ordered as (partition by kind, id order by change_id rows between unbounded preceding
+        and unbounded following)
     ) named
     where before <> after
     order by kind, id

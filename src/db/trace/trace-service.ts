@@ -25,7 +25,8 @@ export async function traceCompany(db: Database, partnerId: string): Promise<Tra
            companies.changed_at, companies.removed_at,
            (select count(*) from calculators where calculators.company_id = mapping.company_id and removed_at is null)
              as calculators,
-           (select count(*) from calculators where calculators.company_id = mapping.company_id and removed_at is not null)
+           (select count(*) from calculators where calculators.company_id = mapping.company_id
+             and removed_at is not null)
              as removed_calculators,
            (select max(changed_at) from calculators where calculators.company_id = mapping.company_id)
              as newest_calculator_change,

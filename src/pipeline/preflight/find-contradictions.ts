@@ -47,7 +47,8 @@ async function settleCompared(trx: Transaction<Schema>, basis: number, since: Da
   await sql`
     update acceptance set judged_by = ${basis}
     from source_row row
-    where accepted_hash is distinct from wanted_hash and checked_hash = wanted_hash and judged_by = ${notCompared(basis)}
+    where accepted_hash is distinct from wanted_hash and checked_hash = wanted_hash
+      and judged_by = ${notCompared(basis)}
       and row.row_id = acceptance.row_id and row.gone_at is null and row.changed_at < ${since}`.execute(trx)
 }
 
@@ -77,9 +78,12 @@ async function collectCandidates(trx: Transaction<Schema>, basis: number | null)
   await sql`
     create temp table newcomer on commit drop as
     select ${columns} from ledger row where ${neverJudged}
-    ${basis === null ? sql`` : sql`union all select ${columns} from ledger row where ${judgedOtherwise(basis)}`}`.execute(
-    trx,
-  )
+    ${
+      basis === null
+        ? sql``
+        : sql`union all select ${columns} from ledger row
+      where ${judgedOtherwise(basis)}`
+    }`.execute(trx)
   await sql`analyze newcomer`.execute(trx)
   const { rows } = await sql<{ candidates: number }>`select count(*) as candidates from newcomer`.execute(trx)
   return rows[0]?.candidates ?? 0
@@ -116,7 +120,8 @@ async function gather(trx: Transaction<Schema>, rows: string, sought: Fragment, 
 
 /** All that the newcomers' hotels have in a stream, of which answers and omissions are compared with it. */
 const ofTheirHotels = (stream: string) => sql`
-  select distinct partner_id, ${stream}::text as stream from newcomer where stream in ('framework_answers', 'omissions')`
+  select distinct partner_id, ${stream}::text as stream from newcomer
+    where stream in ('framework_answers', 'omissions')`
 
 /** The answers of the newcomers' hotels: the table `answer`. */
 async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
@@ -269,7 +274,8 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
                  other.partner_id, other.row_key)
                when 'two_frameworks' then format(
                  'data point %s is ''%s'' here and ''%s'' under %s for the same period (row %s): they must agree',
-                 mine.content ->> 'data_point_id', left(mine.content ->> 'value', 60), left(other.content ->> 'value', 60),
+                 mine.content ->> 'data_point_id', left(mine.content ->> 'value', 60),
+                   left(other.content ->> 'value', 60),
                  coalesce('framework ' || (other.content ->> 'framework_id'), 'no framework'), other.row_key)
                else case mine.stream
                  when 'omissions' then format(

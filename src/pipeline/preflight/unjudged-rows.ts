@@ -73,9 +73,8 @@ export async function anyUnjudged(db: Database): Promise<boolean> {
       where accepted_hash is distinct from wanted_hash and checked_hash is distinct from wanted_hash
     )
     select exists (
-      select from unjudged join ledger row using (row_id) where row.gone_at is null and row.held_by is null) as any`.execute(
-    db,
-  )
+      select from unjudged join ledger row using (row_id) where row.gone_at is null and row.held_by is null)
+        as any`.execute(db)
   return rows[0]?.any ?? false
 }
 
@@ -127,7 +126,8 @@ export async function storeJudgements(db: Database, basis: number, judgements: r
     ),
     stored as (
       update acceptance
-      set invalid_reason = coalesce(contradiction, judged.invalid_reason), checked_hash = wanted_hash, judged_by = ${basis}
+      set invalid_reason = coalesce(contradiction, judged.invalid_reason), checked_hash = wanted_hash,
+        judged_by = ${basis}
       from judged join source_row using (row_id)
       where acceptance.row_id = judged.row_id and acceptance.wanted_hash = decode(judged.hash, 'hex')
       returning acceptance.row_id, judged.warnings

@@ -57,8 +57,10 @@ export function reasonToWithhold({
 async function searchOf(deps: Deps, run: Run): Promise<EndedSearch | undefined> {
   const { rows } = await sql<EndedSearch>`
     select submission_id, search_result is not null as ended, search_result ->> 'reason' as reason,
-           (select coalesce(sum(quarantined), 0)::bigint from search_page p where p.submission_id = s.submission_id) as left_out,
-           (select count(*) from quarantine join search_page p using (page_id) where p.submission_id = s.submission_id) as listed_out
+           (select coalesce(sum(quarantined), 0)::bigint from search_page p
+             where p.submission_id = s.submission_id) as left_out,
+           (select count(*) from quarantine join search_page p using (page_id)
+             where p.submission_id = s.submission_id) as listed_out
     from submission s
     where run_id = ${run.run_id} and kind = ${searchKind} and state = 'settled'`.execute(deps.db)
   return rows[0]

@@ -56,9 +56,8 @@ export async function storeReferenceData(
     await keepPast(trx, version, changes)
     await sql`
       insert into reference_version (version, run_id, fetched_at, confirmed_at, documents, changes, accepted_by)
-      values (${version}, ${runId}, ${fetchedAt}, ${fetchedAt}, ${documents.length}, ${changes.length}, ${acceptedBy})`.execute(
-      trx,
-    )
+      values (${version}, ${runId}, ${fetchedAt}, ${fetchedAt}, ${documents.length}, ${changes.length},
+        ${acceptedBy})`.execute(trx)
     await insertChanges(trx, version, changes)
     await sql`delete from reference_version where version <= ${version - versionsKept}`.execute(trx)
     // The shadow of a plan has no foreign keys that would do so.
@@ -92,7 +91,8 @@ async function insertChanges(
   await sql`
     insert into reference_change
       (version, ordinal, kind, document_id, document_name, item, item_id, item_name, within_id, change, detail)
-    select ${version}::integer, ordinal, kind, document_id, document_name, item, item_id, item_name, within_id, change, detail
+    select ${version}::integer, ordinal, kind, document_id, document_name, item, item_id, item_name, within_id, change,
+      detail
     from jsonb_to_recordset(${storableJson(rows)}::jsonb) as _(
       ordinal integer, kind text, document_id text, document_name text, item text, item_id text, item_name text,
       within_id text, change text, detail text)`.execute(trx)

@@ -13,7 +13,8 @@ export async function noteUntakenReference(
     values (${runId}, ${reason}, ${at}, ${at}, 1)
     on conflict (singleton) do update
     set run_id = excluded.run_id, reason = excluded.reason, last_seen_at = excluded.last_seen_at,
-        first_seen_at = case when known.reason = excluded.reason then known.first_seen_at else excluded.first_seen_at end,
+        first_seen_at = case when known.reason = excluded.reason then known.first_seen_at
+          else excluded.first_seen_at end,
         times = case when known.reason = excluded.reason then known.times + 1 else 1 end,
         accepted_at = case when known.reason = excluded.reason then known.accepted_at end,
         accepted_by = case when known.reason = excluded.reason then known.accepted_by end`.execute(trx)

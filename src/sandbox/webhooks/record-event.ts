@@ -118,7 +118,8 @@ async function insertDeliveries(db: Queryable, deliveries: readonly Delivery[]):
     `insert into sandbox.webhook_delivery
        (id, webhook_id, event_id, type, about, body, status, urgent, held, created_at, next_attempt_at, chaos)
      select id, webhook_id, event_id, type, about, body, status, urgent, held, created_at, next_attempt_at, chaos
-     from jsonb_populate_recordset(null::sandbox.webhook_delivery, $1::jsonb) with ordinality as new order by ordinality`,
+     from jsonb_populate_recordset(null::sandbox.webhook_delivery, $1::jsonb) with ordinality as new
+       order by ordinality`,
     [JSON.stringify(deliveries)],
   )
 }

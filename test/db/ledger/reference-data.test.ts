@@ -179,7 +179,7 @@ describe('reference data that shrink', () => {
     ['hold a framework without most of its data points', { framework: [framework([ids.number])] }, /^data points: 1, /],
   ])('reference data that shrink are not taken when they %s', async (_, fetched, reason) => {
     await keep({ framework: [whole], group: [a] })
-    expect(await keep({ ...fetched, group: [b] }, tuesday)).toEqual({ withheld: expect.stringMatching(reason) })
+    expect(await keep({ ...fetched, group: [b] }, tuesday)).toEqual({ notTaken: expect.stringMatching(reason) })
     expect(await stored()).toMatchObject([
       { kind: 'framework', id: ids.framework },
       { kind: 'group', id: 'a' },
@@ -207,8 +207,8 @@ describe('reference data that shrink', () => {
     await keep({}, tuesday)
     expect(await untakenReference(ledger.db)).toMatchObject({ times: 2, first_seen_at: monday, last_seen_at: tuesday })
     await acceptUntaken(ledger.db, tuesday, 'ann')
-    expect(await keep({ framework: [framework([ids.number])] })).toMatchObject({ withheld: expect.anything() })
-    expect(await keep({})).toMatchObject({ withheld: expect.anything() })
+    expect(await keep({ framework: [framework([ids.number])] })).toMatchObject({ notTaken: expect.anything() })
+    expect(await keep({})).toMatchObject({ notTaken: expect.anything() })
     expect(await acceptUntaken(ledger.db, tuesday, 'ann')).toMatchObject({ accepted_by: 'ann' })
     expect(await keep({})).toMatchObject({ version: 2 })
     expect(await stored()).toEqual([])

@@ -88,9 +88,8 @@ async function judgeStaged(trx: Transaction<Schema>, { search, submissionId, ord
            end as fate
     from placed p
     left join document d on d.search = ${search} and d.list = p.list and d.document_id = p.document_id
-    left join search_seen_document z on z.submission_id = ${submissionId}::bigint and z.document_key = d.document_key`.execute(
-    trx,
-  )
+    left join search_seen_document z on z.submission_id = ${submissionId}::bigint
+      and z.document_key = d.document_key`.execute(trx)
   await sql`analyze merge_document`.execute(trx)
 }
 

@@ -52,7 +52,8 @@ async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
       returning s.company_ordinal, s.calculator_id, s.title
     )
     insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)
-    select 'calculator', c.company_id, a.calculator_id, 'calculator_twice', coalesce(left(to_json(a.title)::text, 200), 'null')
+    select 'calculator', c.company_id, a.calculator_id, 'calculator_twice',
+      coalesce(left(to_json(a.title)::text, 200), 'null')
     from again a join staged_company c using (company_ordinal)`.execute(trx)
   // Another listing may contain what the first one lacks.
   await sql`
@@ -84,6 +85,7 @@ async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): 
       returning c.company_id, s.calculator_id, s.title
     )
     insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)
-    select 'calculator', company_id, calculator_id, 'calculator_of_other_company', coalesce(left(to_json(title)::text, 200), 'null')
+    select 'calculator', company_id, calculator_id, 'calculator_of_other_company',
+      coalesce(left(to_json(title)::text, 200), 'null')
     from elsewhere`.execute(trx)
 }

@@ -25,7 +25,8 @@ export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOp
     where k.readable and r.variable_key is not null`.execute(trx)
   await sql`
     insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
-    select 'value', c.company_id, k.calculator_id, r.variable_id, 'variable_not_listed', left(to_json(v.value)::text, 200)
+    select 'value', c.company_id, k.calculator_id, r.variable_id, 'variable_not_listed',
+      left(to_json(v.value)::text, 200)
     from staged_value v
     join staged_reference r using (reference)
     join staged_calculator k using (calculator_ordinal)

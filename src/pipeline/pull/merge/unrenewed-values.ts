@@ -33,9 +33,8 @@ export async function keepUnrenewedValues(trx: Transaction<Schema>, options: Unr
       update value_difference d set kind = 'unrenewed', reason = 'restored', withheld = true
       from unrenewed_part u
       where d.kind = 'removed' and u.part = 'value' and u.reason = 'restored' and u.company_key = d.company_key
-        and u.calculator_key = d.calculator_key and u.direction = d.direction and u.variable_key = d.variable_key`.execute(
-      trx,
-    )
+        and u.calculator_key = d.calculator_key and u.direction = d.direction
+          and u.variable_key = d.variable_key`.execute(trx)
   }
   await keepUnreadable(trx)
   await withholdSuspicious(trx, options)
@@ -112,7 +111,8 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
     if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) continue
     await sql`
       update value_difference
-      set kind = 'unrenewed', withheld = true, reason = case direction when 'i' then 'too_few_inputs' else 'too_few_outputs' end
+      set kind = 'unrenewed', withheld = true, reason = case direction when 'i' then 'too_few_inputs'
+        else 'too_few_outputs' end
       where kind = 'removed' and direction = ${direction}`.execute(trx)
   }
 }
