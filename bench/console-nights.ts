@@ -12,7 +12,7 @@ export async function fillNights(pool: pg.Pool, { nights, hotels }: { nights: nu
     `insert into run (job, trigger, scheduled_for, state, step, verdict, started_at, finished_at, report)
      select 'nightly-sync', 'schedule', now() - n * interval '1 day', 'finished', 'report', 'partial',
             now() - n * interval '1 day', now() - n * interval '1 day' + interval '40 minutes',
-            jsonb_build_object('remarks', jsonb_build_array('5 rows refused by the service.'), 'streams', (
+            jsonb_build_object('remarks', jsonb_build_array('5 rows rejected by the service.'), 'streams', (
               select jsonb_agg(jsonb_build_object('stream', 'stream ' || s, 'read', 1000, 'sent', 90, 'confirmed', 80,
                                                   'inferred', 5, 'rejected', 5, 'invalid', 0, 'parked', 3))
               from generate_series(1, 7) s), 'submissions', (

@@ -3,7 +3,9 @@ import { existsSync, writeFileSync } from 'node:fs'
 /** Where Debian's package puts it, on both processors that it is built for. */
 const libraries = ['x86_64', 'aarch64'].map((cpu) => `/usr/lib/${cpu}-linux-gnu/faketime/libfaketimeMT.so.1`)
 
-/** A clock for other processes, which leaps ahead for all of them at once. Timers go on by the clock that nobody sets. */
+/**
+ * A clock for other processes, which leaps ahead for all of them at once. Timers go on by the clock that nobody sets.
+ */
 export type LeapingClock = {
   /** What a process needs in its environment to go by this clock. */
   environment: Record<string, string>

@@ -17,7 +17,7 @@ const ticks = 100
 /** Seconds of processor time that a process has used, user and system; 0 when it is gone. */
 export function processorOf(pid: number): number {
   try {
-    // The name of the program stands in brackets and may hold anything; user and system are the 14th and 15th field.
+    // The name of the program stands in brackets and may contain anything; user and system are the 14th and 15th field.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')

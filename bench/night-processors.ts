@@ -115,7 +115,7 @@ const ticks = 100
 /** Seconds of a process, and of those children that ended and that it has waited for. */
 function processorTimes(pid: number): { own: number; ended: number } {
   try {
-    // The name of the program stands in brackets and may hold anything; what follows begins with the third field.
+    // The name of the program stands in brackets and may contain anything; what follows begins with the third field.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')

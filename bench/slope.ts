@@ -2,7 +2,9 @@
 export type Trend = {
   /** The median of the figure. */
   level: number
-  /** How much it changes from one night to the next: the median over all pairs of nights, which outliers do not move. */
+  /**
+   * How much it changes from one night to the next: the median over all pairs of nights, which outliers do not move.
+   */
   perNight: number
   /** What that comes to over a hundred nights, as a share of the level. */
   perHundred: number

@@ -2,8 +2,8 @@
  * How many webhooks are verified and stored a second, and how long each waits for its answer: node bench/webhooks.ts
  * [--rate 1000] [--seconds 20] [--json] [--quick]
  *
- * First at the rate, from the moment at which a delivery was due to its answer; then as fast as the receiver takes them.
- * The sender is a thread of its own. Brings its own PostgreSQL, with commits that reach the disk, and removes it.
+ * First at the rate, from the moment at which a delivery was due to its answer; then as fast as the receiver takes
+ * them. The sender is a thread of its own. Brings its own PostgreSQL, with commits that reach the disk, and removes it.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'

@@ -37,7 +37,10 @@ export type YearWorld = AsyncDisposable & {
 const seed = 1
 const secretKey = 'demo-key'
 
-/** A server for Nightferry, one for partner and service, the service, and `serve`: all but the service's timers go by one clock. */
+/**
+ * A server for Nightferry, one for partner and service, the service, and `serve`: all but the service's timers go by
+ * one clock.
+ */
 export async function openYearWorld(hotels: number, settings: readonly string[]): Promise<YearWorld> {
   await using opened = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'nightferry-year-'))

@@ -28,7 +28,9 @@ const [nights, hotels, minutes] = [Number(values.nights), Number(values.hotels),
 const settledAfter = 30
 const dayMs = 86_400_000
 
-/** Each is kept as short as it may be, or a week, so that what is removed keeps pace with what comes from night 30 on. */
+/**
+ * Each is kept as short as it may be, or a week, so that what is removed keeps pace with what comes from night 30 on.
+ */
 const settings = [
   'http.port=0',
   'pull.history=true',

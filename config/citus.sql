@@ -1,5 +1,6 @@
--- Distributes what searches return by company on a Citus cluster. docs/citus.md says what is lost, and what of Nightferry
--- does not run on it yet. Run it once, on the coordinator, after `nightferry migrate`, with nothing else connected:
+-- Distributes what searches return by company on a Citus cluster. docs/citus.md says what is lost, and what of
+-- Nightferry does not run on it yet. Run it once, on the coordinator, after `nightferry migrate`, with nothing else
+-- connected:
 --
 --   psql "$DATABASE_URL" --single-transaction --set ON_ERROR_STOP=1 --file config/citus.sql
 
@@ -72,8 +73,8 @@ join company c using (company_key)
 join calculator_variable n using (variable_key)
 where k.removed_at is null and c.removed_at is null;
 
--- Small, joined with everything, and the same on every node. All other tables stay on the coordinator: the ledger, runs,
--- submissions, pages and the queue.
+-- Small, joined with everything, and the same on every node. All other tables stay on the coordinator: the ledger,
+-- runs, submissions, pages and the queue.
 select create_reference_table('nightferry.calculator_variable');
 select create_reference_table('nightferry.custom_property');
 select create_reference_table('nightferry.page_listing');

@@ -7,7 +7,7 @@ export function addConformanceOptions(command: Command): Command {
     .optionsGroup('Service:')
     .option('--base-url <url>', 'base address, without /api (default: EXCHANGE_BASE_URL, or the configuration)')
     .option('--api-key <key>', 'others can see a command line: better EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE')
-    .option('--contract <file>', 'the wire names to hold the service against (default: those in use)')
+    .option('--contract <file>', 'the wire names to check the service against (default: those in use)')
     .optionsGroup('Writing, to one hotel only:')
     .option('--group <id>', 'the group that holds its company')
     .option('--custom-identifier <id>', 'the custom property that is the identifier')

@@ -130,7 +130,7 @@ export async function createProgram(
       'an empty database for the copy and the mirror, instead of one of the embedded server; with a password: REHEARSAL_DATABASE_URL',
     )
     .option('--keep', 'keep the database in the end, to look into it; the next rehearsal drops it')
-    .option('--limit <count>', 'how many refused and invalid rows to name', wholeNumber(1, 1_000_000), 1_000)
+    .option('--limit <count>', 'how many rejected and invalid rows to name', wholeNumber(1, 1_000_000), 1_000)
     .action(async (options: RehearseOptions) =>
       done(await (await import('./verbs/rehearse.ts')).rehearse(cli, options)),
     )
@@ -258,7 +258,7 @@ export async function createProgram(
     .option('--changes', 'what the newest version changed, or what differs between two')
     .option('--from <version>', 'the earlier of the two', wholeNumber(0, 2 ** 31 - 1))
     .option('--to <version>', 'the later of the two', wholeNumber(1, 2 ** 31 - 1))
-    .option('--accept', 'take what was withheld for holding too little, with the next run')
+    .option('--accept', 'with the next run take what was not taken because it had too little')
     .action(async (options: ReferenceOptions) =>
       done(await (await import('./verbs/reference.ts')).reference(cli, options)),
     )

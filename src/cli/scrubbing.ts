@@ -12,7 +12,7 @@ const signedParameter = /([?&](?:[\w-]*signature|[\w-]*credential|[\w-]*token|si
  * A stream that writes log lines on to another with every secret replaced, in every form in which it may be written,
  * and with what could drive a terminal escaped. The last line of defence: nothing should put a secret into a line in
  * the first place.
- * @param secrets may grow: a configuration that is read again may hold new ones.
+ * @param secrets may grow: a configuration that is read again may contain new ones.
  */
 export function scrubbing(to: Writable, secrets: readonly string[]): Writable {
   let clean = conceal(secrets)

@@ -16,8 +16,8 @@ export type Telemetry = {
 const sdk = '@opentelemetry/sdk-node'
 
 /**
- * How long the work of a process, and its end, are held up by a collector that does not answer. The library goes on for
- * as long as OTEL_EXPORTER_OTLP_TIMEOUT says. Milliseconds.
+ * How long the work of a process, and its end, are kept waiting by a collector that does not answer. The library goes
+ * on for as long as OTEL_EXPORTER_OTLP_TIMEOUT says. Milliseconds.
  */
 const closingMs = 3_000
 
@@ -133,7 +133,7 @@ async function startSdk(
   return { shutdown: () => node.shutdown() }
 }
 
-/** Keys that the headers for a collector hold. */
+/** Keys that the headers for a collector contain. */
 function headerSecrets(environment: Cli['environment']): string[] {
   return ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
     .flatMap((name) => (environment[name] ?? '').split(','))

@@ -7,7 +7,7 @@ export type AddedStreams = Readonly<Record<string, { requires: readonly string[]
 type Document = Record<string, unknown>
 
 /**
- * Holds the streams that a configuration names against those that there are, and writes down what a stream of the
+ * Checks the streams that a configuration names against those that there are, and writes down what a stream of the
  * contract requires where the configuration does not say it.
  *
  * @param added asked with the file that the document names as the contract, and only if a name is none of ours: a

@@ -5,7 +5,7 @@ const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 type Interpolation = {
   environment: Readonly<Record<string, string | undefined>>
   problems: ConfigProblem[]
-  /** Reads a text that held a reference as what the setting at the path is: a number, a list. */
+  /** Reads a text that had a reference as what the setting at the path is: a number, a list. */
   convert: (path: string, text: string) => unknown
 }
 

@@ -248,7 +248,9 @@ export const settings = z.strictObject({
 
 export type Config = z.infer<typeof settings>
 
-/** Settings that hold or may hold secrets: hidden wherever configuration is shown, refused on the command line. */
+/**
+ * Settings that contain or may contain secrets: hidden wherever configuration is shown, refused on the command line.
+ */
 export const secretPaths = [
   'exchange.apiKey',
   'database.url',

@@ -2,7 +2,7 @@ import type { Config } from './schema.ts'
 
 const mask = '********'
 
-/** Parameters of a database URL that hold a password. */
+/** Parameters of a database URL that contain a password. */
 const passwordParameters = ['password', 'sslpassword']
 
 /** The configuration in force with secrets hidden: of a database URL only the password, of a key everything. */

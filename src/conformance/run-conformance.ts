@@ -155,11 +155,11 @@ async function reach(bench: Bench): Promise<void> {
   try {
     const { status } = await unitTypes(bench)
     if (status === 200) return
-    const isKeyRefused = status === 401 || status === 403
+    const isKeyDenied = status === 401 || status === 403
     throw new NothingToJudge(
-      isKeyRefused ? 'conformance_key_refused' : 'conformance_no_service',
+      isKeyDenied ? 'conformance_key_refused' : 'conformance_no_service',
       `${bench.wire.baseUrl} answered ${status} to the unit types. ${
-        isKeyRefused
+        isKeyDenied
           ? 'Is the key sent as it was created, and for this service?'
           : 'Is it the base address of the service, without /api, and is the service up?'
       }`,

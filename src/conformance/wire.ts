@@ -62,7 +62,7 @@ type WireOptions = {
 /** What is shorter is no secret, and could stand in a document by chance. */
 const shortestKey = 8
 
-/** Answers and files are held whole; a page beyond this is looked at by other means than this suite. */
+/** Answers and files are kept whole; a page beyond this is looked at by other means than this suite. */
 const maxBytes = 512 * 1024 * 1024
 
 /** Refusals of one call with one status that are kept. */

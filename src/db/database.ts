@@ -7,7 +7,7 @@ import type { Schema } from './tables/database-schema.ts'
 export type Database = Kysely<Schema>
 
 type PoolOptions = {
-  /** Connections held at most. */
+  /** Connections at most. */
   max: number
   /** Shown in pg_stat_activity, so that a person sees whose connection it is. */
   applicationName: string

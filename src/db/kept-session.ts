@@ -20,7 +20,7 @@ const patienceMs = 5_000
  *
  * Without a session of its own a lock is nobody's, LISTEN hears nothing, and names are looked for in other schemas.
  * @param another opens a second connection to the same address.
- * @throws {SessionNotKept} without the address, which may hold a password.
+ * @throws {SessionNotKept} without the address, which may contain a password.
  */
 export async function requireKeptSession(client: pg.Client, another: () => Promise<pg.Client>): Promise<void> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')

@@ -28,7 +28,7 @@ type MigrateOptions = {
 }
 
 const applicationName = 'nightferry migrate'
-/** Longer would hold up a run that wants the same table; shorter would miss the gaps between its transactions. */
+/** Longer would keep a run waiting that wants the same table; shorter would miss the gaps between its transactions. */
 const defaultLockTimeoutMs = 5_000
 /** A page is loaded in less, so a run that is under way does not make a migration fail. */
 const defaultPatienceMs = 90_000
@@ -121,7 +121,7 @@ function watchBlockers(pool: pg.Pool, onWaiting: (sentence: string) => void) {
   // Whatever ends it, the migration itself says what is wrong with the database.
   const watching = watch().catch(() => {})
   return {
-    latest: () => (latest === '' ? '' : `; it is held by ${latest}`),
+    latest: () => (latest === '' ? '' : `; it is locked by ${latest}`),
     stop: async () => {
       stopping.abort()
       await watching

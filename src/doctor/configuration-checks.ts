@@ -66,7 +66,7 @@ export const configurationChecks: readonly Check[] = [
   {
     id: 'requirements',
     group: 'configuration',
-    why: 'The service finds a company by your id only after its mapping was accepted. A row that is sent before is refused.',
+    why: 'The service finds a company by your id only after its mapping was accepted. A row that is sent before is rejected.',
     run: async (ward) => judgeOrder(await on(ward.config, 'configuration')),
   },
   {

@@ -67,7 +67,7 @@ function isReference(text: string): boolean {
   return /^\$\{\w+\}$/.test(text)
 }
 
-/** The variables that may hold a secret; each also exists as `…_FILE`. Pure. */
+/** The variables that may contain a secret; each also exists as `…_FILE`. Pure. */
 export function secretVariables(): string[] {
   const paths: readonly string[] = secretPaths
   const own = Object.keys(namedVariables).filter((name) => paths.includes(namedVariables[name] ?? ''))

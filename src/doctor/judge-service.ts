@@ -20,7 +20,7 @@ type KeyAnswer = {
   /** Why the cheapest call with the key failed; null where it did not. */
   error: unknown
   odd: string | null
-  /** Since when the ledger takes the key for refused. */
+  /** Since when the ledger takes the key for denied. */
   breaker: { since: Date } | null
 }
 
@@ -29,7 +29,10 @@ export function judgeKey({ error: failure, odd, breaker }: KeyAnswer): Found[] {
   if (failure === null) {
     const well = ok('The service answers, and accepts the key')
     if (breaker === null) return [well]
-    return [well, advice('the key was refused earlier, and nothing has been sent since', 'nightferry run nightly-sync')]
+    return [
+      well,
+      advice('the service denied the key earlier, and nothing has been sent since', 'nightferry run nightly-sync'),
+    ]
   }
   const hint = odd === null ? '' : ` The key ${odd}.`
   const said = (failure as Error).message

@@ -23,7 +23,8 @@ export async function serverFacts(db: Database): Promise<ServerFacts> {
                           split_part(entry, '=', 2) setting
                      where entry like 'default_transaction_read_only=%'
                        and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
-                       and s.setrole in (0, (select oid from pg_roles where rolname = current_user))), false) as read_only,
+                       and s.setrole in (0, (select oid from pg_roles where rolname = current_user))), false)
+                         as read_only,
            current_setting('autovacuum') = 'on' as autovacuum,
            (select age(datfrozenxid) from pg_database where datname = current_database()) as frozen_age`.execute(db)
   const [facts] = rows
@@ -44,7 +45,8 @@ const ownSchemas = [schemaName, `${schemaName}_queue`]
 export async function rightFacts(db: Database): Promise<RightFacts> {
   const { rows } = await sql<RightFacts>`
     select has_database_privilege(current_database(), 'create') as may_create,
-           coalesce((select json_agg(json_build_object('name', nspname, 'owned', pg_has_role(nspowner, 'usage')) order by nspname)
+           coalesce((select json_agg(json_build_object('name', nspname, 'owned', pg_has_role(nspowner, 'usage'))
+             order by nspname)
                      from pg_namespace where nspname = any(${ownSchemas})), '[]') as schemas,
            (select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace
             where n.nspname = any(${ownSchemas}) and c.relkind in ('r', 'p', 'v', 'S')
@@ -88,7 +90,7 @@ export async function oldestTransactionSeconds(db: Database): Promise<number | n
   return rows[0]?.seconds ?? null
 }
 
-/** Processes that carry rows, or want to, hold a connection of this name. */
+/** Processes that carry rows, or want to, have a connection of this name. */
 const atWork = 'nightferry queue'
 
 export async function connectionsAtWork(db: Database): Promise<number> {

@@ -1,6 +1,6 @@
 import { requirementsOf } from '../config/requirements.ts'
 import { statusCounts } from '../db/runs/listed-rows.ts'
-import { refusedKeyInUse } from '../db/service-key/key-in-use.ts'
+import { deniedKeyInUse } from '../db/service-key/key-in-use.ts'
 import { profileOf } from '../pipeline/destination/check-destination.ts'
 import { destinationInUse, isKnownKey, wasEverUsed } from '../pipeline/destination/find-destination.ts'
 import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
@@ -19,7 +19,7 @@ export const serviceChecks: readonly Check[] = [
       if (exchange.baseUrl === null || exchange.apiKey === null) throw new CannotLook('see settings')
       const odd = keyTrouble(exchange.apiKey)
       const breaker = await ward.ledger().then(
-        ({ db }) => refusedKeyInUse(db),
+        ({ db }) => deniedKeyInUse(db),
         () => null,
       )
       return await ward.service().then(
@@ -59,7 +59,7 @@ export const serviceChecks: readonly Check[] = [
   {
     id: 'item_results',
     group: 'service',
-    why: 'A task may succeed although items of it were refused: only the result of each item tells.',
+    why: 'A task may succeed although items of it were rejected: only the result of each item tells.',
     run: async (ward) => {
       const config = await on(ward.config, 'configuration')
       const { db } = await on(ward.ledger, 'database_schema')

@@ -24,7 +24,7 @@ export type Ward = {
   now: () => Date
   /** The configuration file; null: there is none. */
   configFile: string | null
-  /** Variables that may hold settings. */
+  /** Variables that may contain settings. */
   environment: Readonly<Record<string, string | undefined>>
   config: () => Promise<Config>
   contract: () => Promise<Contract>

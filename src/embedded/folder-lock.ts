@@ -57,7 +57,7 @@ async function take(lock: string, prepared: string, signal: AbortSignal | undefi
     }
     if (Date.now() > deadline) {
       throw new EmbeddedPostgresError(
-        `The process ${holders[0]?.split('.', 1)[0]} has held ${lock} for ${waitMs / 1000} seconds. See what it does; end it if it hangs.`,
+        `The process ${holders[0]?.split('.', 1)[0]} has had ${lock} for ${waitMs / 1000} seconds. See what it does; end it if it hangs.`,
       )
     }
     await delay(retryMs, undefined, { signal })

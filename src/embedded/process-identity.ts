@@ -45,7 +45,7 @@ const exitingFlag = 0x4
  * of a death by a closed channel looks while the dead process is still being taken down, and must not count it.
  */
 export function startTicksOf(stat: string): string | undefined {
-  // The second field is the program's name in brackets and may hold anything, brackets and blanks included.
+  // The second field is the program's name in brackets and may contain anything, brackets and blanks included.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state, flags, startTicks] = [fields[0], Number(fields[6]), fields[19]]
   if (state === 'Z' || state === 'X' || (flags & exitingFlag) !== 0) return undefined

@@ -2,7 +2,7 @@
 const columnTypes = ['text', 'number', 'boolean', 'json'] as const
 export type ColumnType = (typeof columnTypes)[number]
 
-/** The settings that a body may hold: what names our companies to the service. Never a secret. */
+/** The settings that a body may contain: what names our companies to the service. Never a secret. */
 const templateSettings = ['customIdentifierId', 'groupId'] as const
 export type TemplateSetting = (typeof templateSettings)[number]
 

@@ -2,13 +2,13 @@
 type KeySaid = { errorCode: string | null; serviceMessage: string | null }
 
 /** The breaker of a key is open: the service has answered 401, and no call is made but a probe now and then. */
-export type KeyRefusal = KeySaid & { since: Date }
+export type KeyDenial = KeySaid & { since: Date }
 
 /**
  * `call`: go ahead. `probe`: go ahead, and say how it ended, for the breaker of the key is open.
  * `refused`: the breaker is open, so the call is not made.
  */
-export type Admission = { kind: 'call' } | { kind: 'probe' } | { kind: 'refused'; refusal: KeyRefusal }
+export type Admission = { kind: 'call' } | { kind: 'probe' } | { kind: 'refused'; refusal: KeyDenial }
 
 export type AdmitOptions = {
   /**

@@ -44,7 +44,7 @@ export type ExchangeClientOptions = {
   headersTimeoutMs: number
   /** Between two parts of an answer's body. */
   bodyTimeoutMs: number
-  /** Answers are held in memory whole; result pages do not come this way. */
+  /** Answers are kept in memory whole; result pages do not come this way. */
   maxAnswerBytes: number
   /** From an answer's headers to its last byte. */
   answerTimeoutMs?: number

@@ -11,7 +11,7 @@ export const endpoint = z.strictObject({
 export const name = z.strictObject({ name: z.string().min(1), source })
 export const taskName = z.strictObject({ kind: z.string().min(1), requestType: z.string(), source })
 
-/** An endpoint of the service; `path` may hold one `{placeholder}`. */
+/** An endpoint of the service; `path` may contain one `{placeholder}`. */
 export type Endpoint = z.infer<typeof endpoint>
 
 /** How the task of a bulk request names itself; a request type that is null there is empty here. */

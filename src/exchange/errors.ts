@@ -1,4 +1,4 @@
-import type { KeyRefusal } from './call-gate.ts'
+import type { KeyDenial } from './call-gate.ts'
 
 /** What identifies one call in a message: never the key, a header or a body. */
 export type Call = { method: string; url: string }
@@ -66,15 +66,15 @@ export class HttpError extends Error {
 }
 
 /** A call that was not made, because the service does not accept the key: the breaker is open. Nothing was sent. */
-export class KeyRefused extends HttpError {
+export class KeyDenied extends HttpError {
   readonly since: Date
 
-  constructor(call: Call, { since, ...said }: KeyRefusal) {
+  constructor(call: Call, { since, ...said }: KeyDenial) {
     super(call, { status: 401, ...said, retryAfterMs: null })
     const words = [said.errorCode, said.serviceMessage].filter((part) => part !== null).join(': ')
     const at = since.toISOString().slice(0, 19).replace('T', ' ')
     this.message = `${call.method} ${call.url}: not called, because the service does not accept the API key (401${words ? ` ${words}` : ''}) since ${at} UTC. ${keyAdvice}`
-    this.name = 'KeyRefused'
+    this.name = 'KeyDenied'
     this.since = since
   }
 }

@@ -50,8 +50,8 @@ type OpenDataPoint = Omit<FrameworkDataPoint, 'unitIds' | 'optionIds'> & {
 /**
  * Finds questions, data points, units and options wherever they stand in a framework, in document order.
  *
- * The levels between them are not shown by the specification (Spec gap, docs/spec-gaps.md), so only the lists that hold
- * them count. A question below an option starts afresh. One that appears twice is indexed once.
+ * The levels between them are not shown by the specification (Spec gap, docs/spec-gaps.md), so only the lists that
+ * contain them count. A question below an option starts afresh. One that appears twice is indexed once.
  * @throws {AnswerFormatError} when the answer has no id or nests deeper than any framework does.
  */
 export function decodeFramework(contract: Contract, json: unknown): FrameworkIndex {
@@ -120,7 +120,7 @@ function titled(names: FrameworkNames, field: string): boolean {
   return field === names.questions || field === names.dataPoints || field === names.options
 }
 
-/** A list of options or units may hold their ids alone. */
+/** A list of options or units may contain their ids alone. */
 function noteBareId(names: FrameworkNames, place: Place): void {
   const id = idOf(place.value)
   if (id !== null) noteChoice(names, place, id)

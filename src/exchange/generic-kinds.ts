@@ -123,7 +123,7 @@ function compile(raw: Raw): { kind: Omit<GenericKind, 'name'>; problems: Templat
     columns: allowed.filter((column) => column !== null),
     problems,
   })
-  // What stands once in a request, or once for a property, can only hold what all its rows share.
+  // What stands once in a request, or once for a property, can only contain what all its rows share.
   const head = readObjectTemplate(body.head, ['body', 'head'], scope([partitionBy]))
   const ofElement = body.inner === null ? columns : [partnerId, partitionBy]
   const element = readObjectTemplate(body.element, ['body', 'element'], scope(ofElement))

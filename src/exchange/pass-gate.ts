@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Admission, CallGate } from './call-gate.ts'
 import { NotStarted } from './call-queue.ts'
 import { type ServiceCall, shownCall } from './call-service.ts'
-import { HttpError, KeyRefused } from './errors.ts'
+import { HttpError, KeyDenied } from './errors.ts'
 
 type Passing = {
   gate: CallGate | undefined
@@ -19,7 +19,7 @@ const unsaidPauseMs = 1_000
  * What the call throws passes through, whether or not the gate could be told.
  *
  * @throws {NotStarted} when no turn could be had.
- * @throws {KeyRefused} when the breaker of the key is open.
+ * @throws {KeyDenied} when the breaker of the key is open.
  */
 export async function passGate<T>(
   { gate, waiting, signal, logger }: Passing,
@@ -36,7 +36,7 @@ export async function passGate<T>(
   } catch (error) {
     throw new NotStarted(error)
   }
-  if (admission.kind === 'refused') throw new KeyRefused(shownCall(call), admission.refusal)
+  if (admission.kind === 'refused') throw new KeyDenied(shownCall(call), admission.refusal)
 
   const tell = async (telling: Promise<void>): Promise<void> => {
     try {

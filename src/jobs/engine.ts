@@ -21,7 +21,7 @@ import { lookAtRun, stopRun } from './look-at-run.ts'
 const queues = { run: 'look-at-run', submission: 'look-at-submission', page: 'look-at-page' } as const
 
 /**
- * `insist`: set on a look that was handed out again, whose lock a dead process may hold.
+ * `insist`: set on a look that was handed out again, whose lock a dead process may have.
  * `timer`: set on a look that was put off; void once a newer one was.
  */
 type LookData = { id: number; insist?: boolean; timer?: number }
@@ -97,7 +97,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       })
     }
   } catch (error) {
-    // A start that failed half-way leaves connections and timers that would hold the process up.
+    // A start that failed half-way leaves connections and timers that would keep the process up.
     await boss.stop({ graceful: false, close: true }).catch(() => {})
     throw error
   }
@@ -240,7 +240,7 @@ async function guarded(
       { queue, id: job.data.id, attempt: job.retryCount + 1, error: describe(error) },
       'look_failed',
     )
-    // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may hold anything.
+    // The queue keeps what is thrown: its message alone, as Postgres can store it; causes may contain anything.
     if (!final) throw new LookFailed(storableText(describe(error).message))
     if (run !== undefined) {
       const ended = await stopRun(deps, run, error, await submissionBehind(deps, queue, job.data.id))

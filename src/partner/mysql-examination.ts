@@ -53,7 +53,8 @@ const reading = ['SELECT', 'USAGE', 'PROCESS', 'SHOW DATABASES', 'SHOW VIEW', 'R
 /** What was granted to the account itself; a role that was granted to it is named, not followed. */
 async function rightsOf(session: MysqlSession): Promise<PartnerRights> {
   const harmless = sql.join(reading.map((name) => sql.lit(name)))
-  const ours = sql`concat('''', substring_index(current_user(), '@', 1), '''@''', substring_index(current_user(), '@', -1), '''')`
+  const ours = sql`concat('''', substring_index(current_user(), '@', 1), '''@''',
+    substring_index(current_user(), '@', -1), '''')`
   const { rows } = await session.ask(sql`
     select lower(privilege_type), 'everything' as what, 0 as broad from information_schema.user_privileges
     where grantee = ${ours} and privilege_type not in (${harmless})

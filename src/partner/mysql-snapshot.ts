@@ -72,13 +72,15 @@ async function begin(session: MysqlSession, statementTimeoutMs: number): Promise
   // With the collation that literals of this character set have by themselves, ours and those of a configured query.
   await session.ask(sql`set names utf8mb4`)
   await session.ask(
-    sql`set session time_zone = '+00:00', session net_write_timeout = ${sql.lit(patience)}, session wait_timeout = ${sql.lit(patience)}`,
+    sql`set session time_zone = '+00:00', session net_write_timeout = ${sql.lit(patience)},
+      session wait_timeout = ${sql.lit(patience)}`,
   )
   const bound = await oldestOpen(session, zone ?? 'SYSTEM')
   // Set afterwards: nothing of ours is as slow as a configured query may be.
   if (version?.includes('MariaDB')) {
     await session.ask(
-      sql`set session max_statement_time = ${sql.lit(statementTimeoutMs / 1000)}, session idle_transaction_timeout = 0, session idle_readonly_transaction_timeout = 0`,
+      sql`set session max_statement_time = ${sql.lit(statementTimeoutMs / 1000)}, session idle_transaction_timeout = 0,
+        session idle_readonly_transaction_timeout = 0`,
     )
   } else {
     await session.ask(sql`set session max_execution_time = ${sql.lit(statementTimeoutMs)}`)

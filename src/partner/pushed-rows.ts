@@ -4,7 +4,7 @@
  */
 const batchBytes = 1024 * 1024
 
-/** What a driver pushes row by row, held back so that no more than some rows are in memory. */
+/** What a driver pushes row by row, kept back so that no more than some rows are in memory. */
 type PushedRows<Row> = {
   push(row: Row): void
   end(): void

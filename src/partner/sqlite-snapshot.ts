@@ -95,7 +95,8 @@ function cursorOf(database: DatabaseSync, { stream, query }: StreamQuery, cursor
     database
       .prepare(
         `select typeof(min(${at})) as low, typeof(max(${at})) as high,
-                min(${at} is null or (${at} glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' and julianday(${at}) is not null)) as times
+                min(${at} is null or (${at} glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'
+                  and julianday(${at}) is not null)) as times
          from (${withoutSemicolon(query)}\n) s`,
       )
       .get(),

@@ -40,7 +40,8 @@ async function isSecondary(session: SqlserverSession): Promise<boolean> {
 export async function serverOf(session: SqlserverSession): Promise<string | null> {
   try {
     const { rows } = await session.ask(
-      sql`select lower(convert(varchar(36), recovery_fork_guid)) from sys.database_recovery_status where database_id = db_id()`,
+      sql`select lower(convert(varchar(36), recovery_fork_guid)) from sys.database_recovery_status
+        where database_id = db_id()`,
     )
     const value = rows[0]?.[0]?.value
     return typeof value === 'string' ? value : null

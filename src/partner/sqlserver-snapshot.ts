@@ -138,7 +138,8 @@ function deltaSql(
     past = sql` where ${at} >= ${isTime(column) ? earlier(value, delta.overlapMs) : value} or ${at} is null`
   }
   const which = delta.only === undefined ? past : onlySql(columns, delta.only)
-  return sql`select ${selection(columns, delta)}, ${printed(shown, column.kind)} from ${derived(delta.stream, delta.query)}${which} order by ${at}`
+  return sql`select ${selection(columns, delta)}, ${printed(shown, column.kind)}
+    from ${derived(delta.stream, delta.query)}${which} order by ${at}`
 }
 
 /** Kinds that are printed here and not by the server: of these all rows are read. */
@@ -175,7 +176,8 @@ function boundValue({ moment, shown }: SqlserverBound, { kind }: SqlserverColumn
 /** In two steps: the number of milliseconds of a month is too large for one. */
 function earlier(value: RawBuilder<unknown>, overlapMs: number): RawBuilder<unknown> {
   const ms = Math.trunc(overlapMs)
-  return sql`dateadd(millisecond, ${sql.lit(-(ms % 1000))}, dateadd(second, ${sql.lit(-Math.trunc(ms / 1000))}, ${value}))`
+  return sql`dateadd(millisecond, ${sql.lit(-(ms % 1000))}, dateadd(second, ${sql.lit(-Math.trunc(ms / 1000))},
+    ${value}))`
 }
 
 function selection(columns: ReadonlyMap<string, SqlserverColumn>, query: StreamQuery): RawBuilder<unknown> {

@@ -5,8 +5,8 @@ import { createChaos } from './chaos/chaos.ts'
 import { createWarpedClock, type SandboxClock } from './clock.ts'
 import { createWork } from './create-work.ts'
 import { createFileAddresses } from './files/file-address.ts'
-import { holdDatabase } from './hold-database.ts'
 import { loadWorld } from './load-world.ts'
+import { lockDatabase } from './lock-database.ts'
 import { type SandboxLogger, silentLogger } from './logger.ts'
 import { keepTime, readLatestTime, readWorld } from './read-world.ts'
 import { RequestRefused } from './request-refused.ts'
@@ -51,8 +51,8 @@ const hourMs = 3_600_000
 export async function startSandbox(options: SandboxOptions): Promise<RunningSandbox> {
   const { logger = silentLogger, workers = 4, host = '127.0.0.1' } = options
   await using opened = new AsyncDisposableStack()
-  const hold = await holdDatabase(options.databaseUrl, logger)
-  opened.defer(() => hold.release())
+  const lock = await lockDatabase(options.databaseUrl, logger)
+  opened.defer(() => lock.release())
   const pool = openPool(options.databaseUrl, workers, logger)
   opened.defer(() => pool.end())
 
@@ -120,7 +120,7 @@ export async function startSandbox(options: SandboxOptions): Promise<RunningSand
     return closing
   }
   const lost = new AbortController()
-  hold.watch({
+  lock.watch({
     lost: () => work.pause(),
     regained: () => work.resume(),
     gone: (reason) => {

@@ -29,7 +29,7 @@ class WebhooksCannotListen extends Error {
 }
 
 /**
- * A server for webhooks alone. Clients that are slow, hold connections open or send what is no HTTP are cut off without
+ * A server for webhooks alone. Clients that are slow, keep connections open or send what is no HTTP are cut off without
  * a word.
  * @throws {WebhooksCannotListen} when the address is in use, or not ours.
  */

@@ -17,7 +17,7 @@ const batchSize = 500
 /** Statements at once: while one is committed, the next gathers what comes. */
 const statementsAtOnce = 2
 
-/** Deliveries that wait to be stored; each may hold 64 KiB. */
+/** Deliveries that wait to be stored; each may contain 64 KiB. */
 const longestQueue = 1_000
 
 /**
@@ -79,7 +79,8 @@ export function createEventStore(pool: pg.Pool, onTrouble: (error: Error) => voi
 /** In the order of the ids: two statements that count the same events wait for one another, and never in a circle. */
 const statement = `
   insert into webhook_event (event_id, payload, deliveries, destination_id)
-  select event_id, min(payload collate "C"), count(*), (select destination_id from destination where schema_name is null)
+  select event_id, min(payload collate "C"), count(*), (select destination_id from destination
+    where schema_name is null)
   from unnest($1::text[], $2::text[]) as delivered (event_id, payload)
   group by event_id order by event_id
   on conflict (event_id) do update

@@ -12,7 +12,7 @@ const calculator = z.strictObject({
   id: id.describe('The calculator instance.'),
   typeId: id,
   year,
-  month: month.nullable().default(null).describe('1 to 12. Null: a yearly calculator.'),
+  month: month.nullable().default(null).describe('1 to 12; null: a yearly calculator.'),
   inputs: valuesByVariable.describe('Texts by field type.'),
   outputs: valuesByVariable.describe('Texts by output variable.'),
 })
@@ -47,9 +47,9 @@ export const worldCompany = z.strictObject({
   groups: z
     .array(id)
     .default([])
-    .describe('The groups that it is in. In none: no profile can use it, and mappings find it.'),
+    .describe('The groups that it is in; in none: no profile can use it, and mappings find it.'),
   properties: valuesByProperty.describe(
-    'Values by custom property. Those of an identifier are the ids under which partners know the company.',
+    'Values by custom property; those of an identifier are the ids under which partners know the company.',
   ),
   automaticYearlyCalculation: z.boolean().default(false),
   automaticPublishing: z.boolean().default(false),

@@ -22,9 +22,9 @@ const dataPoint = z.strictObject({
     .enum([...valueTypes, 'any'])
     .describe('What an answer is: `any` takes every form, for a type whose name nobody knows.'),
   reportingPeriodType: z.enum(['Yearly', 'Monthly', 'Any']).describe('The periods for which it is asked.'),
-  unitTypes: z.array(unitType).default([]).describe('Whose units an answer may carry. Empty: an answer has no unit.'),
-  min: z.number().nullable().default(null).describe('The smallest number that is taken. Null: any.'),
-  max: z.number().nullable().default(null).describe('The largest number that is taken. Null: any.'),
+  unitTypes: z.array(unitType).default([]).describe('Whose units an answer may carry; empty: an answer has no unit.'),
+  min: z.number().nullable().default(null).describe('The smallest number that is taken; null: any.'),
+  max: z.number().nullable().default(null).describe('The largest number that is taken; null: any.'),
   options: z.array(z.strictObject(titled)).default([]).describe('The options of a list.'),
 })
 const question = z.strictObject({ ...titled, dataPoints: z.array(dataPoint) })
@@ -41,7 +41,7 @@ const mirrored = z.strictObject({
 /** The first line of a world file: everything but the companies. */
 export const worldHead = z.strictObject({
   world: z.literal(worldForm).describe('The version of this form: 1.'),
-  mirrored: mirrored.nullable().default(null).describe('Where and when a mirror was taken. Null: made by hand.'),
+  mirrored: mirrored.nullable().default(null).describe('Where and when a mirror was taken; null: made by hand.'),
   profiles: z
     .array(z.strictObject({ id: profileId, name }))
     .min(1)
@@ -49,11 +49,11 @@ export const worldHead = z.strictObject({
   apiKeys: z
     .array(z.strictObject({ key: name, profileId }))
     .default([])
-    .describe("The sandbox's own keys, open to everybody who reads the file. Never a key of a real service."),
+    .describe("The sandbox's own keys, open to everybody who reads the file; never a key of a real service."),
   groups: z
     .array(z.strictObject({ id, name: z.string(), profileId }))
     .default([])
-    .describe('Groups of companies, and which profile can use each. A mapping joins the first group of its profile.'),
+    .describe('Groups of companies, and which profile can use each; a mapping joins the first group of its profile.'),
   customProperties: z
     .array(
       z.strictObject({
@@ -74,7 +74,7 @@ export const worldHead = z.strictObject({
   standards: z
     .array(z.strictObject({ ...titled, levels: z.array(name).default([]) }))
     .default([])
-    .describe('Certifications and commitments. Without levels: none is demanded.'),
+    .describe('Certifications and commitments; without levels: none is demanded.'),
   calculatorTypes: z.array(z.strictObject(titled)).default([]).describe('Kinds of calculators.'),
   fieldTypes: z
     .array(z.strictObject({ id, name: z.string(), unit: z.string().default(''), calculatorTypeIds: z.array(id) }))
@@ -90,7 +90,7 @@ export const worldHead = z.strictObject({
           .array(z.strictObject({ fieldTypeId: id, factor: z.string().regex(/^-?\d+(\.\d+)?$/) }))
           .default([])
           .describe(
-            'Inputs times factors, summed up. Empty: nobody knows the formula, and a value stays as it stands.',
+            'Inputs times factors, summed up; empty: nobody knows the formula, and a value stays as it stands.',
           ),
         perFieldTypeId: id.nullable().default(null).describe('The input by which the sum is divided.'),
       }),

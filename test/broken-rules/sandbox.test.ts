@@ -4,7 +4,7 @@ import { nightferry, workingFolder } from '../cli/nightferry-process.ts'
 import { leftBehind, notHolding, openService } from '../conformance/conform.ts'
 import { canaries } from '../helpers/canaries.ts'
 
-test('every statement and every name holds against the sandbox when all of it may be used, also one that runs fast', async () => {
+test('every statement and every name is right of the sandbox when all of it may be used, also one that runs fast', async () => {
   await using folder = await workingFolder()
   await using service = await openService({ allowInsecureWebhooks: true, calculators: true, timeWarp: 60 })
   const args = ['conformance', '--base-url', service.url, '--administration', '--poll', '20', '--json']

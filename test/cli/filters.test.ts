@@ -86,7 +86,7 @@ describe('a row in words', () => {
     ],
     ['calculator_inputs', { year: '2025', month: '11', inputs: { a: '1', b: '2' } }, '2025-11 2 inputs'],
     ['something_new', { level: 'Gold', score: '1.5' }, 'level Gold, score 1.5'],
-  ])('of %s: %j', (stream, content, words) => {
+  ])('rowWords describes a row of %s: %j', (stream, content, words) => {
     expect(rowWords(stream, content)).toBe(words)
   })
 })

@@ -52,7 +52,7 @@ describe('on a PostgreSQL with names of its own', () => {
       alter table pms.certificate rename column start_date to valid_from;
       alter table pms.certificate rename column standard_id to scheme`)
   })
-  test('from two flags to a report of every stream that was recognised', async () => {
+  test('init goes from two flags to a report of every stream that it recognised', async () => {
     const env = { ...service(), PARTNER_DATABASE_URL: world.partnerUrl, DATABASE_URL: world.databaseUrl }
     const written = await init(env, '--url', world.sandboxUrl, '--out', 'own.yaml')
     expect(written.code).toBe(0)
@@ -90,7 +90,7 @@ describe('on a PostgreSQL with names of its own', () => {
 })
 
 describe('on a SQLite file', () => {
-  test('from flags alone to a report', async () => {
+  test('init goes from flags alone to a report', async () => {
     const path = join(folder.path, 'house.db')
     const { rows } = await world.partnerPool.query<Record<string, string | null>>(
       'select code, title, address, country, hotel_code from pms.properties',
@@ -164,7 +164,7 @@ test('field types are offered by name where a calculators search shows them', as
 
 describe('what cannot be', () => {
   const partner = () => ({ PARTNER_DATABASE_URL: world.partnerUrl })
-  test('without a terminal a missing answer says which flag gives it', async () => {
+  test('init says without a terminal which flag gives a missing answer', async () => {
     const ended = await init({ ...service(), ...partner() })
     expect(ended.code).toBe(2)
     expect(ended.stderr).toBe('nightferry: usage: there is no terminal to ask on: give --url, or EXCHANGE_BASE_URL\n')

@@ -38,7 +38,7 @@ test('a run in which all went well exits 0, one that has rejected rows exits 3',
   const [first, second] = nights.map(({ code, stdout }) => ({ code, report: JSON.parse(stdout) as RunReport }))
   expect(first).toMatchObject({ code: 0, report: { run_id: 1, verdict: 'succeeded', remarks: [] } })
   expect(second).toMatchObject({ code: 3, report: { run_id: 2, verdict: 'partial' } })
-  expect(second?.report.remarks).toContain('1 row refused by the service.')
+  expect(second?.report.remarks).toContain('1 row rejected by the service.')
 })
 
 test('run --json writes nothing but the report to standard output, and no log lines beside it', () => {

@@ -71,7 +71,7 @@ async function everything(): Promise<Record<string, string>> {
   return digests
 }
 
-test('before the first night says what that night sends, and leaves nothing behind', async () => {
+test('the plan before the first night says what that night sends, and leaves nothing behind', async () => {
   await call('migrate')
   const before = await everything()
   const foreseen = await plan('--bodies')
@@ -111,7 +111,7 @@ test('a body is what the run then sends, byte for byte', async () => {
 
 let day: SecondNight
 
-test('after a day of changes says what differs, what is invalid and why, and what the next night sends', async () => {
+test('the plan after a day of changes says what differs, what is invalid and why, and what the next night sends', async () => {
   day = await applySecondNight(world.partnerPool, { hotels, seed, asOf: new Date() })
   const before = await everything()
   const foreseen = await plan('--diff', '--cached', '--limit', '1000')
@@ -137,10 +137,10 @@ test('after a day of changes says what differs, what is invalid and why, and wha
   expect(planned(foreseen)).toEqual(sent(report))
 })
 
-test('with nothing to send says so, and names what stays refused', async () => {
+test('the plan says so if there is nothing to send, and names what stays rejected', async () => {
   const foreseen = await plan()
   expect(foreseen.waves).toEqual([])
-  expect(foreseen.rejected).toMatchObject([{ partner_id: day.refusedByService[0] }])
+  expect(foreseen.rejected).toMatchObject([{ partner_id: day.rejectedByService[0] }])
   expect((await call('plan')).stdout).toMatch(/^Nothing would be sent\.$/m)
 })
 
@@ -152,7 +152,7 @@ test('a rejected row that a policy sends again is told from one whose request wa
   ])
 })
 
-test('while a run is under way leaves to it what it holds, and disturbs nothing', async () => {
+test('the plan beside a run leaves out the rows that this run has in flight, and disturbs nothing', async () => {
   await using folder = await workingFolder()
   await using slow = await startWorld({
     migrated: true,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ReferenceVersion, ReferenceWithheld } from '../../src/db/tables/reference-tables.ts'
+import type { ReferenceVersion, UntakenReference } from '../../src/db/tables/reference-tables.ts'
 import type { CachedDocument } from '../../src/pipeline/reference/list-reference.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
@@ -32,7 +32,7 @@ async function night(): Promise<RunReport> {
   expect(stdout, stderr).not.toBe('')
   return JSON.parse(stdout) as RunReport
 }
-type Overview = { versions: ReferenceVersion[]; documents: CachedDocument[]; withheld: ReferenceWithheld | null }
+type Overview = { versions: ReferenceVersion[]; documents: CachedDocument[]; withheld: UntakenReference | null }
 const overview = async () => JSON.parse((await call('reference', '--json')).stdout) as Overview
 
 const [first] = catalogue.frameworks
@@ -48,7 +48,7 @@ function withoutEmployees(json: unknown): unknown {
 }
 
 // Each test goes on where the one before it stopped, as one night follows another.
-test('before the first run the verb says that nothing was fetched', async () => {
+test('the verb says before the first run that nothing was fetched', async () => {
   expect(await call('reference')).toMatchObject({ code: 0, stdout: expect.stringContaining('were fetched yet') })
   expect(await call('reference', '--changes')).toMatchObject({ code: 2 })
   expect(await call('reference', '--accept')).toMatchObject({ code: 2 })
@@ -97,7 +97,7 @@ test('rows of that data point that change are invalid then, and the others are l
   expect(report.refused).toMatchObject([{ state: 'invalid', reason: expect.stringContaining('is in no framework') }])
 })
 
-test('when the data point is back the row is judged again and sent, and two versions are compared as a whole', async () => {
+test('the row is judged again and sent when its data point is back, and the verb compares two versions as a whole', async () => {
   proxy.change(frameworkPath, (json) => json)
   const report = await night()
   expect(report).toMatchObject({ verdict: 'succeeded', refused: [] })
@@ -106,7 +106,7 @@ test('when the data point is back the row is judged again and sent, and two vers
   expect(await call('reference', '--changes', '--from', '7')).toMatchObject({ code: 2 })
 })
 
-test('a service that lists no framework makes no row invalid: the report says what was withheld, until it is accepted', {
+test('a service that lists no framework makes no row invalid: the report says what was not taken, until it is accepted', {
   timeout: 180_000,
 }, async () => {
   proxy.change(lists, () => [])

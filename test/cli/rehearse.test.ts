@@ -204,7 +204,7 @@ describe('a rehearsal of a night with ten planted mistakes', () => {
   )
 })
 
-test('refuses a database that holds something already, and a world without the identifier', async () => {
+test('rehearse refuses a database that holds something already, and a world without the identifier', async () => {
   const used = await call(['rehearse'], { REHEARSAL_DATABASE_URL: world.databaseUrl })
   expect(used).toMatchObject({ code: 1, stderr: expect.stringContaining('rehearsal_database_in_use') })
   await using empty = await testDatabase({ template: 'empty' })
@@ -214,7 +214,7 @@ test('refuses a database that holds something already, and a world without the i
   expect((await readdir(folder.path, { recursive: true })).filter((name) => name.includes('rehearsal'))).toEqual([])
 })
 
-test('mirrors the service into a file without its key, which a sandbox serves with the same ids', async () => {
+test('rehearse mirrors the service into a file without its key, which a sandbox serves with the same ids', async () => {
   const file = join(folder.path, 'mirror.world')
   const ended = await call(['sandbox', '--mirror', file, '--json'])
   expect(ended.code, ended.stderr).toBe(0)

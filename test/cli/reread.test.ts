@@ -112,7 +112,7 @@ test.each([
   expect(await actions()).toEqual(before)
 })
 
-test('while a run reads the streams, nothing is forgotten under it', async () => {
+test('reread refuses while a run reads the streams, and forgets nothing', async () => {
   const { rows } = await world.pool.query<{ run_id: number }>(`
     insert into run (job, trigger, scheduled_for, state, step)
     values ('nightly-sync', 'cli', now() - interval '1 minute', 'running', 'extract') returning run_id`)

@@ -112,7 +112,7 @@ test('a secret that became known after the scrubber was made is replaced from th
   expect(String(to.read())).toBe('******** second-secret\n******** ********\n********\n')
 })
 
-test('of two secrets of which one holds the other, nothing of the longer one is left', () => {
+test('the scrubber leaves nothing of the longer secret if one secret contains the other', () => {
   expect(conceal(['short', 'a short one'])('a short one, short')).toBe('********, ********')
   expect(conceal(['a short one', 'short'])('a short one, short')).toBe('********, ********')
 })

@@ -105,8 +105,8 @@ describe('trace', () => {
     expect(places).not.toContain(-1)
   })
 
-  test('tells of a refused hotel which value the service refused, and in its own words', async () => {
-    const id = day.refusedByService[0] ?? ''
+  test('tells of a rejected hotel which value the service rejected, and in its own words', async () => {
+    const id = day.rejectedByService[0] ?? ''
     const story = await json<Trace>('trace', id)
     const [refused] = await json<Listed[]>('rejected', '--partner-id', id, '--stream', 'framework_answers')
     expect(story.rows).toContainEqual(
@@ -175,7 +175,7 @@ describe('trace', () => {
     ['H-4711', /Nothing was ever read of a hotel 'H-4711'\. Ids are .* such as H-0001, H-0002/],
     ['h-0001', /Was H-0001 meant\?/],
     ["'; drop table run; --", /Nothing was ever read of a hotel ''; drop table run; --'/],
-  ])('of the unknown id %s says what ids look like, and exits 2', async (id, words) => {
+  ])('trace says of the unknown id %s what ids look like, and exits 2', async (id, words) => {
     const { code, stdout, stderr } = await call('trace', id)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)
@@ -188,7 +188,7 @@ describe('rejected, invalid, parked and unknown', () => {
     expect(
       listed.map((rows) => rows.map(({ state, stream, partner_id }) => `${state} ${stream} ${partner_id}`).sort()),
     ).toEqual([
-      [`rejected framework_answers ${day.refusedByService[0]}`, `rejected properties ${stranger}`],
+      [`rejected framework_answers ${day.rejectedByService[0]}`, `rejected properties ${stranger}`],
       [`invalid framework_answers ${day.invalidHere[0]}`],
       [`parked calculator_settings ${stranger}`],
       [],
@@ -247,7 +247,7 @@ describe('retry', () => {
   })
 
   test('sends what is marked once with the next run, and not again when it is rejected again', async () => {
-    const id = day.refusedByService[0] ?? ''
+    const id = day.rejectedByService[0] ?? ''
     const { total } = await json<{ total: number }>('retry', '--partner-id', id, '--reason', 'outside the range')
     expect(total).toBe(1)
     expect(await actions()).toEqual([
@@ -267,7 +267,7 @@ describe('retry', () => {
   })
 
   test('--run sends at once, and exits as a run does', async () => {
-    const id = day.refusedByService[0] ?? ''
+    const id = day.rejectedByService[0] ?? ''
     const { code, stdout } = await call('retry', '--partner-id', id, '--run', '--json')
     expect(code).toBe(3)
     const { total, run } = JSON.parse(stdout) as { total: number; run: RunReport }

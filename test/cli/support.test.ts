@@ -136,7 +136,7 @@ describe('the bundle', () => {
   })
 })
 
-test('of what could come from a row only numbers, times and words of ours are left', () => {
+test('the file for support keeps only numbers, times and words of ours of what could come from a row', () => {
   const at = '2026-11-23T02:31:00.000Z'
   const value = {
     run_id: 4,

@@ -43,12 +43,15 @@ test('only columns of text become narrower, and words stay whole where they can'
   expect(text).not.toMatch(/propert$/m)
 })
 
-test.each([30, 20])('where even that does not fit %i columns, each row becomes a list of its cells', (width) => {
-  const text = table(columns, rows, width)
-  expect(Math.max(...widthsOf(text))).toBeLessThanOrEqual(width)
-  expect(text).toMatch(/^hotel +H-0001$/m)
-  expect(text).toMatch(/^rows +1234$/m)
-})
+test.each([30, 20])(
+  'a table becomes a list of the cells of each row where even that does not fit %i columns',
+  (width) => {
+    const text = table(columns, rows, width)
+    expect(Math.max(...widthsOf(text))).toBeLessThanOrEqual(width)
+    expect(text).toMatch(/^hotel +H-0001$/m)
+    expect(text).toMatch(/^rows +1234$/m)
+  },
+)
 
 test('a table without rows shows its columns', () => {
   expect(table(['a', 'b'], [], 80)).toBe('a  b\n────')

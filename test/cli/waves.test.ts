@@ -80,7 +80,7 @@ test('every submission of the run stands in one wave, behind all that released i
   ])
 })
 
-test('they are printed with what released them, and what is parked', async () => {
+test('waves prints submissions with what released them, and what is parked', async () => {
   const text = await said('waves')
   expect(text).toMatch(/^Wave 1: 4 submissions, 7 rows, from .* to .* \(UTC\)$/m)
   expect(text).toMatch(/framework_answers .* [1-4] \(\d+ rows?\)/)

@@ -12,7 +12,7 @@ test.each([
   'socket:/run/postgresql?db=own',
   'file:///data/ho@tels%23.db',
   'embedded:partner_demo',
-])('takes the address %s', (text) => {
+])('the configuration takes the address %s', (text) => {
   expect(addressProblem(text, 'postgres')).toBeNull()
 })
 
@@ -22,7 +22,7 @@ test.each([
   ['//ferry:hunter22@db.example/own', 'no scheme'],
   ['host=db.example password=hunter22', 'no scheme'],
   ['host=db.example password=hunter22://x', 'no scheme'],
-])('says of %s that it has no scheme, and what to write', (text, said) => {
+])('the configuration says of %s that it has no scheme, and what to write', (text, said) => {
   const problem = addressProblem(text, 'postgres')
   expect(problem).toContain(said)
   expect(problem).toContain('postgres://user:password@host:5432/database')
@@ -46,6 +46,6 @@ test.each([
   expect(problem).not.toMatch(/hunter|4711|22/)
 })
 
-test('says of an address that is none for another reason how one looks', () => {
+test('the configuration says of an address that is none for another reason how one looks', () => {
   expect(addressProblem('postgres://db.example:port/own', 'postgres')).toMatch(/^is no URL; it looks like postgres:/)
 })

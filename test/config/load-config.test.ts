@@ -29,7 +29,7 @@ function problems(text: string | null, sources: Partial<ConfigSources> = {}): re
 const pollVariable = 'NIGHTFERRY_EXCHANGE_POLL_INTERVAL_MS'
 const group = 'b920ed57-b349-8063-8ca5-e516d6203f0f'
 
-test('takes a setting from the flag, else the environment, else the file, else its default', () => {
+test('the configuration takes a setting from the flag, else the environment, else the file, else its default', () => {
   const file = 'exchange:\n  pollIntervalMs: 2000\n'
   const environment = { [pollVariable]: '3000' }
   const overrides = ['exchange.pollIntervalMs=4000']
@@ -45,13 +45,13 @@ test('counts an empty variable as not set', () => {
   })
 })
 
-test('gives every setting a variable of its own', () => {
+test('the configuration gives every setting a variable of its own', () => {
   const variables = leafPaths().map(variableOf)
   expect(new Set(variables).size).toBe(variables.length)
   expect(variables).toContain('NIGHTFERRY_JOBS_NIGHTLY_SYNC_TIME_ZONE')
 })
 
-test('reads numbers, lists and null from text as what the setting is', () => {
+test('the configuration reads numbers, lists and null from text as what the setting is', () => {
   const { exchange, pull, jobs } = load('exchange: { groupId: 00000000-0000-0000-0000-000000000000 }', {
     overrides: ['exchange.groupId=null', 'pull.allowedHosts=files.example, cdn.example', 'pull.minSeenShare=0.25'],
     environment: { NIGHTFERRY_JOBS_NIGHTLY_SYNC_SCHEDULE: '30 2 * * *' },
@@ -61,13 +61,13 @@ test('reads numbers, lists and null from text as what the setting is', () => {
   expect(jobs['nightly-sync'].schedule).toBe('30 2 * * *')
 })
 
-test('replaces ${NAME} in the file, whatever the type of the setting', () => {
+test('the configuration replaces ${NAME} in the file, whatever the type of the setting', () => {
   const file = 'exchange:\n  baseUrl: https://${HOST}/\n  pollIntervalMs: ${POLL}\n  groupId: ${GROUP}\n'
   const { exchange } = load(file, { environment: { HOST: 'bulk.example', POLL: '700', GROUP: group } })
   expect(exchange).toMatchObject({ baseUrl: 'https://bulk.example/', pollIntervalMs: 700, groupId: group })
 })
 
-test('takes the fallback of ${NAME:-fallback} when the variable is missing or empty', () => {
+test('the configuration takes the fallback of ${NAME:-fallback} when the variable is missing or empty', () => {
   const file = 'exchange: { pollIntervalMs: "${POLL:-900}", baseUrl: "${BASE:-}" }'
   expect(load(file).exchange).toMatchObject({ pollIntervalMs: 900, baseUrl: null })
   expect(load(file, { environment: { POLL: '' } }).exchange.pollIntervalMs).toBe(900)
@@ -79,7 +79,7 @@ test('names a variable that is missing, with the path of the setting that wants 
   expect(found).toEqual([{ path: 'pull.allowedHosts.0', message: 'the environment variable FILES_HOST is not set' }])
 })
 
-test('leaves the dollar signs of SQL alone', () => {
+test('the configuration leaves the dollar signs of SQL alone', () => {
   const query = "select $1::text, '$NAME', $$body$$, $tag$ {x} $tag$ as partner_id, updated_at from hotel"
   const file = `streams:\n  properties:\n    query: |-\n      ${query}\n    cursor: updated_at\n`
   expect(load(file, { environment: { NAME: 'replaced' } }).streams.properties?.query).toBe(query)
@@ -118,7 +118,7 @@ test('names an unknown setting, section and stream instead of ignoring it', () =
   expect(said).toMatch(/^streams.*hotels/m)
 })
 
-test('keeps naming a section that is none although the environment sets something in it', () => {
+test('the configuration keeps naming a section that is none although the environment sets something in it', () => {
   const found = problems('exchange: soon', { environment: { EXCHANGE_API_KEY: 'key' } })
   expect(found).toMatchObject([{ path: 'exchange' }])
 })
@@ -134,7 +134,7 @@ test.each([
   ['an alias without an anchor', 'exchange: *nothing'],
   ['a setting given twice', 'log: {}\nlog: {}'],
   ['aliases that would unfold into gigabytes', bomb()],
-])('refuses %s as broken YAML', (_, text) => {
+])('the configuration refuses %s as broken YAML', (_, text) => {
   const file = temporaryFile(text)
   const { problems: found, message } = refusal(() => loadConfig({ file, environment: {} }))
   expect(message).toContain('no valid YAML')
@@ -158,17 +158,17 @@ test('names the place of an alias that stands inside what it refers to', () => {
   ])
 })
 
-test('takes an anchor that several aliases refer to', () => {
+test('the configuration takes an anchor that several aliases refer to', () => {
   const stream = '{ query: select 1, cursor: updated_at }'
   const { streams } = load(`streams:\n  properties: &one ${stream}\n  omissions: *one\n  framework_answers: *one\n`)
   expect(streams.omissions).toEqual(streams.properties)
 })
 
-test.each(['- a list', 'only words', '42'])('refuses a file that holds no settings: %s', (text) => {
+test.each(['- a list', 'only words', '42'])('the configuration refuses a file that holds no settings: %s', (text) => {
   expect(problems(text)).toMatchObject([{ message: 'must be a mapping of settings' }])
 })
 
-test('takes an empty file for the defaults', () => {
+test('the configuration takes an empty file for the defaults', () => {
   expect(load('# nothing yet\n')).toEqual(load(null))
 })
 
@@ -177,7 +177,7 @@ test('names a file that is not there', () => {
   expect(message).toContain('/nowhere/nightferry.yaml')
 })
 
-test('knows the short names of the variables, which win over the long ones', () => {
+test('the configuration knows the short names of the variables, which win over the long ones', () => {
   const environment = {
     EXCHANGE_BASE_URL: 'https://bulk.example',
     EXCHANGE_API_KEY: 'short',
@@ -192,13 +192,13 @@ test('knows the short names of the variables, which win over the long ones', () 
   })
 })
 
-test('reads a secret from the file that *_FILE names, without the line end', () => {
+test('the configuration reads a secret from the file that *_FILE names, without the line end', () => {
   const environment = { EXCHANGE_API_KEY_FILE: temporaryFile('from-a-file\n', 'key') }
   expect(load('exchange: { apiKey: from-yaml }', { environment }).exchange.apiKey).toBe('from-a-file')
 })
 
 test.each(['EXCHANGE_BASE_URL', 'EXCHANGE_API_KEY', 'DATABASE_URL', 'PARTNER_DATABASE_URL'])(
-  'refuses %s set together with its _FILE, for nobody can tell which is meant',
+  'the configuration refuses %s set together with its _FILE, for nobody can tell which is meant',
   (variable) => {
     const environment = { [variable]: 'hunter22', [`${variable}_FILE`]: temporaryFile('hunter23', 'secret') }
     const found = problems(null, { environment })
@@ -219,13 +219,13 @@ test('names the setting whose *_FILE cannot be read', () => {
   expect(found[0]?.message).toContain('PARTNER_DATABASE_URL_FILE')
 })
 
-test.each(secretPaths)('refuses %s on the command line, where other users see it', (path) => {
+test.each(secretPaths)('the configuration refuses %s on the command line, where other users see it', (path) => {
   const found = problems(null, { overrides: [`${path}=postgres://u:hunter22@h/d`] })
   expect(found).toMatchObject([{ path }])
   expect(JSON.stringify(found)).not.toContain('hunter22')
 })
 
-test('takes database.url=embedded from the command line, for it is no secret', () => {
+test('the configuration takes database.url=embedded from the command line, for it is no secret', () => {
   const environment = { DATABASE_URL: 'postgres://127.0.0.1/own' }
   expect(load(null, { environment, overrides: ['database.url=embedded'] }).database.url).toBe('embedded')
 })
@@ -274,7 +274,7 @@ test('lists every missing setting with the variable that would set it', () => {
   expect(found.find(({ path }) => path === 'partner.url')?.message).toContain('PARTNER_DATABASE_URL')
 })
 
-test('wants the group only when calculators are sent', () => {
+test('the configuration wants the group only when calculators are sent', () => {
   const stream = '{ query: select 1, cursor: updated_at }'
   const paths = (streams: string) =>
     refusal(() => requireSettings(load(`streams: { ${streams} }`))).problems.map(({ path }) => path)
@@ -287,21 +287,21 @@ test.each([
   ['https://bulk.example:8443/api/', 'https://bulk.example:8443'],
   ['https://bulk.example/api/v1', 'https://bulk.example'],
   ['https://gateway.example/bulk/API/v2/', 'https://gateway.example/bulk'],
-])('refuses the base address %s, and says to write %s', (baseUrl, instead) => {
+])('the configuration refuses the base address %s, and says to write %s', (baseUrl, instead) => {
   expect(problems(null, { environment: { EXCHANGE_BASE_URL: baseUrl } })).toEqual([
     { path: 'exchange.baseUrl', message: expect.stringMatching(new RegExp(`; write ${instead}$`)) },
   ])
 })
 
 test.each(['https://bulk.example', 'https://api.example/', 'https://gateway.example/api/bulk'])(
-  'takes the base address %s',
+  'the configuration takes the base address %s',
   (baseUrl) => {
     expect(load(null, { environment: { EXCHANGE_BASE_URL: baseUrl } }).exchange.baseUrl).toBe(baseUrl)
   },
 )
 
 test.each(['ftp://bulk.example', 'bulk.example', 'https://user:geheim@bulk.example'])(
-  'refuses the base address %s and does not repeat it',
+  'the configuration refuses the base address %s and does not repeat it',
   (baseUrl) => {
     const found = problems(`exchange: { baseUrl: "${baseUrl}" }`)
     expect(found.map(({ path }) => path)).toEqual(['exchange.baseUrl'])
@@ -309,7 +309,7 @@ test.each(['ftp://bulk.example', 'bulk.example', 'https://user:geheim@bulk.examp
   },
 )
 
-test('wants a cursor unless a stream is captured by snapshots', () => {
+test('the configuration wants a cursor unless a stream is captured by snapshots', () => {
   expect(problems('streams: { properties: { query: select 1 } }').map(({ path }) => path)).toEqual([
     'streams.properties.cursor',
   ])
@@ -328,7 +328,7 @@ test.each([
   ['sqlserver://reader@db/hotels', true],
   ['mssql://reader@db/hotels', true],
   ['oracle://reader@db/hotels', false],
-])('takes %s for the address of a partner database: %s', (url, taken) => {
+])('the configuration takes %s for the address of a partner database: %s', (url, taken) => {
   const found = refusal(() => requireSettings(load(`partner: { url: "${url}" }`))).problems
   expect(found.every(({ path }) => path !== 'partner.url')).toBe(taken)
 })

@@ -7,7 +7,7 @@ test.each([
   ['max_changed_share', ['maxChangedShare', 'minRows'], 'maxChangedShare'],
   ['keepPayloads', ['keepPayloadsDays', 'keepHistoryDays'], 'keepPayloadsDays'],
   ['url', ['url', 'name'], 'url'],
-])('finds for %s among %j the name %s', (typed, names, meant) => {
+])('nearestName finds for %s among %j the name %s', (typed, names, meant) => {
   expect(nearestName(typed, names)).toBe(meant)
 })
 
@@ -16,6 +16,6 @@ test.each([
   ['ur', ['folder']],
   ['', ['url']],
   ['level', []],
-])('finds for %s among %j none', (typed, names) => {
+])('nearestName finds for %s among %j none', (typed, names) => {
   expect(nearestName(typed, names)).toBeNull()
 })

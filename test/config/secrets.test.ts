@@ -5,40 +5,46 @@ import { secretValues, showableConfig, withoutPassword } from '../../src/config/
 
 const configWith = (environment: Record<string, string>) => loadConfig({ file: null, environment })
 
-test.each(['demo-key', 'urn:looks-like-a-url', 'https://looks.example/like?one'])('hides the whole key %s', (key) => {
-  const config = configWith({ EXCHANGE_API_KEY: key })
-  expect(showableConfig(config).exchange.apiKey).toBe('********')
-  expect(secretValues(config)).toEqual([key])
-})
+test.each(['demo-key', 'urn:looks-like-a-url', 'https://looks.example/like?one'])(
+  'the program hides the whole key %s',
+  (key) => {
+    const config = configWith({ EXCHANGE_API_KEY: key })
+    expect(showableConfig(config).exchange.apiKey).toBe('********')
+    expect(secretValues(config)).toEqual([key])
+  },
+)
 
 test.each([
   ['postgres://ferry:hunter%2322@db.example:5433/own', 'postgres://ferry:********@db.example:5433/own'],
   ['postgres://db.example/own?password=hunter%2322', 'postgres://db.example/own?password=********'],
   ['postgres://ferry@db.example/own', 'postgres://ferry@db.example/own'],
   ['embedded:partner_demo', 'embedded:partner_demo'],
-])('shows the database URL %s as %s', (url, shown) => {
+])('the program shows the database URL %s as %s', (url, shown) => {
   const config = configWith({ DATABASE_URL: url, PARTNER_DATABASE_URL: url })
   expect(showableConfig(config)).toMatchObject({ database: { url: shown }, partner: { url: shown } })
 })
 
-test.each(secretPaths)('hides %s wherever a configuration is shown, and knows it wherever one is scrubbed', (path) => {
-  const secret = 'whsec_aHVudGVyMjJodW50ZXIyMmh1bnRlcjIyaHVudGVy'
-  const isUrl = /url$/i.test(path)
-  const value = !isUrl
-    ? secret
-    : path.startsWith('notify')
-      ? `https://h.example/${secret}`
-      : `postgres://u:${secret}@h/d`
-  const nested = path
-    .split('.')
-    .reduceRight<unknown>((inner, key) => ({ [key]: inner }), path === 'webhooks.secrets' ? [value] : value)
-  const config = settings.parse(nested)
-  expect(JSON.stringify(config)).toContain(secret)
-  expect(JSON.stringify(showableConfig(config))).not.toContain(secret)
-  expect(secretValues(config).some((known) => known.includes(secret))).toBe(true)
-})
+test.each(secretPaths)(
+  'the program hides %s wherever a configuration is shown, and knows it wherever one is scrubbed',
+  (path) => {
+    const secret = 'whsec_aHVudGVyMjJodW50ZXIyMmh1bnRlcjIyaHVudGVy'
+    const isUrl = /url$/i.test(path)
+    const value = !isUrl
+      ? secret
+      : path.startsWith('notify')
+        ? `https://h.example/${secret}`
+        : `postgres://u:${secret}@h/d`
+    const nested = path
+      .split('.')
+      .reduceRight<unknown>((inner, key) => ({ [key]: inner }), path === 'webhooks.secrets' ? [value] : value)
+    const config = settings.parse(nested)
+    expect(JSON.stringify(config)).toContain(secret)
+    expect(JSON.stringify(showableConfig(config))).not.toContain(secret)
+    expect(secretValues(config).some((known) => known.includes(secret))).toBe(true)
+  },
+)
 
-test('shows nothing of an address that is no URL', () => {
+test('the program shows nothing of an address that is no URL', () => {
   expect(withoutPassword('host=db.example password=hunter#22')).toBe('********')
 })
 
@@ -47,7 +53,7 @@ test.each([
   ['postgres://db.example/own?password=hunter%2322', ['hunter#22']],
   ['postgres://ferry:100%25@db.example/own', ['100%25', '100%']],
   ['embedded', []],
-])('knows the password of %s in every form in which it can be written', (url, passwords) => {
+])('the program knows the password of %s in every form in which it can be written', (url, passwords) => {
   expect([...new Set(secretValues(configWith({ DATABASE_URL: url })))]).toEqual(passwords)
 })
 
@@ -72,7 +78,7 @@ const everySecret = {
   EXCHANGE_WEBHOOK_HEADER_VALUE: 'value-of-the-header',
 }
 
-test('masks every secret that can be set, and knows every part of it that must not be written', () => {
+test('the program masks every secret that can be set, and knows every part of it that must not be written', () => {
   const config = configWith(everySecret)
   const shown = showableConfig(config)
   expect(shown.exchange.apiKey).toBe('********')
@@ -101,7 +107,7 @@ test('masks every secret that can be set, and knows every part of it that must n
   )
 })
 
-test('masks nothing that is not set', () => {
+test('the program masks nothing that is not set', () => {
   const { exchange, partner, notify, http, webhooks } = showableConfig(configWith({}))
   expect([exchange.apiKey, partner.url, notify.url, notify.heartbeatUrl, http.token, http.readToken]).toEqual(
     Array(6).fill(null),
@@ -110,7 +116,7 @@ test('masks nothing that is not set', () => {
   expect(secretValues(configWith({}))).toEqual([])
 })
 
-test('of the address of a receiver only what is long enough not to be a word counts as a secret by itself', () => {
+test('the address of a receiver counts as a secret only by parts that are too long to be a word', () => {
   const url = 'https://hooks.example/elevenchars/twelve-chars'
   expect(secretValues(configWith({ NIGHTFERRY_NOTIFY_URL: url }))).toEqual([url, 'twelve-chars'])
 })
@@ -120,6 +126,6 @@ test('a secret of three characters would stand in any line, and of four counts',
   expect(secretValues(configWith({ EXCHANGE_API_KEY: 'abcd' }))).toEqual(['abcd'])
 })
 
-test('leaves a key that is not set unset', () => {
+test('the program leaves a key that is not set unset', () => {
   expect(showableConfig(configWith({})).exchange.apiKey).toBeNull()
 })

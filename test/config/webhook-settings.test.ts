@@ -31,7 +31,7 @@ describe('webhook secrets', () => {
     expect(secretValues(config)).toEqual(expect.arrayContaining([one, one.slice(6), 'a word of ours']))
   })
 
-  it('and the value of the custom header are refused as flags', () => {
+  it('webhook secrets and the value of the custom header are refused as flags', () => {
     for (const override of [`webhooks.secrets=${one}`, 'webhooks.headerValue=x']) {
       expect(() => loadConfig({ file: null, environment: {}, overrides: [override] })).toThrow('command line')
     }

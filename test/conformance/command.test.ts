@@ -81,7 +81,7 @@ describe('what ends a run before it begins', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   })
 
-  test('a key that is refused, which is not repeated', async () => {
+  test('a key that is denied, which is not repeated', async () => {
     const { code, stderr } = await run(['--base-url', service.url], { EXCHANGE_API_KEY: 'no-such-key' })
     expect(code).toBe(1)
     expect(stderr).toMatch(/conformance_key_refused/)

@@ -84,7 +84,7 @@ describe('without leave to write', () => {
   })
 })
 
-test('with leave to write it changes that one hotel and no other', async () => {
+test('the suite changes that one hotel and no other once it may write', async () => {
   const companyId = companyIdAt(seed, 3)
   const result = await conform(service.url, { writing: { ...writing, companyId } })
   expect(result.entries.filter(({ verdict }) => verdict === 'differs')).toEqual([])

@@ -234,7 +234,7 @@ describe('secrets', () => {
     expect(new Set(data.map((answer) => new URL(answer.url()).pathname)).size).toBeGreaterThan(10)
     for (const answer of data) expect(answer.headers()['cache-control'], answer.url()).toBe('no-store')
   })
-  it('who signed out cannot go back to what they saw', async () => {
+  it('somebody who signed out cannot go back to what they saw', async () => {
     const watched = await watchedContext(browser)
     const guest = await visit(api, watched)
     await guest.open('hotel?id=H-0005')

@@ -105,7 +105,7 @@ describe('somebody who looks in the morning', () => {
   })
 })
 
-describe('somebody who looks for refused rows', () => {
+describe('somebody who looks for rejected rows', () => {
   it('chooses a state', async () => {
     await open('rows')
     await page.getByRole('link', { name: 'parked', exact: true }).click()
@@ -124,7 +124,7 @@ describe('somebody who looks for refused rows', () => {
     await other.getByRole('region', { name: 'Rows parked' }).getByText('H-9991').first().waitFor()
     await other.close()
   })
-  it('somebody who looks for refused rows is told that no row is like that', async () => {
+  it('somebody who looks for rejected rows is told that no row is like that', async () => {
     await open('rows?state=rejected&reason=nobody-ever-said-this')
     await see('No row is rejected and fits the filter.')
   })
@@ -136,7 +136,7 @@ describe('somebody who looks for refused rows', () => {
       .click()
     await see('"name": "Beyond"')
   })
-  it('somebody who looks for refused rows is shown what a retry would mark, and leaves it', async () => {
+  it('somebody who looks for rejected rows is shown what a retry would mark, and leaves it', async () => {
     await open('rows?state=rejected')
     await page.getByRole('button', { name: 'Retry rejected …' }).click()
     await page
@@ -156,7 +156,7 @@ describe('somebody who looks for refused rows', () => {
     await open('service')
     await table('Actions').getByText('Ann (console)').first().waitFor()
   })
-  it('somebody who looks for refused rows is shown what a resend of one hotel would mark', async () => {
+  it('somebody who looks for rejected rows is shown what a resend of one hotel would mark', async () => {
     await open('rows?state=rejected&hotel=H-0001')
     await page.getByRole('button', { name: 'Resend accepted …' }).click()
     await page
@@ -343,7 +343,7 @@ describe('by keyboard alone', () => {
 })
 
 describe('who comes in', () => {
-  it('who comes in is asked for a token, and told that a wrong one is none', async () => {
+  it('somebody who comes in is asked for a token, and told if it is wrong', async () => {
     const strange = await watchedContext(browser)
     const door = await strange.newPage()
     await door.goto(`${api.url}/console/rows?state=parked`)

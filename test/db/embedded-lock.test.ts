@@ -19,7 +19,7 @@ async function deadIdentity(): Promise<string> {
   return identity
 }
 
-test('knows a process by its start, so that a process id given again is another process', async () => {
+test('the folder lock knows a process by its start, so that a process id given again is another process', async () => {
   const own = ownIdentity()
   expect(isAlive(own)).toBe(true)
   expect(isAlive(`${process.pid}.1-00000000`)).toBe(false)
@@ -34,7 +34,7 @@ test('counts no process that is a zombie or is being taken down, whatever it is 
   expect(startTicksOf(line('Z', 0x40_0000))).toBeUndefined()
 })
 
-test('lets twenty holders in one after the other and leaves no lock behind', async () => {
+test('the folder lock lets twenty holders in one after the other and leaves no lock behind', async () => {
   await using place = await clusterFolder()
   await mkdir(place.folder)
   let inside = 0
@@ -51,7 +51,7 @@ test('lets twenty holders in one after the other and leaves no lock behind', asy
   expect(await readdir(place.folder)).toEqual([])
 })
 
-test('breaks the lock of a dead process, and what it had prepared', async () => {
+test('the folder lock breaks the lock of a dead process, and what it had prepared', async () => {
   await using place = await clusterFolder()
   const dead = await deadIdentity()
   await mkdir(join(place.folder, 'lock'), { recursive: true })
@@ -61,7 +61,7 @@ test('breaks the lock of a dead process, and what it had prepared', async () => 
   expect(await readdir(place.folder)).toEqual([])
 })
 
-test('releases the lock when the work fails', async () => {
+test('the folder lock releases the lock when the work fails', async () => {
   await using place = await clusterFolder()
   await mkdir(place.folder)
   const failing = withFolderLock(place.folder, () => Promise.reject(new Error('no')))

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { fillTables } from '../../bench/fill-tables.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { grantReading, type ReadingRequest, revokeReading } from '../../src/db/readers/grant-reading.ts'
-import { viewsOfSchema, withheldViews } from '../../src/db/readers/readable-views.ts'
+import { reservedViews, viewsOfSchema } from '../../src/db/readers/readable-views.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let url: string
@@ -85,11 +85,11 @@ describe('a role that is let read', () => {
     await pool.query('revoke execute on function numeric_reading(text) from public')
     expect(await asRole(role, selects(views))).toEqual(views.map(() => denied))
     const { views: granted, now } = await grantReading(db, asked(role))
-    const expected = views.filter((view) => !withheldViews.includes(view))
+    const expected = views.filter((view) => !reservedViews.includes(view))
     expect(granted).toEqual(expected)
     expect(now).toEqual({ connects: true, views: expected, tables: [] })
     const answers = await asRole(role, selects(views))
-    expect(views.filter((_, at) => answers[at] === denied)).toEqual([...withheldViews])
+    expect(views.filter((_, at) => answers[at] === denied)).toEqual([...reservedViews])
     const numbers = 'select value_numeric from nightferry.calculator_values where value_numeric is not null'
     expect((await asRole(role, [numbers]))[0]).toBeGreaterThan(100)
   })
@@ -201,7 +201,7 @@ describe('nothing is granted, and no action written down', () => {
     return error
   }
 
-  test('to a role that does not exist, nor to one that differs in case, nor to everybody', async () => {
+  test('a role that does not exist, one that differs in case, and everybody get no leave to read', async () => {
     const role = await makeRole('reader')
     for (const name of ['nobody of that name', role.toUpperCase(), 'public', '']) {
       expect(await refusal(() => grantReading(db, asked(name)))).toMatchObject({ code: 'role_unknown' })
@@ -209,7 +209,7 @@ describe('nothing is granted, and no action written down', () => {
     }
   })
 
-  test('to a superuser, or to the owner of the tables', async () => {
+  test('a superuser and the owner of the tables get no leave to read', async () => {
     const { rows } = await pool.query<{ role: string }>('select current_user as role')
     expect(await refusal(() => grantReading(db, asked(rows[0]?.role ?? '')))).toMatchObject({
       code: 'role_not_limited',
@@ -220,7 +220,7 @@ describe('nothing is granted, and no action written down', () => {
     expect(await refusal(() => revokeReading(db, asked(role)))).toMatchObject({ code: 'role_not_limited' })
   })
 
-  test('by a role that does not own the views', async () => {
+  test('a role that does not own the views gives no leave to read', async () => {
     const role = await makeRole('reader')
     const helper = await makeRole('helper')
     const quoted = pg.escapeIdentifier(helper)

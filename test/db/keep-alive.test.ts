@@ -15,7 +15,10 @@ beforeAll(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
-/** Connections of this process to the server, by their inode, with the seconds until the kernel asks whether it is there. */
+/**
+ * Connections of this process to the server, by their inode, with the seconds until the kernel asks whether it is
+ * there.
+ */
 function connections(): Map<string, number | null> {
   const port = Number(new URL(database.url).port).toString(16).toUpperCase().padStart(4, '0')
   const own = new Set(

@@ -207,7 +207,7 @@ describe('a database of the version before the ledger was split', () => {
   })
 })
 
-it('moves what holds a row out of the acceptances of every destination, also of one that waits', async () => {
+it('the migration moves what holds a row out of the acceptances of every destination, also of one that waits', async () => {
   const { url } = await testDatabase({ template: 'empty' })
   const pool = createPool(url, {
     max: 1,

@@ -37,7 +37,7 @@ test('a migration that somebody stands in the way of gives up in time, names who
   })
   await expect(migrating).rejects.toMatchObject({
     code: 'migration_failed',
-    message: expect.stringMatching(/held by server process \d+ \(an analyst, role \w+.*\)\. End that/),
+    message: expect.stringMatching(/locked by server process \d+ \(an analyst, role \w+.*\)\. End that/),
   })
   expect(said).toEqual([expect.stringMatching(/^The migration waits for server process \d+ \(an analyst/)])
 })

@@ -12,7 +12,7 @@ async function query<T extends pg.QueryResultRow>(url: string, text: string): Pr
   }
 }
 
-test('gives every caller a database that no other sees', async () => {
+test('testDatabase gives every caller a database that no other sees', async () => {
   const [one, other] = await Promise.all([testDatabase({ template: 'empty' }), testDatabase({ template: 'empty' })])
   await query(one.url, 'create table here (id int)')
   const tables = `select to_regclass('public.here') is not null as found`
@@ -20,7 +20,7 @@ test('gives every caller a database that no other sees', async () => {
   expect(await query(other.url, tables)).toEqual([{ found: false }])
 })
 
-test('clones our newest schema unless asked for an empty database', async () => {
+test('testDatabase clones our newest schema unless asked for an empty database', async () => {
   await using migrated = await testDatabase()
   await using empty = await testDatabase({ template: 'empty' })
   const schemas = `select count(*)::int as count from information_schema.schemata where schema_name = 'nightferry'`
@@ -28,7 +28,7 @@ test('clones our newest schema unless asked for an empty database', async () => 
   expect(await query(empty.url, schemas)).toEqual([{ count: 0 }])
 })
 
-test('closes the connections that a test left open when its database is disposed of', async () => {
+test('testDatabase closes the connections that a test left open when its database is disposed of', async () => {
   const database = await testDatabase({ template: 'empty' })
   const client = new pg.Client({ connectionString: database.url })
   const lost = new Promise<Error>((resolve) => client.on('error', resolve))

@@ -99,7 +99,7 @@ describe('the second night', () => {
       shares.every(({ was, is }) => was.value !== is.value && Number(is.value) >= 0 && Number(is.value) <= 100),
     ).toBe(true)
     expect(answersOf('Employees').map(({ is }) => [is.partner_id, is.value])).toEqual([
-      [night.refusedByService[0], '2000000'],
+      [night.rejectedByService[0], '2000000'],
     ])
     expect(answersOf('Share of women in management').map(({ is }) => [is.partner_id, is.value])).toEqual([
       [night.invalidHere[0], 'about half'],

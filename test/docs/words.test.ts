@@ -27,9 +27,11 @@ function uncommonWords({ path, text }: Page): string[] {
   )
 }
 
-/** Titles of tests that begin with a verb whose subject stands elsewhere. */
+/** Titles of tests that begin in the middle of a sentence, whose subject stands elsewhere. */
 function headless({ path, text }: Page): string[] {
-  const titles = text.matchAll(/(?:\b(?:it|test)(?:\.\w+)*(?:<[^>()]*>)?|[)\]])\(\s*(['"`])((?:is|are|that)\s[^\n]*)/g)
+  const titles = text.matchAll(
+    /(?:\b(?:it|test)(?:\.\w+)*(?:<[^>()]*>)?|[)\]])\(\s*(['"`])((?:is|are|that|be|not|and|or|but|whose|again)\s[^\n]*)/g,
+  )
   return [...titles].map(([, , title]) => `${path}: ${title}`)
 }
 

@@ -78,7 +78,7 @@ describe('webhooks', () => {
         since_ms: 3_600_000,
       }
     })
-  test('without a secret nothing is expected of webhooks, and with one a receiver', () => {
+  test('the judgement expects nothing of webhooks without a secret, and a receiver with one', () => {
     const standing = { since: new Date(now), heard_at: new Date(now), listening: true }
     expect(judgeReceiver(false, undefined)).toMatchObject([{ level: 'ok' }])
     expect(judgeReceiver(true, standing)).toMatchObject([{ level: 'ok' }])
@@ -93,7 +93,7 @@ describe('webhooks', () => {
     ['tasks of which none was told although the test arrived say so', tasks(null), new Date(now), 'warning', 'arrived'],
     ['one task in many that was told late is well', tasks(1, 1, 300), null, 'ok', '1 late'],
     ['several that were told late are a warning', tasks(1, 300, 300), null, 'warning', '2 late'],
-  ] as const)('of the round trip, %s', (_, ended, tested, level, words) => {
+  ] as const)('the judgement of a round trip knows that %s', (_, ended, tested, level, words) => {
     const found = judgeRoundTrip(ended, tested)
     expect(found).toMatchObject([{ level }])
     expect(found[0]?.what).toContain(words)

@@ -41,7 +41,7 @@ describe('the forms of a secret', () => {
     expect(new Set(secretForms('plain')).size).toBe(secretForms('plain').length)
   })
 
-  it('of a short secret hold no piece of base64 that could stand anywhere by chance', () => {
+  it('a short secret has no form in base64 that could stand anywhere by chance', () => {
     // A byte after a border NlY3Jl is left of it, which counts; two bytes after one it is a character less.
     expect(secretForms('secret')).toEqual(['c2VjcmV0', 'secret', 'NlY3Jl'])
     expect(secretForms('abc').every((form) => form === 'abc')).toBe(true)

@@ -24,22 +24,22 @@ const others = Array.from({ length: 500 }, (_, at) => at + 100).filter(
 )
 
 describe('an answer to a POST', () => {
-  it.each(declined)('of %i says that the request was not taken up, whatever word comes with it', (status) => {
+  it.each(declined)('an answer of %i says that the request was not taken up, whatever word comes with it', (status) => {
     expect(judgePostAnswer({ status, errorCode: null })).toBe('declined')
     expect(judgePostAnswer({ status, errorCode: 'own' })).toBe('declined')
   })
 
-  it.each([...refused, ...moved])('of %i says that the request will not be taken', (status) => {
+  it.each([...refused, ...moved])('an answer of %i says that the request will not be taken', (status) => {
     expect(judgePostAnswer({ status, errorCode: null })).toBe('refused')
     expect(judgePostAnswer({ status, errorCode: 'own' })).toBe('refused')
   })
 
-  it('of any other status may come from a proxy, and leaves open whether a task runs', () => {
+  it('an answer of any other status may come from a proxy, and leaves open whether a task runs', () => {
     const verdicts = others.map((status) => judgePostAnswer({ status, errorCode: null }))
     expect(new Set(verdicts)).toEqual(new Set(['ambiguous']))
   })
 
-  it('of a client error with a word of the service is a refusal, but where somebody gave up waiting', () => {
+  it('a client error with a word of the service refuses the request, but not where somebody gave up waiting', () => {
     const own = others.filter((status) => judgePostAnswer({ status, errorCode: 'own' }) === 'refused')
     const clientErrors = others.filter((status) => status >= 400 && status < 500)
     expect(own).toEqual(clientErrors.filter((status) => ![408, 460, 499].includes(status)))
@@ -75,23 +75,23 @@ describe('a submission that failed', () => {
     )
   })
 
-  it.each([...refused, ...declined])('with %i is what the service said', (status) => {
+  it.each([...refused, ...declined])('a submission that failed with %i is what the service said', (status) => {
     const error = answer(status)
     expect(submissionFailure(call, error)).toBe(error)
   })
 
-  it.each([500, 502, 503, 504, 408])('with %i may be running', (status) => {
+  it.each([500, 502, 503, 504, 408])('a submission that failed with %i may be running', (status) => {
     const error = answer(status, 'own')
     const failure = submissionFailure(call, error)
     expect(failure).toBeInstanceOf(UncertainSubmission)
     expect(failure).toMatchObject({ cause: error })
   })
 
-  it('with a success that cannot be read may be running', () => {
+  it('a submission whose success cannot be read may be running', () => {
     expect(submissionFailure(call, new AnswerFormatError('no JSON'))).toBeInstanceOf(UncertainSubmission)
   })
 
-  it('for a reason of our own is that reason', () => {
+  it('a submission that failed for a reason of our own keeps that reason', () => {
     const error = new Error('the database is gone')
     expect(submissionFailure(call, error)).toBe(error)
   })

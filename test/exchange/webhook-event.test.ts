@@ -41,7 +41,7 @@ describe('an event', () => {
     })
   })
 
-  it('of answers has no status, whatever it says', () => {
+  it('an event of answers has no status, whatever it says', () => {
     const data = { applicationId: 'a', status: 'x', profileId: 1 }
     expect(read({ type: topics.applicationAnswersChanged, data })).toMatchObject({ applicationId: 'a', status: null })
     expect(read({ type: topics.applicationStatusChanged, data })).toMatchObject({ applicationId: 'a', status: 'x' })

@@ -85,7 +85,7 @@ describe('the timestamp', () => {
     [0, { verified: true }],
     [300, { verified: true }],
     [301, refused('timestamp_too_old')],
-  ])('of a delivery that is %d seconds old gives %j', (age, verification) => {
+  ])('a timestamp of a delivery that is %d seconds old gives %j', (age, verification) => {
     expect(verifier(delivery({ timestamp: String(nowSeconds - age) }))).toEqual(verification)
   })
 
@@ -142,7 +142,7 @@ describe('the signature header', () => {
     ['the good entry behind a bad one', `v1,AAAA v1,${digest}`, { verified: true }],
     ['the good entry behind two spaces', `v2,x  v1,${digest}`, { verified: true }],
     ['the good entry a hundred times', Array(100).fill(`v1,${digest}`).join(' '), { verified: true }],
-  ])('with %s is judged rightly', (_what, signature, verification) => {
+  ])('a signature header with %s is judged rightly', (_what, signature, verification) => {
     expect(verifier({ ...good, signature })).toEqual(verification)
   })
 
@@ -154,13 +154,16 @@ describe('the signature header', () => {
     expect(verifier({ ...good, signature: `v1,${twin}` })).toEqual(refused('signature_mismatch'))
   })
 
-  it.each(['id', 'timestamp', 'signature'] as const)('or another header that is missing refuses: %s', (header) => {
-    expect(verifier({ ...good, [header]: undefined })).toEqual(refused('header_missing'))
-  })
+  it.each(['id', 'timestamp', 'signature'] as const)(
+    'a delivery without one of the other headers is refused: %s',
+    (header) => {
+      expect(verifier({ ...good, [header]: undefined })).toEqual(refused('header_missing'))
+    },
+  )
 })
 
 describe('any change', () => {
-  it('of one bit in the body, the id, the timestamp or the signature is refused', () => {
+  it('a change of one bit in the body, the id, the timestamp or the signature is refused', () => {
     const content = fc.record({
       id: fc.uuid(),
       body: fc.uint8Array({ minLength: 1, maxLength: 200 }),
@@ -242,14 +245,14 @@ describe('a verifier is not made', () => {
     ['it is too short', [`whsec_${base64(15)}`], 'Webhook secret has fewer than 16 bytes'],
     ['the second of two is too short', [secret, 'whsec_AA=='], 'Webhook secret 2 has fewer than 16 bytes'],
     ['the first of two has no prefix', ['AA==', secret], 'Webhook secret 1 does not begin with whsec_'],
-  ])('and the error says why and what to use: %s', (_, secrets, problem) => {
+  ])('the error says why no verifier is made and what to use: %s', (_, secrets, problem) => {
     const advice = 'Use the secret as the service shows it, with its prefix whsec_'
     expect(() => createWebhookVerifier(secrets, () => nowMs)).toThrow(
       expect.objectContaining({ name: 'WebhookSecretError', message: `${problem}. ${advice}` }),
     )
   })
 
-  it('but is with sixteen bytes', () => {
+  it('a verifier is made with sixteen bytes', () => {
     const shortest = `whsec_${base64(16)}`
     expect(createWebhookVerifier([shortest], () => nowMs)(delivery({}, shortest))).toEqual({ verified: true })
   })

@@ -4,7 +4,7 @@ import { booleanOf, integerOf, objectOf, textOf } from '../../src/exchange/wire-
 import { processorMs } from '../helpers/processor-ms.ts'
 import { contract } from './test-client.ts'
 
-it('reads what a field holds, and nothing into what it does not', () => {
+it('the decoder reads what a field holds, and nothing into what it does not', () => {
   const strange: unknown[] = [undefined, null, true, 1.5, Infinity, 2 ** 53, -7, '', '12', '1e3', [], { a: 1 }]
   expect(strange.map(textOf)).toEqual([
     null,
@@ -25,7 +25,7 @@ it('reads what a field holds, and nothing into what it does not', () => {
   expect(strange.map(objectOf)).toEqual([...Array(11).fill(null), { a: 1 }])
 })
 
-it('reads a task with as many errors as a request has rows without standing still', () => {
+it('the decoder reads a task with as many errors as a request has rows without standing still', () => {
   const row = { identifiedByValue: 'H-0001', dataPointId: 'd', reason: 'refused' }
   const task = { correlationId: 'c1', status: 'Error', error: { rowErrors: new Array(100_000).fill(row) } }
   // The process answers nobody meanwhile. With a schema for each field it took 10 seconds.

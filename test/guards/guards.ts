@@ -379,7 +379,7 @@ export const guardsOfDatabase: readonly Guard[] = [
   {
     ...receiver,
     file: 'src/webhooks/read-body.ts',
-    title: 'of 64 KiB',
+    title: 'a body of 64 KiB',
     name: 'A delivery of more than 64 KiB is not read',
     text: 'const maxDeliveryBytes = 64 * 1024',
     without: 'const maxDeliveryBytes = 64 * 1024 * 1024',

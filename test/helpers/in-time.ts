@@ -2,7 +2,8 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 
 /**
  * Whether a promise is settled when a timer of this process ends that was set now. A process that is kept waiting by a
- * busy machine is late with both, so this fails for the promise alone, where a clock would fail for the machine as well.
+ * busy machine is late with both, so this fails for the promise alone, where a clock would fail for the machine as
+ * well.
  * @param milliseconds until the timer ends.
  */
 export async function inTime(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {

@@ -50,7 +50,10 @@ export type World = AsyncDisposable & {
   /** Puts a copy back in the place of the database. The service is down meanwhile, and comes back at its address. */
   restore(which: 'service' | 'nightferry', dump: string): Promise<void>
   partnerPool: pg.Pool
-  /** Nightferry's own database: unless `migrated`, empty until the program migrates it; its schema is found without a prefix. */
+  /**
+   * Nightferry's own database: unless `migrated`, empty until the program migrates it; its schema is found without a
+   * prefix.
+   */
   pool: pg.Pool
 }
 

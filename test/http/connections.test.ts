@@ -122,7 +122,7 @@ it('a client that sends neither headers nor body is given up', async () => {
   expect(said).toMatch(/^HTTP\/1\.1 408 /)
 }, 20_000)
 
-it('refuses headers and bodies beyond its limits, by their status', async () => {
+it('the API refuses headers and bodies beyond its limits, by their status', async () => {
   const { held, letGo } = heldRoute()
   letGo()
   await using server = await listening({}, [held])

@@ -87,7 +87,9 @@ const bounded: [RegExp, string][] = [
   [/from \(select \* from service_key order by used_at desc limit 1\)/, 'the key in use'],
 ]
 
-/** Whether a statement can answer any number of rows. What stands in brackets, such as a part that sums, does not count. */
+/**
+ * Whether a statement can answer any number of rows. What stands in brackets, such as a part that sums, does not count.
+ */
 function isUnbounded(sql: string): boolean {
   const flat = sql.replaceAll(/\s+/g, ' ').trim()
   let outside = flat

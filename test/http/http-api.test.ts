@@ -256,7 +256,7 @@ describe('what is refused', () => {
     expect(await api.json(path, posted(body), status)).toMatchObject({ status, code })
   })
 
-  it('by its body: too large, no JSON, another media type', async () => {
+  it('the API refuses a body that is too large, no JSON, or of another media type', async () => {
     const path = '/v1/rows/retry'
     const json = { 'content-type': 'application/json' }
     const wrong: [RequestInit, number][] = [
@@ -269,12 +269,12 @@ describe('what is refused', () => {
     }
   })
 
-  it('by its method, and the answer names those that are known', async () => {
+  it('the API refuses an unknown method, and the answer names those that are known', async () => {
     const answer = await api.ask('/v1/runs', { method: 'DELETE' })
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET'])
   })
 
-  it('by its host, as a page whose name leads to loopback would send it', async () => {
+  it('the API refuses another host, as a page whose name leads to loopback would send it', async () => {
     const { request } = await import('node:http')
     const status = await new Promise<number | undefined>((resolve, reject) => {
       request(api.url, { path: '/livez', headers: { host: 'evil.example' } }, (response) => {
@@ -300,7 +300,7 @@ it('a secret that got into a report is not answered', async () => {
   await api.world.pool.query('delete from run where run_id = $1', [id])
 })
 
-it('of plans that are asked for at once one is made', async () => {
+it('the API makes one plan if several are asked for at once', async () => {
   const answers = await Promise.all([1, 2, 3].map(() => api.ask('/v1/plan', posted({}))))
   expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409])
 })
@@ -370,7 +370,7 @@ describe('docs/monitoring.md, the alert rules and the board', () => {
   })
 })
 
-it('follows a run by events until it has ended', async () => {
+it('the API follows a run by events until it has ended', async () => {
   const { run: second } = await api.json<{ run: number }>('/v1/jobs/nightly-sync/runs', posted({}), 202)
   const joined = await api.json<{ run: number; joined: boolean }>('/v1/jobs/nightly-sync/runs', posted({}), 202)
   expect(joined).toEqual({ run: second, joined: true })

@@ -58,7 +58,7 @@ describe('a token', () => {
     [tokens.token, 'wrong'],
     ['Bearer ', 'wrong'],
     ['', 'wrong'],
-  ])('in the header %s counts as %s', (header, bearer) => {
+  ])('a token in the header %s counts as %s', (header, bearer) => {
     expect(bearerOf(header, tokens)).toBe(bearer)
   })
 

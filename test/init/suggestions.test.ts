@@ -44,7 +44,7 @@ test('a cursor is a time whose name says that it is the last change, and never t
 
 describe('a table is suggested', () => {
   const found = suggestStreams(world)
-  test('for the hotels by their details, with what people call them', () => {
+  test('a table is suggested for the hotels by their details, with what people call them', () => {
     expect(found.properties?.table.name).toBe('hotel')
     expect(found.properties && queryOf(found.properties, 'postgres')).toEqual([
       'select t.code as partner_id, t.name, null as street, t.lat as latitude, t.lon as longitude,',
@@ -53,7 +53,7 @@ describe('a table is suggested', () => {
       'from hotel t',
     ])
   })
-  test('with the joins that lead to the hotel and to what another table has', () => {
+  test('a table is suggested with the joins that lead to the hotel and to what another table has', () => {
     expect(found.calculator_inputs && queryOf(found.calculator_inputs, 'postgres')).toEqual([
       'select j1.code as partner_id, t.year, t.month, j2.field_type_id, t.value, t.updated_at',
       'from reading t',
@@ -61,11 +61,11 @@ describe('a table is suggested', () => {
       'join meter j2 on j2.meter_id = t.meter_id',
     ])
   })
-  test('by the id of the hotel itself where it has that, and by no cursor where it has none', () => {
+  test('a table is suggested by the id of the hotel itself where it has that, and by no cursor where it has none', () => {
     expect(found.custom_property_values).toMatchObject({ cursor: null, missing: [], table: { name: 'feature' } })
     expect(found.custom_property_values?.columns.partner_id).toMatchObject({ column: 'hotel_code', join: null })
   })
-  test('for no stream that nothing looks like', () => {
+  test('no table is suggested for a stream that nothing looks like', () => {
     expect(found.standard_holders).toBeNull()
     expect(found.omissions).toBeNull()
     expect(suggestStreams([])).toMatchObject({ properties: null, calculator_inputs: null })
@@ -227,7 +227,7 @@ test('a stream in comments can be used once these are taken away', () => {
   expect(Object.keys(settings.parse(parse(opened)).streams)).toHaveLength(7)
 })
 
-test('of several nobody is chosen without being asked for, by id or name', async () => {
+test('init chooses none of several without being asked for it by id or name', async () => {
   const two = [1, 2].map((digit) => ({ id: id(digit), name: `Group ${digit}` }))
   expect(await chosenFor('group', '--group', 'group 2', two, null)).toEqual(two[1])
   expect(await chosenFor('group', '--group', undefined, two.slice(0, 1), null)).toEqual(two[0])

@@ -305,7 +305,7 @@ describe('a submission in the hands of the engine', () => {
     expect(await ended()).toMatchObject({ state: 'finished' })
   })
 
-  it('a submission in the hands of the engine is taken up though its look came while one that had done its work still held the lock', async () => {
+  it('a submission in the hands of the engine is taken up though its look came while one that had done its work still had the lock', async () => {
     await using server = await mappingService([])
     await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
     await using plain = ferry.deps(server.url)

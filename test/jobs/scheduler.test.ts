@@ -19,7 +19,7 @@ describe('what is due', () => {
     ['UTC', '2026-11-22T02:29:00.000Z', '2026-11-21T02:30:00.000Z'],
     ['Europe/Copenhagen', '2026-11-21T01:30:00.000Z', '2026-11-21T01:30:00.000Z'],
     ['Europe/Copenhagen', '2026-07-21T00:30:00.000Z', '2026-07-21T00:30:00.000Z'],
-  ])('in %s at %s is the occurrence of %s', (timeZone, now, due) => {
+  ])('the occurrence that is due in %s at %s is that of %s', (timeZone, now, due) => {
     expect(dueOccurrence('nightly-sync', { ...nightly, timeZone }, new Date(now))?.toISOString()).toBe(due)
   })
 
@@ -31,7 +31,7 @@ describe('what is due', () => {
     ['America/New_York', '2026-11-01'],
     ['Australia/Lord_Howe', '2026-04-05'],
     ['Australia/Lord_Howe', '2026-10-04'],
-  ])('in %s is one occurrence on every local day around %s', (timeZone, day) => {
+  ])('the schedule in %s has one occurrence on every local day around %s', (timeZone, day) => {
     const localDay = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' })
     for (const schedule of ['30 1 * * *', '45 1 * * *', '30 2 * * *']) {
       const days = new Map<string, Set<number>>()

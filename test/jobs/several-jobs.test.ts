@@ -33,7 +33,7 @@ const request = (job: string, only: string[] | null = null) =>
 const requests = () => ferry.ledger.db.selectFrom('job_request').selectAll().orderBy('request_id').execute()
 const end = () => ferry.ledger.db.updateTable('run').set({ state: 'finished' }).execute()
 
-it('of jobs that work with the ledger one begins, however many are asked for at once', async () => {
+it('only one of the jobs that work with the ledger begins, however many are asked for at once', async () => {
   const names = ['nightly-sync', 'push', 'pull-calculators', 'refresh-reference']
   const results = await Promise.allSettled(names.map((name) => triggerJob(deps, name, asked)))
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
@@ -59,7 +59,7 @@ it('the last step and what a step cannot do without are part of every run', () =
   expect(stepsOf(nightlySync, { only: ['pull'] }).map(({ name }) => name)).toEqual(['pull', 'reconcile', 'report'])
 })
 
-it('refuses an unknown job, an unknown step and a paused job, each by its code', async () => {
+it('triggerRun refuses an unknown job, an unknown step and a paused job, each by its code', async () => {
   await expect(triggerJob(deps, 'nightly', asked)).rejects.toMatchObject({ code: 'job_unknown' })
   const unknown = triggerJob(deps, 'push', { ...asked, only: ['pull'] })
   await expect(unknown).rejects.toMatchObject({ code: 'job_option_refused' })

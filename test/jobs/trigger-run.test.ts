@@ -47,7 +47,7 @@ describe('triggering', () => {
     expect(await ferry.asked()).toHaveLength(2)
   })
 
-  it('by many at once begins one run', async () => {
+  it('many who trigger at once begin one run', async () => {
     const triggered = await Promise.all(
       Array.from({ length: 6 }, (_, index) => triggerRun(deps, nightlySync, 'cli', new Date(at.getTime() + index))),
     )
@@ -65,7 +65,7 @@ describe('triggering', () => {
     expect(await triggerRun(deps, nightlySync, 'schedule', new Date(at.getTime() + 86_400_000))).not.toBeNull()
   })
 
-  it('again asks for a look at all that the run may be waiting for', async () => {
+  it('a second trigger asks for a look at all that the run may be waiting for', async () => {
     const triggered = await triggerRun(deps, nightlySync, 'cli', at)
     const run_id = triggered?.run.run_id ?? 0
     const [open, done] = await ferry.ledger.db

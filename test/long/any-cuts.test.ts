@@ -13,7 +13,7 @@ const step = fc.record({
   ends: fc.nat(9),
 })
 
-it('carries every row once in any order of cuts and endings, and never two submissions of one hotel or company at once', async () => {
+it('the planner carries every row once in any order of cuts and endings, and never two submissions of one hotel or company at once', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(hotel, { minLength: 1, maxLength: 9 }),

@@ -125,7 +125,9 @@ const night = fc.record({
   types: fc.oneof({ weight: 6, arbitrary: fc.constant([] as string[]) }, fc.constant([uuid('type 0')])),
 })
 
-it('leaves the same tables, counts and quarantine whichever way pages are loaded', { timeout: 600_000 }, async () => {
+it('a search leaves the same tables, counts and quarantine whichever way pages are loaded', {
+  timeout: 600_000,
+}, async () => {
   const ways = { unchanged: 0, cared: 0, reasons: new Set<string | null>() }
   await fc.assert(
     fc.asyncProperty(fc.array(night, { minLength: 1, maxLength: 4 }), async (nights) => {

@@ -25,7 +25,7 @@ const night = fc.record({
 const groups = 4
 const nights = 100
 
-it(`loses no row in ${nights} random nights of transactions that commit late, half of their rows with equal times`, {
+it(`an extraction loses no row in ${nights} random nights of transactions that commit late, half of their rows with equal times`, {
   timeout: 300_000,
 }, async () => {
   const seen = { nights: 0, late: 0, written: 0, tied: 0, lost: 0 }

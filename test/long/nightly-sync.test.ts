@@ -46,7 +46,7 @@ test('never sends an upsert of a hotel before its mapping is terminal, nor one h
   expect(await unfinishedTogether(world.sandboxPool)).toEqual([])
 })
 
-test('sends upserts of mapped hotels while the mapping of others is still running', async () => {
+test('a night sends upserts of mapped hotels while the mapping of others is still running', async () => {
   await using world = await startWorld({
     hotels: 40,
     seed,
@@ -79,7 +79,7 @@ test('a second night without a change sends nothing and updates no row', async (
   expect({ tables: await finalTables(world.pool), writes: await writes(world) }).toEqual(before)
 })
 
-test('the second night carries what changed and nothing else, and says what was refused and by whom', async () => {
+test('the second night carries what changed and nothing else, and says what was not accepted and by whom', async () => {
   const hotels = 30
   await using world = await startWorld({ hotels, seed })
   await using folder = await workingFolder()
@@ -95,7 +95,7 @@ test('the second night carries what changed and nothing else, and says what was 
   const refused = new Map(report.refused.map(({ partner_id, state }) => [partner_id, state]))
   expect(refused).toEqual(
     new Map([
-      ...day.refusedByService.map((partnerId) => [partnerId, 'rejected'] as const),
+      ...day.rejectedByService.map((partnerId) => [partnerId, 'rejected'] as const),
       ...day.invalidHere.map((partnerId) => [partnerId, 'invalid'] as const),
     ]),
   )

@@ -19,7 +19,7 @@ async function fingerprint(of: OpenSandbox = sandbox): Promise<unknown> {
   return rows[0]
 }
 
-it('gives every company twelve monthly calculators and a yearly one, with 18 inputs and 12 outputs each', async () => {
+it('seeding gives every company twelve monthly calculators and a yearly one, with 18 inputs and 12 outputs each', async () => {
   sandbox = await openSandbox({ companies: 60, calculators: true })
   const pages = await sandbox.pages(await sandbox.run('calculatorsSearch', { calculatorTypeIds: [resourceRecord.id] }))
   const companies = pages.flatMap((page) => page.companies)
@@ -37,7 +37,7 @@ it('gives every company twelve monthly calculators and a yearly one, with 18 inp
   }
 })
 
-it('makes the same calculators when it is interrupted and when it is not', async () => {
+it('seeding makes the same calculators when it is interrupted and when it is not', async () => {
   const companies = 700
   sandbox = await openSandbox({ companies, calculators: true })
   await using other = { sandbox: await openSandbox({ companies }), [Symbol.asyncDispose]: () => other.sandbox.close() }
@@ -59,7 +59,7 @@ it('makes the same calculators when it is interrupted and when it is not', async
   expect(await fingerprint(other.sandbox)).toEqual(whole)
 })
 
-it('gives companies that are added later theirs, in the year of the others', async () => {
+it('seeding gives companies that are added later theirs, in the year of the others', async () => {
   sandbox = await openSandbox({ companies: 10, calculators: true })
   await sandbox.pool.query('update sandbox.world set calculators_year = 2019')
   await sandbox.stop()
@@ -71,7 +71,7 @@ it('gives companies that are added later theirs, in the year of the others', asy
   ])
 })
 
-it('leaves alone what partners did in a world that had none', async () => {
+it('seeding leaves alone what partners did in a world that had none', async () => {
   sandbox = await openSandbox({ companies: 10 })
   await sandbox.run('companyMappings', mapHotels(1, 2))
   const [electricity] = resourceFieldTypes
@@ -94,7 +94,7 @@ it('leaves alone what partners did in a world that had none', async () => {
   expect(rows[2]).toEqual({ number: 3, count: 13, yearly: 1 })
 })
 
-it('sums a year up again when a partner corrects one of its months', async () => {
+it('seeding sums a year up again when a partner corrects one of its months', async () => {
   sandbox = await openSandbox({ companies: 3, calculators: true })
   await sandbox.run('companyMappings', mapHotels(1))
   const [electricity] = resourceFieldTypes

@@ -6,7 +6,9 @@ import { demoConfig } from '../helpers/world.ts'
 
 const common = ['--config', demoConfig]
 
-/** Sixty times as fast: a poll interval of 250 ms is one of 15 s, and webhooks go out once a second, which is a minute. */
+/**
+ * Sixty times as fast: a poll interval of 250 ms is one of 15 s, and webhooks go out once a second, which is a minute.
+ */
 const timeWarp = 60
 const service = { timeWarp, webhookDispatchMs: 60_000 }
 

@@ -35,7 +35,7 @@ it.each([
   // No transaction of a night is open as long as that.
   ['the overlap, where it sees none', 'overlap', 12_000],
 ] as const)(
-  `loses no row in ${nights} random nights of transactions that commit late: by %s`,
+  `an extraction loses no row in ${nights} random nights of transactions that commit late: by %s`,
   { timeout: 300_000 },
   async (_title, protection, overlapMs) => {
     const seen = { written: 0, tied: 0 }

@@ -137,7 +137,7 @@ describe('a value of MariaDB', () => {
     })
   })
 
-  it('of a query that holds question marks and quotes is what stands there', async () => {
+  it('a query of MariaDB that contains question marks and quotes yields what stands there', async () => {
     const query = {
       stream: 'properties',
       query: `select '?' as name, "it's ? \`?\`" as at -- why?`,
@@ -229,7 +229,7 @@ describe('a cursor of MariaDB', () => {
     },
   )
 
-  it('whose watermark is of another type reads everything', async () => {
+  it('a cursor of MariaDB whose watermark is of another type reads everything', async () => {
     await partner.run(`create or replace table cursors (name varchar(10), at datetime)`)
     await partner.run(`insert into cursors values ('row', '2020-01-01')`)
     const query = { stream: 'properties', query: 'select * from cursors', columns: ['name'], fetchRows: 2 }

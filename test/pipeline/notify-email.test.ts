@@ -20,7 +20,7 @@ const message: Message = {
   verdict: 'partial',
   sentence: 'nightly-sync finished, and needs a person (run 41): 3 rows refused.\r\nBcc: evil@example.com',
   numbers: {},
-  causes: [{ what: 'refused by the service', rows: 3, verb: 'nightferry rejected' }],
+  causes: [{ what: 'rejected by the service', rows: 3, verb: 'nightferry rejected' }],
 }
 
 let folder: string
@@ -118,7 +118,7 @@ it('a mail server takes the sentence and the causes, from whom and to whom it is
   expect(head).not.toContain('evil@example.com')
 })
 
-it('logs in only once the connection is encrypted, and not at a server whose certificate proves nothing', async () => {
+it('the mailer logs in only once the connection is encrypted, and not at a server whose certificate proves nothing', async () => {
   await using server = await mailServer({ authOptional: false })
   const error = await sendEmail(email(server.port, { tls: 'starttls', user: 'ferry', password }), message)
   expect(error).toMatch(/^the server of notify\.email did not take it: .*(self.signed|certificate|altnames)/i)
@@ -126,13 +126,13 @@ it('logs in only once the connection is encrypted, and not at a server whose cer
   expect(server.taken).toEqual([])
 })
 
-it('sends nothing to a server that offers no TLS where TLS is set', async () => {
+it('the mailer sends nothing to a server that offers no TLS where TLS is set', async () => {
   await using server = await mailServer({ hideSTARTTLS: true })
   expect(await sendEmail(email(server.port, { tls: 'starttls' }), message)).toMatch(/did not take it/)
   expect(server.taken).toEqual([])
 })
 
-it('says why a server refused, without the password, and that some receivers were refused', async () => {
+it('the mailer says why a server refused, without the password, and that some receivers were refused', async () => {
   await using server = await mailServer({
     hideSTARTTLS: true,
     authMethods: ['PLAIN'],
@@ -147,11 +147,11 @@ it('says why a server refused, without the password, and that some receivers wer
   expect(some).toBe('the server of notify.email refused 1 of 2 receivers')
 })
 
-it('says that nobody listens', async () => {
+it('the mailer says that nobody listens', async () => {
   expect(await sendEmail(email(9), message)).toMatch(/^the server of notify\.email did not take it: .*ECONNREFUSED/)
 })
 
-it('goes beside notify.url, and heartbeats go to neither', () => {
+it('mail goes beside notify.url, and heartbeats go to neither', () => {
   const both = settings.parse({
     notify: {
       url: 'https://hooks.example.com/x',
@@ -168,7 +168,7 @@ it.each([
   ['a line break in an address', { to: ['ada@example.com\r\nBcc: x@example.com'] }],
   ['a user without a password', { user: 'ferry' }],
   ['nobody to send to', { to: [] }],
-])('refuses %s', (_, given) => {
+])('the configuration refuses %s', (_, given) => {
   const set = { host: 'mail.example.com', from: 'a@example.com', to: ['b@example.com'], ...given }
   expect(settings.safeParse({ notify: { email: set } }).success).toBe(false)
 })

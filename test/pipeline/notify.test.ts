@@ -46,11 +46,11 @@ describe('the end of a run', () => {
   })
 
   it('the end of a run is told if the run was partial, and not again while only the numbers differ', () => {
-    const first = judgeEnd(run('partial', ['1 row refused by the service.'], { rejected: 1 }), null, 1)
+    const first = judgeEnd(run('partial', ['1 row rejected by the service.'], { rejected: 1 }), null, 1)
     expect(first?.event).toBe('partial')
-    const next = run('partial', ['1,204 rows refused by the service.'], { rejected: 1204 })
+    const next = run('partial', ['1,204 rows rejected by the service.'], { rejected: 1204 })
     expect(judgeEnd(next, first?.cause ?? null, 1)).toBeNull()
-    const more = run('partial', ['2 rows refused by the service.', '3 rows invalid, and not sent.'], { rejected: 2 })
+    const more = run('partial', ['2 rows rejected by the service.', '3 rows invalid, and not sent.'], { rejected: 2 })
     expect(judgeEnd(more, first?.cause ?? null, 1)?.event).toBe('partial')
   })
 
@@ -87,7 +87,7 @@ describe('a message', () => {
     })
     const slack = bodyOf(message, 'slack') as { text: string }
     expect(slack.text).toContain('Hotel &lt;!channel&gt; &amp; co.')
-    expect(slack.text).toContain('• 1 row refused by the service: nightferry rejected')
+    expect(slack.text).toContain('• 1 row rejected by the service: nightferry rejected')
     expect(bodyOf(message, 'teams')).toMatchObject({
       attachments: [{ content: { type: 'AdaptiveCard', body: [{ text: message.sentence, wrap: true }, {}] } }],
     })

@@ -74,7 +74,7 @@ describe('an event of a task', () => {
     ]).toEqual(['look', 'run_over', 'in_flight', 'ended', 'ended'])
   })
 
-  it('of no request of ours waits only while one may yet turn out to be it', () => {
+  it('an event of no request of ours waits only while one may yet turn out to be it', () => {
     expect([true, false].map((mayBe) => useOfEvent(true, { ours: false, mayBe }))).toEqual(['wait', 'not_ours'])
   })
 })

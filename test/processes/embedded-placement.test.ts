@@ -29,7 +29,7 @@ async function links(packageFolder: string): Promise<{ source: string; target: s
   return JSON.parse(await readFile(join(packageFolder, 'native', 'pg-symlinks.json'), 'utf8')) as []
 }
 
-test('creates the links that the install script would have created, also when two do so at once', async () => {
+test('the embedded server creates the links that the install script would have created, also when two do so at once', async () => {
   await using place = await clusterFolder()
   const packageFolder = join(place.parent, 'package')
   await copyPackage(packageFolder, '0.0.0-links')
@@ -41,7 +41,7 @@ test('creates the links that the install script would have created, also when tw
   }
 })
 
-test('starts from a package whose links are missing', async () => {
+test('the embedded server starts from a package whose links are missing', async () => {
   await using place = await clusterFolder()
   const packageFolder = join(place.parent, 'package')
   await copyPackage(packageFolder, '0.0.0-unlinked')
@@ -50,7 +50,7 @@ test('starts from a package whose links are missing', async () => {
   await cluster.release()
 })
 
-test('works under a folder of mode 700, says once where the data and the programs went, and finds them again', async () => {
+test('the embedded server works under a folder of mode 700, says once where the data and the programs went, and finds them again', async () => {
   await using place = await clusterFolder()
   const packageFolder = join(place.parent, 'package')
   const version = `0.0.0-test-${basename(place.parent)}`
@@ -82,7 +82,7 @@ test('works under a folder of mode 700, says once where the data and the program
   }
 })
 
-test('works where everything is made under umask 077', async () => {
+test('the embedded server works where everything is made under umask 077', async () => {
   await using place = await clusterFolder()
   const before = process.umask(0o077)
   try {
@@ -96,24 +96,27 @@ test('works where everything is made under umask 077', async () => {
   }
 })
 
-test.runIf(isRoot)('as root, refuses a folder that others may write, and touches nothing that it names', async () => {
-  await using place = await clusterFolder()
-  const victim = join(place.parent, 'victim')
-  await writeFile(victim, 'kept', { mode: 0o600 })
-  await mkdir(place.folder, { recursive: true })
-  await symlink(victim, join(place.folder, 'server.log'))
-  await symlink(victim, join(place.folder, 'server.conf'))
-  const nobody = 65_534
-  for (const open of [() => chmod(place.folder, 0o777), () => chown(place.folder, nobody, nobody)]) {
-    await open()
-    const opened = openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings })
-    await expect(opened).rejects.toThrow(/root must not trust it/)
-    expect(await readFile(victim, 'utf8')).toBe('kept')
-    expect(await lstat(victim)).toMatchObject({ uid: 0, mode: 0o100600 })
-  }
-})
+test.runIf(isRoot)(
+  'the server, started as root, refuses a folder that others may write, and touches nothing that it names',
+  async () => {
+    await using place = await clusterFolder()
+    const victim = join(place.parent, 'victim')
+    await writeFile(victim, 'kept', { mode: 0o600 })
+    await mkdir(place.folder, { recursive: true })
+    await symlink(victim, join(place.folder, 'server.log'))
+    await symlink(victim, join(place.folder, 'server.conf'))
+    const nobody = 65_534
+    for (const open of [() => chmod(place.folder, 0o777), () => chown(place.folder, nobody, nobody)]) {
+      await open()
+      const opened = openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings })
+      await expect(opened).rejects.toThrow(/root must not trust it/)
+      expect(await readFile(victim, 'utf8')).toBe('kept')
+      expect(await lstat(victim)).toMatchObject({ uid: 0, mode: 0o100600 })
+    }
+  },
+)
 
-test('does not share the data of the folder that it is a copy of', async () => {
+test('the embedded server does not share the data of the folder that it is a copy of', async () => {
   await using place = await clusterFolder()
   const elsewhere = join(place.parent, 'elsewhere')
   const copy = join(place.parent, 'copy')

@@ -19,7 +19,7 @@ async function killPostmaster(data: string): Promise<number> {
   return running.pid
 }
 
-test('keeps what was committed when the server is killed', async () => {
+test('the embedded server keeps what was committed when the server is killed', async () => {
   await using place = await clusterFolder()
   const first = await openCluster({ folder: place.folder, onNotice })
   await ask(first.url('postgres'), 'create table hotel as select n from generate_series(1, 5000) n')
@@ -32,7 +32,7 @@ test('keeps what was committed when the server is killed', async () => {
   expect(await runningPostmaster(place.data)).toBeUndefined()
 })
 
-test('starts again while a backend of the killed server is still busy', async () => {
+test('the embedded server starts again while a backend of the killed server is still busy', async () => {
   await using place = await clusterFolder()
   const first = await openCluster({ folder: place.folder, onNotice, settings: fastSettings })
   const client = new pg.Client({ connectionString: first.url('postgres') })
@@ -49,7 +49,7 @@ test('starts again while a backend of the killed server is still busy', async ()
   await second.release()
 })
 
-test('starts although the process id of the killed server now belongs to another program of the same user', async () => {
+test('the embedded server starts although the process id of the killed server now belongs to another program of the same user', async () => {
   await using place = await clusterFolder()
   const first = holdCluster(place.folder)
   await first.opened
@@ -68,7 +68,7 @@ test('starts although the process id of the killed server now belongs to another
   await once(other, 'exit')
 })
 
-test('joins the server that outlived the process that started it, and stops it', async () => {
+test('the embedded server joins the server that outlived the process that started it, and stops it', async () => {
   await using place = await clusterFolder()
   const first = holdCluster(place.folder)
   const { url } = await first.opened
@@ -81,7 +81,7 @@ test('joins the server that outlived the process that started it, and stops it',
   expect(await runningPostmaster(place.data)).toBeUndefined()
 })
 
-test('begins initdb again when it was killed in the middle', async () => {
+test('the embedded server begins initdb again when it was killed in the middle', async () => {
   await using place = await clusterFolder()
   const first = holdCluster(place.folder)
   const unfinished = async () =>

@@ -38,7 +38,7 @@ test('runs PostgreSQL 18 with checksums, UTF-8, locale C and durable commits', a
   expect(await runningPostmaster(place.data)).toBeUndefined()
 })
 
-test('listens on 127.0.0.1 alone and lets nobody in without the password', async () => {
+test('the embedded server listens on 127.0.0.1 alone and lets nobody in without the password', async () => {
   await using place = await clusterFolder()
   const cluster = await openCluster({ folder: place.folder, onNotice, settings: fastSettings })
   const url = new URL(cluster.url('postgres'))
@@ -90,7 +90,7 @@ test('four processes that start at once on an empty folder end with one cluster'
   expect(await runningPostmaster(place.data)).toBeUndefined()
 })
 
-test('creates a database once when many ask for it at the same time', async () => {
+test('the embedded server creates a database once when many ask for it at the same time', async () => {
   await using place = await clusterFolder()
   const cluster = await openCluster({ folder: place.folder, onNotice, settings: fastSettings })
   await Promise.all(Array.from({ length: 5 }, () => cluster.ensureDatabase('nightferry')))
@@ -99,7 +99,7 @@ test('creates a database once when many ask for it at the same time', async () =
   await cluster.release()
 })
 
-test('keeps its port from start to start, and takes another when that is taken', async () => {
+test('the embedded server keeps its port from start to start, and takes another when that is taken', async () => {
   await using place = await clusterFolder()
   const options = { folder: place.folder, onNotice, settings: fastSettings }
   const first = await openCluster(options)
@@ -117,21 +117,21 @@ test('keeps its port from start to start, and takes another when that is taken',
   await new Promise((resolve) => other.close(resolve))
 })
 
-test('says what the server log says when a setting is wrong', async () => {
+test('the embedded server says what the server log says when a setting is wrong', async () => {
   await using place = await clusterFolder()
   const opening = openCluster({ folder: place.folder, onNotice, settings: { shared_buffers: 'plenty' } })
   await expect(opening).rejects.toMatchObject({ code: 'embedded_postgres_failed' })
   await expect(opening).rejects.toThrow(/invalid value for parameter "shared_buffers": "plenty"/)
 })
 
-test('refuses data that another major version made', async () => {
+test('the embedded server refuses data that another major version made', async () => {
   await using place = await clusterFolder()
   await mkdir(place.data, { recursive: true })
   await writeFile(join(place.data, 'PG_VERSION'), '15\n')
   await expect(openCluster({ folder: place.folder, onNotice })).rejects.toThrow(/made by PostgreSQL 15/)
 })
 
-test('ends the transactions of others cleanly when it stops', async () => {
+test('the embedded server ends the transactions of others cleanly when it stops', async () => {
   await using place = await clusterFolder()
   const cluster = await openCluster({ folder: place.folder, onNotice, settings: fastSettings })
   const client = new pg.Client({ connectionString: cluster.url('postgres') })

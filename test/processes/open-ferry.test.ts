@@ -8,7 +8,7 @@ import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'
 import { demoConfig } from '../helpers/world.ts'
 
-test('stops the embedded server when the queue cannot be opened', async () => {
+test('openFerry stops the embedded server when the queue cannot be opened', async () => {
   await using place = await clusterFolder()
   await using folder = await workingFolder()
   const cluster = await openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings })

@@ -23,7 +23,7 @@ async function saidBy({ child }: ReturnType<typeof start>): Promise<Said> {
 
 const get = (url: string) => fetch(url, { headers: { authorization: 'demo-key' } })
 
-test('says where everything is, with trouble and time as they were asked for, and refuses a second one', async () => {
+test('the sandbox says where everything is, with trouble and time as they were asked for, and refuses a second one', async () => {
   await using folder = await workingFolder()
   const options = ['--port', '0', '--companies', '3', '--chaos', 'pages-expired=0.5', '--time-warp', '60', '--json']
   const running = start(folder.path, ['sandbox', ...options, '--duration', 'companyMappings=1s+2ms'])
@@ -57,7 +57,7 @@ test.each([
   [['--jitter', '2'], 'from 0 to 1'],
   [['--public-url', 'example.com'], 'http://'],
   [['--database', 'a b;c'], 'letters'],
-])('refuses %j as a fault of the command line, and says what would do', async (options, hint) => {
+])('the sandbox refuses %j as a fault of the command line, and says what would do', async (options, hint) => {
   await using folder = await workingFolder()
   const ended = await nightferry(folder.path, ['sandbox', ...options])
   expect(ended).toMatchObject({ code: 2, stdout: '' })

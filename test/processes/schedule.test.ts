@@ -87,7 +87,7 @@ const nights: [string, Setting, string][] = [
   ],
 ]
 
-test.each(nights)('starts one run per local day around the night in which %s', async (_, setting, night) => {
+test.each(nights)('the daemon starts one run per local day around the night in which %s', async (_, setting, night) => {
   const { url } = await testDatabase()
   const { begin, runs, endRun } = await daemon(setting, url)
   const from = new Date(`${night}T12:00:00Z`).getTime() - 48 * hourMs
@@ -110,22 +110,19 @@ const atThree: Setting = { schedule: '0 3 * * *', timeZone: 'UTC' }
 test.each<['skip' | 'once', string, string]>([
   ['once', 'missed', 'running'],
   ['skip', 'missed', 'skipped'],
-])(
-  'of three nights missed, the setting %s decides the newest and forgets the others',
-  async (missed, trigger, state) => {
-    const { url } = await testDatabase()
-    const { begin, runs, endRun } = await daemon({ ...atThree, missed }, url)
-    await begin(new Date('2026-11-10T00:00:00Z'))(new Date('2026-11-10T03:00:10Z'))
-    await endRun()
-    const tick = begin(new Date('2026-11-13T09:00:00Z'))
-    await tick(new Date('2026-11-13T09:00:00Z'))
-    await tick(new Date('2026-11-13T09:01:00Z'))
-    expect(await runs()).toEqual([
-      { trigger: 'schedule', state: 'finished', scheduled_for: new Date('2026-11-10T03:00:00Z') },
-      { trigger, state, scheduled_for: new Date('2026-11-13T03:00:00Z') },
-    ])
-  },
-)
+])('the setting %s keeps the newest of three missed nights and forgets the others', async (missed, trigger, state) => {
+  const { url } = await testDatabase()
+  const { begin, runs, endRun } = await daemon({ ...atThree, missed }, url)
+  await begin(new Date('2026-11-10T00:00:00Z'))(new Date('2026-11-10T03:00:10Z'))
+  await endRun()
+  const tick = begin(new Date('2026-11-13T09:00:00Z'))
+  await tick(new Date('2026-11-13T09:00:00Z'))
+  await tick(new Date('2026-11-13T09:01:00Z'))
+  expect(await runs()).toEqual([
+    { trigger: 'schedule', state: 'finished', scheduled_for: new Date('2026-11-10T03:00:00Z') },
+    { trigger, state, scheduled_for: new Date('2026-11-13T03:00:00Z') },
+  ])
+})
 
 test('a new installation begins with the first occurrence after its own start', async () => {
   const { url } = await testDatabase()
@@ -138,7 +135,7 @@ test('a new installation begins with the first occurrence after its own start', 
   expect(await runs()).toMatchObject([{ trigger: 'schedule', scheduled_for: new Date('2026-11-11T03:00:00Z') }])
 })
 
-test('of two daemons that see the same occurrence at once, one starts the run', async () => {
+test('one of two daemons that see the same occurrence at once starts the run', async () => {
   const { url } = await testDatabase()
   const daemons = [await daemon(atThree, url), await daemon(atThree, url)]
   const ticks = daemons.map(({ begin }) => begin(new Date('2026-11-10T09:00:00Z')))

@@ -2,7 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
-import { holdDemo } from '../../src/cli/hold-demo.ts'
+import { lockDemo } from '../../src/cli/lock-demo.ts'
 import { withRemedy } from '../../src/db/database-trouble.ts'
 import { openCluster } from '../../src/embedded/open-cluster.ts'
 import { runningPostmaster } from '../../src/embedded/postmaster.ts'
@@ -220,7 +220,7 @@ test('a second demo in the same folder is told so, and leaves the databases of t
   })
   await cluster.ensureDatabase('partner_demo')
   // What the first demo holds, without its work: that would leave a busy machine nothing for the second.
-  const first = await holdDemo(cluster.url('postgres'), [], new AbortController().signal)
+  const first = await lockDemo(cluster.url('postgres'), [], new AbortController().signal)
   const second = await nightferry(place.parent, ['demo', '--hotels', '2'])
   expect(second.code, second.stderr).toBe(1)
   expect(second.stderr).toMatch(

@@ -80,7 +80,7 @@ describe('a mirror', { timeout: 600_000 }, () => {
   })
 })
 
-test('puts companies together from the parts of several searches, however their ids begin', async () => {
+test('the mirror puts companies together from the parts of several searches, however their ids begin', async () => {
   const parts = await openPartStore(join(folder.path, 'parts-'))
   const id = (number: number) => `018f0000-0000-7000-8000-${String(number).padStart(12, '0')}`
   const identifier = '22222222-0000-4000-8000-000000000000'

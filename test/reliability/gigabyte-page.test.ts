@@ -7,7 +7,7 @@ import { searchDatabase } from '../pipeline/pull/search-database.ts'
 const script = fileURLToPath(new URL('../pipeline/pull/fixtures/load-large-page.ts', import.meta.url))
 const megabytes = 1000
 
-it(`loads a page of ${megabytes} MB with a heap of 256 MB in at most 350 MB of memory`, async () => {
+it(`the pull loads a page of ${megabytes} MB with a heap of 256 MB in at most 350 MB of memory`, async () => {
   await using database = await searchDatabase()
   const [page] = await database.search()
   if (page === undefined) throw new Error('no page was listed')

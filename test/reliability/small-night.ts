@@ -54,7 +54,9 @@ export async function smallNight(hotels = 12): Promise<SmallNight> {
 /** Requests that may be under way at once, so that one fault may lose the answers of as many. */
 export const atOnce = 4
 
-/** Exit codes of a night that came to its end: the service does not know every fiftieth hotel, which makes it partial. */
+/**
+ * Exit codes of a night that came to its end: the service does not know every fiftieth hotel, which makes it partial.
+ */
 export const wholeCodes: readonly (number | null)[] = [0, 3]
 
 /** The tables that an uninterrupted night leaves behind. */

@@ -56,7 +56,7 @@ async function reasonFor(period: Record<string, unknown>): Promise<string | unde
   return task.error?.rowErrors[0]?.reason
 }
 
-it('accepts a valid answer to every data point of the catalogue', async () => {
+it('the sandbox accepts a valid answer to every data point of the catalogue', async () => {
   const task = await upsert(points.map((point) => ({ ...periodFor(point), answers: [answerTo(point)] })))
   expect(task).toMatchObject({ status: 'Success', requestType: 'BulkUpsertFrameworkAnswers' })
   expect(task).not.toHaveProperty('error')
@@ -65,7 +65,7 @@ it('accepts a valid answer to every data point of the catalogue', async () => {
   expect(rows).toHaveLength(points.length)
 })
 
-it('keeps the good rows and reports each bad one with all that names it', async () => {
+it('the sandbox keeps the good rows and reports each bad one with all that names it', async () => {
   const number = pointOf('number', 'Monthly')
   const task = await upsert([
     { periodType: 'Monthly', year: 2025, month: 'May', answers: [answerTo(number), answerTo(number, { number: -1 })] },
@@ -156,7 +156,7 @@ describe('refuses a row whose', () => {
   })
 })
 
-it('takes a yearly period without a month as one that starts in January', async () => {
+it('the sandbox takes a yearly period without a month as one that starts in January', async () => {
   const point = pointOf('boolean', 'Yearly')
   const stored = async () => {
     const { rows } = await sandbox.pool.query(
@@ -178,7 +178,7 @@ it('takes a yearly period without a month as one that starts in January', async 
   expect(await stored()).toEqual([{ month: 1, value: { boolean: true } }])
 })
 
-it('finds the company by its own id, and fails every row of one that it does not find', async () => {
+it('the sandbox finds the company by its own id, and fails every row of one that it does not find', async () => {
   const rows = { ...periodFor(pointOf('boolean', 'Yearly')), answers: [answerTo(pointOf('boolean', 'Yearly'))] }
   const both = { ...rows, omissions: [{ questionId: question?.id }] }
   const byId = await upsert([rows], {}, { companyId: companyIdAt(seed, 40) })
@@ -193,7 +193,7 @@ it('finds the company by its own id, and fails every row of one that it does not
   expect(unknown.error?.rowErrors[0]?.reason).toBe('company_not_found')
 })
 
-it("fails rows that name the company by another profile's property, or are outside the profile's groups", async () => {
+it("the sandbox fails rows that name the company by another profile's property, or are outside the profile's groups", async () => {
   const point = pointOf('boolean', 'Yearly')
   const body = (by: unknown) => ({
     companies: [{ identifiedBy: by, periods: [{ ...periodFor(point), answers: [answerTo(point)] }] }],
@@ -206,7 +206,7 @@ it("fails rows that name the company by another profile's property, or are outsi
   expect(inside.status).toBe('Success')
 })
 
-it('fails the one row whose option is nested deeper than can be written out', async () => {
+it('the sandbox fails the one row whose option is nested deeper than can be written out', async () => {
   const [list, text] = [pointOf('list'), pointOf('text')]
   const periods = [
     { ...periodFor(list), answers: [answerTo(list, { list: ['deep'] })] },
@@ -221,7 +221,7 @@ it('fails the one row whose option is nested deeper than can be written out', as
   expect(task.error?.rowErrors.map(({ reason }) => reason)).toEqual(['option_not_found'])
 })
 
-it('takes every unit of a data point, and every option, whatever the letter case of its id', async () => {
+it('the sandbox takes every unit of a data point, and every option, whatever the letter case of its id', async () => {
   const units = points.flatMap((point) =>
     point.unitTypes.flatMap((type) =>
       type.units.map((unit) => ({ ...periodFor(point), answers: [answerTo(point, undefined, unit.id.toUpperCase())] })),
@@ -242,7 +242,7 @@ it('takes every unit of a data point, and every option, whatever the letter case
   expect(rows).toEqual([{ value: { list: [pointOf('list').options.at(-1)?.id] } }])
 })
 
-it('takes a member that is null for one that is absent, and does not keep it', async () => {
+it('the sandbox takes a member that is null for one that is absent, and does not keep it', async () => {
   const point = pointOf('boolean', 'Yearly')
   const answer = { boolean: true, text: null, number: null }
   const period = { periodType: 'Yearly', year: 1999, month: null, answers: [answerTo(point, answer)], omissions: null }
@@ -251,7 +251,7 @@ it('takes a member that is null for one that is absent, and does not keep it', a
   expect(rows).toEqual([{ value: { boolean: true }, month: 1 }])
 })
 
-it('keeps apart a yearly and a monthly period that begin with the same month, and years that begin differently', async () => {
+it('the sandbox keeps apart a yearly and a monthly period that begin with the same month, and years that begin differently', async () => {
   const point = points.find(
     ({ reportingPeriodType, valueType }) => reportingPeriodType === 'Any' && valueType === 'text',
   )
@@ -275,7 +275,7 @@ it('keeps apart a yearly and a monthly period that begin with the same month, an
   ])
 })
 
-it('records an omission whether or not a framework is named, and assigns none when none is', async () => {
+it('the sandbox records an omission whether or not a framework is named, and assigns none when none is', async () => {
   const omission = { periodType: 'Monthly', year: 1997, month: 'June', omissions: [{ questionId: question?.id }] }
   const frameworkId = catalogue.frameworks[0]?.id
   expect((await upsert([omission], {}, identifiedBy(4))).status).toBe('Success')
@@ -291,7 +291,7 @@ it('records an omission whether or not a framework is named, and assigns none wh
   ])
 })
 
-it('assigns the framework for the reported periods, and fails every row of an unknown one', async () => {
+it('the sandbox assigns the framework for the reported periods, and fails every row of an unknown one', async () => {
   const frameworkId = catalogue.frameworks[1]?.id
   const periods = [{ periodType: 'Yearly', year: 2019, omissions: [{ questionId: question?.id }] }]
   expect((await upsert(periods, { frameworkId }, identifiedBy(3))).status).toBe('Success')
@@ -307,7 +307,7 @@ it('assigns the framework for the reported periods, and fails every row of an un
   ])
 })
 
-it('accepts 50,000 answers and omissions together and answers 400 to one more', async () => {
+it('the sandbox accepts 50,000 answers and omissions together and answers 400 to one more', async () => {
   const point = pointOf('boolean', 'Yearly')
   const body = (answers: number) => ({
     companies: Array.from({ length: 100 }, (_, nth) => ({

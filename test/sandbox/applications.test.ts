@@ -70,7 +70,7 @@ it('lists the applications that the profile owns, of every status and standard, 
   expect(await applications('demo-key')).toEqual([])
 })
 
-it('shows one application, and denies it to every profile but its owner', async () => {
+it('the sandbox shows one application, and denies it to every profile but its owner', async () => {
   const first = await nth(0)
   expect(await sandbox.call('GET', `${path}/${first.id.toUpperCase()}`, { key })).toEqual({ status: 200, body: first })
   const refused = { status: 404, body: { errorCode: 'application_not_found', message: expect.any(String) } }
@@ -116,7 +116,7 @@ describe('a status', () => {
   })
 })
 
-it('moves once when ten requests set the same status at once', async () => {
+it('the sandbox moves once when ten requests set the same status at once', async () => {
   const application = await nth(9)
   const at = `${path}/${application.id}/status`
   const status = statuses.find((name) => name !== application.status)
@@ -179,7 +179,7 @@ describe('answers', () => {
     expect(await eventsOf(application)).toEqual([])
   })
 
-  it('of two in one request keep the later', async () => {
+  it('the later of two answers in one request is kept', async () => {
     const application = await nth(5)
     const twice = [sent[0], { ...sent[0], answer: { number: 7 } }]
     const { body } = await put(`${path}/${application.id}/answers`, { answers: twice })
@@ -212,7 +212,7 @@ describe('a change that does not come through the API', () => {
   })
 })
 
-it('keeps statuses and answers when the sandbox starts again, with more companies', async () => {
+it('the sandbox keeps statuses and answers when the sandbox starts again, with more companies', async () => {
   const application = await nth(8)
   await put(`${path}/${application.id}/status`, { status: 'ApplicationApproved' })
   const before = await applications()

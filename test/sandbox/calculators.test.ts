@@ -43,7 +43,7 @@ describe('what the request must name', () => {
   })
 })
 
-it('computes outputs from inputs and gives both as strings, the inputs as they were sent', async () => {
+it('the sandbox computes outputs from inputs and gives both as strings, the inputs as they were sent', async () => {
   const values = { [electricity.id]: '1000.50', [naturalGas.id]: '200', [roomNights.id]: '30' }
   expect((await upsert(inputsOf(partnerId(1), { year: 2025, month: 'march' }, values))).status).toBe('Success')
   const found = (await calculatorsOf(1)).find(({ typeId }) => typeId === carbon)
@@ -56,7 +56,7 @@ it('computes outputs from inputs and gives both as strings, the inputs as they w
   })
 })
 
-it('makes a calculator of every type that takes one of the inputs, and no other', async () => {
+it('the sandbox makes a calculator of every type that takes one of the inputs, and no other', async () => {
   await upsert(inputsOf(partnerId(2), { year: 2024 }, { [mainsWater.id]: '5' }))
   expect((await calculatorsOf(2)).map(({ typeId, period }) => [typeId, period])).toEqual([
     [world.waterFootprint.id, { year: 2024 }],
@@ -66,7 +66,7 @@ it('makes a calculator of every type that takes one of the inputs, and no other'
   expect(types.toSorted()).toEqual(catalogue.calculatorTypes.map(({ id }) => id).toSorted())
 })
 
-it('merges the inputs of later requests and keeps the id of the calculator', async () => {
+it('the sandbox merges the inputs of later requests and keeps the id of the calculator', async () => {
   await upsert(inputsOf(partnerId(3), { year: 2025, month: 'May' }, { [electricity.id]: '1', [naturalGas.id]: '2' }))
   const [before] = await calculatorsOf(3)
   await upsert(inputsOf(partnerId(3), { year: 2025, month: 'May' }, { [electricity.id]: '9' }))
@@ -76,7 +76,7 @@ it('merges the inputs of later requests and keeps the id of the calculator', asy
   ])
 })
 
-it('leaves blank values out, and begins no calculator with them', async () => {
+it('the sandbox leaves blank values out, and begins no calculator with them', async () => {
   const blanks = { [electricity.id]: '', [naturalGas.id]: '  ', [mainsWater.id]: null }
   expect((await upsert(inputsOf(partnerId(4), { year: 2025 }, blanks))).status).toBe('Success')
   expect(await calculatorsOf(4)).toEqual([])
@@ -89,7 +89,7 @@ it('leaves blank values out, and begins no calculator with them', async () => {
   expect(empty).not.toHaveProperty('outputs')
 })
 
-it('tells per company what happened, and stores nothing of a company that failed', async () => {
+it('the sandbox tells per company what happened, and stores nothing of a company that failed', async () => {
   const period = { year: 2025, month: 'July' }
   const task = await upsert(
     inputsOf(partnerId(5), period, { [electricity.id]: '5' }),
@@ -133,7 +133,7 @@ it('tells per company what happened, and stores nothing of a company that failed
   expect(await calculatorsOf(6)).toEqual([])
 })
 
-it('fails, one by one, companies that are in no group of the profile, and those that the group named does not hold', async () => {
+it('the sandbox fails, one by one, companies that are in no group of the profile, and those that the group named does not hold', async () => {
   const outside = { ...calculators([]), groupId: catalogue.otherGroupId, customIdentifierId: otherCustomIdentifierId }
   const of = (identifier: string) => inputsOf(identifier, { year: 2020 }, { [electricity.id]: '1' })
   await sandbox.run('companyMappings', mappings([mappingOf(hotelAt(seed, 28))], otherCustomIdentifierId), 'other-key')
@@ -157,7 +157,7 @@ it('fails, one by one, companies that are in no group of the profile, and those 
   expect(await calculatorsOf(29)).toEqual([])
 })
 
-it('takes a monthly and a yearly calculator of the same year for two', async () => {
+it('the sandbox takes a monthly and a yearly calculator of the same year for two', async () => {
   const input = (period: { year: number; month?: string }) => inputsOf(partnerId(27), period, { [electricity.id]: '1' })
   await upsert(input({ year: 2019 }), input({ year: 2019, month: 'JANUARY' }))
   const found = await calculatorsOf(27)
@@ -167,13 +167,13 @@ it('takes a monthly and a yearly calculator of the same year for two', async () 
   expect(found[0]?.id).not.toBe(found[1]?.id)
 })
 
-it('refuses the whole request when an input names no field type', async () => {
+it('the sandbox refuses the whole request when an input names no field type', async () => {
   const nameless = { identifier: partnerId(1), calculators: [{ period: { year: 2025 }, inputs: [{ value: '1' }] }] }
   const answer = await sandbox.call('POST', '/api/v1/bulk/calculators/upsert', { body: calculators([nameless]) })
   expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('fieldTypeId')])
 })
 
-it('ends in Error when every company failed', async () => {
+it('the sandbox ends in Error when every company failed', async () => {
   const task = await upsert(inputsOf('nobody', { year: 2025 }, { [electricity.id]: '5' }))
   expect([task.status, typeof task.file?.url]).toEqual(['Error', 'string'])
 })
@@ -224,7 +224,7 @@ describe('automatic yearly calculation', () => {
   })
 })
 
-it('loses no input when many requests feed the same companies at once', async () => {
+it('the sandbox loses no input when many requests feed the same companies at once', async () => {
   const names = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October']
   const numbers = Array.from({ length: 10 }, (_, index) => index + 15)
   const sent = await Promise.all(

@@ -196,7 +196,7 @@ describe('what stands in a result file', () => {
     expect((await struckLines(sandbox, before)).at(-1)).toMatchObject({ method: 'GET', chaos: ['pages-shuffled'] })
   })
 
-  it('with unknown fields has them in every object, and none among values that are keyed by ids', async () => {
+  it('a result file with unknown fields has them in every object, and none among values that are keyed by ids', async () => {
     const { good, bad } = await struck('unknown-fields')
     const page = json<Page>(bad)
     expect(page).toMatchObject(json<Page>(good))
@@ -224,7 +224,7 @@ describe('what stands in a result file', () => {
     expect(lines.map(({ chaos }) => chaos)).toEqual(urls.map(() => ['company-on-two-pages']))
   })
 
-  it('of a single page cannot be on two, and its line says nothing', async () => {
+  it('a result of a single page cannot be on two, and its line says nothing', async () => {
     await switchTo(sandbox, {})
     const mapped = await sandbox.run('companyMappings', mapHotels(1, 50))
     await switchTo(sandbox, { 'company-on-two-pages': 1 })

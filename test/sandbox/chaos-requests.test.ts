@@ -283,7 +283,7 @@ describe('what stands in an answer', () => {
   })
 })
 
-it('does not keep a sandbox from closing: what waits, stalls or trickles is broken off', async () => {
+it('the sandbox does not keep a sandbox from closing: what waits, stalls or trickles is broken off', async () => {
   const ending = await openSandbox({ clock: manualClock() })
   const asked = []
   for (const profile of ['latency', 'stalled-answer', 'slow-bytes']) {
@@ -296,7 +296,7 @@ it('does not keep a sandbox from closing: what waits, stalls or trickles is brok
   for (const one of some(asked)) expect((await one.end()).isWhole).toBe(false)
 })
 
-describe('an import that holds a refused row', () => {
+describe('an import with a rejected row', () => {
   const several = (...numbers: number[]) => ({ method: 'POST', body: mapHotels(...numbers) })
   const refusal = (status: number, errorCode: string) => [status, { errorCode, message: expect.any(String) }]
   const answerTo = async (...numbers: number[]) => {

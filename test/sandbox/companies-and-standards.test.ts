@@ -27,7 +27,7 @@ async function fieldsOf(number: number) {
   return companies.find(({ id }) => id === companyIdAt(seed, number))?.fields
 }
 
-it('replaces what a company has of a property by what is sent, and clears it by a blank', async () => {
+it('the sandbox replaces what a company has of a property by what is sent, and clears it by a blank', async () => {
   await upsert(properties(partnerId(1), [brandPropertyId, 'B'], [brandPropertyId, 'A'], [roomsPropertyId, '12']))
   expect(await fieldsOf(1)).toEqual({ [brandPropertyId]: ['B', 'A'], [roomsPropertyId]: ['12'] })
   await upsert(properties(partnerId(1), [brandPropertyId, 'C'], [roomsPropertyId, '']))
@@ -64,7 +64,7 @@ it('names an identifier that nobody has in an error row, also where it comes wit
   expect([beside.status, beside.error?.rowErrors.length]).toEqual(['PartialSuccess', 1])
 })
 
-it('finds a company by a value that only it has, and fails the rows of a value that several have', async () => {
+it('the sandbox finds a company by a value that only it has, and fails the rows of a value that several have', async () => {
   await upsert(properties(partnerId(1), [brandPropertyId, 'Solo']))
   await upsert(properties(partnerId(2), [brandPropertyId, 'Twin']), properties(partnerId(3), [brandPropertyId, 'Twin']))
   const questionId = catalogue.frameworks[0]?.topics[0]?.subtopics[0]?.clusters[0]?.questions[0]?.id
@@ -79,7 +79,7 @@ it('finds a company by a value that only it has, and fails the rows of a value t
   ])
 })
 
-it('stores holders of standards and names the failed ones in error rows', async () => {
+it('the sandbox stores holders of standards and names the failed ones in error rows', async () => {
   const [lantern, horizon] = catalogue.standards
   const holder = (identifier: string, standardId: string | undefined, rest: Record<string, unknown> = {}) => ({
     identifier,
@@ -117,7 +117,7 @@ it('stores holders of standards and names the failed ones in error rows', async 
   ])
 })
 
-it("fails the rows of companies that the key's profile cannot access, and stores nothing for them", async () => {
+it("the sandbox fails the rows of companies that the key's profile cannot access, and stores nothing for them", async () => {
   const outside = companyIdAt(seed, 2)
   await sandbox.pool.query('delete from sandbox.group_company where company_id = $1', [outside])
   const [lantern] = catalogue.standards
@@ -138,7 +138,7 @@ it("fails the rows of companies that the key's profile cannot access, and stores
   await sandbox.pool.query('insert into sandbox.group_company values ($1, $2)', [catalogue.groupId, outside])
 })
 
-it('takes no property for the name of a company but one of type String', async () => {
+it('the sandbox takes no property for the name of a company but one of type String', async () => {
   await upsert(properties(partnerId(1), [roomsPropertyId, '77']))
   const questionId = catalogue.frameworks[0]?.topics[0]?.subtopics[0]?.clusters[0]?.questions[0]?.id
   const task = await sandbox.run('frameworkAnswersUpsert', {

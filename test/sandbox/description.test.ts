@@ -24,12 +24,12 @@ function operationsOf({ paths }: OpenApi): string[] {
 
 const endpoints = { ...contract.endpoints, ...contract.otherEndpoints }
 
-it('has every endpoint of the contract, the result files, and nothing else', () => {
+it('the description has every endpoint of the contract, the result files, and nothing else', () => {
   const expected = Object.values(endpoints).map(({ method, path }) => `${method} ${path}`)
   expect(operationsOf(service).sort()).toEqual([...expected, 'GET /files/{fileId}'].sort())
 })
 
-it('marks as deprecated what the specification lists as deprecated, and no more', () => {
+it('the description marks as deprecated what the specification lists as deprecated, and no more', () => {
   const marked = Object.entries(service.paths).flatMap(([path, item]) =>
     Object.values(item).some(({ deprecated }) => deprecated) ? [path] : [],
   )
@@ -38,11 +38,11 @@ it('marks as deprecated what the specification lists as deprecated, and no more'
   expect(marked.sort()).toEqual(deprecated.map(([, { path }]) => path).sort())
 })
 
-it('has an operation for every kind of event', () => {
+it('the description has an operation for every kind of event', () => {
   expect(Object.keys(service.webhooks ?? {})).toEqual(['bulkEvent', 'applicationEvent', 'testEvent'])
 })
 
-it('describes only what is served', async () => {
+it('the description describes only what is served', async () => {
   const files = new URL(service.paths['/files/{fileId}']?.get?.servers?.[0]?.url ?? '')
   expect(files.origin).not.toBe(new URL(sandbox.url).origin)
   for (const document of [service, administration]) {
@@ -56,7 +56,7 @@ it('describes only what is served', async () => {
   }
 })
 
-it('needs a key for everything but the descriptions and the files', async () => {
+it('the description needs a key for everything but the descriptions and the files', async () => {
   for (const document of [service, administration]) {
     for (const [path, item] of some(Object.entries(document.paths))) {
       for (const [method, { security }] of some(Object.entries(item))) {
@@ -68,14 +68,14 @@ it('needs a key for everything but the descriptions and the files', async () => 
   }
 })
 
-it('gives every operation an id of its own', () => {
+it('the description gives every operation an id of its own', () => {
   for (const { paths } of [service, administration]) {
     const ids = Object.values(paths).flatMap((item) => Object.values(item).map(({ operationId }) => operationId))
     expect(new Set(ids).size).toBe(ids.length)
   }
 })
 
-it('says everything in the names of the contract', async () => {
+it('the description says everything in the names of the contract', async () => {
   const renamed: Contract = {
     ...contract,
     endpoints: { ...contract.endpoints, task: { ...contract.endpoints.task, path: '/api/v2/jobs/{correlationId}' } },
@@ -105,7 +105,7 @@ describe('the linter finds nothing', () => {
   it.each([
     ['the service', () => service],
     ['the administration API', () => administration],
-  ])('in the description of %s', async (_what, document) => {
+  ])('the linter finds nothing in the description of %s', async (_what, document) => {
     const config = await createConfig({
       extends: ['recommended'],
       // The one operation that has no 4xx answer is the description itself: it needs no key and takes no parameter.
@@ -116,7 +116,7 @@ describe('the linter finds nothing', () => {
     expect(problems.map(({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer} ${message}`)).toEqual([])
   })
 
-  it('and does find what is wrong', async () => {
+  it('the linter finds what is wrong', async () => {
     const config = await createConfig({ extends: ['recommended'] })
     const broken = { ...service, paths: { '/nothing': { get: { responses: {} } } } }
     const problems = await lintFromString({ source: JSON.stringify(broken), config, absoluteRef: 'openapi.json' })

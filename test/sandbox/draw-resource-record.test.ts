@@ -7,7 +7,7 @@ import { madeUpWorld } from '../../src/sandbox/service-world.ts'
 
 const seed = 7
 
-it('draws the outputs and the sums that the service computes from the same inputs', () => {
+it('drawResourceYear gives the outputs and the sums that the service computes from the same inputs', () => {
   for (let number = 1; number <= 150; number += 1) {
     const { months, year } = drawResourceYear(seed, number)
     for (const { inputs, outputs } of [...months, year]) {
@@ -18,7 +18,7 @@ it('draws the outputs and the sums that the service computes from the same input
   }
 })
 
-it('draws the same for the same seed and number, and something else for others', () => {
+it('drawResourceYear gives the same for the same seed and number, and something else for others', () => {
   expect(drawResourceYear(1, 1)).toEqual(drawResourceYear(1, 1))
   expect(drawResourceYear(1, 1)).not.toEqual(drawResourceYear(1, 2))
   expect(drawResourceYear(1, 1)).not.toEqual(drawResourceYear(2, 1))

@@ -31,7 +31,7 @@ describe('result files', () => {
     expect(await refusal(`${url.origin}/api/v1/unit-types`)).toEqual([404, 'endpoint_not_found'])
   })
 
-  it('and everything else are not found at an address that cannot be read, which is refused as all errors are', async () => {
+  it('no result file is found at an address that cannot be read, which is refused as all errors are', async () => {
     sandbox = await openSandbox()
     const { url } = await mappingFile()
     for (const origin of [sandbox.url, url.origin]) {
@@ -40,7 +40,7 @@ describe('result files', () => {
     expect(await refusal(`${url.origin}/files/${'x'.repeat(300)}`)).toEqual([403, 'file_address_invalid'])
   })
 
-  it('of several pieces are the same with and without gzip, whose checksum and length hold', async () => {
+  it('result files of several pieces are the same with and without gzip, with a checksum and a length that are right', async () => {
     sandbox = await openSandbox({ companies: 5000, pageSize: 10_000 })
     const [url = ''] = (await sandbox.run('calculatorsSearch', {})).pageUrls ?? []
     const plain = await fetch(url, { headers: { 'accept-encoding': 'identity' } })

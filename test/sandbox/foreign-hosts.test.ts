@@ -46,7 +46,7 @@ it.each([
   ['0.0.0.0', undefined, 200],
   ['192.168.0.7', undefined, 200],
 ])(
-  'on %s, under %s to others, a request to sandbox.partner.example is answered %s',
+  'a server on %s, which others see under %s, answers a request to sandbox.partner.example with %s',
   async (host, publicUrl, status) => {
     await using server = fastify()
     server.setErrorHandler((error: { status?: number }, _request, reply) => reply.code(error.status ?? 500).send())

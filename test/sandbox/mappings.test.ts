@@ -17,7 +17,7 @@ async function resultOf(companies: unknown[]): Promise<{ task: Task; companies: 
   return { task, companies: (await sandbox.file<MappingFile>(task)).companies }
 }
 
-it('maps what it knows and says of the rest that it was not found', async () => {
+it('the sandbox maps what it knows and says of the rest that it was not found', async () => {
   const task = await sandbox.run('companyMappings', mapHotels(1, 2, 3, 50))
   expect(task.status).toBe('PartialSuccess')
   const { companies } = await sandbox.file<MappingFile>(task)
@@ -29,7 +29,7 @@ it('maps what it knows and says of the rest that it was not found', async () => 
   ])
 })
 
-it('ends in Success when all are mapped, in Error when none is, with a file in both cases', async () => {
+it('the sandbox ends in Success when all are mapped, in Error when none is, with a file in both cases', async () => {
   const all = await sandbox.run('companyMappings', mapHotels(4, 5))
   expect([all.status, typeof all.file?.url]).toEqual(['Success', 'string'])
   const none = await sandbox.run('companyMappings', mapHotels(50))
@@ -38,14 +38,14 @@ it('ends in Success when all are mapped, in Error when none is, with a file in b
   expect([empty.task.status, empty.companies]).toEqual(['Success', []])
 })
 
-it('matches a renamed hotel by its hotel code, and one without by its booking id', async () => {
+it('the sandbox matches a renamed hotel by its hotel code, and one without by its booking id', async () => {
   const byCode = { ...mappingOf(hotelAt(seed, 1)), name: 'Renamed', countryCode: 'XX', bookingId: undefined }
   const byBooking = { id: 'moved', bookingId: hotelAt(seed, 3).bookingId, name: 'Renamed' }
   const { companies } = await resultOf([byCode, byBooking])
   expect(companies.map((company) => company.companyId)).toEqual([companyIdAt(seed, 1), companyIdAt(seed, 3)])
 })
 
-it('matches by coordinates only within 100 m and only with the name', async () => {
+it('the sandbox matches by coordinates only within 100 m and only with the name', async () => {
   const { name, latitude, longitude } = hotelAt(seed, 6)
   const metre = 1 / 111_195
   const at = (metres: number) => ({ latitude: latitude + metres * metre, longitude })
@@ -57,7 +57,7 @@ it('matches by coordinates only within 100 m and only with the name', async () =
   expect(companies.map((company) => company.status)).toEqual(['Mapped', 'NotFound', 'NotFound'])
 })
 
-it('matches by name and country when nothing else is given, and not in another country', async () => {
+it('the sandbox matches by name and country when nothing else is given, and not in another country', async () => {
   const { name, countryCode } = hotelAt(seed, 8)
   const { companies } = await resultOf([
     { id: 'here', name, countryCode },
@@ -66,7 +66,7 @@ it('matches by name and country when nothing else is given, and not in another c
   expect(companies.map((company) => company.companyId)).toEqual([companyIdAt(seed, 8), undefined])
 })
 
-it('does not choose between two companies that match equally well', async () => {
+it('the sandbox does not choose between two companies that match equally well', async () => {
   const { name, countryCode } = hotelAt(seed, 11)
   await sandbox.pool.query(
     `insert into sandbox.company select gen_random_uuid(), 100011, name, name_key, street, latitude, longitude,
@@ -76,7 +76,7 @@ it('does not choose between two companies that match equally well', async () => 
   expect(companies).toEqual([{ id: 'twin', status: 'NotFound', reason: expect.stringContaining('Ambiguous') }])
 })
 
-it('keeps names of every script, quotes, tabs and emoji as the hotels have them', async () => {
+it('the sandbox keeps names of every script, quotes, tabs and emoji as the hotels have them', async () => {
   const { rows } = await sandbox.pool.query(
     'select number, name, street from sandbox.company where number <= 60 order by number',
   )
@@ -87,7 +87,7 @@ it('keeps names of every script, quotes, tabs and emoji as the hotels have them'
   expect(rows.length).toBe(59)
 })
 
-it('does not map an id that is blank or holds what cannot be stored', async () => {
+it('the sandbox does not map an id that is blank or holds what cannot be stored', async () => {
   const details = mappingOf(hotelAt(seed, 12))
   const { task, companies } = await resultOf([
     { ...details, id: ' ' },
@@ -100,7 +100,7 @@ it('does not map an id that is blank or holds what cannot be stored', async () =
   expect(companies.map((company) => company.status)).toEqual(Array(5).fill('NotFound'))
 })
 
-it('lets the last mapping of an id win within one request, and says so of the earlier ones', async () => {
+it('the sandbox lets the last mapping of an id win within one request, and says so of the earlier ones', async () => {
   const superseded = [companyIdAt(seed, 13), companyIdAt(seed, 30)]
   await sandbox.pool.query('delete from sandbox.group_company where company_id = any($1)', [superseded])
   const unknown = Array.from({ length: 510 }, () => 50)
@@ -141,7 +141,7 @@ it('answers 400 without an identifier, or one that is none, and 403 for one of a
   expect(await post(catalogue.otherCustomIdentifierId)).toEqual([403, 'custom_identifier_not_accessible'])
 })
 
-it('logs the ids that a request carries, when it arrives and when it ends', async () => {
+it('the sandbox logs the ids that a request carries, when it arrives and when it ends', async () => {
   const id = await sandbox.submit('companyMappings', mapHotels(21, 22))
   await sandbox.finished(id)
   const { rows } = await sandbox.pool.query(

@@ -40,7 +40,7 @@ it('a second sandbox on one database is refused at once, and may begin when the 
   expect(await answerOf(second)).toBe(200)
 })
 
-it('stops serving when it loses its hold on the database, and goes on when it has it back', async () => {
+it('the sandbox stops serving when it loses its lock on the database, and goes on when it has it back', async () => {
   await using database = await testDatabase({ template: 'empty' })
   await using sandbox = await open(database.url)
   await using admin = await connect(database.url)
@@ -59,7 +59,7 @@ it('stops serving when it loses its hold on the database, and goes on when it ha
   expect(sandbox.lost.aborted).toBe(false)
 })
 
-it('closes for good when another holds the database before it is had back', async () => {
+it('the sandbox closes for good when another locks the database before it is had back', async () => {
   await using database = await testDatabase({ template: 'empty' })
   await using sandbox = await open(database.url)
   await using successor = await connect(database.url)
@@ -79,7 +79,7 @@ it('closes for good when another holds the database before it is had back', asyn
   expect(await answerOf(sandbox)).toBeNull()
 })
 
-it('says which of its two ports is taken, and by which option to choose another', async () => {
+it('the sandbox says which of its two ports is taken, and by which option to choose another', async () => {
   await using database = await testDatabase({ template: 'empty' })
   await using other = await testDatabase({ template: 'empty' })
   await using first = await open(database.url)

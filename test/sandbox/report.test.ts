@@ -183,7 +183,7 @@ describe('a report is not to be had', () => {
     return [answer.status, answer.body.errorCode]
   }
 
-  it('of a task of another profile, or of none', async () => {
+  it('a task of another profile, or one that does not exist, has no report', async () => {
     const { correlationId } = await sandbox.run('companyMappings', mapHotels(1))
     expect(await statusOf(correlationId, 'other-key')).toEqual([404, 'task_not_found'])
     expect(await statusOf(correlationId, 'sibling-key')).toEqual([200, undefined])
@@ -191,12 +191,12 @@ describe('a report is not to be had', () => {
     expect(await statusOf('x')).toEqual([404, 'task_not_found'])
   })
 
-  it('of a search, whose outcomes are its pages', async () => {
+  it('a search has no report, as its outcomes are its pages', async () => {
     const { correlationId } = await sandbox.run('standardsSearch', {})
     expect(await statusOf(correlationId)).toEqual([404, 'report_not_found'])
   })
 
-  it('while the task has not ended', async () => {
+  it('a task that has not ended has no report', async () => {
     await sandbox.stop()
     await sandbox.start({ durations: { pendingMs: 600_000 } })
     const correlationId = await sandbox.submit('companyMappings', mapHotels(1))
@@ -214,7 +214,7 @@ it('a report is whole for a request of 5,000 properties', async () => {
   expect(rows.map(({ identifier }) => identifier)).toEqual(companies.map(({ id }) => id))
 })
 
-it('tells every row once when the request was processed in two attempts', async () => {
+it('the sandbox tells every row once when the request was processed in two attempts', async () => {
   const blocker = await sandbox.pool.connect()
   await blocker.query('begin')
   await blocker.query('lock table sandbox.omission in access exclusive mode')

@@ -197,7 +197,7 @@ const wrongs: [string, (at: Record<PropertyKey, unknown>, key: string) => void][
 const moreThanDescribed = /(^|\.)(answer(\.\w+)?|value|identifiedBy(\.\w+)?)$/
 
 describe.each(kinds)('a body of %s', (kind) => {
-  it.each(wrongs)('with any member being %s is taken or refused as the description has it', (_what, change) => {
+  it.each(wrongs)('a body with any member being %s is taken or refused as the description has it', (_what, change) => {
     const { $schema: _, ...schema } = z.toJSONSchema(bulkBodies(contract)[kind], { io: 'input' })
     const described: ValidateFunction = new Ajv2020({ strict: false, formats: { uuid: true, date: true } }).compile(
       schema,
@@ -267,7 +267,7 @@ describe('a refusal', () => {
     expect(refusal('calculatorsUpsert', { ...full.calculatorsUpsert, groupId: 'x' }).code).toBe('body_invalid')
   })
 
-  it('of a million wrong rows is short, and soon made', () => {
+  it('a refusal of a million wrong rows is short, and soon made', () => {
     const wrong = { inputs: Array.from({ length: 1000 }, () => ({ value: '1' })) }
     const companies = Array.from({ length: 1000 }, () => ({ identifier: 'a', calculators: [wrong] }))
     const made: { code: string; message: string }[] = []
@@ -277,7 +277,7 @@ describe('a refusal', () => {
     expect([code, message.split('; ').length, message.endsWith('; and more')]).toEqual(['field_missing', 6, true])
   })
 
-  it('of an entry that names its company twice, or not at all, says so', () => {
+  it('a refusal of an entry that names its company twice, or not at all, says so', () => {
     const { customProperty } = { customProperty: { customPropertyId: one, value: 'H-1' } }
     for (const identifiedBy of [{}, { companyId: one, customProperty }]) {
       const { code, message } = refusal('frameworkAnswersUpsert', { companies: [{ identifiedBy, periods: [] }] })
@@ -288,7 +288,7 @@ describe('a refusal', () => {
     }
   })
 
-  it('of one answer too many comes at the second reading as at the first', () => {
+  it('a refusal of one answer too many comes at the second reading as at the first', () => {
     const answers = Array.from({ length: 50_001 }, () => ({ dataPointId: one, answer: { number: 1 } }))
     const periods = [{ periodType: 'Yearly', year: 2025, answers }]
     const body = { companies: [{ identifiedBy: { companyId: one }, periods }] }

@@ -18,7 +18,7 @@ async function counts(): Promise<unknown> {
   return rows[0]
 }
 
-it('removes tasks that ended, their files and their lines in the log after so many days, and nothing younger', async () => {
+it('the sandbox removes tasks that ended, their files and their lines in the log after so many days, and nothing younger', async () => {
   const clock = manualClock()
   sandbox = await openSandbox({ clock, retentionDays: 10, fileUrlLifetimeMs: 100 * dayMs })
   const old = await sandbox.run('companyMappings', mapHotels(1))
@@ -46,7 +46,7 @@ it('removes tasks that ended, their files and their lines in the log after so ma
   expect(await sandbox.file(await sandbox.task(young.correlationId))).toMatchObject({ companies: [{ id: 'H-0002' }] })
 })
 
-it('keeps a task that has not ended, however old, with its request', async () => {
+it('the sandbox keeps a task that has not ended, however old, with its request', async () => {
   const clock = manualClock()
   const processing = { companyMappings: { baseMs: 0, perItemUs: 0 } }
   const durations = { pendingMs: 100 * dayMs, scheduledMs: 0, jitter: 0, processing }

@@ -42,7 +42,7 @@ it("lists each company of the profile's groups once, a page of them per file", a
   expect(companiesOf(pages).map(({ name }) => name)).toEqual(known.map((number) => hotelAt(seed, number).name))
 })
 
-it('ends without an empty page when the last one is full', async () => {
+it('the sandbox ends without an empty page when the last one is full', async () => {
   const { rows } = await sandbox.pool.query('select count(*)::int as n from sandbox.company')
   await sandbox.stop()
   await sandbox.start({ pageSize: rows[0].n })
@@ -51,7 +51,7 @@ it('ends without an empty page when the last one is full', async () => {
   await sandbox.start()
 })
 
-it('gives a company without calculators an empty list', async () => {
+it('the sandbox gives a company without calculators an empty list', async () => {
   const pages = await search()
   const third = companiesOf(pages).find(({ id }) => id === companyIdAt(seed, 3))
   expect(third).toEqual({ id: companyIdAt(seed, 3), name: hotelAt(seed, 3).name, calculators: [] })
@@ -77,7 +77,7 @@ it('names the month on monthly calculators only', async () => {
   expect(periods).toEqual([...Array(2).fill({ year: 2025, month: 'December' }), { year: 2024 }, { year: 2024 }])
 })
 
-it('selects calculators by type, and no type means every type', async () => {
+it('the sandbox selects calculators by type, and no type means every type', async () => {
   const types = async (calculatorTypeIds?: string[]) =>
     companiesOf(await search({ calculatorTypeIds })).flatMap((company) => company.calculators.map((c) => c.typeId))
   const carbon = world.carbonFootprint.id
@@ -89,7 +89,7 @@ it('selects calculators by type, and no type means every type', async () => {
   expect(await types()).toHaveLength(4)
 })
 
-it('leaves the list of variables out where no calculator carries a value, though there is one', async () => {
+it('the sandbox leaves the list of variables out where no calculator carries a value, though there is one', async () => {
   const input = (value: string) => calculators([inputsOf(partnerId(9), { year: 2018 }, { [residualWaste.id]: value })])
   await sandbox.run('calculatorsUpsert', input('1'))
   await sandbox.run('calculatorsUpsert', input(''))
@@ -130,7 +130,7 @@ describe('custom properties', () => {
   })
 })
 
-it('shows a profile only the companies of its own groups, and adds those that it maps', async () => {
+it('the sandbox shows a profile only the companies of its own groups, and adds those that it maps', async () => {
   const numbers = async () => {
     const ids = companiesOf(await search({}, 'other-key')).map(({ id }) => id)
     return known.filter((number) => ids.includes(companyIdAt(seed, number)))

@@ -291,7 +291,7 @@ describe('the framework answers search', () => {
   })
 })
 
-it('shows everything as it was when the search began to read, whatever is stored while it goes on', async () => {
+it('the sandbox shows everything as it was when the search began to read, whatever is stored while it goes on', async () => {
   const client = await sandbox.pool.connect()
   await client.query('begin')
   await client.query('lock table sandbox.property_value in access exclusive mode')

@@ -104,7 +104,7 @@ describe('webhooks-reordered', () => {
     for (const { chaos } of some(await world.log(id))) expect(chaos).toEqual(['webhooks-reordered'])
   })
 
-  it('holds an event in flight back across dispatches until the task has ended', async () => {
+  it('keeps an event in flight waiting across dispatches until the task has ended', async () => {
     const durations = {
       pendingMs: 0,
       scheduledMs: 0,
@@ -126,7 +126,7 @@ describe('webhooks-reordered', () => {
     expect(statuses()).toEqual(['Test', 'Success', 'InProgress', 'Scheduled'])
   })
 
-  it('sends what was held back after an hour, when no end of the task is subscribed to', async () => {
+  it('sends what was kept waiting after an hour, when no end of the task is subscribed to', async () => {
     world = await openWebhookWorld({ chaos: always('webhooks-reordered') })
     await world.subscribe({ topics: ['bulk.task.scheduled'] })
     await world.sandbox.run('companyMappings', mapHotels(1))
@@ -153,7 +153,7 @@ describe('webhooks-early', () => {
     await world.logged(id, ([one]) => expect(one).toMatchObject({ status: 'delivered', chaos: ['webhooks-early'] }))
   })
 
-  it('does not hold the answer back for ever: a receiver that is silent costs five seconds', async () => {
+  it('does not keep the answer waiting for ever: a receiver that is silent costs five seconds', async () => {
     world = await openWebhookWorld({ chaos: always('webhooks-early') })
     await world.subscribe({ topics: ['bulk.task.scheduled'] })
     world.receiver.answer(() => undefined)
@@ -162,7 +162,7 @@ describe('webhooks-early', () => {
     expect(performance.now() - began).toBeGreaterThan(4_900)
   })
 
-  it('does not hold the answer back where the profile has no webhook', async () => {
+  it('does not keep the answer waiting where the profile has no webhook', async () => {
     world = await openWebhookWorld({ chaos: always('webhooks-early'), durations: { pendingMs: hourMs } })
     expect(await inTime(4_000, world.sandbox.submit('companyMappings', mapHotels(1)))).toBe(true)
   })

@@ -94,7 +94,7 @@ describe('creation', () => {
 })
 
 describe('the custom header', () => {
-  it('of another name is taken, whatever the name means to the receiver', async () => {
+  it('a custom header of another name is taken, whatever the name means to the receiver', async () => {
     for (const name of ['X-Api-Key', 'Authorization', 'user-agent', 'x_y.z!']) {
       const webhook = await created({ header: { name, value: 'Bearer a b' } })
       expect(webhook.header).toEqual({ name })

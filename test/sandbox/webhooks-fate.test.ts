@@ -41,14 +41,14 @@ describe('what becomes of a delivery', () => {
     [3, minutes(30)],
     [4, minutes(120)],
     [5, minutes(360)],
-  ])('after failure %d: the next attempt %d ms later', (attempted, wait) => {
+  ])('a delivery is due again after failure %d, in %d ms', (attempted, wait) => {
     expect(afterAttempt({ succeeded: false, attempted, isTest: false, now: 1000 })).toEqual({
       status: 'queued',
       nextAttemptAt: 1000 + wait,
     })
   })
 
-  it('after the sixth failure: no further attempt', () => {
+  it('a delivery has no further attempt after the sixth failure', () => {
     expect(afterAttempt({ succeeded: false, attempted: 6, isTest: false, now: 1000 })).toEqual({
       status: 'failed',
       nextAttemptAt: null,

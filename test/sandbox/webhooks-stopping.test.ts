@@ -117,7 +117,7 @@ describe('re-sending', () => {
   })
 })
 
-it('refuses to re-send what a webhook that is being disabled has stopped', async () => {
+it('the sandbox refuses to re-send what a webhook that is being disabled has stopped', async () => {
   world = await openWebhookWorld()
   const { id } = await world.subscribe(succeeded)
   await oneEvent(world)

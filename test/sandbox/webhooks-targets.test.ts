@@ -179,7 +179,7 @@ describe('the spelling of a URL', () => {
     expect(answer.body.message).not.toContain('canary')
   })
 
-  it('of 2048 characters is taken and of 2049 refused, also where only escaping makes it so long', async () => {
+  it('a URL of 2048 characters is taken and one of 2049 refused, also where only escaping makes it so long', async () => {
     names.set('partner.example', [publicAddress])
     const base = 'https://partner.example/'
     const longest = base + 'a'.repeat(2048 - base.length)

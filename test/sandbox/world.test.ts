@@ -98,7 +98,7 @@ it.each([
   ['gzip ; q=0.000', false],
   ['x-gzipped', false],
   [undefined, false],
-])('reads Accept-Encoding %j as gzip: %s', (header, expected) => {
+])('the sandbox reads Accept-Encoding %j as gzip: %s', (header, expected) => {
   expect(acceptsGzip(header)).toBe(expected)
 })
 

@@ -10,7 +10,7 @@ import { echoingService } from './echoing-service.ts'
 
 const secrets = {
   ...canaries,
-  refusedKey: canary('refused'),
+  deniedKey: canary('refused'),
   wrongPassword: canary('wrong', ' '),
 }
 
@@ -56,7 +56,7 @@ beforeAll(async () => {
   await ends(0, ['config', 'print'])
   await ends(1, ['sql', 'select nothing_like_it from companies'])
   await ends(1, run, { PARTNER_DATABASE_URL: withPassword(world.partnerUrl, secrets.wrongPassword) })
-  await ends(1, run, { EXCHANGE_API_KEY_FILE: '', EXCHANGE_API_KEY: secrets.refusedKey })
+  await ends(1, run, { EXCHANGE_API_KEY_FILE: '', EXCHANGE_API_KEY: secrets.deniedKey })
   await ends(1, run, { EXCHANGE_BASE_URL: echo.url })
   await ends(1, ['status'], { DATABASE_URL: withPassword(world.databaseUrl, secrets.wrongPassword) })
   await ends(2, ['status'], { DATABASE_URL: world.databaseUrl.replace('://', ':/') })

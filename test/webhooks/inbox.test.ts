@@ -110,7 +110,7 @@ describe('an event of a task', () => {
     },
   )
 
-  it('of another integration is kept apart and does nothing', async () => {
+  it('an event of another integration is kept apart and does nothing', async () => {
     const { url } = await world.listen()
     await world.submission('accepted', randomUUID())
     await deliver(url, bulkEvent(randomUUID()))
@@ -160,7 +160,7 @@ describe('an event of another kind', () => {
     expect(await looks()).toEqual([])
   })
 
-  it('of an unknown topic is reported once, however many come', async () => {
+  it('an unknown topic is reported once, however many events of it come', async () => {
     const lines: string[] = []
     const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
     const { url } = await world.listen({}, Date.now, logger)
@@ -188,7 +188,7 @@ describe('an event of another kind', () => {
       JSON.stringify({ id: 'event-1', type: topics.success, data: { correlationId: {} } }),
     ],
     ["another event's id", JSON.stringify({ id: 'event-2', type: topics.test, data: {} })],
-  ])('whose body is %s is kept as unreadable', async (_, body) => {
+  ])('an event whose body is %s is kept as unreadable', async (_, body) => {
     const { url } = await world.listen()
     expect(await deliver(url, { id: 'event-1', body })).toBe(204)
     expect(await world.done(1)).toMatchObject([{ effect: 'unreadable', payload: body }])
@@ -199,7 +199,7 @@ describe('an event of another kind', () => {
     ['half a surrogate pair', { status: '\ud800' }],
     ['a number too large to be one', { status: 'x', profileId: huge * 1e9 }],
     ['members of the wrong kind', { status: { a: 1 }, profileId: 'x', apiKeyId: [] }],
-  ])('with %s does not stop those after it', async (_, data) => {
+  ])('an event with %s does not stop those after it', async (_, data) => {
     const { url } = await world.listen()
     const id = randomUUID()
     const body = JSON.stringify({

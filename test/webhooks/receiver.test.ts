@@ -66,7 +66,7 @@ describe('a delivery', () => {
     [300, 204],
     [-301, 400],
     [301, 400],
-  ])('whose timestamp is %i seconds off is answered with %i', async (aheadSeconds, status) => {
+  ])('a delivery whose timestamp is %i seconds off is answered with %i', async (aheadSeconds, status) => {
     const now = Date.now()
     const { url } = await world.listen({}, () => now)
     expect(await deliver(url, testEvent(), { aheadSeconds, now })).toBe(status)
@@ -113,15 +113,18 @@ describe('a delivery', () => {
     expect(await deliver(rotated.url, testEvent(), { secret: otherSecret })).toBe(204)
   })
 
-  it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('with %s twice is refused', async (name) => {
-    const { url } = await world.listen()
-    const event = testEvent()
-    const lines = [...signedLines(event), `content-length: ${event.body.length}`]
-    const doubled = lines.find((line) => line.startsWith(name)) ?? ''
-    expect(await raw(url, request([...lines, doubled], event.body))).toContain(' 400 ')
-    expect(await raw(url, request(lines, event.body))).toContain(' 204 ')
-    expect(await world.done(1)).toHaveLength(1)
-  })
+  it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])(
+    'a delivery with %s twice is refused',
+    async (name) => {
+      const { url } = await world.listen()
+      const event = testEvent()
+      const lines = [...signedLines(event), `content-length: ${event.body.length}`]
+      const doubled = lines.find((line) => line.startsWith(name)) ?? ''
+      expect(await raw(url, request([...lines, doubled], event.body))).toContain(' 400 ')
+      expect(await raw(url, request(lines, event.body))).toContain(' 204 ')
+      expect(await world.done(1)).toHaveLength(1)
+    },
+  )
 
   it('needs the custom header where one is configured', async () => {
     const { url } = await world.listen({ headerName: 'X-Hotel', headerValue: 'a value, with a comma' })
@@ -147,7 +150,7 @@ describe('a delivery', () => {
 describe('a body', () => {
   const large = (bytes: number): Written => ({ id: randomUUID(), body: 'x'.repeat(bytes) })
 
-  it('of 64 KiB is taken, and of a byte more it is not', async () => {
+  it('a body of 64 KiB is taken, and one of a byte more is not', async () => {
     const { url } = await world.listen()
     expect(await deliver(url, large(65_536))).toBe(204)
     expect(await deliver(url, large(65_537))).toBe(400)
@@ -159,7 +162,7 @@ describe('a body', () => {
     expect(await raw(url, request([...signedLines(testEvent()), 'content-length: 1073741824'], ''))).toContain(' 400 ')
   })
 
-  it('in chunks without an end is refused once it is too large', async () => {
+  it('a body in chunks without an end is refused once it is too large', async () => {
     const { url } = await world.listen()
     const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
     const lines = [...signedLines(testEvent()), 'transfer-encoding: chunked']
@@ -177,7 +180,7 @@ describe('a body', () => {
     expect(await refusals(receiver)).toEqual({ body_too_large_or_cut: 1 })
   })
 
-  it('of no text at all, with a good signature, is kept as unreadable', async () => {
+  it('a body of no text at all, with a good signature, is kept as unreadable', async () => {
     const { url } = await world.listen()
     const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x80])
     const at = String(Math.floor(Date.now() / 1000))
@@ -192,7 +195,7 @@ describe('a body', () => {
 
 describe('garbage', () => {
   it.each(['\0\0\0\0', 'GET\r\n\r\n', 'POST /webhooks HTTP/1.1\r\nno colon\r\n\r\n', `x: ${'y'.repeat(20_000)}`])(
-    'in place of HTTP gets no answer (%#)',
+    'garbage in place of HTTP gets no answer (%#)',
     async (bytes) => {
       const { url } = await world.listen()
       expect(await raw(url, `${bytes}\r\n\r\n`)).toBe('')
@@ -219,7 +222,7 @@ describe('while the database does not store', () => {
     expect(await refusals(receiver)).toEqual({ not_stored: 3 })
   })
 
-  it('because it lets nobody in, events are answered with 503 until it does again', async () => {
+  it('events are answered with 503 while the database lets nobody in, until it does again', async () => {
     const { url } = await world.listen()
     expect(await deliver(url, testEvent())).toBe(204)
     const { ledger } = world.ferry
@@ -240,7 +243,7 @@ describe('while the database does not store', () => {
     await expect.poll(() => deliver(url, testEvent()), { timeout: 60_000 }).toBe(204)
   })
 
-  it('because it hangs, an event is answered with 503 before the service gives up', async () => {
+  it('an event is answered with 503 before the service gives up, while the database hangs', async () => {
     const { url } = await world.listen()
     const client = await world.ferry.ledger.pool.connect()
     await client.query('begin; lock table webhook_event in access exclusive mode')
@@ -307,7 +310,7 @@ describe('settings', () => {
     ['without its prefix', secret.slice(6), 'does not begin with whsec_'],
     ['of 15 bytes', `whsec_${Buffer.alloc(15, 1).toString('base64')}`, 'fewer than 16 bytes'],
     ['that is no base64', 'whsec_%%%%', 'is not base64'],
-  ])('with a secret %s are refused, without repeating it', (_, wrong, words) => {
+  ])('a secret %s is refused by the settings, which do not repeat it', (_, wrong, words) => {
     expect(check({ secrets: [secret, wrong] })).toThrow(words)
     expect(check({ secrets: [secret, wrong] })).not.toThrow(wrong.slice(-8))
   })
@@ -321,12 +324,12 @@ describe('settings', () => {
     expect(check(wrong)).toThrow(words)
   })
 
-  it('without a secret start no receiver, and with a good one are accepted', () => {
+  it('settings without a secret start no receiver, and with a good one are accepted', () => {
     expect(check({})).not.toThrow()
     expect(check({ secrets: [secret], headerName: 'x-hotel', headerValue: 'x' })).not.toThrow()
   })
 
-  it('of a port that is taken are refused by name', async () => {
+  it('settings of a port that is taken are refused by name', async () => {
     const { url } = await world.listen()
     const { port } = new URL(url)
     await expect(world.listen({ port: Number(port) })).rejects.toMatchObject({ code: 'webhooks_cannot_listen' })

@@ -46,7 +46,7 @@ export function Service(_props: PageProps) {
           <Panel title="Reference data, and what changed last">
             {service.reference_withheld !== null && (
               <p class="notice">
-                What was fetched last was withheld: {textOf(service.reference_withheld.reason)}. If it is right:
+                What was fetched last was not taken: {textOf(service.reference_withheld.reason)}. If it is right:
                 nightferry reference --accept.
               </p>
             )}
@@ -148,7 +148,7 @@ function Standing({ of }: { of: GetServiceData }) {
               </span>
             ) : (
               <span key="key" class="mark failed">
-                ✕ refused
+                ✕ not accepted
               </span>
             ),
             of.key_refused === null

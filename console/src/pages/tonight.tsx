@@ -34,7 +34,7 @@ export function Tonight({ may }: PageProps) {
           </p>
           {tonight.key_refused !== null && (
             <p class="notice failed">
-              The service refuses the API key since {momentWords(tonight.key_refused.since)}:{' '}
+              The service has not accepted the API key since {momentWords(tonight.key_refused.since)}:{' '}
               {tonight.key_refused.reason}
             </p>
           )}

@@ -1,4 +1,4 @@
-import type { ReferenceChange, ReferenceVersion, ReferenceWithheld } from '../../db/tables/reference-tables.ts'
+import type { ReferenceChange, ReferenceVersion, UntakenReference } from '../../db/tables/reference-tables.ts'
 import type { CachedDocument } from '../../pipeline/reference/list-reference.ts'
 import { counted, moment, readable, shortened } from './readable.ts'
 import { table } from './table.ts'
@@ -10,12 +10,12 @@ const versionsShown = 10
 export function renderReference(
   documents: readonly CachedDocument[],
   versions: readonly ReferenceVersion[],
-  withheld: ReferenceWithheld | null,
+  untaken: UntakenReference | null,
 ): string {
   const [newest] = versions
   if (newest === undefined) return 'No reference data were fetched yet; nightferry run fetches them.'
   const head = `Version ${newest.version} of the reference data, fetched ${moment(newest.fetched_at)} UTC, last confirmed ${moment(newest.confirmed_at)} UTC`
-  const held = table(
+  const inForce = table(
     ['kind', 'name', 'id', 'questions', 'data points', 'version', 'changed (UTC)'],
     documents.map((one) => [
       one.kind.replace('_', ' '),
@@ -33,13 +33,13 @@ export function renderReference(
       .slice(0, versionsShown)
       .map((one) => [one.version, moment(one.fetched_at), moment(one.confirmed_at), one.run_id, one.changes]),
   )
-  const parts = [head, held, kept]
-  if (withheld !== null) parts.push(renderWithheld(withheld))
+  const parts = [head, inForce, kept]
+  if (untaken !== null) parts.push(renderUntaken(untaken))
   parts.push('nightferry reference --changes [--from <version>] [--to <version>] says what changed.')
   return parts.join('\n\n')
 }
 
-function renderWithheld({ reason, times, first_seen_at, accepted_at, accepted_by }: ReferenceWithheld): string {
+function renderUntaken({ reason, times, first_seen_at, accepted_at, accepted_by }: UntakenReference): string {
   const since = `Withheld since ${moment(first_seen_at)} UTC, ${counted(times, 'time')}: ${readable(reason)}.`
   return accepted_at === null
     ? `${since}\nIf this is right: nightferry reference --accept`

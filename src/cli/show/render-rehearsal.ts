@@ -48,12 +48,12 @@ function head(mirror: WorldHead['mirrored']): string {
 function nightParts(night: RehearsedNight, limit: number): string[] {
   return [
     `What would be sent (rows)\n${table(
-      ['stream', 'sent', 'accepted', 'refused', 'invalid', 'parked'],
+      ['stream', 'sent', 'accepted', 'rejected', 'invalid', 'parked'],
       night.streams.map((s) => [s.stream, s.sent, s.confirmed + s.inferred, s.rejected, s.invalid, s.parked]),
     )}\n${accepted}`,
-    refusals('What the service would refuse, as its specification states', ofGround(night, 'stated'), limit),
+    refusals('What the service would reject, as its specification states', ofGround(night, 'stated'), limit),
     refusals(
-      'What it would probably refuse: the specification does not say so, and we assume it',
+      'What it would probably reject: the specification does not say so, and we assume it',
       ofGround(night, 'assumed'),
       limit,
     ),

@@ -12,7 +12,7 @@ const verdictWords = {
 } as const
 
 /** Rows that something is wrong with, as many as fit a glance. */
-const refusedShown = 12
+const rowsShown = 12
 
 /** The report of a run as a person reads it in the morning. */
 export function renderReport(report: RunReport): string {
@@ -23,7 +23,7 @@ export function renderReport(report: RunReport): string {
     streams(report),
     renderHeld(report.held),
     submissions(report),
-    refused(report),
+    notAccepted(report),
     searches(report),
     documents(report),
     comparison(report),
@@ -85,7 +85,7 @@ ${legend}${overdue ? `\n${overdueLegend}` : ''}`
 
 /** How the columns add up; the program checks it, and a run whose counts do not is not green. */
 const legend = `read = folded (several rows of the partner that make one here) + unchanged + changed
-pending = invalid + parked + withheld (refused before, unchanged since) + held (by the guard) + sent; sent = confirmed + inferred + rejected + unknown`
+pending = invalid + parked + withheld (rejected before, unchanged since) + held (by the guard) + sent; sent = confirmed + inferred + rejected + unknown`
 
 /** The same where a task was not waited for any longer. */
 const overdueLegend =
@@ -112,11 +112,11 @@ function took(from: Date | string | null, to: Date | string | null): string {
   return from === null || to === null ? '–' : duration(new Date(to).getTime() - new Date(from).getTime())
 }
 
-function refused({ refused: rows }: RunReport): string {
+function notAccepted({ refused: rows }: RunReport): string {
   if (rows.length === 0) return ''
-  const shown = rows.slice(0, refusedShown)
+  const shown = rows.slice(0, rowsShown)
   const more = rows.length > shown.length ? '\n… nightferry rejected, invalid and unknown show all of them' : ''
-  return `What was refused, and why\n${table(
+  return `What was not accepted, and why\n${table(
     ['hotel', 'stream', 'by', 'reason'],
     shown.map((row) => [
       shortened(row.partner_id, 24),

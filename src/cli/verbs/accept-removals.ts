@@ -1,4 +1,4 @@
-import { acceptWithheld, partsWords, total } from '../../pipeline/actions/removals.ts'
+import { acceptUntaken, partsWords, total } from '../../pipeline/actions/removals.ts'
 import type { PartFilter } from '../../pipeline/pull/removals/part-filter.ts'
 import { countAcceptable, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
 import { unrenewedLines } from '../../pipeline/report/unrenewed-words.ts'
@@ -42,7 +42,7 @@ export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): 
         return exitCodes.well
       }
       await refuseWhileRunning(db, 'accept removals')
-      const accepted = await acceptWithheld({ db, now: cli.now }, filter, actingUser(cli))
+      const accepted = await acceptUntaken({ db, now: cli.now }, filter, actingUser(cli))
       if (options.json) printJson(cli.stdout, { dry_run: false, filter, meant, accepted })
       else if (total(accepted) === 0) describe(cli, [], '')
       else describe(cli, meant, `Removed: ${partsWords(accepted)}. nightferry restore brings them back.`)

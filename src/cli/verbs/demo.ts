@@ -11,8 +11,8 @@ import { addedHotelNumber, applySecondNight, type SecondNight } from '../../demo
 import type { Cluster } from '../../embedded/open-cluster.ts'
 import { type Cli, type ExitCode, exitCodes, printJson, printLine, untilInterrupted } from '../cli.ts'
 import { consoleAsks } from '../console-asks.ts'
-import { holdDemo } from '../hold-demo.ts'
 import { invocationFrom, mainFile } from '../invocation.ts'
+import { lockDemo } from '../lock-demo.ts'
 import { openEmbedded } from '../open-embedded.ts'
 import { openFerry } from '../open-ferry.ts'
 import { packagedConfig } from '../read-config.ts'
@@ -35,7 +35,7 @@ export async function demo(cli: Cli, options: DemoOptions): Promise<ExitCode> {
   const cluster = await openEmbedded(cli, config)
   try {
     const own = [config.database.name, ...Object.values(databases)]
-    await using _hold = await holdDemo(cluster.url('postgres'), own, cli.signal)
+    await using _lock = await lockDemo(cluster.url('postgres'), own, cli.signal)
     printLine(cli.stderr, 'Postgres is up. Making a hotel group …')
     await untilSignal(cli, freshDatabases(cluster, own))
     const partnerUrl = cluster.url(databases.partner)
@@ -121,7 +121,7 @@ function describeDay(day: SecondNight): string {
     [day.readingsCorrected, 'corrected a meter reading'],
     [day.answersChanged, 'changed an answer'],
     [day.added, 'new'],
-    [day.refusedByService, 'gave an answer that only the service can know to be wrong'],
+    [day.rejectedByService, 'gave an answer that only the service can know to be wrong'],
     [day.invalidHere, 'gave an answer that is no number'],
   ]
   return parts.map(([ids, what]) => `  ${ids.join(', ')}: ${what}`).join('\n')

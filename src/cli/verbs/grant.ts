@@ -1,5 +1,5 @@
 import { grantReading, type Reading, revokeReading } from '../../db/readers/grant-reading.ts'
-import { withheldViews } from '../../db/readers/readable-views.ts'
+import { reservedViews } from '../../db/readers/readable-views.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import { readable } from '../show/readable.ts'
@@ -32,10 +32,10 @@ export async function grant(cli: Cli, role: string, options: GrantOptions): Prom
 }
 
 function grantedWords({ role, views, now }: Reading): string[] {
-  const withheld = withheldViews.filter((view) => !now.views.includes(view))
+  const reserved = reservedViews.filter((view) => !now.views.includes(view))
   return [
     `${role} may read: ${now.views.join(', ')}.`,
-    ...(withheld.length > 0 ? [`Not ${new Intl.ListFormat('en-GB').format(withheld)}; --all grants them too.`] : []),
+    ...(reserved.length > 0 ? [`Not ${new Intl.ListFormat('en-GB').format(reserved)}; --all grants them too.`] : []),
     ...warnings(role, now),
     `Its search path may be set: alter role … set search_path to nightferry. ${views.length} views were granted; those of a later version need another call.`,
   ]

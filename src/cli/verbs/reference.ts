@@ -2,7 +2,7 @@ import type { ReferenceVersion } from '../../db/tables/reference-tables.ts'
 import { cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
 import { documentsAt } from '../../pipeline/reference/reference-at.ts'
 import { referenceDifferences } from '../../pipeline/reference/reference-differences.ts'
-import { acceptWithheld, withheldReference } from '../../pipeline/reference/withheld-reference.ts'
+import { acceptUntaken, untakenReference } from '../../pipeline/reference/untaken-reference.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
 import type { OpenDatabase } from '../open-database.ts'
@@ -15,7 +15,7 @@ export type ReferenceOptions = CommonOptions & { changes?: boolean; from?: numbe
 
 /**
  * `nightferry reference`: what is cached of the service's reference data, of when and in which version; with
- * `--changes` what differs between two versions; with `--accept` a fetch that was withheld is taken by the next run.
+ * `--changes` what differs between two versions; with `--accept` a fetch that was not taken is taken by the next run.
  */
 export async function reference(cli: Cli, options: ReferenceOptions): Promise<ExitCode> {
   if (options.accept && options.changes) throw new UsageError('--accept and --changes: choose one')
@@ -36,13 +36,13 @@ export async function reference(cli: Cli, options: ReferenceOptions): Promise<Ex
 type Db = OpenDatabase['db']
 
 async function overview(cli: Cli, db: Db, options: ReferenceOptions): Promise<void> {
-  const [documents, versions, withheld] = [
+  const [documents, versions, untaken] = [
     await cachedDocuments(db),
     await referenceVersions(db),
-    await withheldReference(db),
+    await untakenReference(db),
   ]
-  if (options.json) printJson(cli.stdout, { versions, documents, withheld })
-  else printLine(cli.stdout, renderReference(documents, versions, withheld))
+  if (options.json) printJson(cli.stdout, { versions, documents, withheld: untaken })
+  else printLine(cli.stdout, renderReference(documents, versions, untaken))
 }
 
 async function changes(cli: Cli, db: Db, options: ReferenceOptions): Promise<void> {
@@ -69,8 +69,8 @@ function refuseUnkept(versions: readonly ReferenceVersion[], from: number, to: n
 }
 
 async function accept(cli: Cli, db: Db, options: ReferenceOptions): Promise<void> {
-  const accepted = await acceptWithheld(db, cli.now(), actingUser(cli).user)
-  if (accepted === null) throw new UsageError('No reference data are withheld; there is nothing to accept')
+  const accepted = await acceptUntaken(db, cli.now(), actingUser(cli).user)
+  if (accepted === null) throw new UsageError('All reference data were taken; there is nothing to accept')
   if (options.json) printJson(cli.stdout, accepted)
   else {
     printLine(cli.stdout, readable(`Accepted: ${accepted.reason}.`))

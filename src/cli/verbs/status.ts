@@ -1,4 +1,4 @@
-import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
+import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { skewWords, surelyOffMs, tolerableSkewMs } from '../../pipeline/gate/service-clock.ts'
 import type { SearchStanding } from '../../pipeline/pull/documents/document-reports.ts'
@@ -32,7 +32,7 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
     if (pages !== null) printLine(cli.stdout, renderPages(pages))
     for (const line of jobLines(standing)) printLine(cli.stdout, readable(line))
     if (key !== null) {
-      const words = keyRefusedWords(key.since, [key.code, key.reason])
+      const words = keyDeniedWords(key.since, [key.code, key.reason])
       printLine(cli.stdout, readable(`Nothing is sent: ${words}. What is pending is parked until then.`))
     }
     const skew = clock === null ? null : { lowMs: clock.low_ms, highMs: clock.high_ms }

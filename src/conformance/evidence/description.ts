@@ -26,7 +26,7 @@ export function describedOperation(document: unknown, { method, path }: Pick<End
   return found === undefined ? undefined : at(paths[found], method.toLowerCase())
 }
 
-/** Every property name that a request body of an endpoint may hold, at any depth, as the description says. */
+/** Every property name that a request body of an endpoint may contain, at any depth, as the description says. */
 export function describedRequestNames(document: unknown, endpoint: Endpoint): Set<string> {
   const names = new Set<string>()
   const visited = new Set<unknown>()

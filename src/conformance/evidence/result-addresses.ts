@@ -1,7 +1,7 @@
 import type { Bench } from '../bench.ts'
 import { at, isObject, textOf } from '../wire-json.ts'
 
-/** The page addresses of a finished search: plain texts, or objects that hold one. */
+/** The page addresses of a finished search: plain texts, or objects that contain one. */
 export function addressesIn({ contract }: Pick<Bench, 'contract'>, task: unknown): string[] {
   const { pageUrls, pageUrl } = contract.names.task
   const pages = at(task, pageUrls)

@@ -93,7 +93,7 @@ export function omissionBody(bench: Pick<Bench, 'contract'>, hotel: Hotel, quest
   return { [names.companies]: [entry(bench, byId(bench, hotel.companyId), [omitted])] }
 }
 
-/** More rows than a request may hold; none of them can be stored, should they be taken all the same. */
+/** More rows than a request may contain; none of them can be stored, should they be taken all the same. */
 export function tooManyOmissions({ contract }: Pick<Bench, 'contract'>, rows: number, year: number): WireObject {
   const names = contract.names.frameworkAnswers
   const omissions = Array.from({ length: rows }, () => ({ [names.questionId]: randomUUID() }))

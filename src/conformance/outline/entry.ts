@@ -21,5 +21,5 @@ export function section<const Id extends string>(heading: string, entries: reado
   return { heading, entries }
 }
 
-/** The ids of a list of sections, so that a table of checks can be held against them by the compiler. */
+/** The ids of a list of sections, so that a table of checks can be compared with them by the compiler. */
 export type IdOf<Sections extends readonly Section[]> = Sections[number]['entries'][number]['id']

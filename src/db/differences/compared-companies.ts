@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 
-/** One row as it is held against what came back. */
+/** One row as it is compared with what came back. */
 type ComparedRow = {
   row_id: number
   stream: string
@@ -51,7 +51,8 @@ export async function* comparedCompanies(
                'accepted_at', row.accepted_at,
                'settled', not row.pending and row.gone_at is null and row.held_by is null
                  -- What was accepted after the search was planned need not be on its pages.
-                 and coalesce(row.accepted_at <= searched.planned_at and mapping.mapped_at <= searched.planned_at, false))
+                 and coalesce(row.accepted_at <= searched.planned_at
+                   and mapping.mapped_at <= searched.planned_at, false))
                as sent, null as document_id, null::jsonb as document
       from ledger row
       join mapping using (partner_id)

@@ -6,7 +6,7 @@ import { type ProvenSearch, storedInputs } from './stage-inputs.ts'
  * Judges what `stageInputs` has laid out: the tables `judged_input`, of those that do not stand as they were sent, and
  * `foreign_input`.
  *
- * An input stands where one calculator of its company and period holds the very text; several types may hold it. One
+ * An input stands where one calculator of its company and period has the very text; several types may have it. One
  * that is blank stands where no calculator holds any. Where several properties of ours are one company, what stands may
  * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled.
  *
@@ -73,7 +73,8 @@ export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch
              coalesce(siblings.right_for_another, false) as right_for_another,
              summed_year.company is not null as summed,
              row_number() over (
-               partition by s.company, s.year, s.month, s.field_id order by row.accepted_at desc, s.row_id desc) as latest
+               partition by s.company, s.year, s.month, s.field_id
+                 order by row.accepted_at desc, s.row_id desc) as latest
       from disagreement s
       join acceptance row using (row_id)
       left join shown using (row_id, field_id)
@@ -94,10 +95,12 @@ export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch
   await sql`
     create temporary table foreign_input on commit drop as
     select s.company, s.year, s.month, s.variable_key, string_agg(distinct s.value, ' / ' order by s.value) as stored,
-           s.variable_key = any(array(select distinct variable_key from sent_input where variable_key is not null)) as ours
+           s.variable_key = any(array(select distinct variable_key from sent_input where variable_key is not null))
+             as ours
     from unsent_input s
     where not exists (select from summed_year t where ${sameKey})
     group by s.company, s.year, s.month, s.variable_key`.execute(trx)
 }
 
-const sameKey = sql<boolean>`t.company = s.company and t.year = s.year and t.month = s.month and t.variable_key = s.variable_key`
+const sameKey = sql<boolean>`t.company = s.company and t.year = s.year and t.month = s.month
+  and t.variable_key = s.variable_key`

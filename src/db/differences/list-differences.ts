@@ -39,7 +39,7 @@ export async function listRowDifferences(
   return rows
 }
 
-/** The newest comparison of each kind but calculator inputs, also one that was withheld. */
+/** The newest comparison of each kind but calculator inputs, also one that was not made. */
 export async function lastRowComparisons(db: Database): Promise<RowComparison[]> {
   const { rows } = await sql<RowComparison>`
     select distinct on (kind) * from row_comparison order by kind, run_id desc`.execute(db)
@@ -70,7 +70,7 @@ export async function comparisonOf(db: Database, runId: number): Promise<InputCo
   return found ?? null
 }
 
-/** The newest comparison, also one that was withheld; null before the first. */
+/** The newest comparison, also one that was not made; null before the first. */
 export async function lastComparison(db: Database): Promise<InputComparison | null> {
   const found = await db
     .selectFrom('input_comparison')

@@ -73,7 +73,8 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
            coalesce(s.value, t.value) as value
     from sent_input s
     full join (${storedInputs(sql`compared_company`, search)}) t
-      on t.company = s.company and t.year = s.year and t.month = s.month and t.variable_key = s.variable_key and t.value = s.value
+      on t.company = s.company and t.year = s.year and t.month = s.month and t.variable_key = s.variable_key
+        and t.value = s.value
     where s.row_id is null or (t.company is null and s.settled)`.execute(trx)
   await sql`analyze unequal_input`.execute(trx)
 }

@@ -27,7 +27,8 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
     join mapping using (partner_id)
     where judged.verdict in ('absent', 'different')
     union all
-    select 'foreign', c.company_id, f.year, nullif(f.month, 0)::smallint, lower(v.variable_id), null, null, f.stored, null
+    select 'foreign', c.company_id, f.year, nullif(f.month, 0)::smallint, lower(v.variable_id), null, null, f.stored,
+      null
     from foreign_input f
     join compared_company c using (company)
     join calculator_variable v using (variable_key)
@@ -45,9 +46,8 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
         resent_by_run = case when d.kind = f.kind then d.resent_by_run end
     from found_difference f
     where ${sameThing}
-      and (d.kind, d.row_id, d.sent, d.stored, d.cause) is distinct from (f.kind, f.row_id, f.sent, f.stored, f.cause)`.execute(
-    trx,
-  )
+      and (d.kind, d.row_id, d.sent, d.stored, d.cause) is distinct from (f.kind, f.row_id, f.sent, f.stored,
+        f.cause)`.execute(trx)
   await sql`
     insert into input_difference
       (kind, company_id, period_year, period_month, variable_id, row_id, sent, stored, cause, found_by_run, found_at)
@@ -69,7 +69,8 @@ async function storeCounts(trx: Transaction<Schema>, runId: number, submissionId
     select ${runId}, ${submissionId}, inputs, inputs - disagreeing + made_equal, written_differently, unjudged, absent,
            different, new, unsettled, foreign_values, foreign_companies, other_fields, left_out_companies
     from
-      (select count(*) filter (where settled) as inputs, count(*) filter (where not settled) as unsettled from sent_input) ours,
+      (select count(*) filter (where settled) as inputs, count(*) filter (where not settled) as unsettled
+        from sent_input) ours,
       (select count(*) as disagreeing from disagreement) disagreeing,
       (select count(*) filter (where verdict = 'equal') as made_equal,
               count(*) filter (where verdict = 'written_differently') as written_differently,
@@ -87,7 +88,7 @@ async function storeCounts(trx: Transaction<Schema>, runId: number, submissionId
 }
 
 /** Notes that nothing was compared, and why. What was found before stays. */
-export async function withholdComparison(
+export async function noteNotCompared(
   trx: Transaction<Schema>,
   runId: number,
   submissionId: number,

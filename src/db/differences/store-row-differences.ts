@@ -27,9 +27,8 @@ export async function stageFindings(trx: Transaction<Schema>, findings: readonly
   await sql`
     insert into finding
     select * from jsonb_to_recordset(${JSON.stringify(findings)}::jsonb) as _(
-      row_id bigint, kind text, company_id uuid, sent text, stored text, cause text, changed_there_at timestamptz)`.execute(
-    trx,
-  )
+      row_id bigint, kind text, company_id uuid, sent text, stored text, cause text,
+        changed_there_at timestamptz)`.execute(trx)
 }
 
 /** Forgets what was staged: the comparison turned out to be none. */
@@ -46,9 +45,8 @@ export async function storeFindings(trx: Transaction<Schema>, comparison: string
   await sql`analyze finding`.execute(trx)
   await sql`
     delete from row_difference
-    where comparison = ${comparison} and not exists (select from finding where finding.row_id = row_difference.row_id)`.execute(
-    trx,
-  )
+    where comparison = ${comparison} and not exists (select from finding
+      where finding.row_id = row_difference.row_id)`.execute(trx)
   await sql`
     insert into row_difference as known
       (row_id, comparison, kind, company_id, sent, stored, cause, changed_there_at, found_by_run)

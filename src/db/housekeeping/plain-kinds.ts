@@ -43,7 +43,8 @@ export const plainKinds: Partial<Record<OldKind, readonly PlainKind[]>> = {
         old.next_at is null and old.created_at < ${before}
         and (old.event = 'heartbeat' or exists (
           select from notification later
-          where later.job = old.job and later.destination_id = old.destination_id and later.event = 'recovered' and later.told_at is not null
+          where later.job = old.job and later.destination_id = old.destination_id and later.event = 'recovered'
+            and later.told_at is not null
             and later.notification_id > old.notification_id))`,
     },
   ],

@@ -86,7 +86,8 @@ export async function considerEnded(
       delete from ended_submission where run_id = ${runId} returning kind, partner_ids, unsettled_ids
     ),
     next as (
-      select kind, next from jsonb_to_recordset(${JSON.stringify(kindsAfter(kinds, requires))}::jsonb) as _(kind text, next text)
+      select kind, next from jsonb_to_recordset(${JSON.stringify(kindsAfter(kinds, requires))}::jsonb)
+        as _(kind text, next text)
     ),
     released as (
       select next.next as kind, unnest(partner_ids) as partner_id from ended join next using (kind)

@@ -18,7 +18,7 @@ export type NamedError = {
   month: number | null
   code: string | null
   reason: string | null
-  /** Why the error cannot be held against any row; null: it can. */
+  /** Why the error cannot be put down to any row; null: it can. */
   why: string | null
 }
 
@@ -32,7 +32,7 @@ const unmatchedErrors: RowOutcome = {
   reason: 'the task names errors that match no row of the request, so this row may be meant',
 }
 
-/** Errors that are handed over at once: what is held in memory twice, as objects and as text. */
+/** Errors that are handed over at once: what is kept in memory twice, as objects and as text. */
 const batch = 5_000
 
 /**
@@ -141,7 +141,8 @@ async function matchErrors(trx: Transaction<Schema>): Promise<void> {
     create temp table matched_error on commit drop as
     with told as (
       select number, company_id, partner_id, lower(coalesce(data_point_id, property_id, standard_id)) as thing,
-             lower(question_id) as question, lower(field_type_id) as field, lower(period_type) as period_type, year, month,
+             lower(question_id) as question, lower(field_type_id) as field, lower(period_type) as period_type, year,
+               month,
              min(code) as code, array_agg(distinct reason) as reasons
       from named_error
       where number is not null
@@ -158,7 +159,8 @@ async function matchErrors(trx: Transaction<Schema>): Promise<void> {
     joined as (
       select placed.*, sent.row_id, sent.question as row_question, sent.omission, sent.inputs,
              sent.period_type as row_period_type, sent.year as row_year, sent.month as row_month
-      from placed join sent_row sent on not by_company and sent.partner_id = placed.partner_id and sent.thing = placed.thing
+      from placed join sent_row sent on not by_company and sent.partner_id = placed.partner_id
+        and sent.thing = placed.thing
       union all
       select placed.*, sent.row_id, sent.question, sent.omission, sent.inputs, sent.period_type, sent.year, sent.month
       from placed join sent_row sent on not by_company and sent.partner_id = placed.partner_id and placed.thing is null
@@ -169,7 +171,8 @@ async function matchErrors(trx: Transaction<Schema>): Promise<void> {
     )
     select number, row_id, code,
            array_to_string(reasons[1:10], '; ')
-             || case when cardinality(reasons) > 10 then '; and ' || cardinality(reasons) - 10 || ' more' else '' end as reason
+             || case when cardinality(reasons) > 10 then '; and ' || cardinality(reasons) - 10 || ' more' else ''
+               end as reason
     from joined
     -- An answer whose question nobody here knows is told apart by its data point alone.
     where (question is null or row_question = question or (thing is not null and row_question is null and not omission))

@@ -29,7 +29,8 @@ export async function outcomesFromResultFile(
 ): Promise<{ unmatched: number; rest: RowOutcome }> {
   await sql`
     create temp table sent_property on commit drop as
-    select partner_id, mapping.company_id::text as company_id, count(*) over (partition by mapping.company_id) as sharers
+    select partner_id, mapping.company_id::text as company_id,
+      count(*) over (partition by mapping.company_id) as sharers
     from (select distinct partner_id from carried_row) sent
     left join mapping using (partner_id)`.execute(trx)
   await sql`create index on sent_property (partner_id)`.execute(trx)
@@ -42,7 +43,8 @@ export async function outcomesFromResultFile(
     )
     select staged.ordinal, staged.partner_id as named_id, staged.company_id, staged.code, staged.field_errors,
            coalesce(direct.partner_id, shared.partner_id) as partner_id,
-           case when direct.partner_id is null and shared.sharers > 1 and accepted then null else accepted end as accepted,
+           case when direct.partner_id is null and shared.sharers > 1 and accepted then null else accepted
+             end as accepted,
            case when direct.partner_id is null and shared.sharers > 1 and accepted
                 then concat_ws('; ', reason, 'the result file names company ' || shared.company_id
                      || ', and several properties of the request stand for it')
@@ -70,7 +72,8 @@ async function judgeProperties(trx: Transaction<Schema>, mapping: boolean): Prom
     with verdict as (
       select partner_id,
              case when bool_or(not accepted) then false
-                  when bool_or(accepted is null) or (${mapping} and count(distinct lower(company_id)) filter (where accepted) > 1) then null
+                  when bool_or(accepted is null) or (${mapping}
+                    and count(distinct lower(company_id)) filter (where accepted) > 1) then null
                   else true end as accepted,
              bool_or(accepted) as any_accepted, bool_or(not accepted) as any_rejected,
              bool_or(accepted is null) as any_undecided,
@@ -82,7 +85,8 @@ async function judgeProperties(trx: Transaction<Schema>, mapping: boolean): Prom
     select partner_id, verdict.accepted, verdict.companies,
            verdict.any_accepted::int + verdict.any_rejected::int + verdict.any_undecided::int > 1 as contradicted,
            min(code) filter (where element.accepted is not distinct from verdict.accepted) as code,
-           string_agg(distinct reason, '; ') filter (where element.accepted is not distinct from verdict.accepted) as reason,
+           string_agg(distinct reason, '; ') filter (where element.accepted is not distinct from verdict.accepted)
+             as reason,
            coalesce(jsonb_agg(field_errors) filter (where field_errors is not null), '[]') as field_errors
     from verdict join element using (partner_id)
     group by partner_id, verdict.accepted, verdict.companies, contradicted`.execute(trx)
@@ -120,7 +124,7 @@ const ofRow = sql`
          where row.row_id = sent.row_id and (error ->> 'field' is null or exists (
            select from jsonb_object_keys(coalesce(row.content -> 'inputs', '{}')) field
            where lower(field) = lower(error ->> 'field')))
-       ), 'refused with its property: ' || named.reason) end`
+       ), 'rejected with its property: ' || named.reason) end`
 
 async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Promise<number> {
   const { rows } = await sql<{ unmatched: number }>`

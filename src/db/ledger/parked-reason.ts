@@ -28,7 +28,7 @@ export type WaitsFor = {
 }
 
 /** Since when the service does not accept the key, its words, and what to do, as one clause. Pure. */
-export function keyRefusedWords(since: Date, said: readonly (string | null)[]): string {
+export function keyDeniedWords(since: Date, said: readonly (string | null)[]): string {
   const words = said.filter((part) => part !== null).join(': ')
   const at = since.toISOString().slice(0, 16).replace('T', ' ')
   return `the service does not accept the API key (401${words === '' ? '' : ` ${words}`}) since ${at} UTC: set EXCHANGE_API_KEY`
@@ -54,7 +54,7 @@ export function parkedReason(waits: WaitsFor, partnerId: string): string {
     case 'unknown':
       return `nobody knows what became of its ${required} row (${said}); the next run sends that one again`
     case 'key':
-      return keyRefusedWords(new Date(waits.requirement_since ?? 0), [code, reason])
+      return keyDeniedWords(new Date(waits.requirement_since ?? 0), [code, reason])
     case 'pending':
       return `its ${required} row is pending; the next run sends that one first`
     default:

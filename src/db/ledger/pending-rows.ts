@@ -15,5 +15,6 @@ const marks = {
  */
 export function isAmongPending(state: keyof typeof marks | null = null): RawBuilder<boolean> {
   return sql<boolean>`row.row_id = any(array(
-    select row_id from acceptance where accepted_hash is distinct from wanted_hash and ${state === null ? sql`true` : marks[state]}))`
+    select row_id from acceptance where accepted_hash is distinct from wanted_hash
+      and ${state === null ? sql`true` : marks[state]}))`
 }

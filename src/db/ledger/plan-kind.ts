@@ -23,7 +23,7 @@ export type PlanKindOptions = {
 /**
  * Cuts ready rows of one kind into submissions and holds them.
  *
- * A row is ready when it is pending, checked and valid, not gone, held by nothing, also not by the guard, not refused
+ * A row is ready when it is pending, checked and valid, not gone, not in flight, not held by the guard, not rejected
  * as it is, not yet tried as it is in this run, and every row that it requires is accepted. Of one property, and of one
  * company of the service, only one submission of a kind is in flight at a time, so two requests never write the same
  * thing at once; a property's rows stay together as far as they fit.
@@ -71,9 +71,11 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
             -- By the row, not by the run: a row was sent a few times, and a run may have thousands of submissions.
             and (
               select submission.run_id = ${runId}
-                and (submission.attempted_at is not null or coalesce(tried.outcome, submission.rest_outcome) is not null)
+                and (submission.attempted_at is not null or coalesce(tried.outcome,
+                  submission.rest_outcome) is not null)
                 -- What was too large for the service is tried again in smaller requests.
-                and not (submission.too_large and (submission.too_large_row is not null or submission.row_count > ${maxRows}))
+                and not (submission.too_large and (submission.too_large_row is not null
+                  or submission.row_count > ${maxRows}))
               from submission where submission.submission_id = tried.submission_id)))`
 }
 
@@ -105,7 +107,8 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
       limit ${requests}
     ),
     cut as materialized (
-      select partition, ordinal, row_count, nextval(pg_get_serial_sequence('submission', 'submission_id')) as submission_id
+      select partition, ordinal, row_count, nextval(pg_get_serial_sequence('submission', 'submission_id'))
+        as submission_id
       from (select * from fullest order by partition, ordinal) ordered
     ),
     carrying as materialized (

@@ -74,7 +74,7 @@ export async function markForRepair(
 }
 
 /** Notes what is more than the guard lets through. */
-export async function holdRepair(trx: Transaction<Schema>, held: RepairHeldTable): Promise<void> {
+export async function noteUnsentRepair(trx: Transaction<Schema>, held: RepairHeldTable): Promise<void> {
   await trx
     .insertInto('repair_held')
     .values(held)
@@ -83,6 +83,6 @@ export async function holdRepair(trx: Transaction<Schema>, held: RepairHeldTable
 }
 
 /** What a run found and did not have sent again by itself. */
-export async function repairsHeld(db: Database, runId: number): Promise<RepairHeldTable[]> {
+export async function unsentRepairs(db: Database, runId: number): Promise<RepairHeldTable[]> {
   return await db.selectFrom('repair_held').selectAll().where('run_id', '=', runId).orderBy('stream').execute()
 }

@@ -21,7 +21,8 @@ type ResendCounts = { stream: string; rows: number; known: number }
 function resendable({ stream, partnerId, submissionId, since, difference }: ResendFilter): RawBuilder<boolean> {
   const differs = difference === 'any' ? sql`` : sql`and d.kind = ${difference ?? null}`
   const conditions = [
-    sql`not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null and row.retry_action is null`,
+    sql`not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
+      and row.retry_action is null`,
     ...(stream === undefined ? [] : [sql`row.stream = ${stream}`]),
     ...(partnerId === undefined ? [] : [sql`row.partner_id = ${partnerId}`]),
     ...(submissionId === undefined

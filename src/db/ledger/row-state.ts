@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { heldRun } from '../guard/held-run.ts'
-import { keyRefusedSince } from '../service-key/key-in-use.ts'
+import { keyDeniedSince } from '../service-key/key-in-use.ts'
 import { lacksRequirement, type Requires } from './requirement.ts'
 
 /** Where a row stands, in the words of docs/glossary.md. */
@@ -29,7 +29,7 @@ export function rowState(requires: Requires): RawBuilder<RowState> {
     when row.gone_at is not null then 'gone'
     when not row.pending then 'accepted'
     when row.held_by is not null then
-      case when ${keyRefusedSince} is not null
+      case when ${keyDeniedSince} is not null
                 and (select state = 'planned' from submission where submission_id = row.held_by) then 'parked'
            else 'in_flight' end
     when row.invalid_reason is not null then 'invalid'
@@ -38,7 +38,7 @@ export function rowState(requires: Requires): RawBuilder<RowState> {
     when ${lacksRequirement(requires)} then 'parked'
     -- The guard stops a run as a whole.
     when ${heldRun} is not null then 'held'
-    when ${keyRefusedSince} is not null then 'parked'
+    when ${keyDeniedSince} is not null then 'parked'
     when row.outcome = 'unknown' then 'unknown'
     -- The request as a whole was refused, and the row has not changed since.
     when row.outcome = 'rejected' and row.refused_hash is null and row.changed_at < row.outcome_at then 'rejected'

@@ -69,7 +69,8 @@ export async function pageOfRows(
       ? sql`true`
       : sql`(${at} < ${past.at}::timestamptz or (${at} = ${past.at}::timestamptz and row.row_id > ${past.rowId}))`
   const { rows } = await sql<FoundRow>`
-    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, row.content, ${code} as code, ${reason} as reason, ${at} as at,
+    select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, row.content, ${code} as code,
+      ${reason} as reason, ${at} as at,
            submission.submission_id, submission.correlation_id, submission.task_status,
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
            coalesce(row.guard_run, ${heldRun}) as held_run, policy_after, policy_sent, policy_times,

@@ -26,7 +26,7 @@ export async function settleRows(
   keepOut: boolean,
   decide: () => Promise<RowOutcome>,
 ): Promise<void> {
-  // What was sent is read after it: a mapping that moves hotels denies what is in flight of them (`holdSettlements`).
+  // What was sent is read after it: a mapping that moves hotels denies what is in flight of them (`lockSettlements`).
   await sql`lock table held_property in row exclusive mode`.execute(trx)
   await withCarriedRows(trx, submissionId, async () => {
     await sql`
@@ -48,7 +48,7 @@ export async function settleRows(
                case when verdict.row_id is null then ${code} else verdict.code end as code,
                case when verdict.row_id is null then ${reason} else verdict.reason end as reason
         from carried_row left join verdict using (row_id)
-        -- What a person gave up, or a later run took over, is not held any more.
+        -- What a person gave up, or a later run took over, is not in flight any more.
         where exists (
           select from held_property where partner_id = any(${carriedProperties}) and submission_id = ${submissionId})
       ),
@@ -57,7 +57,8 @@ export async function settleRows(
         set accepted_hash = case when sent.outcome in ('confirmed', 'inferred') then sent.sent_hash
                                  when sent.outcome = 'unknown' and sent.sent_hash <> took.accepted_hash then null
                                  else took.accepted_hash end,
-            accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp() else took.accepted_at end,
+            accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp()
+              else took.accepted_at end,
             refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
                                 when sent.outcome in ('confirmed', 'inferred') then null
                                 else took.refused_hash end,
@@ -80,7 +81,8 @@ export async function settleRows(
 /** Releases the rows of a submission of which nothing has left: what is known of them stays as it is. */
 export async function releaseUnsent(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const properties = sql`
-    array(select distinct partner_id from submission_row join acceptance using (row_id) where submission_id = ${submissionId})`
+    array(select distinct partner_id from submission_row join acceptance using (row_id)
+      where submission_id = ${submissionId})`
   const all = sql`select partner_id from released`
   await sql`with ${released(submissionId, properties, all)} select from released limit 1`.execute(trx)
 }
@@ -88,9 +90,9 @@ export async function releaseUnsent(trx: Transaction<Schema>, submissionId: numb
 const carriedProperties = sql`array(select distinct partner_id from carried_row)`
 
 /**
- * The properties that the submission held, and holds no longer; they are told to the planner. They are found by their
- * own keys: the planner may take the table for as empty as it is between two nights, and would read all of it for any
- * other.
+ * The properties that were in flight with the submission, and are not any longer; they are told to the planner. They
+ * are found by their own keys: the planner may take the table for as empty as it is between two nights, and would read
+ * all of it for any other.
  * @param properties those that the submission carries, as an array.
  * @param pending those of which something is to be sent that the submission carried.
  */

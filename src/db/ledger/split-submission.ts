@@ -23,7 +23,7 @@ export function rootOf({ submission_id, root_id }: Pick<Submission, 'submission_
 }
 
 /** Every request that came of a first one, that one included, locked so that one settlement at a time judges them. */
-export async function holdFamily(trx: Transaction<Schema>, rootId: number): Promise<FamilyMember[]> {
+export async function lockFamily(trx: Transaction<Schema>, rootId: number): Promise<FamilyMember[]> {
   await sql`select from submission where submission_id = ${rootId} for no key update`.execute(trx)
   const { rows } = await sql<FamilyMember>`
     select submission_id, depth, state, task_status, error_code, overdue_since, refusal is not null as refused

@@ -33,11 +33,11 @@ export async function storeMappings(trx: Transaction<Schema>, submissionId: numb
     where mapping.company_id <> confirmed.company_id`.execute(trx)
   await sql`analyze moved_mapping`.execute(trx)
   await sql`
-    insert into mapping as held (partner_id, company_id, submission_id)
+    insert into mapping as known (partner_id, company_id, submission_id)
     select partner_id, company_id, ${submissionId} from confirmed_mapping
     on conflict (partner_id) do update
     set company_id = excluded.company_id, submission_id = excluded.submission_id, mapped_at = clock_timestamp()
-    where held.company_id is distinct from excluded.company_id`.execute(trx)
+    where known.company_id is distinct from excluded.company_id`.execute(trx)
   const moved = await forgetAcceptances(trx, submissionId)
   await judgePartedAgain(trx)
   const shared = await judgeSharersAgain(trx)
@@ -50,11 +50,12 @@ export async function storeMappings(trx: Transaction<Schema>, submissionId: numb
  * what they carry of these is denied (`storeMappings`), and who has read it before must have settled it before. Ahead
  * of `settleRows`, which takes a weaker lock.
  */
-export async function holdSettlements(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+export async function lockSettlements(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const { rows } = await sql<{ moves: boolean }>`
     select exists (
       select from staged_outcome said join mapping using (partner_id)
-      where said.submission_id = ${submissionId} and said.accepted and lower(said.company_id) <> mapping.company_id::text
+      where said.submission_id = ${submissionId} and said.accepted
+        and lower(said.company_id) <> mapping.company_id::text
     ) as moves`.execute(trx)
   if (rows[0]?.moves) await sql`lock table held_property in share row exclusive mode`.execute(trx)
 }
@@ -118,9 +119,8 @@ async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number)
     from moved_row, submission
     where submission_row.row_id = moved_row.row_id and submission.submission_id = submission_row.submission_id
       and (submission_row.submission_id = moved_row.held_by
-           or submission.run_id = (select run_id from submission mine where mine.submission_id = ${submissionId}))`.execute(
-    trx,
-  )
+           or submission.run_id = (select run_id from submission mine
+             where mine.submission_id = ${submissionId}))`.execute(trx)
   await sql`
     update acceptance
     set accepted_hash = null, accepted_at = null, refused_hash = null, checked_hash = null, outcome = null,
@@ -170,9 +170,8 @@ async function judgePartedAgain(trx: Transaction<Schema>): Promise<void> {
     update acceptance set checked_hash = null
     from ledger row
     where row.row_id in (select row_id from parted union select other_row_id from parted)
-      and acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null and row.held_by is null`.execute(
-    trx,
-  )
+      and acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null
+        and row.held_by is null`.execute(trx)
 }
 
 async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings['shared']> {
@@ -187,9 +186,8 @@ async function judgeSharersAgain(trx: Transaction<Schema>): Promise<NewMappings[
   await sql`
     update acceptance set checked_hash = null
     from sharer join ledger row using (partner_id)
-    where acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null and row.held_by is null`.execute(
-    trx,
-  )
+    where acceptance.row_id = row.row_id and row.pending and row.checked_hash is not null
+      and row.held_by is null`.execute(trx)
   const { rows } = await sql<NewMappings['shared'][number]>`
     select company_id, array_agg(partner_id order by partner_id) as partner_ids
     from sharer group by company_id order by company_id limit ${named}`.execute(trx)

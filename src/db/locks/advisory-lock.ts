@@ -7,12 +7,12 @@ const lockClass = { run: 4_711_010, submission: 4_711_011, page: 4_711_012 } as 
  * Runs `work` as the only one looking at a submission. While another look does, or a process that died without its
  * connection being noticed seems to, nothing is done and the answer is false.
  * The lock belongs to the connection, so it ends with its holder, however that dies; should the connection die before
- * its holder, `held` aborts, and what must not go on without the lock stops.
+ * its holder, `lockLost` aborts, and what must not go on without the lock stops.
  */
 export function withSubmissionLock(
   pool: pg.Pool,
   submissionId: number,
-  work: (held: AbortSignal) => Promise<void>,
+  work: (lockLost: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
   return withLock(pool, lockClass.submission, submissionId, 'try', work)
 }
@@ -47,11 +47,11 @@ async function withLock(
   group: number,
   id: number,
   patience: Patience,
-  work: (held: AbortSignal) => Promise<void>,
+  work: (lockLost: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
   const client = await pool.connect()
   const lost = new AbortController()
-  const lose = () => lost.abort(new Error('the connection that held the lock was lost'))
+  const lose = () => lost.abort(new Error('the connection that had the lock was lost'))
   client.once('error', lose).once('end', lose)
   let broken = true
   try {

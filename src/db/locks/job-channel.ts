@@ -51,7 +51,7 @@ export async function hearJobs(
   } finally {
     clearInterval(lead)
     client.removeAllListeners('notification')
-    // Thrown away: it listens and may hold the lock.
+    // Thrown away: it listens and may have the lock.
     client.release(true)
   }
 }

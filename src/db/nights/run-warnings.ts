@@ -16,17 +16,21 @@ export async function runWarnings(db: Database, runId: number, limit: number): P
       select at, 'submission_' || state as event, about, nullif(concat_ws(': ', error_code, error_message), '') as words
       from request where state in ('refused', 'lost', 'abandoned', 'uncertain')
       union all
-      select failing_since, 'call_failed', about, format('%s times; last: %s', failures, concat_ws(': ', error_code, error_message))
-      from request where failures > 0 and failing_since is not null and state not in ('refused', 'lost', 'abandoned', 'uncertain')
+      select failing_since, 'call_failed', about, format('%s times; last: %s', failures,
+        concat_ws(': ', error_code, error_message))
+      from request where failures > 0 and failing_since is not null
+        and state not in ('refused', 'lost', 'abandoned', 'uncertain')
       union all
       select at, 'answer_lost', about, format('sent again %s times, because an answer was lost', repeats)
       from request where repeats > 0
       union all
-      select overdue_since, 'task_overdue', about, 'the run ended without it' from request where overdue_since is not null
+      select overdue_since, 'task_overdue', about, 'the run ended without it' from request
+        where overdue_since is not null
       union all
       select at, 'task_status_unknown', about, unknown_status from request where unknown_status is not null
       union all
-      select coalesce(loaded_at, at), case when page.state = 'failed' then 'page_failed' else 'page_loaded_with_care' end,
+      select coalesce(loaded_at, at), case when page.state = 'failed' then 'page_failed'
+        else 'page_loaded_with_care' end,
              format('page %s of %s', ordinal + 1, about),
              nullif(concat_ws(': ', page.error_code, page.error_message, care), '')
       from request join search_page page using (submission_id)

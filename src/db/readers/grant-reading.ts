@@ -3,7 +3,7 @@ import { type Actor, recordAction } from '../actions/record-action.ts'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import { abilitiesOf, type RoleAbilities, requireLimitedRole } from './find-role.ts'
-import { viewsOfSchema, withheldViews } from './readable-views.ts'
+import { reservedViews, viewsOfSchema } from './readable-views.ts'
 import { ReaderError } from './reader-error.ts'
 
 export type ReadingRequest = {
@@ -31,7 +31,7 @@ const insufficientPrivilege = '42501'
  */
 export async function grantReading(db: Database, request: ReadingRequest): Promise<Reading> {
   return await change(db, request, 'grant', (views) =>
-    views.filter((view) => request.all || !withheldViews.includes(view)),
+    views.filter((view) => request.all || !reservedViews.includes(view)),
   )
 }
 

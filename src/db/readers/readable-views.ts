@@ -5,7 +5,7 @@ import type { Database } from '../database.ts'
  * Views that are no data for analysis: `actions` names people and their machines, and `drift` and `ledger` have rows as
  * the partner's database had them, with whatever a stream's query selects. A role reads them only if a person says so.
  */
-export const withheldViews: readonly string[] = ['actions', 'drift', 'ledger']
+export const reservedViews: readonly string[] = ['actions', 'drift', 'ledger']
 
 /**
  * The views of the schema, in the order of their names: what people query. The tables under them are not among them.

@@ -48,7 +48,8 @@ export async function pageProgress(db: Database, runId: number, searchKind: stri
            search_page.failures, search_page.error_code, search_page.error_message, care
     from search_page join submission using (submission_id)
     where run_id = ${runId} and submission.state <> 'abandoned'
-      and (search_page.state = 'failed' or (search_page.state = 'listed' and search_page.failures > 0) or care is not null)
+      and (search_page.state = 'failed' or (search_page.state = 'listed' and search_page.failures > 0)
+        or care is not null)
     order by search_page.state = 'failed' desc, search_page.state = 'listed' desc, submission.submission_id, ordinal
     limit ${named}`.execute(db)
   return { ...counted, remarkable }

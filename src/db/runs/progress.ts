@@ -18,9 +18,11 @@ export async function runProgress(db: Database, runId: number): Promise<RunProgr
     select run.*,
            (select coalesce(sum(read), 0)::bigint from run_stream where run_stream.run_id = run.run_id) as rows_read,
            coalesce(sum(row_count), 0)::bigint as rows_planned,
-           coalesce(sum(row_count) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned')), 0)::bigint as rows_settled,
+           coalesce(sum(row_count) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned')),
+             0)::bigint as rows_settled,
            count(submission_id) as requests,
-           count(submission_id) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned')) as requests_settled,
+           count(submission_id) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned'))
+             as requests_settled,
            coalesce(sum(pages), 0)::bigint as pages,
            coalesce(sum(pages_loaded), 0)::bigint as pages_loaded
     from run

@@ -32,14 +32,16 @@ export type StreamReport = {
   withheld: number
   /** Held by the guard: not sent until a person approves. */
   held: number
-  /** Not sent, because a task that has not ended holds rows of the same property, or of another that is its company. */
+  /**
+   * Not sent, because a task that has not ended carries rows of the same property, or of another that is its company.
+   */
   behind: number
   sent: number
   confirmed: number
   inferred: number
   rejected: number
   unknown: number
-  /** Sent, and held by a task that has not ended within exchange.taskPatienceMs. */
+  /** Sent, and in flight with a task that has not ended within exchange.taskPatienceMs. */
   awaited: number
 }
 
@@ -62,7 +64,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
       where state <> 'abandoned' or outcome is not null
       order by row_id, submission_id desc
     ),
-    -- What was sent and what is pending is laid together, not joined: how many rows were sent, nobody can tell the planner.
+    -- What was sent and what is pending is laid together, not joined: how many rows were sent, nobody can tell the
+    -- planner.
     told as (
       select row_id, bool_or(was_sent) as was_sent, min(outcome) as outcome,
              (array_agg(sent_hash) filter (where was_sent))[1] as sent_hash
@@ -75,7 +78,8 @@ export async function streamReports(db: Database, runId: number, requires: Requi
     ),
     -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.
     judged as (
-      select row.row_id, row.stream, row.partner_id, row.pending, row.desired_hash, row.refused_hash, row.invalid_reason,
+      select row.row_id, row.stream, row.partner_id, row.pending, row.desired_hash, row.refused_hash,
+        row.invalid_reason,
              row.guard_run, told.outcome as sent_outcome,
              was_sent and (not row.pending or told.sent_hash is not distinct from row.desired_hash) as covered
       from told join ledger row using (row_id)
@@ -290,7 +294,8 @@ export async function nameChanges(db: Database, runId: number): Promise<NameChan
         first_value(before) over ordered as before, last_value(after) over ordered as after
       from name_changes
       where run_id = ${runId}
-      window ordered as (partition by kind, id order by change_id rows between unbounded preceding and unbounded following)
+      window ordered as (partition by kind, id order by change_id rows between unbounded preceding
+        and unbounded following)
     ) named
     where before <> after
     order by kind, id
@@ -298,11 +303,11 @@ export async function nameChanges(db: Database, runId: number): Promise<NameChan
   return rows
 }
 
-export type RefusedRow = {
+export type RowNotAccepted = {
   stream: string
   partner_id: string
   row_key: string
-  /** `invalid`: refused here and never sent; else the outcome. */
+  /** `invalid`: found wrong here and never sent; else the outcome. */
   state: 'invalid' | 'rejected' | 'unknown'
   code: string | null
   reason: string | null
@@ -313,8 +318,8 @@ export type RefusedRow = {
 }
 
 /** Pending rows that something is wrong with, newest verdict first. */
-export async function refusedRows(db: Database, limit: number): Promise<RefusedRow[]> {
-  const { rows } = await sql<RefusedRow>`
+export async function rowsNotAccepted(db: Database, limit: number): Promise<RowNotAccepted[]> {
+  const { rows } = await sql<RowNotAccepted>`
     select stream, partner_id, row_key,
            case when invalid_reason is not null then 'invalid' else outcome end as state,
            case when invalid_reason is not null then null else outcome_code end as code,

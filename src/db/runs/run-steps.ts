@@ -9,7 +9,8 @@ export type StepTime = { run_id: number; step: string; began_at: Date; ended_at:
 export async function noteStep(trx: Transaction<Schema>, runId: number, step: string): Promise<void> {
   await sql`
     insert into run_step (run_id, step, began_at, ended_at)
-    select run_id, ${step}, coalesce((select max(ended_at) from run_step done where done.run_id = run.run_id), started_at),
+    select run_id, ${step}, coalesce((select max(ended_at) from run_step done where done.run_id = run.run_id),
+      started_at),
            clock_timestamp()
     from run where run_id = ${runId}
     on conflict do nothing`.execute(trx)

@@ -62,7 +62,8 @@ export async function runTimeline(db: Database, runId: number, most: number): Pr
     ended_at: finished_at,
   }
   const { rows } = await sql<RequestTimes & { in_all: number }>`
-    select submission.submission_id, kind, partition, submission.state, row_count, correlation_id, attempts, repeats, polls,
+    select submission.submission_id, kind, partition, submission.state, row_count, correlation_id, attempts, repeats,
+      polls,
            task_status, payload_bytes, submission.error_code, planned_at, attempted_at, accepted_at, terminal_at,
            settled_at, page.pages, page.page_bytes, page.loaded_at, submission.in_all
     from (

@@ -80,7 +80,8 @@ export async function adoptUnfinished(
       from run
       where run.run_id = submission.run_id and run.state <> 'running' and run.destination_id = destination_in_use()
         and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
-        and (submission.kind = any(${searchKinds}) or (submission.state = 'planned' and submission.uncertain_since is null))
+        and (submission.kind = any(${searchKinds}) or (submission.state = 'planned'
+          and submission.uncertain_since is null))
       returning submission_id
     )
     delete from held_property using given_up where held_property.submission_id = given_up.submission_id`.execute(trx)

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 
 /**
- * How many submissions of a kind hold rows in a run: planned, in flight, or ended and not yet settled. Those that are
+ * How many submissions of a kind carry rows in a run: planned, in flight, or ended and not yet settled. Those that are
  * overdue take no other's place: a few of them would keep a kind from being sent for ever.
  */
 export async function unfinishedOfKind(db: Database, runId: number, kind: string): Promise<number> {

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import { storableText } from '../storable.ts'
 
 /** A key whose breaker is open. */
-export type RefusedKey = {
+export type DeniedKey = {
   since: Date
   errorCode: string | null
   serviceMessage: string | null
@@ -11,11 +11,11 @@ export type RefusedKey = {
   probeInMs: number
 }
 
-type Said = Pick<RefusedKey, 'errorCode' | 'serviceMessage'>
+type Said = Pick<DeniedKey, 'errorCode' | 'serviceMessage'>
 
 /** Whether the breaker of a key is open, and what the service said; null while it is closed. */
-export async function refusedKey(db: Database, fingerprint: string): Promise<RefusedKey | null> {
-  const { rows } = await sql<RefusedKey>`
+export async function deniedKey(db: Database, fingerprint: string): Promise<DeniedKey | null> {
+  const { rows } = await sql<DeniedKey>`
     select open_since as since, refusal_code as "errorCode", refusal_message as "serviceMessage",
            (1000 * extract(epoch from probe_at - clock_timestamp()))::float8 as "probeInMs"
     from service_key where fingerprint = ${fingerprint} and open_since is not null`.execute(db)
@@ -23,7 +23,7 @@ export async function refusedKey(db: Database, fingerprint: string): Promise<Ref
 }
 
 /**
- * Opens the breaker of a key, or notes that a probe found it refused still: `since` stays the first time.
+ * Opens the breaker of a key, or notes that a probe found it still denied: `since` stays the first time.
  * @returns whether it was closed before.
  */
 export async function openBreaker(

@@ -28,7 +28,8 @@ export async function reserveCalls(
   const { rows } = await sql<{ in_ms: number }>`
     insert into service_key as key (fingerprint, next_call_at) values (${fingerprint}, clock_timestamp() + ${length})
     on conflict (fingerprint) do update
-    set next_call_at = greatest(${believed('next_call_at')}, ${believed('paused_until')}, clock_timestamp()) + ${length},
+    set next_call_at = greatest(${believed('next_call_at')}, ${believed('paused_until')},
+      clock_timestamp()) + ${length},
         used_at = clock_timestamp()
     where key.open_since is null
     returning (1000 * extract(epoch from next_call_at - ${length} - clock_timestamp()))::float8 as in_ms`.execute(db)
@@ -39,6 +40,7 @@ export async function reserveCalls(
 export async function pauseCalls(db: Database, fingerprint: string, pauseMs: number): Promise<void> {
   await sql`
     update service_key as key
-    set paused_until = greatest(${believed('paused_until')}, clock_timestamp() + ${pauseMs}::float8 * interval '1 millisecond')
+    set paused_until = greatest(${believed('paused_until')},
+      clock_timestamp() + ${pauseMs}::float8 * interval '1 millisecond')
     where fingerprint = ${fingerprint}`.execute(db)
 }

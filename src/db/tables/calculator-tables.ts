@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 
-/** A company as the last page that held it gave it. */
+/** A company as the last page that had it gave it. */
 type CompanyTable = {
   company_key: Generated<number>
   company_id: string
@@ -18,7 +18,7 @@ type CompanyTable = {
   /** How many calculators and values those bytes hold. */
   calculators: Generated<number>
   values: Generated<number>
-  /** The last search held it on several pages. */
+  /** The last search had it on several pages. */
   on_many_pages: Generated<boolean>
 }
 

@@ -1,7 +1,7 @@
 import type { Generated, JSONColumnType } from 'kysely'
 
 /**
- * An element of a list on the pages of a search other than that for calculators, as the last page that held it gave it.
+ * An element of a list on the pages of a search other than that for calculators, as the last page that had it gave it.
  */
 export type DocumentTable = {
   document_key: Generated<number>

@@ -23,7 +23,7 @@ export type InputComparisonTable = {
   different: Generated<number>
   /** Of the absent and the different ones: those that no run before found so. */
   new: Generated<number>
-  /** Not compared: inputs of rows that are pending, refused, on the way or gone. */
+  /** Not compared: inputs of rows that are pending, rejected, on the way or gone. */
   unsettled: Generated<number>
   foreign_values: Generated<number>
   foreign_companies: Generated<number>

@@ -40,7 +40,7 @@ export type ReferenceVersionTable = {
   confirmed_at: Date
   documents: number
   changes: number
-  /** Who accepted it, where it held so little that it was withheld first. */
+  /** Who accepted it, where it had so little that it was not taken first. */
   accepted_by: string | null
 }
 export type ReferenceVersion = Selectable<ReferenceVersionTable>
@@ -68,4 +68,4 @@ export type ReferenceWithheldTable = {
   accepted_at: Date | null
   accepted_by: string | null
 }
-export type ReferenceWithheld = Selectable<ReferenceWithheldTable>
+export type UntakenReference = Selectable<ReferenceWithheldTable>

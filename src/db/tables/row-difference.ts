@@ -5,7 +5,7 @@ export type RowComparisonTable = {
   run_id: number
   /** `answers`, `property_values`, `standard_holders` or `mappings`. */
   kind: string
-  /** The search that it was held against; null where there was none. */
+  /** The search that it was compared with; null where there was none. */
   submission_id: number | null
   compared_at: Generated<Date>
   /** Why nothing was compared, or null. */
@@ -18,7 +18,7 @@ export type RowComparisonTable = {
   absent: number
   different: number
   unjudged: number
-  /** Rows that are pending, refused, on the way or gone. */
+  /** Rows that are pending, rejected, on the way or gone. */
   unsettled: number
   /** Of the absent and the different ones: those that no run before found so. */
   new: number

@@ -56,14 +56,17 @@ export async function traceRows(
 ): Promise<TracedRow[]> {
   const { rows } = await sql<FoundRow>`
     select stated.stream, stated.row_key, stated.content, stated.state, stated.outcome,
-           case when state in ('rejected', 'unknown') or (state <> 'accepted' and outcome is null) then outcome_code end as code,
+           case when state in ('rejected', 'unknown') or (state <> 'accepted' and outcome is null) then outcome_code
+             end as code,
            case when state = 'invalid' then invalid_reason
-                when state in ('rejected', 'unknown') or (state <> 'accepted' and outcome is null) then outcome_reason end as reason,
+                when state in ('rejected', 'unknown') or (state <> 'accepted' and outcome is null) then outcome_reason
+                  end as reason,
            coalesce(held_by, outcome_submission) as submission_id,
            first_seen_at, changed_at, accepted_at, outcome_at, gone_at, guard_change,
            coalesce(guard_run, case when state = 'held' then ${heldRun} end) as held_run,
            action.acted_by as retry_asked_by, action.acted_at as retry_asked_at,
-           stated.waits, past.past, case when state = 'rejected' then policy_after end as policy_after, policy_sent, policy_times
+           stated.waits, past.past, case when state = 'rejected' then policy_after
+             end as policy_after, policy_sent, policy_times
     from (
       select row.*, ${rowState(requires)} as state, to_jsonb(waits) as waits, policy.*
       from ledger row

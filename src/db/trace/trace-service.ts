@@ -7,7 +7,7 @@ export type TracedCompany = {
   company_id: string
   mapped_at: Date
   mapped_by_submission: number
-  /** As the last search gave it; null while no page has held the company. */
+  /** As the last search gave it; null while no page has had the company. */
   name: string | null
   changed_at: Date | null
   removed_at: Date | null
@@ -25,7 +25,8 @@ export async function traceCompany(db: Database, partnerId: string): Promise<Tra
            companies.changed_at, companies.removed_at,
            (select count(*) from calculators where calculators.company_id = mapping.company_id and removed_at is null)
              as calculators,
-           (select count(*) from calculators where calculators.company_id = mapping.company_id and removed_at is not null)
+           (select count(*) from calculators where calculators.company_id = mapping.company_id
+             and removed_at is not null)
              as removed_calculators,
            (select max(changed_at) from calculators where calculators.company_id = mapping.company_id)
              as newest_calculator_change,

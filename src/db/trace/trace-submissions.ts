@@ -45,14 +45,16 @@ export async function traceSubmissions(
   limit: number | null = null,
 ): Promise<Listed<TracedSubmission>> {
   const { rows } = await sql<TracedSubmission & { carrier: number; found: number }>`
-    select count(*) over () as found, submission_id, run_id, kind, state, correlation_id, task_status, carried.*, attempts, repeats,
+    select count(*) over () as found, submission_id, run_id, kind, state, correlation_id, task_status, carried.*,
+      attempts, repeats,
            error_code, error_message, planned_at, attempted_at, submission.accepted_at, terminal_at, settled_at,
            -- Of those that released rows of the request, the ones that carried a row of this hotel.
            coalesce((
              select jsonb_agg(release.released_by order by release.released_by) from submission_release release
              where release.submission_id = submission.submission_id and exists (
                select from submission_row sent join source_row using (row_id)
-               where sent.submission_id = release.released_by and source_row.partner_id = ${partnerId})), '[]') as released_by,
+               where sent.submission_id = release.released_by and source_row.partner_id = ${partnerId})), '[]')
+                 as released_by,
            unmatched_count as unmatched,
            coalesce(jsonb_path_query_array(unmatched, '$[*] ? (@.partner_id == $id || @.company_id == $company)',
              jsonb_build_object('id', ${partnerId}::text, 'company',

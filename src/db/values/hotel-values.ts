@@ -17,7 +17,8 @@ type HotelValue = {
 /** The values of the company that a hotel is, the newest period first. */
 export async function hotelValues(db: Database, partnerId: string, limit: number): Promise<HotelValue[]> {
   const { rows } = await sql<HotelValue>`
-    select v.calculator_id, k.title, v.period_year, v.period_month, v.direction, v.variable_id, v.variable_name, v.value,
+    select v.calculator_id, k.title, v.period_year, v.period_month, v.direction, v.variable_id, v.variable_name,
+      v.value,
            v.not_renewed_since
     from calculator_values v join calculators k on k.calculator_id = v.calculator_id
     where v.company_id = (select company_id from mapping where partner_id = ${partnerId}) and k.removed_at is null

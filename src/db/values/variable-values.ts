@@ -70,7 +70,8 @@ function chosen({ variableId, direction, year, month }: VariableQuestion) {
     join calculator_variable n on n.variable_id = ${variableId}
     join calculator_value v on v.company_key = k.company_key and v.calculator_key = k.calculator_key
       and v.direction = ${direction === 'input' ? 'i' : 'o'}::"char" and v.variable_key = n.variable_key
-    where k.removed_at is null and k.period_year in (${year}, ${year - 1}) and k.period_month is not distinct from ${month}`
+    where k.removed_at is null and k.period_year in (${year}, ${year - 1})
+      and k.period_month is not distinct from ${month}`
 }
 
 /** The hotels with the highest or lowest numbers of what was chosen, as JSON. */
@@ -78,7 +79,8 @@ function extremes(order: 'highest' | 'lowest', limit: number) {
   const direction = order === 'highest' ? sql`desc` : sql`asc`
   return sql`
     select coalesce(jsonb_agg(jsonb_build_object(
-             'partner_id', (select max(partner_id collate "C") from mapping where mapping.company_id = company.company_id),
+             'partner_id', (select max(partner_id collate "C") from mapping
+               where mapping.company_id = company.company_id),
              'company_id', company.company_id, 'company_name', company.name, 'value', extreme.value,
              'before', (select before::text from hotel where hotel.company_key = extreme.company_key))
              order by extreme.number ${direction}, company_key), '[]')
@@ -109,7 +111,8 @@ export async function pictureOf(db: Database, question: VariableQuestion, limit:
       from present
     ),
     bar as (
-      select least(width_bucket(number, low, high + (high - low) / 1000000, ${bars}::int), ${bars}::int) as bar, count(*) as values
+      select least(width_bucket(number, low, high + (high - low) / 1000000, ${bars}::int), ${bars}::int) as bar,
+        count(*) as values
       from present, figures where number is not null and high > low group by 1
     ),
     missing as materialized (
@@ -118,17 +121,20 @@ export async function pictureOf(db: Database, question: VariableQuestion, limit:
                         where company.company_id = mapping.company_id)
     )
     select figures.values, hotels, texts, low::text as lowest, shares[1]::text as quarter, shares[2]::text as median,
-           shares[3]::text as three_quarters, high::text as highest, sum::text as sum, both_hotels, both_sum, both_before,
+           shares[3]::text as three_quarters, high::text as highest, sum::text as sum, both_hotels, both_sum,
+             both_before,
            (select count(*) from missing) as missing,
            coalesce((select jsonb_agg(jsonb_build_object(
                'from', round(low + (high - low) * (number - 1) / ${bars}::int, 6)::text,
                'to', round(low + (high - low) * number / ${bars}::int, 6)::text,
                'values', coalesce(bar.values, 0)) order by number)
-             from generate_series(1, ${bars}::int) number left join bar on bar.bar = number where high > low), '[]') as bars,
+             from generate_series(1, ${bars}::int) number left join bar on bar.bar = number where high > low), '[]')
+               as bars,
            (${extremes('highest', limit)}) as highest_hotels,
            (${extremes('lowest', limit)}) as lowest_hotels,
            (select coalesce(jsonb_agg(partner_id order by partner_id collate "C"), '[]')
-            from (select partner_id from missing order by partner_id collate "C" limit ${limit}) first) as missing_hotels
+            from (select partner_id from missing order by partner_id collate "C" limit ${limit}) first)
+              as missing_hotels
     from figures
     cross join (
       select count(*) as both_hotels, sum(here)::text as both_sum, sum(before)::text as both_before

@@ -10,7 +10,8 @@ export async function webhookTrust(
   submissionId: number,
 ): Promise<{ onTime: boolean; told: boolean }> {
   const { rows } = await sql<{ onTime: boolean; told: boolean }>`
-    select trusted and heard_at > clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond' as "onTime",
+    select trusted and heard_at > clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond'
+      as "onTime",
       exists (select from webhook_event where submission_id = ${submissionId} and ends) as told
     from webhook_receiver`.execute(db)
   return rows[0] ?? { onTime: false, told: false }

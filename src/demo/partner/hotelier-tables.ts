@@ -1,5 +1,5 @@
 /**
- * The hotel group's own tables, as its developers made them: their words, their keys, and columns that hold the ids
+ * The hotel group's own tables, as its developers made them: their words, their keys, and columns that contain the ids
  * which the service gave them. `config/demo.yaml` turns them into streams.
  */
 export const partnerTables = `

@@ -20,8 +20,8 @@ export type SecondNight = {
   /** The share of renewable electricity. */
   answersChanged: string[]
   added: string[]
-  /** Far more employees than the service believes: sent, and refused with its reason. */
-  refusedByService: string[]
+  /** Far more employees than the service believes: sent, and rejected with its reason. */
+  rejectedByService: string[]
   /** Words where a number belongs: kept back before it is sent. */
   invalidHere: string[]
 }
@@ -52,7 +52,7 @@ export async function applySecondNight(
     moved: role(2),
     readingsCorrected: role(4),
     answersChanged: role(3),
-    refusedByService: role(1),
+    rejectedByService: role(1),
     invalidHere: role(1),
   }
   const added = addedHotelNumber(hotels)
@@ -64,7 +64,7 @@ export async function applySecondNight(
       await correctReadings(client, hotel, drawInteger(1, 12, seed, 'month corrected', hotel), asOf)
     }
     for (const hotel of roles.answersChanged) await changeShare(client, hotel, asOf)
-    for (const hotel of roles.refusedByService)
+    for (const hotel of roles.rejectedByService)
       await answerWith(client, hotel, alwaysAnswered.employees, '2000000', asOf)
     for (const hotel of roles.invalidHere) {
       await answerWith(client, hotel, alwaysAnswered.womenInManagement, 'about half', asOf)
@@ -78,7 +78,7 @@ export async function applySecondNight(
     readingsCorrected: ids(roles.readingsCorrected),
     answersChanged: ids(roles.answersChanged),
     added: ids([added]),
-    refusedByService: ids(roles.refusedByService),
+    rejectedByService: ids(roles.rejectedByService),
     invalidHere: ids(roles.invalidHere),
   }
 }

@@ -5,7 +5,7 @@ import type { Database } from '../../db/database.ts'
 import { statusCounts } from '../../db/runs/listed-rows.ts'
 import { oldestUnaccepted } from '../../db/runs/oldest-unaccepted.ts'
 import { lastStepTimes } from '../../db/runs/run-steps.ts'
-import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import { skewInUse } from '../../db/service-key/stored-skew.ts'
 import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 
@@ -72,7 +72,7 @@ export async function measure(db: Database, config: Config): Promise<Measured> {
     steps: await lastStepTimes(db),
     sent: sent.rows,
     oldest_unaccepted: await oldestUnaccepted(db),
-    key_refused: (await refusedKeyInUse(db)) !== null,
+    key_refused: (await deniedKeyInUse(db)) !== null,
     skew_seconds: skew === null ? null : skew.lowMs / 1000,
   }
 }

@@ -8,7 +8,7 @@ import { findJob, triggerJob } from '../../jobs/trigger-job.ts'
 import { abandonSubmission } from '../../pipeline/actions/abandon-submission.ts'
 import { adoptTask } from '../../pipeline/actions/adopt-task.ts'
 import { cancelTask } from '../../pipeline/actions/cancel-task.ts'
-import { acceptWithheld } from '../../pipeline/actions/removals.ts'
+import { acceptUntaken } from '../../pipeline/actions/removals.ts'
 import { retryRejected } from '../../pipeline/actions/retry-rejected.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { countAcceptable } from '../../pipeline/pull/removals/take-removals.ts'
@@ -180,7 +180,7 @@ export const actionRoutes: readonly Route[] = [
       const meant = await countAcceptable(deps.db, filter)
       if (body.dryRun) return { meant, accepted: null }
       await refuseWhileRunning(deps)
-      return { meant, accepted: await acceptWithheld(deps, filter, actor) }
+      return { meant, accepted: await acceptUntaken(deps, filter, actor) }
     },
   }),
 ]

@@ -10,7 +10,7 @@ import { newestTasks } from '../../db/nights/service-facts.ts'
 import { newestRuns } from '../../db/runs/listed-rows.ts'
 import { pageProgress } from '../../db/runs/page-progress.ts'
 import { runProgress } from '../../db/runs/progress.ts'
-import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
@@ -124,7 +124,7 @@ export const nightRoutes: readonly Route[] = [
       const timeZone = job?.time_zone ?? 'UTC'
       const [stored] = run === null ? [] : await newestRuns(db, 1, run.run_id + 1)
       const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
-      const refused = await refusedKeyInUse(db)
+      const refused = await deniedKeyInUse(db)
       const typical = medianOf(await durationsOf(db, nightlySync.name, forecastNights))
       const begins = run?.state === 'running' ? run.started_at : (job?.next ?? null)
       return {

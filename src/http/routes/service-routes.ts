@@ -4,7 +4,7 @@ import { newestNotifications } from '../../db/runs/newest-notifications.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { planRun } from '../../pipeline/plan/plan-run.ts'
 import { cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
-import { withheldReference } from '../../pipeline/reference/withheld-reference.ts'
+import { untakenReference } from '../../pipeline/reference/untaken-reference.ts'
 import { PlanDesk } from '../plan-desk.ts'
 import { document, limit, moment, type Route, route } from '../route.ts'
 
@@ -15,7 +15,7 @@ export const serviceRoutes: readonly Route[] = [
     id: 'getReference',
     method: 'GET',
     path: '/v1/reference',
-    summary: 'What is kept of the service’s reference data, in which versions, and what was withheld',
+    summary: 'What is kept of the service’s reference data, in which versions, and what was not taken',
     access: 'read',
     answers: {
       200: z.object({
@@ -27,7 +27,7 @@ export const serviceRoutes: readonly Route[] = [
     handle: async ({ db }) => ({
       versions: await referenceVersions(db),
       documents: await cachedDocuments(db),
-      withheld: await withheldReference(db),
+      withheld: await untakenReference(db),
     }),
   }),
   route({

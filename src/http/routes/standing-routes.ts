@@ -7,12 +7,12 @@ import {
   newestReferenceChanges,
   newestTasks,
 } from '../../db/nights/service-facts.ts'
-import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import { skewInUse } from '../../db/service-key/stored-skew.ts'
 import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
 import { eventCounts, refusalCounts } from '../../db/webhooks/listed-events.ts'
 import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
-import { withheldReference } from '../../pipeline/reference/withheld-reference.ts'
+import { untakenReference } from '../../pipeline/reference/untaken-reference.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'
 import { cutAt } from '../cut-list.ts'
 import { Problem } from '../problem.ts'
@@ -89,7 +89,7 @@ export const standingRoutes: readonly Route[] = [
       }),
     },
     handle: async ({ db, deps }, { query }) => {
-      const key = await refusedKeyInUse(db)
+      const key = await deniedKeyInUse(db)
       const skew = await skewInUse(db)
       const receiver = await receiverStanding(db)
       const configured = deps.config.webhooks.secrets.length > 0
@@ -113,7 +113,7 @@ export const standingRoutes: readonly Route[] = [
           events: await eventCounts(db, query.limit),
           refused: await refusalCounts(db, refusalDays, query.limit),
         },
-        reference_withheld: await withheldReference(db),
+        reference_withheld: await untakenReference(db),
         reference_documents: documents.rows,
         reference_changes: changes.rows,
         more: { tasks: tasks.more, reference_documents: documents.more, reference_changes: changes.more },

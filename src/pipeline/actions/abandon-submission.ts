@@ -6,7 +6,7 @@ import type { Deps } from '../deps.ts'
 import { moveSubmission } from '../push/move-submission.ts'
 import { unfinishedStates } from '../push/submission-state.ts'
 import { ActionRefused } from './action-refused.ts'
-import { holdSubmission } from './hold-submission.ts'
+import { lockSubmission } from './lock-submission.ts'
 
 type Abandoned = {
   submission_id: number
@@ -27,7 +27,7 @@ type Abandoned = {
  * @throws {ActionRefused} `submission_state` when it has ended already.
  */
 export async function abandonSubmission(deps: Deps, submissionId: number, actor: Actor): Promise<Abandoned> {
-  return await holdSubmission(deps, submissionId, async (submission) => {
+  return await lockSubmission(deps, submissionId, async (submission) => {
     const { kind, state: was, correlation_id, row_count } = submission
     const sent = submission.payload_bytes !== null
     const reason = storableText(`given up by ${actor.user} while it was ${was}`)
@@ -35,7 +35,7 @@ export async function abandonSubmission(deps: Deps, submissionId: number, actor:
       throw new ActionRefused('submission_state', `Submission ${submissionId} is ${was}: nothing waits for it any more`)
     }
     await deps.db.transaction().execute(async (trx) => {
-      // We hold the lock, so the one that sent it is gone, and the answer with it.
+      // We have the lock, so the one that sent it is gone, and the answer with it.
       if (was === 'sending') await moveSubmission(trx, submissionId, 'answer_lost', { uncertain_since: deps.now() })
       const patch = { error_code: 'abandoned', error_message: reason, settled_at: deps.now() }
       const moved = await moveSubmission(trx, submissionId, 'abandoned', patch)

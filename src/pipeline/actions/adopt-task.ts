@@ -8,7 +8,7 @@ import { requestOf } from '../push/kinds.ts'
 import { moveSubmission } from '../push/move-submission.ts'
 import { earliestStamp } from '../push/sending/listed-tasks.ts'
 import { ActionRefused } from './action-refused.ts'
-import { holdSubmission } from './hold-submission.ts'
+import { lockSubmission } from './lock-submission.ts'
 
 type Adopted = { submission_id: number; kind: string; correlation_id: string; task_status: string; rows: number }
 
@@ -26,7 +26,7 @@ export async function adoptTask(
   correlationId: string,
   actor: Actor,
 ): Promise<Adopted> {
-  return await holdSubmission(deps, submissionId, async (submission) => {
+  return await lockSubmission(deps, submissionId, async (submission) => {
     const { kind, state, row_count: rows } = submission
     if (state !== 'uncertain' && state !== 'sending') throw notUncertain(submission)
     const task = await deps.exchange.getTask(correlationId)

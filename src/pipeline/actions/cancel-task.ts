@@ -4,7 +4,7 @@ import type { Submission } from '../../db/tables/submission.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { ActionRefused } from './action-refused.ts'
-import { holdSubmission } from './hold-submission.ts'
+import { lockSubmission } from './lock-submission.ts'
 
 type CancelAnswer = {
   submission_id: number
@@ -28,7 +28,7 @@ const conflict = 409
  * @throws {HttpError} {TransportError} when the service did not do it for another reason, or nobody knows.
  */
 export async function cancelTask(deps: Deps, submissionId: number, actor: Actor): Promise<CancelAnswer> {
-  return await holdSubmission(deps, submissionId, async (submission) => {
+  return await lockSubmission(deps, submissionId, async (submission) => {
     const { kind, row_count: rows } = submission
     const correlationId = taskOf(submission)
     // Written down before the service is asked: what it is asked is done even if its answer never comes.

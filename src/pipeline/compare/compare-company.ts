@@ -15,7 +15,7 @@ export type Judge = {
 }
 
 /**
- * Holds the rows of one company against what a page shows of it. Pure.
+ * Compares the rows of one company with what a page shows of it. Pure.
  *
  * Rows may write the same thing: two hotels that are one company, or one answer under two frameworks. It is right if it
  * is right for one of them. While one of them is unsettled nothing is said, and of several that are wrong only the one

@@ -8,7 +8,7 @@ import {
   stageFindings,
   storeFindings,
 } from '../../db/differences/store-row-differences.ts'
-import { holdRun } from '../../db/runs/hold-run.ts'
+import { lockRun } from '../../db/runs/lock-run.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
@@ -19,7 +19,7 @@ import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 import type { Counts } from './stored.ts'
 
 /**
- * Holds every kind of row but calculator inputs against what the run's searches show of it: answers and omissions,
+ * Compares every kind of row but calculator inputs with what the run's searches show of it: answers and omissions,
  * custom property values, standards held, and mappings. A kind without a search, with one that cannot prove absence, or
  * whose pages are laid out otherwise than the contract assumes, is not compared, and it is noted why: no false alarm is
  * raised.
@@ -28,7 +28,7 @@ export async function compareDocuments(deps: Deps, run: Run): Promise<void> {
   const kinds = comparedKinds(deps, await loadReferenceIndex(deps.db))
   for (const kind of kinds.filter(({ streams }) => streams.some((stream) => deps.config.streams[stream]))) {
     await deps.db.transaction().execute(async (trx) => {
-      if (!(await holdRun(trx, run.run_id))) return
+      if (!(await lockRun(trx, run.run_id))) return
       const compared = await compareKind(deps, trx, run, kind)
       await noteComparison(trx, { run_id: run.run_id, kind: kind.name, ...compared })
       deps.logger.info({ run_id: run.run_id, kind: kind.name, ...compared }, 'rows_compared')

@@ -7,7 +7,7 @@ import { expectedIdentifier, expectedValue, identifiersOf, readFields } from './
 import { expectedHolder, readHolders } from './holders.ts'
 import type { StoredThings } from './stored.ts'
 
-/** One kind of row that is held against a search whose pages are kept as documents. */
+/** One kind of row that is compared with a search whose pages are kept as documents. */
 export type ComparedKind = {
   name: 'answers' | 'property_values' | 'standard_holders' | 'mappings'
   streams: readonly string[]

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { recordAction } from '../../db/actions/record-action.ts'
-import { countRepairable, holdRepair, markForRepair, type Repairable } from '../../db/ledger/repair-rows.ts'
-import { holdRun } from '../../db/runs/hold-run.ts'
+import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/repair-rows.ts'
+import { lockRun } from '../../db/runs/lock-run.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 
@@ -13,11 +13,11 @@ import type { Deps } from '../deps.ts'
 export async function repairDifferences(deps: Deps, run: Run): Promise<void> {
   const { config, db, logger, now } = deps
   const done = await db.transaction().execute(async (trx) => {
-    if (!(await holdRun(trx, run.run_id))) return []
+    if (!(await lockRun(trx, run.run_id))) return []
     const found = (await countRepairable(trx)).filter((one) => isWanted(config, one))
     for (const one of found) {
       if (isTooMuch(config, one, found)) {
-        await holdRepair(trx, { run_id: run.run_id, stream: one.stream, kind: one.kind, rows: one.rows })
+        await noteUnsentRepair(trx, { run_id: run.run_id, stream: one.stream, kind: one.kind, rows: one.rows })
         continue
       }
       const actionId = await recordAction(trx, {

@@ -12,7 +12,7 @@ export type Expected = {
   shown: string
 }
 
-/** A settled or unsettled row, as it is held against a page. */
+/** A settled or unsettled row, as it is compared with a page. */
 export type SentRow = {
   row_id: number
   stream: string

@@ -52,7 +52,8 @@ async function constraints(trx: Transaction<Schema>, from: string, tables: reado
 
 async function plainIndexes(trx: Transaction<Schema>, from: string, tables: readonly string[]): Promise<string[]> {
   const { rows } = await sql<Text>`
-    select replace(pg_get_indexdef(indexrelid), format(' ON %I.%I ', ${from}::text, relname), format(' ON %I ', relname)) as text
+    select replace(pg_get_indexdef(indexrelid), format(' ON %I.%I ', ${from}::text, relname),
+      format(' ON %I ', relname)) as text
     from pg_index join pg_class on pg_class.oid = indrelid
     where relnamespace = ${from}::regnamespace and relname = any(${tables}::text[])
       and not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))
@@ -62,7 +63,8 @@ async function plainIndexes(trx: Transaction<Schema>, from: string, tables: read
 
 async function triggers(trx: Transaction<Schema>, from: string, tables: readonly string[]): Promise<string[]> {
   const { rows } = await sql<Text>`
-    select replace(pg_get_triggerdef(t.oid), format(' ON %I.%I ', ${from}::text, relname), format(' ON %I ', relname)) as text
+    select replace(pg_get_triggerdef(t.oid), format(' ON %I.%I ', ${from}::text, relname), format(' ON %I ', relname))
+      as text
     from pg_trigger t join pg_class on pg_class.oid = tgrelid
     where relnamespace = ${from}::regnamespace and relname = any(${tables}::text[]) and not tgisinternal
     order by t.oid`.execute(trx)
@@ -96,7 +98,8 @@ async function comments(
   views: readonly string[],
 ): Promise<string[]> {
   const { rows } = await sql<Text>`
-    select case when objsubid = 0 then format('comment on %s %I is %L', case relkind when 'v' then 'view' else 'table' end, relname, description)
+    select case when objsubid = 0 then format('comment on %s %I is %L', case relkind when 'v' then 'view'
+      else 'table' end, relname, description)
                 else format('comment on column %I.%I is %L', relname, attname, description) end as text
     from pg_description
     join pg_class on pg_class.oid = objoid and classoid = 'pg_class'::regclass
@@ -109,7 +112,8 @@ async function comments(
 async function grants(trx: Transaction<Schema>, from: string): Promise<string[]> {
   const { rows } = await sql<Text>`
     select format('grant %s on %I to %s', granted.privilege_type, relname,
-                  case when granted.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(granted.grantee)) end) as text
+                  case when granted.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(granted.grantee)) end)
+                    as text
     from pg_class, aclexplode(relacl) granted
     where relnamespace = ${from}::regnamespace and relkind in ('r', 'p', 'v') and granted.grantee <> relowner`.execute(
     trx,

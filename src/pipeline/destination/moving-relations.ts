@@ -21,9 +21,8 @@ export async function movingRelations(trx: Transaction<Schema>): Promise<Relatio
       join pg_class reading on reading.oid = pg_rewrite.ev_class and reading.oid <> moving.oid
       where reading.relkind = 'v' and reading.relnamespace = ${schemaName}::regnamespace
     )
-    select relname as name, relkind = 'v' as view from moving group by relname, relkind order by max(depth), relname`.execute(
-    trx,
-  )
+    select relname as name, relkind = 'v' as view from moving group by relname, relkind
+      order by max(depth), relname`.execute(trx)
   return rows
 }
 

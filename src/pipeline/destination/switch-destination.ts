@@ -98,14 +98,12 @@ async function catchUp(trx: Transaction<Schema>): Promise<void> {
     update acceptance set wanted_hash = source_row.desired_hash, partner_id = source_row.partner_id
     from source_row
     where source_row.row_id = acceptance.row_id
-      and (source_row.desired_hash <> acceptance.wanted_hash or source_row.partner_id <> acceptance.partner_id)`.execute(
-    trx,
-  )
+      and (source_row.desired_hash <> acceptance.wanted_hash
+        or source_row.partner_id <> acceptance.partner_id)`.execute(trx)
   // Contradictions are kept for the destination in use: what contradicted another row there may not any more.
   await sql`
     update acceptance set checked_hash = null
-    where invalid_reason is not null and checked_hash is not null and accepted_hash is distinct from wanted_hash`.execute(
-    trx,
-  )
+    where invalid_reason is not null and checked_hash is not null
+      and accepted_hash is distinct from wanted_hash`.execute(trx)
   await sql`analyze acceptance`.execute(trx)
 }

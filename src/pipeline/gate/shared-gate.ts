@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Database } from '../../db/database.ts'
-import { claimProbe, closeBreaker, openBreaker, type RefusedKey, refusedKey } from '../../db/service-key/breaker.ts'
+import { claimProbe, closeBreaker, type DeniedKey, deniedKey, openBreaker } from '../../db/service-key/breaker.ts'
 import { pauseCalls, reserveCalls } from '../../db/service-key/reserve-calls.ts'
 import type { Admission, AdmitOptions, CallGate } from '../../exchange/call-gate.ts'
 
@@ -20,7 +20,7 @@ type SharedGateOptions = {
 
 export type SharedGate = CallGate & {
   /** What the service said when it did not accept the key; null while the breaker is closed. */
-  refusal(): Promise<RefusedKey | null>
+  refusal(): Promise<DeniedKey | null>
 }
 
 /**
@@ -91,7 +91,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
 
   /** Null while the breaker is closed after all. */
   async function throughOpenBreaker(mayProbe: boolean): Promise<Admission | null> {
-    const refusal = await refusedKey(db, fingerprint)
+    const refusal = await deniedKey(db, fingerprint)
     if (refusal === null) return null
     if (mayProbe) {
       const atOnce = probeAtOnce
@@ -136,6 +136,6 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
       const since = await closeBreaker(db, fingerprint)
       if (since !== null) logger.info({ refused_since: since }, 'api_key_accepted_again')
     },
-    refusal: () => refusedKey(db, fingerprint),
+    refusal: () => deniedKey(db, fingerprint),
   }
 }

@@ -13,10 +13,10 @@ const patienceMs = 10_000
  * The longest that a receiver is left alone because it asked for it: news of a night has to be read that day.
  * Milliseconds.
  */
-const longestHoldMs = 6 * 3_600_000
+const longestAskedMs = 6 * 3_600_000
 
 /** Why a receiver did not take a message, and for how long it asked to be left alone, if it did. */
-export type NotTaken = { error: string; holdMs?: number }
+export type NotTaken = { error: string; askedMs?: number }
 
 type Channel = {
   /** The setting that has its address. */
@@ -72,8 +72,8 @@ async function sendByHttp(
     await body.dump()
     if (statusCode >= 200 && statusCode < 300) return null
     // A date in it is meant for the clock that set it, which is not ours; a wrong one delays by six hours at most.
-    const holdMs = retryAfterMs(headers['retry-after'], dateOf(headers.date), longestHoldMs)
-    return { error: `the receiver of ${name} answered ${statusCode}`, ...(holdMs !== undefined && { holdMs }) }
+    const askedMs = retryAfterMs(headers['retry-after'], dateOf(headers.date), longestAskedMs)
+    return { error: `the receiver of ${name} answered ${statusCode}`, ...(askedMs !== undefined && { askedMs }) }
   } catch (error) {
     const { code, message: said } = error as Error & { code?: string }
     const why = (said === '' ? code : said)?.replaceAll(url, name) ?? code ?? ''

@@ -127,10 +127,10 @@ async function turns(db: Database, { job, notification_id, event }: Due, names: 
 }
 
 /** Until when each receiver asked to be left alone, with whatever message it was asked. */
-async function holds(db: Database): Promise<Map<string, Date>> {
+async function askedWaits(db: Database): Promise<Map<string, Date>> {
   const { rows } = await sql<{ receiver: string; until: Date }>`
     select receiver, max(until::timestamptz) as until
-    from notification cross join jsonb_each_text(held_off) as held (receiver, until)
+    from notification cross join jsonb_each_text(held_off) as asked (receiver, until)
     where next_at is not null group by receiver`.execute(db)
   return new Map(rows.map(({ receiver, until }) => [receiver, until]))
 }
@@ -144,15 +144,15 @@ type Attempt = { error: string | null; refused: boolean; next_at: Date; taken_by
  */
 async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined): Promise<Attempt> {
   const channels = channelsOf(deps.config.notify, due.event === 'heartbeat')
-  const held = await holds(deps.db)
+  const waits = await askedWaits(deps.db)
   const names = channels.map(({ name }) => name)
   const earlier = await turns(deps.db, due, names)
   const taken = [...due.taken_by]
-  const heldOff = { ...due.held_off }
+  const askedToWait = { ...due.held_off }
   const missed: (NotTaken & { nextAt: Date })[] = []
   let refused = channels.length === 0
   for (const { name, receiver, send } of channels.filter((channel) => !taken.includes(channel.name))) {
-    const until = held.get(receiver)
+    const until = waits.get(receiver)
     if (until !== undefined && until > deps.now()) {
       missed.push({ error: due.error ?? `the receiver of ${name} asked to be left alone`, nextAt: until })
       continue
@@ -168,8 +168,8 @@ async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined)
       continue
     }
     refused = true
-    const nextAt = new Date(deps.now().getTime() + Math.max(tellAgainInMs(due.attempts), answer.holdMs ?? 0))
-    if (answer.holdMs !== undefined) heldOff[receiver] = nextAt.toISOString()
+    const nextAt = new Date(deps.now().getTime() + Math.max(tellAgainInMs(due.attempts), answer.askedMs ?? 0))
+    if (answer.askedMs !== undefined) askedToWait[receiver] = nextAt.toISOString()
     missed.push({ ...answer, nextAt })
   }
   const none = channels.length === 0
@@ -182,6 +182,6 @@ async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined)
         : Math.min(...missed.map(({ nextAt }) => nextAt.getTime())),
     ),
     taken_by: taken,
-    held_off: heldOff,
+    held_off: askedToWait,
   }
 }

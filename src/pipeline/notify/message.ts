@@ -110,7 +110,7 @@ function causesOf(run: EndedRun): Message['causes'] {
   const kinds = [
     { what: 'held by the guard', rows: sumOf(run, 'held'), verb: `nightferry approve ${run.run_id}` },
     {
-      what: 'refused by the service',
+      what: 'rejected by the service',
       rows: sumOf(run, 'rejected') + sumOf(run, 'withheld'),
       verb: 'nightferry rejected',
     },

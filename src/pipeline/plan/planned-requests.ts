@@ -31,9 +31,8 @@ export async function rememberRejected(db: Database): Promise<void> {
   await sql`
     create temp table planned_rejected as
     select row_id, retry_action is not null as retried from acceptance
-    where retry_action is not null or (refused_hash = wanted_hash and accepted_hash is distinct from wanted_hash)`.execute(
-    db,
-  )
+    where retry_action is not null or (refused_hash = wanted_hash
+      and accepted_hash is distinct from wanted_hash)`.execute(db)
 }
 
 /** The requests that are planned in a shadow, with what they carry and why. */
@@ -72,12 +71,14 @@ export async function supposeAccepted(trx: Transaction<Schema>, runId: number): 
   await sql`
     with released as (
       delete from held_property held using submission
-      where submission.submission_id = held.submission_id and submission.run_id = ${runId} and submission.state = 'planned'
+      where submission.submission_id = held.submission_id and submission.run_id = ${runId}
+        and submission.state = 'planned'
       returning submission.submission_id, submission.kind, held.partner_id, held.more
     ),
     ended as (
       insert into ended_submission (run_id, kind, partner_ids, unsettled_ids)
-      select ${runId}, kind, array_agg(distinct partner_id), coalesce(array_agg(distinct partner_id) filter (where more), '{}')
+      select ${runId}, kind, array_agg(distinct partner_id),
+        coalesce(array_agg(distinct partner_id) filter (where more), '{}')
       from released group by kind
     )
     update acceptance set accepted_hash = wanted_hash

@@ -17,14 +17,14 @@ export type PlannedRow = {
 export async function plannedRows(db: Database, runId: number, limit: number): Promise<PlannedRow[]> {
   const { rows } = await sql<PlannedRow>`
     select row.stream, row.partner_id, row.row_key, row.content as to,
-           case when not held.pending then held.content else past.content_before end as from
+           case when not known.pending then known.content else past.content_before end as from
     from submission
     join submission_row using (submission_id)
     join ledger row using (row_id)
-    left join ${sql.id(schemaName, 'ledger')} held on held.row_id = row.row_id
+    left join ${sql.id(schemaName, 'ledger')} known on known.row_id = row.row_id
     left join lateral (
       select content_before from ${sql.id(schemaName, 'row_change')} change
-      where change.row_id = held.row_id and change.hash_before = held.accepted_hash
+      where change.row_id = known.row_id and change.hash_before = known.accepted_hash
       order by changed_at desc
       limit 1
     ) past on true

@@ -115,9 +115,8 @@ async function continueNumbers(db: Database): Promise<void> {
   const { rows } = await sql<{ name: string; column: string }>`
     select relname as name, attname as column
     from pg_class join pg_attribute on attrelid = pg_class.oid
-    where relnamespace = ${schemaName}::regnamespace and relkind in ('r', 'p') and attidentity <> '' and not attisdropped`.execute(
-    db,
-  )
+    where relnamespace = ${schemaName}::regnamespace and relkind in ('r', 'p') and attidentity <> ''
+      and not attisdropped`.execute(db)
   for (const { name, column } of rows) {
     await sql`
       select setval(pg_get_serial_sequence(${`pg_temp.${name}`}, ${column}),

@@ -5,7 +5,7 @@ import { notCompared } from './judging-basis.ts'
 import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
 
 /**
- * Finds rows that contradict others, before they are judged: rows to judge are held against all rows of their hotel,
+ * Finds rows that contradict others, before they are judged: rows to judge are compared with all rows of their hotel,
  * and of other partner ids that are confirmed for the same company. Both sides are to be judged then, unless one is
  * accepted as it stands: what the service has is not taken back for a newcomer.
  *
@@ -13,7 +13,7 @@ import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
  * same.
  *
  * @param which `unjudged`: only rows that were never judged as they are, in the middle of a run.
- * @param since what landed from then on is not noted as held against others: most of it is accepted before the next
+ * @param since what landed from then on is not noted as compared with others: most of it is accepted before the next
  * night.
  * @returns how many rows contradict another, newly or still.
  */
@@ -40,14 +40,15 @@ export async function findContradictions(
 }
 
 /**
- * Notes rows that wait since an earlier night as held against others. Those of this night are not written a second time
- * for it: what still waits on the next is held against others once more.
+ * Notes rows that wait since an earlier night as compared with others. Those of this night are not written a second
+ * time for it: what still waits on the next is compared with others once more.
  */
 async function settleCompared(trx: Transaction<Schema>, basis: number, since: Date): Promise<void> {
   await sql`
     update acceptance set judged_by = ${basis}
     from source_row row
-    where accepted_hash is distinct from wanted_hash and checked_hash = wanted_hash and judged_by = ${notCompared(basis)}
+    where accepted_hash is distinct from wanted_hash and checked_hash = wanted_hash
+      and judged_by = ${notCompared(basis)}
       and row.row_id = acceptance.row_id and row.gone_at is null and row.changed_at < ${since}`.execute(trx)
 }
 
@@ -77,9 +78,12 @@ async function collectCandidates(trx: Transaction<Schema>, basis: number | null)
   await sql`
     create temp table newcomer on commit drop as
     select ${columns} from ledger row where ${neverJudged}
-    ${basis === null ? sql`` : sql`union all select ${columns} from ledger row where ${judgedOtherwise(basis)}`}`.execute(
-    trx,
-  )
+    ${
+      basis === null
+        ? sql``
+        : sql`union all select ${columns} from ledger row
+      where ${judgedOtherwise(basis)}`
+    }`.execute(trx)
   await sql`analyze newcomer`.execute(trx)
   const { rows } = await sql<{ candidates: number }>`select count(*) as candidates from newcomer`.execute(trx)
   return rows[0]?.candidates ?? 0
@@ -114,9 +118,10 @@ async function gather(trx: Transaction<Schema>, rows: string, sought: Fragment, 
   await sql`drop table sought`.execute(trx)
 }
 
-/** All that the newcomers' hotels have in a stream, of which answers and omissions are held against it. */
+/** All that the newcomers' hotels have in a stream, of which answers and omissions are compared with it. */
 const ofTheirHotels = (stream: string) => sql`
-  select distinct partner_id, ${stream}::text as stream from newcomer where stream in ('framework_answers', 'omissions')`
+  select distinct partner_id, ${stream}::text as stream from newcomer
+    where stream in ('framework_answers', 'omissions')`
 
 /** The answers of the newcomers' hotels: the table `answer`. */
 async function gatherAnswers(trx: Transaction<Schema>): Promise<void> {
@@ -238,7 +243,7 @@ async function pairPartnerIds(trx: Transaction<Schema>): Promise<void> {
 async function noteAlike(trx: Transaction<Schema>): Promise<void> {
   const plain = (row: Fragment) => sql`lower(btrim(${row}.partner_id, e' \t\n\r'))`
   await sql`
-    insert into row_finding as held (row_id, kind, other_row_id, detail)
+    insert into row_finding as known (row_id, kind, other_row_id, detail)
     select distinct on (newcomer.row_id) newcomer.row_id, 'partner_ids_alike', other.row_id,
            format('partner_id ''%s'' differs from ''%s'' by case or surrounding white space alone: are they one hotel?',
                   newcomer.partner_id, other.partner_id)
@@ -269,7 +274,8 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
                  other.partner_id, other.row_key)
                when 'two_frameworks' then format(
                  'data point %s is ''%s'' here and ''%s'' under %s for the same period (row %s): they must agree',
-                 mine.content ->> 'data_point_id', left(mine.content ->> 'value', 60), left(other.content ->> 'value', 60),
+                 mine.content ->> 'data_point_id', left(mine.content ->> 'value', 60),
+                   left(other.content ->> 'value', 60),
                  coalesce('framework ' || (other.content ->> 'framework_id'), 'no framework'), other.row_key)
                else case mine.stream
                  when 'omissions' then format(

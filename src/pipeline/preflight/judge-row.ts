@@ -18,7 +18,7 @@ export type Judge = {
 
 /**
  * Judges rows on their way into the ledger, as preflight would afterwards, by the same reference data: so a row that is
- * new is written once, and preflight has only to hold it against others.
+ * new is written once, and preflight has only to compare it with others.
  */
 export async function loadJudge(deps: Deps): Promise<Judge> {
   const { contract, db } = deps

@@ -11,7 +11,7 @@ export type JudgingRules = {
 }
 
 /**
- * What `judged_by` says of a row that was judged by a basis as it landed, and not yet held against other rows.
+ * What `judged_by` says of a row that was judged by a basis as it landed, and not yet compared with other rows.
  * Pure.
  */
 export function notCompared(basis: number): number {

@@ -25,7 +25,7 @@ export type UnjudgedRow = {
 export const neverJudged = sql<boolean>`(pending and unjudged and gone_at is null)`
 
 /**
- * Pending rows that were judged by something else than `basis`, or were not held against others yet. The words of the
+ * Pending rows that were judged by something else than `basis`, or were not compared with others yet. The words of the
  * index `acceptance_judged_by`.
  */
 export function judgedOtherwise(basis: number): RawBuilder<boolean> {
@@ -73,9 +73,8 @@ export async function anyUnjudged(db: Database): Promise<boolean> {
       where accepted_hash is distinct from wanted_hash and checked_hash is distinct from wanted_hash
     )
     select exists (
-      select from unjudged join ledger row using (row_id) where row.gone_at is null and row.held_by is null) as any`.execute(
-    db,
-  )
+      select from unjudged join ledger row using (row_id) where row.gone_at is null and row.held_by is null)
+        as any`.execute(db)
   return rows[0]?.any ?? false
 }
 
@@ -127,7 +126,8 @@ export async function storeJudgements(db: Database, basis: number, judgements: r
     ),
     stored as (
       update acceptance
-      set invalid_reason = coalesce(contradiction, judged.invalid_reason), checked_hash = wanted_hash, judged_by = ${basis}
+      set invalid_reason = coalesce(contradiction, judged.invalid_reason), checked_hash = wanted_hash,
+        judged_by = ${basis}
       from judged join source_row using (row_id)
       where acceptance.row_id = judged.row_id and acceptance.wanted_hash = decode(judged.hash, 'hex')
       returning acceptance.row_id, judged.warnings
@@ -140,7 +140,7 @@ export async function storeJudgements(db: Database, basis: number, judgements: r
       where row_finding.row_id = stored.row_id and row_finding.kind in ('coordinates_zero', 'field_type_unseen')
         and not exists (select from warned where warned.row_id = row_finding.row_id and warned.kind = row_finding.kind)
     )
-    insert into row_finding as held (row_id, kind, detail)
+    insert into row_finding as known (row_id, kind, detail)
     select row_id, kind, detail from warned
-    on conflict (row_id, kind) do update set detail = excluded.detail where held.detail <> excluded.detail`.execute(db)
+    on conflict (row_id, kind) do update set detail = excluded.detail where known.detail <> excluded.detail`.execute(db)
 }

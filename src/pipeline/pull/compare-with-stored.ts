@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { judgeInputs } from '../../db/differences/judge-inputs.ts'
 import { stageInputs } from '../../db/differences/stage-inputs.ts'
-import { storeDifferences, withholdComparison } from '../../db/differences/store-differences.ts'
-import { holdRun } from '../../db/runs/hold-run.ts'
+import { noteNotCompared, storeDifferences } from '../../db/differences/store-differences.ts'
+import { lockRun } from '../../db/runs/lock-run.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../streams/kind-names.ts'
@@ -17,10 +17,10 @@ export async function compareWithStored(deps: Deps, run: Run): Promise<void> {
   if (search === undefined) return
   const { calculatorTypeIds } = deps.config.pull
   await deps.db.transaction().execute(async (trx) => {
-    if (!(await holdRun(trx, run.run_id))) return
+    if (!(await lockRun(trx, run.run_id))) return
     const reason = reasonToWithhold(search)
     if (reason !== null) {
-      await withholdComparison(trx, run.run_id, search.submission_id, reason)
+      await noteNotCompared(trx, run.run_id, search.submission_id, reason)
       return
     }
     const proven = { submissionId: search.submission_id, calculatorTypeIds }
@@ -57,8 +57,10 @@ export function reasonToWithhold({
 async function searchOf(deps: Deps, run: Run): Promise<EndedSearch | undefined> {
   const { rows } = await sql<EndedSearch>`
     select submission_id, search_result is not null as ended, search_result ->> 'reason' as reason,
-           (select coalesce(sum(quarantined), 0)::bigint from search_page p where p.submission_id = s.submission_id) as left_out,
-           (select count(*) from quarantine join search_page p using (page_id) where p.submission_id = s.submission_id) as listed_out
+           (select coalesce(sum(quarantined), 0)::bigint from search_page p
+             where p.submission_id = s.submission_id) as left_out,
+           (select count(*) from quarantine join search_page p using (page_id)
+             where p.submission_id = s.submission_id) as listed_out
     from submission s
     where run_id = ${run.run_id} and kind = ${searchKind} and state = 'settled'`.execute(deps.db)
   return rows[0]

@@ -48,10 +48,10 @@ class PageNotListedError extends Error {
 type ListedPage = { page_id: number; submission_id: number }
 
 /**
- * Loads one page of a calculator search in one transaction. Most pages hold companies that are new, or changed, or just
- * as they were: those are loaded fast, beside other pages. What that cannot do, such as a calculator that moves from
- * one company to another, rolls back, and the page is opened again and loaded with care. A page that is loaded already
- * is left alone, its body unread. On any failure nothing has changed.
+ * Loads one page of a calculator search in one transaction. Most pages contain companies that are new, or changed, or
+ * just as they were: those are loaded fast, beside other pages. What that cannot do, such as a calculator that moves
+ * from one company to another, rolls back, and the page is opened again and loaded with care. A page that is loaded
+ * already is left alone, its body unread. On any failure nothing has changed.
  *
  * @param open gives the page from its beginning; called once more if it is to be loaded with care.
  * @throws {PageFormatError} when the structure of the page is wrong; what `open` and its body throw; database errors.

@@ -76,14 +76,14 @@ async function load(deps: Deps, page: ListedPage, stopping?: AbortSignal): Promi
 }
 
 async function atEnd(deps: Deps, trx: Transaction<Schema>, page: ListedPage): Promise<void> {
-  await holdRunning(trx, page.run_id)
+  await lockRunning(trx, page.run_id)
   await deps.looks.atRun(trx, page.run_id)
 }
 
 /** A run that ended while its page was loading: a later run's pages may be here already, and they are newer. */
 class RunEnded extends Error {}
 
-async function holdRunning(trx: Transaction<Schema>, runId: number): Promise<void> {
+async function lockRunning(trx: Transaction<Schema>, runId: number): Promise<void> {
   const { state } = await trx
     .selectFrom('run')
     .select('state')

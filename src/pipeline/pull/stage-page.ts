@@ -56,8 +56,8 @@ function companyStager(
     const from = [content?.hash ?? null, content?.bytes ?? null]
     const counts = [company.calculators.length, countValues(company)]
     writer.add('staged_company', [ordinal, companyId, name, nameProblem, readable, complete, ...from, ...counts])
-    for (const { propertyId, reason, field } of company.heldProperties) {
-      writer.add('staged_held_property', [ordinal, propertyId, reason, field])
+    for (const { propertyId, reason, field } of company.unrenewedProperties) {
+      writer.add('staged_unrenewed_property', [ordinal, propertyId, reason, field])
     }
     for (const property of company.properties) {
       writer.add('staged_property', [ordinal, property.propertyId, property.ordinal, property.value])
@@ -69,11 +69,11 @@ function companyStager(
         writer.add('staged_calculator', [calculatorOrdinal, ordinal, calculatorId, ...unread, false])
         continue
       }
-      const { typeId, title, titleProblem, year, month, monthNull, values, held } = content
+      const { typeId, title, titleProblem, year, month, monthNull, values, unrenewed } = content
       const read = [typeId, title, titleProblem, year, month, monthNull]
       writer.add('staged_calculator', [calculatorOrdinal, ordinal, calculatorId, ...read, true])
-      for (const { direction, variableId, reason, field } of held) {
-        writer.add('staged_held_value', [calculatorOrdinal, direction, variableId, reason, field])
+      for (const { direction, variableId, reason, field } of unrenewed) {
+        writer.add('staged_unrenewed_value', [calculatorOrdinal, direction, variableId, reason, field])
       }
       for (const { direction, variableId, value } of values) {
         writer.add('staged_value', [calculatorOrdinal, referTo(variableId), direction, value])

@@ -18,7 +18,7 @@ import { becomeUncertain, send } from './sending/send.ts'
  * @returns false when another look holds the lock, so that nothing was done.
  */
 export async function lookAtSubmission(deps: Deps, submissionId: number, timer?: number): Promise<boolean> {
-  return await withSubmissionLock(deps.pool, submissionId, async (held) => {
+  return await withSubmissionLock(deps.pool, submissionId, async (lockLost) => {
     const submission = await deps.db
       .selectFrom('submission')
       .innerJoin('run', 'run.run_id', 'submission.run_id')
@@ -27,17 +27,17 @@ export async function lookAtSubmission(deps: Deps, submissionId: number, timer?:
       .where('run.state', '=', 'running')
       .executeTakeFirst()
     if (submission === undefined || (timer !== undefined && timer !== submission.timer)) return
-    await act(deps, submission, held)
+    await act(deps, submission, lockLost)
   })
 }
 
-async function act(deps: Deps, submission: Submission, held: AbortSignal): Promise<void> {
+async function act(deps: Deps, submission: Submission, lockLost: AbortSignal): Promise<void> {
   const { state } = submission
   switch (state) {
     case 'planned':
-      return plannedOrPart(deps, submission, held)
+      return plannedOrPart(deps, submission, lockLost)
     case 'sending':
-      // We hold the lock, so the one that sent it is gone, and the answer with it.
+      // We have the lock, so the one that sent it is gone, and the answer with it.
       return becomeUncertain(deps, submission, {
         code: 'submission_uncertain',
         message: 'the process that sent it ended before the answer was stored',
@@ -66,10 +66,10 @@ async function act(deps: Deps, submission: Submission, held: AbortSignal): Promi
  * end asks for the next look, and the delay is for when it cannot. Where that one is overdue, the part is given up
  * unsent: its rows are planned afresh once nothing of their company is in flight.
  */
-async function plannedOrPart(deps: Deps, submission: Submission, held: AbortSignal): Promise<void> {
+async function plannedOrPart(deps: Deps, submission: Submission, lockLost: AbortSignal): Promise<void> {
   const { submission_id: id, run_id } = submission
   const earlier = await earlierPart(deps.db, submission)
-  if (earlier === 'none') return send(deps, submission, held)
+  if (earlier === 'none') return send(deps, submission, lockLost)
   await deps.db.transaction().execute(async (trx) => {
     // One that was sent before may be at the service: it waits as well, with its rows.
     const keeps = submission.uncertain_since !== null

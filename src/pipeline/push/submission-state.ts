@@ -33,7 +33,7 @@ export type SubmissionEvent =
  * Next state of a submission. Pure: no clock, no I/O. An event that a state does not expect leaves it as it is: looks
  * come twice and late, and a settled submission ignores all that follows.
  *
- * - `planned`: its rows are held and nothing was sent. Left by `send_begun`.
+ * - `planned`: its rows are in flight and nothing was sent. Left by `send_begun`.
  * - `sending`: the POST is or was under way. Anyone who finds it here without its sender knows that the answer is lost.
  * - `uncertain`: the service may or may not have a task. Left by a late answer, once a person says which task it is, or
  *   once sending again is safe.

@@ -40,11 +40,11 @@ export type ElementBuilder = Pick<ElementAssembler, 'push' | 'take'>
 const maxListName = 100
 const maxTopMembers = 10_000
 
-/** Bytes parsed at once: a body may hand over chunks of any size, and the tokens of one piece are held together. */
+/** Bytes parsed at once: a body may hand over chunks of any size, and the tokens of one piece are kept together. */
 export const pieceBytes = 64 * 1024
 
 /**
- * Reads a calculator search page as it arrives, in any key order, holding one element at a time.
+ * Reads a calculator search page as it arrives, in any key order, keeping one element at a time.
  * See "Calculator search result page" in the specification.
  *
  * One byte-order mark at the start is ignored, as RFC 8259 section 8.1 allows: writers on some platforms add it.
@@ -73,7 +73,7 @@ export function pageLists(contract: Contract, limits: PageLimits): ListsOptions<
 }
 
 /**
- * Reads the elements of a document's top-level lists as it arrives, holding one element at a time.
+ * Reads the elements of a document's top-level lists as it arrives, keeping one element at a time.
  * @throws {PageFormatError} as `readPage` does.
  */
 export async function* readLists<K>(

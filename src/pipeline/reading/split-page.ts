@@ -1,7 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { CompanyListFinder } from './company-list-finder.ts'
 import { CompanyScanner } from './company-scanner.ts'
-import { HeldBytes } from './held-bytes.ts'
+import { GatheredBytes } from './gathered-bytes.ts'
 import { PageFormatError } from './page-format-error.ts'
 import type { PageLimits } from './page-limits.ts'
 import { ListReader, type PageElement, type PageElementKind, pageLists, pieceBytes } from './read-page.ts'
@@ -45,7 +45,7 @@ export type Expectation<Met> = {
  * the page, in arrays, of which a chunk of the body makes as few as it can.
  *
  * A company that is expected and met again is not searched for its end. What was within the limits when it was cut out
- * is not held against them a second time.
+ * is not counted against them a second time.
  *
  * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for `parseCompany`
  * to
@@ -92,7 +92,7 @@ class PageSplitter<Met> {
   #passed = false
   /** Whether a company that the reader knows of has just ended. */
   #justCut = false
-  readonly #held = new HeldBytes()
+  readonly #held = new GatheredBytes()
   #offset = 0
 
   constructor(contract: Contract, limits: PageLimits, expectation?: Expectation<Met>) {

@@ -15,12 +15,12 @@ import {
   storableDocuments,
   storeReferenceData,
 } from './store-reference-data.ts'
-import { withheldReference, withholdReference } from './withheld-reference.ts'
+import { noteUntakenReference, untakenReference } from './untaken-reference.ts'
 
 /**
  * Fetches the reference data and keeps it, unit types first: the cheapest check of the key (Authentication 5).
  * What the configuration names must be among it, or every request of the night would be refused. All of it is kept, or
- * nothing: a fetch that fails half-way changes nothing, and one that is not to be believed is withheld.
+ * nothing: a fetch that fails half-way changes nothing, and one that is not to be believed is not taken.
  *
  * @param run for which it is fetched; null where a plan wants to know.
  * @throws {StopRun} when the identifier or the group is not one that the key's profile can use.
@@ -41,7 +41,7 @@ export async function fetchReferenceData(deps: Deps, run: Pick<Run, 'run_id'> | 
     await lockReferenceData(trx)
     return await keepReferenceData(deps, trx, documents, runId)
   })
-  if ('withheld' in kept) logger.warn({ run_id: runId, reason: kept.withheld }, 'reference_data_withheld')
+  if ('notTaken' in kept) logger.warn({ run_id: runId, reason: kept.notTaken }, 'reference_data_withheld')
   else logger.info({ run_id: runId, ...kept }, 'reference_data_fetched')
 }
 
@@ -93,7 +93,7 @@ function checkGroup({ required }: Deps, groups: Group[]): void {
 }
 
 /** What became of a fetch: stored, or why it was not. */
-type KeptReference = StoredReference | { withheld: string }
+type KeptReference = StoredReference | { notTaken: string }
 
 /**
  * Puts fetched documents in force, unless they are so few that a fault is likelier than a decision and nobody has
@@ -108,10 +108,10 @@ export async function keepReferenceData(
   const at = now()
   const inForce = await documentsInForce(trx)
   const reason = whyNotBelieved(inForce, documents, config.push.minReferenceShare)
-  const earlier = reason === null ? null : await withheldReference(trx)
+  const earlier = reason === null ? null : await untakenReference(trx)
   if (reason !== null && (earlier?.reason !== reason || earlier.accepted_at === null)) {
-    await withholdReference(trx, { reason, at, runId })
-    return { withheld: reason }
+    await noteUntakenReference(trx, { reason, at, runId })
+    return { notTaken: reason }
   }
   const acceptedBy = earlier?.accepted_by ?? null
   const changes = referenceDifferences(inForce, documents)

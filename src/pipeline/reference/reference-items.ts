@@ -2,7 +2,7 @@ import type { ReferenceItem } from '../../db/tables/reference-tables.ts'
 import type { CustomProperty, FrameworkIndex, Group, UnitType } from '../../exchange/reference-data.ts'
 import type { ReferenceDocument } from './reference-documents.ts'
 
-/** A thing that reference data hold: a document, or something in it. */
+/** A thing that reference data contain: a document, or something in it. */
 export type ReferenceItemState = {
   item: ReferenceItem
   id: string

@@ -56,9 +56,8 @@ export async function storeReferenceData(
     await keepPast(trx, version, changes)
     await sql`
       insert into reference_version (version, run_id, fetched_at, confirmed_at, documents, changes, accepted_by)
-      values (${version}, ${runId}, ${fetchedAt}, ${fetchedAt}, ${documents.length}, ${changes.length}, ${acceptedBy})`.execute(
-      trx,
-    )
+      values (${version}, ${runId}, ${fetchedAt}, ${fetchedAt}, ${documents.length}, ${changes.length},
+        ${acceptedBy})`.execute(trx)
     await insertChanges(trx, version, changes)
     await sql`delete from reference_version where version <= ${version - versionsKept}`.execute(trx)
     // The shadow of a plan has no foreign keys that would do so.
@@ -92,7 +91,8 @@ async function insertChanges(
   await sql`
     insert into reference_change
       (version, ordinal, kind, document_id, document_name, item, item_id, item_name, within_id, change, detail)
-    select ${version}::integer, ordinal, kind, document_id, document_name, item, item_id, item_name, within_id, change, detail
+    select ${version}::integer, ordinal, kind, document_id, document_name, item, item_id, item_name, within_id, change,
+      detail
     from jsonb_to_recordset(${storableJson(rows)}::jsonb) as _(
       ordinal integer, kind text, document_id text, document_name text, item text, item_id text, item_name text,
       within_id text, change text, detail text)`.execute(trx)
@@ -116,15 +116,15 @@ async function replaceDocuments(
         as _(kind text, id text, document jsonb, changed boolean)
     ),
     gone as (
-      delete from reference_data held
-      where not exists (select from fetched where fetched.kind = held.kind and fetched.id = held.id)
+      delete from reference_data known
+      where not exists (select from fetched where fetched.kind = known.kind and fetched.id = known.id)
     )
-    insert into reference_data as held (kind, id, document, fetched_at, changed_at, version)
+    insert into reference_data as known (kind, id, document, fetched_at, changed_at, version)
     select kind, id, document, ${fetchedAt}, ${fetchedAt}, ${version}::integer from fetched
     on conflict (kind, id) do update
     set document = excluded.document, fetched_at = excluded.fetched_at,
         changed_at = excluded.changed_at,
-        version = case when (select changed from fetched where fetched.kind = held.kind and fetched.id = held.id)
-                       then excluded.version else held.version end
-    where held.document is distinct from excluded.document`.execute(trx)
+        version = case when (select changed from fetched where fetched.kind = known.kind and fetched.id = known.id)
+                       then excluded.version else known.version end
+    where known.document is distinct from excluded.document`.execute(trx)
 }

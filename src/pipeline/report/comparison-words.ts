@@ -11,7 +11,7 @@ export function comparisonLine(comparison: InputComparison): string {
   const rest: [number, string][] = [
     [comparison.written_differently, 'the same number, written differently'],
     [comparison.unjudged, 'not judged'],
-    [comparison.unsettled, 'not compared, because their rows are pending, refused, on the way or gone'],
+    [comparison.unsettled, 'not compared, because their rows are pending, rejected, on the way or gone'],
     [comparison.left_out_companies, 'companies not compared, because a part of their page was left out'],
   ]
   const also = rest.filter(([amount]) => amount > 0).map(([amount, what]) => `${number(amount)} ${what}`)

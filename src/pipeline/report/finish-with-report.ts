@@ -3,13 +3,19 @@ import { comparisonOf } from '../../db/differences/list-differences.ts'
 import { rowComparisonsOf } from '../../db/differences/store-row-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { removeOld } from '../../db/housekeeping/remove-old.ts'
-import { keyRefusedWords } from '../../db/ledger/parked-reason.ts'
-import { repairsHeld } from '../../db/ledger/repair-rows.ts'
+import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
+import { unsentRepairs } from '../../db/ledger/repair-rows.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import { finishRun } from '../../db/runs/end-run.ts'
 import { runOfOtherCopy } from '../../db/runs/own-database.ts'
-import { nameChanges, refusedRows, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
-import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import {
+  nameChanges,
+  rowsNotAccepted,
+  searchReports,
+  streamReports,
+  submissionReports,
+} from '../../db/runs/report-rows.ts'
+import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentReports } from '../pull/documents/document-reports.ts'
@@ -32,7 +38,7 @@ import { webhookNotices } from './webhook-notices.ts'
 /**
  * Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`.
  */
-const refusedListed = 50
+const rowsListed = 50
 
 /** Draws up the report of a run, checks that its counts add up, and ends the run with it. */
 export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
@@ -50,11 +56,11 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const renamed = await nameChanges(db, run.run_id)
   const held = await plansOf(db, run.run_id)
   const news = await referenceNews(db, run)
-  const key = await refusedKeyInUse(db)
-  const refused = key === null ? null : keyRefusedWords(key.since, [key.errorCode, key.serviceMessage])
+  const key = await deniedKeyInUse(db)
+  const refused = key === null ? null : keyDeniedWords(key.since, [key.errorCode, key.serviceMessage])
   const comparison = await comparisonOf(db, run.run_id)
   const comparisons = await rowComparisonsOf(db, run.run_id)
-  const comparisonFindings = rowComparisonRemarks(comparisons, await repairsHeld(db, run.run_id))
+  const comparisonFindings = rowComparisonRemarks(comparisons, await unsentRepairs(db, run.run_id))
   const leftOut = new Set(
     searches.flatMap((search) => search.left_out_properties.map(({ property_id }) => property_id)),
   )
@@ -106,7 +112,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     not_renewed: unrenewed,
     comparison,
     comparisons,
-    refused: await refusedRows(db, refusedListed),
+    refused: await rowsNotAccepted(db, rowsListed),
   }
   await forgetOld(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))

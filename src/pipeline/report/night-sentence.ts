@@ -19,7 +19,7 @@ type Tone = 'none' | 'running' | 'well' | 'needs' | 'failed'
 
 /** The states that need a person, in the words of the verbs. */
 const words: readonly [string, (rows: number, hotels: number) => string][] = [
-  ['rejected', (rows) => `${counted(rows, 'row')} refused by the service`],
+  ['rejected', (rows) => `${counted(rows, 'row')} rejected by the service`],
   ['invalid', (rows) => `${rows} invalid`],
   ['parked', (rows, hotels) => `${rows} parked behind ${counted(hotels, 'hotel')}`],
   ['unknown', (rows) => `${rows} that nobody knows the end of`],

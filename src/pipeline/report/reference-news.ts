@@ -3,7 +3,7 @@ import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/
 import type { Run } from '../../db/tables/run-tables.ts'
 import { companiesConfirmedTwice, type FoundWarnings, warningsSince } from '../preflight/report-findings.ts'
 import { referenceChanges, rowsUsingRemoved, versionsOfRun } from '../reference/list-reference.ts'
-import { withheldReference } from '../reference/withheld-reference.ts'
+import { untakenReference } from '../reference/untaken-reference.ts'
 
 /** What a report says of the reference data and of rows that look wrong. Remarks need a person, notices do not. */
 type ReferenceNews = { remarks: string[]; notices: string[] }
@@ -11,7 +11,7 @@ type ReferenceNews = { remarks: string[]; notices: string[] }
 /** Gathers it for a run that ends. */
 export async function referenceNews(db: Database, run: Pick<Run, 'run_id' | 'started_at'>): Promise<ReferenceNews> {
   const versions = await versionsOfRun(db, run.run_id)
-  const withheld = await withheldReference(db)
+  const untaken = await untakenReference(db)
   const [inForce] = await newest(db)
   const notices = []
   for (const { version, accepted_by } of versions) {
@@ -26,8 +26,8 @@ export async function referenceNews(db: Database, run: Pick<Run, 'run_id' | 'sta
       `${partner_ids.join(', ')} are confirmed for one company (${company_id}): what one of them sends overwrites what the other sent.`,
     )
   }
-  const isOfRun = withheld !== null && withheld.run_id === run.run_id
-  return { remarks: isOfRun ? [withheldRemark(withheld.reason, inForce)] : [], notices }
+  const isOfRun = untaken !== null && untaken.run_id === run.run_id
+  return { remarks: isOfRun ? [untakenRemark(untaken.reason, inForce)] : [], notices }
 }
 
 async function newest(db: Database): Promise<ReferenceVersion[]> {
@@ -35,7 +35,7 @@ async function newest(db: Database): Promise<ReferenceVersion[]> {
 }
 
 /** Why rows were judged by old reference data, and what to do. Pure. */
-function withheldRemark(reason: string, inForce: Pick<ReferenceVersion, 'version' | 'confirmed_at'> | undefined) {
+function untakenRemark(reason: string, inForce: Pick<ReferenceVersion, 'version' | 'confirmed_at'> | undefined) {
   const old = inForce === undefined ? '' : ` ${inForce.version}, last seen ${inForce.confirmed_at.toISOString()}`
   return `The service's reference data hold suspiciously little (${reason}), so they were not taken: rows are judged by version${old}. If this is right: nightferry reference --accept. If not, ask the service.`
 }

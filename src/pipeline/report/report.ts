@@ -1,4 +1,10 @@
-import type { NameChange, RefusedRow, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
+import type {
+  NameChange,
+  RowNotAccepted,
+  SearchReport,
+  StreamReport,
+  SubmissionReport,
+} from '../../db/runs/report-rows.ts'
 import type { GuardPlan } from '../../db/tables/guard-plan-table.ts'
 import type { InputComparison } from '../../db/tables/input-difference.ts'
 import type { RowComparison } from '../../db/tables/row-difference.ts'
@@ -39,7 +45,7 @@ export type RunReport = {
   /** The same for answers, custom property values, standards held and mappings. */
   comparisons: RowComparison[]
   /** The first of the rows that something is wrong with; `nightferry rejected`, `invalid` and `unknown` show all. */
-  refused: RefusedRow[]
+  refused: RowNotAccepted[]
 }
 
 /** A stream whose changes a person has to approve, as the run left it. */
@@ -84,7 +90,7 @@ export function judge(
   submissions: readonly SubmissionReport[],
   searches: readonly SearchReport[],
   held: readonly HeldStream[] = [],
-  keyRefused: string | null = null,
+  keyDenied: string | null = null,
   comparison: InputComparison | null = null,
 ): { verdict: Verdict; remarks: string[] } {
   const wrong = imbalances(streams)
@@ -93,12 +99,12 @@ export function judge(
   }
   const total = (count: (s: StreamReport) => number) => streams.reduce((sum, stream) => sum + count(stream), 0)
   const counted: [number, string][] = [
-    [total((s) => s.rejected), 'refused by the service'],
+    [total((s) => s.rejected), 'rejected by the service'],
     [total((s) => s.invalid), 'invalid, and not sent'],
     [total((s) => s.unknown), 'sent, but the service does not say what became of them; the next run sends them again'],
-    [total((s) => s.withheld), 'refused before and unchanged since, and not sent again'],
+    [total((s) => s.withheld), 'rejected before and unchanged since, and not sent again'],
     [total((s) => s.parked), 'parked: what they require is not accepted'],
-    [total((s) => s.behind), 'not sent: a task that has not ended holds rows of the same property'],
+    [total((s) => s.behind), 'not sent: a task that has not ended carries rows of the same property'],
     [total((s) => s.null_cursor), 'without a cursor, read every time; the view rows_without_cursor names them'],
   ]
   const remarks = held.map(heldRemark)
@@ -115,7 +121,7 @@ export function judge(
   remarks.push(...overdueRemarks(submissions))
   remarks.push(...refusalRemarks(submissions))
   remarks.push(...unmatchedRemarks(submissions))
-  if (keyRefused !== null) remarks.push(`Nothing more is sent: ${keyRefused}.`)
+  if (keyDenied !== null) remarks.push(`Nothing more is sent: ${keyDenied}.`)
   for (const search of searches) {
     if (search.failed_pages > 0) {
       remarks.push(

@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { newestRuns, statusCounts } from '../../db/runs/listed-rows.ts'
 import { pageProgress } from '../../db/runs/page-progress.ts'
-import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import { skewInUse } from '../../db/service-key/stored-skew.ts'
 import { searchStandings } from '../pull/documents/document-reports.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
@@ -18,7 +18,7 @@ export type Standing = Awaited<ReturnType<typeof standingOf>>
 /** The last run and the ledger at a glance: what `nightferry status` and `GET /v1/status` show. */
 export async function standingOf(db: Database, config: Config) {
   const [last = null] = await newestRuns(db, 1)
-  const key = await refusedKeyInUse(db)
+  const key = await deniedKeyInUse(db)
   const skew = await skewInUse(db)
   const { report: _, ...run } = last ?? { report: null }
   const searches = config.pull.searches.map(({ name }) => name)

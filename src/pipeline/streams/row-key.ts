@@ -19,7 +19,7 @@ export function monthOf(row: PartnerRow): string | null {
   return row.month ?? (row.period_type === 'Yearly' ? '1' : null)
 }
 
-/** One text for several parts, whatever they hold: two lists of parts never make the same one. */
+/** One text for several parts, whatever they contain: two lists of parts never make the same one. */
 export function keyOf(...parts: (string | null | undefined)[]): string {
   return JSON.stringify(parts.map((part) => part ?? null))
 }

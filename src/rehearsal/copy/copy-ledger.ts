@@ -67,7 +67,7 @@ async function refuseRunning(source: pg.PoolClient): Promise<void> {
   )
 }
 
-/** Triggers stay off: the copy is to hold what the source holds, and nothing that comes of its being written. */
+/** Triggers stay off: the copy is to contain what the source contains, and nothing that comes of its being written. */
 async function copyTable(from: pg.PoolClient, to: pg.PoolClient, { name, columns }: LedgerTable): Promise<void> {
   const table = to.escapeIdentifier(name)
   const listed = columns.map((column) => to.escapeIdentifier(column)).join(', ')

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { WorldCompany } from '../../world/world-company.ts'
 import type { Part } from './mirror-elements.ts'
 
-/** Text of one bucket that is held back before it is written; 256 buckets hold 16 MiB at most. */
-const heldCharacters = 64 * 1024
+/** Text of one bucket that is kept back before it is written; 256 buckets hold 16 MiB at most. */
+const gatheredCharacters = 64 * 1024
 
 /** Parts of companies on the disk, until all searches are through: 100,000 companies need not fit into memory. */
 export type PartStore = {
@@ -51,7 +51,7 @@ export async function openPartStore(prefix: string): Promise<PartStore> {
       const name = `${search}.${bucketOf(part.id)}`
       const text = `${held.get(name) ?? ''}${JSON.stringify(part)}\n`
       held.set(name, text)
-      if (text.length >= heldCharacters) await flush(name)
+      if (text.length >= gatheredCharacters) await flush(name)
     },
     drop: async (search) => {
       searches.delete(search)

@@ -132,7 +132,7 @@ function doNotCompress(request: FastifyRequest): void {
   delete request.headers['accept-encoding']
 }
 
-/** At most this many bytes are held back until it is known that they are the last. */
+/** At most this many bytes are kept back until it is known that they are the last. */
 const mostMissingBytes = 64 * 1024
 
 async function send(

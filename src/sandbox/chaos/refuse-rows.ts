@@ -2,7 +2,7 @@ import { RequestRefused } from '../request-refused.ts'
 import type { ReadRequest } from '../requests/read-bulk-request.ts'
 import type { Chaos } from './chaos.ts'
 import { rowsOf } from './poison-rows.ts'
-import { refusedRows } from './request-profiles.ts'
+import { rowsNotAccepted } from './request-profiles.ts'
 
 const refusals = {
   '400': { status: 400, code: 'request_invalid' },
@@ -14,7 +14,7 @@ const refusals = {
  * row has the same fate in every request. Cases that were asked for by name come first. Null where it holds none.
  */
 export function refusalOverRows(chaos: Chaos, request: ReadRequest): { name: string; refused: RequestRefused } | null {
-  const { any, cases } = refusedRows
+  const { any, cases } = rowsNotAccepted
   const active = chaos.active()
   if (![any, ...cases.values()].some(({ name }) => active.has(name))) return null
   const rows = rowsOf(request)

@@ -32,7 +32,7 @@ export const cutAnswer = choiceOf(
   },
 )
 
-export const refusedRows = choiceOf(
+export const rowsNotAccepted = choiceOf(
   {
     name: 'refused-rows',
     what: 'An import that holds a refused row, of which this is the share, is refused with 400 or 422 as a whole.',
@@ -82,5 +82,5 @@ export const requestProfiles: readonly Profile[] = [
   ...profilesOf(rateLimited),
   ...profilesOf(serverErrors),
   ...profilesOf(cutAnswer),
-  ...profilesOf(refusedRows),
+  ...profilesOf(rowsNotAccepted),
 ]

@@ -3,38 +3,38 @@ import type { StartedTask } from '../tasks/sandbox-task.ts'
 import { isStruck, logTaskChaos } from './task-chaos.ts'
 import { taskProfile } from './task-profiles.ts'
 
-export type HoldBack = {
+export type LaterEnds = {
   /** Resolves when the task may end: at once, or after a smaller one that was sent later. */
-  hold(task: StartedTask, signal: AbortSignal): Promise<void>
+  wait(task: StartedTask, signal: AbortSignal): Promise<void>
   /** The task has ended. */
   ended(task: StartedTask): void
-  /** How many tasks are held; they are done with their work. */
+  /** How many tasks wait; they are done with their work. */
   size(): number
 }
 
 /** Milliseconds of the sandbox's clock after which nobody smaller is waited for any longer. */
 const mostMs = 10_000
 
-/** Lets small requests that were sent later end before large ones that were sent earlier; `onHold`: one is held now. */
-export function createHoldBack(sandbox: Sandbox, onHold: () => void): HoldBack {
-  const held = new Map<StartedTask, AbortController>()
+/** Lets small requests that were sent later end before large ones that were sent earlier; `onWait`: one waits now. */
+export function createLaterEnds(sandbox: Sandbox, onWait: () => void): LaterEnds {
+  const delayed = new Map<StartedTask, AbortController>()
   const overtakes = (later: StartedTask, earlier: StartedTask) =>
     later.sequence > earlier.sequence && later.items < earlier.items
   return {
-    hold: async (task, signal) => {
-      if ([...held.keys()].some((waiting) => overtakes(task, waiting))) return
+    wait: async (task, signal) => {
+      if ([...delayed.keys()].some((waiting) => overtakes(task, waiting))) return
       if (task.items < 2 || !isStruck(sandbox, taskProfile.smallFirst, task)) return
       const release = new AbortController()
       await logTaskChaos(sandbox, taskProfile.smallFirst, task.id)
-      for (const [other, itsRelease] of held) if (overtakes(other, task)) itsRelease.abort()
-      held.set(task, release)
-      onHold()
+      for (const [other, itsRelease] of delayed) if (overtakes(other, task)) itsRelease.abort()
+      delayed.set(task, release)
+      onWait()
       await sandbox.clock.wait(mostMs, AbortSignal.any([signal, release.signal]))
-      held.delete(task)
+      delayed.delete(task)
     },
     ended: (task) => {
-      for (const [waiting, release] of held) if (overtakes(task, waiting)) release.abort()
+      for (const [waiting, release] of delayed) if (overtakes(task, waiting)) release.abort()
     },
-    size: () => held.size,
+    size: () => delayed.size,
   }
 }

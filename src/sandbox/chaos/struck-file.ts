@@ -25,7 +25,8 @@ export async function findStruckFile(db: Queryable, contract: Contract, token: s
   }>(
     `select t.sequence, t.request, f.ordinal, f.bytes,
        (select beside.token from sandbox.file beside
-        where beside.task_id = t.id and beside.ordinal = case f.ordinal when 0 then 1 else f.ordinal - 1 end) as neighbour
+        where beside.task_id = t.id and beside.ordinal = case f.ordinal when 0 then 1 else f.ordinal - 1 end)
+          as neighbour
      from sandbox.file f join sandbox.task t on t.id = f.task_id
      where f.token = $1 and f.bytes is not null and f.ordinal >= 0 and t.finished_at is not null`,
     [token],

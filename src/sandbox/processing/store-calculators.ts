@@ -69,7 +69,8 @@ export async function storeCalculators(
   await client.query('delete from sandbox.calculator where id = any($1)', [gone])
   await client.query(
     `insert into sandbox.calculator as kept (id, company_id, type_id, year, month, inputs, summed, outputs)
-     select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::jsonb[], $7::jsonb[], $8::jsonb[])
+     select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::jsonb[], $7::jsonb[],
+       $8::jsonb[])
      on conflict (id) do update
        set inputs = excluded.inputs, summed = excluded.summed, outputs = excluded.outputs
        where (kept.inputs, kept.summed, kept.outputs)

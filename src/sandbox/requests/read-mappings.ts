@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Contract } from '../../exchange/contract.ts'
 import { list, optionalNumber, optionalText, text, uuid, wire } from './wire-spelling.ts'
 
-/** One property to map: the partner's own id, and the public details that are held of it. */
+/** One property to map: the partner's own id, and the public details that are known of it. */
 export type MappingCompany = {
   id: string
   name: string | null

@@ -9,7 +9,7 @@ type Read<S extends Shape> = {
 
 type WireDefinition = z.core.$ZodObjectDef & { members: readonly { own: string; name: string; schema: z.ZodType }[] }
 
-/** Reads member by member straight into the object of our names: requests hold millions of these. */
+/** Reads member by member straight into the object of our names: requests contain millions of these. */
 const WireObject = z.core.$constructor('WireObject', (object: z.ZodObject, definition: WireDefinition) => {
   z.ZodObject.init(object, definition)
   const refuse = object._zod.parse.bind(object._zod)
@@ -54,7 +54,7 @@ export const optionalUuid = z.guid().toLowerCase().nullish()
 
 /**
  * Something that a row says and that is judged when the row is processed: a wrong value fails the row and not the
- * request. `published` is what the description says of it: what the row should hold.
+ * request. `published` is what the description says of it: what the row should contain.
  */
 export function judgedLater(published: z.ZodType): z.ZodOptional<z.ZodUnknown> {
   return z.unknown().optional().meta(schemaOf(published))

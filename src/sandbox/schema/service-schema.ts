@@ -1,8 +1,10 @@
 /** The companies and what is known of them, tasks, result files, and the request log. */
 export const serviceSchema = `
 -- One row: what the tables below were seeded with. file_secret signs the addresses of result files.
--- calculators_until: the companies up to this number have the calculators of calculators_year; null: none were asked for.
--- clock_at: the sandbox's time when it last stopped. file_digest: of the world file that it was made from; null: made up.
+-- calculators_until: the companies up to this number have the calculators of calculators_year; null: none were asked
+-- for.
+-- clock_at: the sandbox's time when it last stopped. file_digest: of the world file that it was made from; null: made
+-- up.
 create table if not exists sandbox.world (
   only_row boolean primary key default true check (only_row),
   seed bigint not null,

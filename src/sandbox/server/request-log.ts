@@ -34,7 +34,8 @@ export async function logRequest(sandbox: Sandbox, request: FastifyRequest, http
       `insert into sandbox.request_log
          (at, profile_id, method, path, http_status, correlation_id, phase, key_sent, chaos)
        values ($1, $2, $3, $4, $5,
-         coalesce((select id from sandbox.task where id = $6::uuid), (select task_id from sandbox.file where token = $7)),
+         coalesce((select id from sandbox.task where id = $6::uuid),
+           (select task_id from sandbox.file where token = $7)),
          'received', $8, $9)`,
       [
         new Date(clock.now()),

@@ -1,5 +1,5 @@
 import { repeatPending } from '../chaos/pending-repeated.ts'
-import { createHoldBack } from '../chaos/small-first.ts'
+import { createLaterEnds } from '../chaos/small-first.ts'
 import { cancelStruckTasks, isStruck, logTaskChaos, repetitionsOf } from '../chaos/task-chaos.ts'
 import { taskProfile } from '../chaos/task-profiles.ts'
 import type { Durations } from '../durations.ts'
@@ -40,7 +40,7 @@ export function startDispatcher(
     interrupt.abort()
   }
 
-  const holdBack = createHoldBack(sandbox, wake)
+  const laterEnds = createLaterEnds(sandbox, wake)
   /** Tasks that are InProgress without a worker: chaos keeps them, or the last sandbox ended in the middle of them. */
   let idle: StartedTask[] = []
   const stopListening = sandbox.chaos.onReplace(wake)
@@ -50,7 +50,7 @@ export function startDispatcher(
     const repeat = { left: repetitionsOf(sandbox, task) }
     while (resumed && !stopping.signal.aborted) {
       try {
-        if (await processOnce(sandbox, resumed, { ...options, holdBack, repeat }, stopping.signal)) return
+        if (await processOnce(sandbox, resumed, { ...options, laterEnds, repeat }, stopping.signal)) return
       } catch (error) {
         logger.error({ err: error, correlation_id: task.id }, 'sandbox_task_failed_to_run')
       }
@@ -89,7 +89,7 @@ export function startDispatcher(
     return released
   }
 
-  const hasWorker = () => running.size - holdBack.size() < workers && !stopping.signal.aborted
+  const hasWorker = () => running.size - laterEnds.size() < workers && !stopping.signal.aborted
 
   /** One look at the tasks; returns when, on the sandbox's clock, the next one is worth while without a wake-up. */
   const dispatch = async (): Promise<number> => {

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { HoldBack } from '../chaos/small-first.ts'
+import type { LaterEnds } from '../chaos/small-first.ts'
 import { changeOutcome, failInstead, logTaskChaos } from '../chaos/task-chaos.ts'
 import { taskProfile } from '../chaos/task-profiles.ts'
 import { type Durations, processingMs } from '../durations.ts'
@@ -13,7 +13,7 @@ export type ProcessTask = (task: StartedTask, signal: AbortSignal) => Promise<Ou
 type ProcessOptions = {
   durations: Durations
   process: ProcessTask
-  holdBack: HoldBack
+  laterEnds: LaterEnds
   /** How often chaos has the task re-queued yet; counted down here. */
   repeat: { left: number }
 }
@@ -22,7 +22,7 @@ type ProcessOptions = {
 export async function processOnce(
   sandbox: Sandbox,
   task: StartedTask,
-  { durations, process, holdBack, repeat }: ProcessOptions,
+  { durations, process, laterEnds, repeat }: ProcessOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
   let outcome: Outcome
@@ -46,10 +46,10 @@ export async function processOnce(
     return false
   }
   const told = await changeOutcome(sandbox, task, outcome)
-  await holdBack.hold(task, signal)
+  await laterEnds.wait(task, signal)
   if (signal.aborted) return false
   await finishTask(sandbox, task.id, told)
-  holdBack.ended(task)
+  laterEnds.ended(task)
   return true
 }
 

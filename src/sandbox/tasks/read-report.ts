@@ -8,7 +8,7 @@ import { asBulkRequest, isSearch, reportOrdinal } from './sandbox-task.ts'
 
 /**
  * The full row-level record of an import, successes included (specification, rules of processing), as a JSON document
- * in pieces: it is never held whole. What a result file says already is read from there.
+ * in pieces: it is never in memory whole. What a result file says already is read from there.
  * @throws {RequestRefused} 404 for a task that the profile does not have and for a search, whose outcomes are its
  * pages;
  *   409 while the task has not ended.

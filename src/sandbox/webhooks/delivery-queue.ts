@@ -92,7 +92,8 @@ export async function forgetDeliveries(db: Queryable, before: Date): Promise<voi
   for (;;) {
     const { rowCount } = await db.query(
       `delete from sandbox.webhook_delivery where id in (
-         select id from sandbox.webhook_delivery where created_at < $1 and status <> 'queued' and not sending order by created_at limit $2)`,
+         select id from sandbox.webhook_delivery where created_at < $1 and status <> 'queued' and not sending
+           order by created_at limit $2)`,
       [before, removedAtOnce],
     )
     if ((rowCount ?? 0) < removedAtOnce) return

@@ -2,7 +2,7 @@ import PQueue from 'p-queue'
 import type { Agent } from 'undici'
 import type { Sandbox } from '../running-sandbox.ts'
 import { type ClaimedDelivery, claimDeliveries, type Due, isStillQueued } from './delivery-queue.ts'
-import { noteAttempt, releaseHeld } from './note-attempt.ts'
+import { noteAttempt, releaseDelayed } from './note-attempt.ts'
 import { afterAttempt } from './retry-ladder.ts'
 import { hasSucceeded, sendDelivery } from './send-delivery.ts'
 import { signatureOf } from './sign-delivery.ts'
@@ -47,7 +47,7 @@ async function deliverOnce(sandbox: Sandbox, drain: Drain, delivery: ClaimedDeli
   const delivered = await attempt(sandbox, drain, delivery, delivery.attempted + 1)
   if (delivery.doubled && delivered) await attempt(sandbox, drain, delivery, delivery.attempted + 2)
   const { success, partialSuccess, error, cancelled } = contract.webhookTopics
-  if ([success, partialSuccess, error, cancelled].includes(delivery.type)) await releaseHeld(pool, delivery)
+  if ([success, partialSuccess, error, cancelled].includes(delivery.type)) await releaseDelayed(pool, delivery)
 }
 
 /** One attempt, noted. True when the receiver took the delivery. */

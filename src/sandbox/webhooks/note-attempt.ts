@@ -37,8 +37,8 @@ export async function noteAttempt(
   )
 }
 
-/** The end of a task was sent: what was held back until then is due. */
-export async function releaseHeld(
+/** The end of a task was sent: what was kept back until then is due. */
+export async function releaseDelayed(
   db: Queryable,
   { webhookId, about }: Pick<ClaimedDelivery, 'webhookId' | 'about'>,
 ): Promise<void> {

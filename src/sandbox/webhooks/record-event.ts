@@ -91,7 +91,7 @@ function newDelivery(
 ) {
   const fate = deliveryFate(chaos)
   const held = fate.reordered && !event.endsTask
-  const waitMs = fate.late ? lateByMs : held ? heldForMs : 0
+  const waitMs = fate.late ? lateByMs : held ? delayedForMs : 0
   return {
     id: randomUUID(),
     webhook_id: event.webhookId,
@@ -109,7 +109,7 @@ function newDelivery(
 }
 
 /** A reordered in-flight event waits for the end of its task, but no longer: a task may never end. */
-const heldForMs = 60 * 60 * 1000
+const delayedForMs = 60 * 60 * 1000
 
 /** One statement for any number: a dispatcher's look can move thousands of tasks at once. */
 async function insertDeliveries(db: Queryable, deliveries: readonly Delivery[]): Promise<void> {
@@ -118,7 +118,8 @@ async function insertDeliveries(db: Queryable, deliveries: readonly Delivery[]):
     `insert into sandbox.webhook_delivery
        (id, webhook_id, event_id, type, about, body, status, urgent, held, created_at, next_attempt_at, chaos)
      select id, webhook_id, event_id, type, about, body, status, urgent, held, created_at, next_attempt_at, chaos
-     from jsonb_populate_recordset(null::sandbox.webhook_delivery, $1::jsonb) with ordinality as new order by ordinality`,
+     from jsonb_populate_recordset(null::sandbox.webhook_delivery, $1::jsonb) with ordinality as new
+       order by ordinality`,
     [JSON.stringify(deliveries)],
   )
 }

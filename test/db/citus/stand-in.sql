@@ -1,5 +1,5 @@
--- Stands in for the two functions of Citus that config/citus.sql calls: distributes nothing, and refuses by the catalogue
--- what Citus refuses. `check_distribution` looks at everything once more when all is declared.
+-- Stands in for the two functions of Citus that config/citus.sql calls: distributes nothing, and refuses by the
+-- catalogue what Citus refuses. `check_distribution` looks at everything once more when all is declared.
 
 create table public.declared (relation regclass primary key, kind text not null, column_name name, together regclass);
 

@@ -75,7 +75,7 @@ describe('a new run', () => {
     expect(again).toBeGreaterThan(id)
   })
 
-  it('plans afresh what was written and has surely not left, as when the key was refused', async () => {
+  it('plans afresh what was written and has surely not left, as when the key was denied', async () => {
     await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
     const [id = 0] = await ledger.plan(earlier, mappingKind)
     await ledger.db.updateTable('submission').set({ payload_bytes: 2, attempts: 1 }).execute()

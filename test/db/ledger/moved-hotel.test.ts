@@ -88,7 +88,7 @@ it('counts a row of a hotel that moves once, also where the run took its request
   })
 })
 
-it('judges again, on both sides, what was invalid because two hotels were one company', async () => {
+it('a move judges again, on both sides, what was invalid because two hotels were one company', async () => {
   const run = await begin()
   await ledger.landChecked('properties', [
     { partner_id: 'H-1', content: { name: 'a' } },

@@ -27,7 +27,7 @@ const planned = async (ids: number[]) => await Promise.all(ids.map((id) => ledge
 describe('a row is planned', () => {
   beforeEach(() => ledger.landChecked('framework_answers', answers('H-1', 1)))
 
-  it('and held when it is pending, checked, valid and free', async () => {
+  it('a row is planned and in flight when it is pending, checked, valid and free', async () => {
     const [id, ...more] = await ledger.plan(run)
     expect(more).toEqual([])
     expect(await ledger.row('framework_answers', 'H-1 f1 0')).toMatchObject({ held_by: id })
@@ -36,7 +36,7 @@ describe('a row is planned', () => {
     ])
   })
 
-  it('once, however often the planner looks', async () => {
+  it('a row is planned once, however often the planner looks', async () => {
     expect(await ledger.plan(run)).toHaveLength(1)
     expect(await ledger.plan(run)).toEqual([])
   })
@@ -53,18 +53,18 @@ describe('a row is planned', () => {
       'refused as it is',
       async () => void (await sql`update acceptance set refused_hash = wanted_hash`.execute(ledger.db)),
     ],
-  ])('not while it is %s', async (_, arrange) => {
+  ])('a row is not planned while it is %s', async (_, arrange) => {
     await arrange()
     expect(await ledger.plan(run)).toEqual([])
   })
 
-  it('again when it changed after it was refused', async () => {
+  it('a row is planned again when it changed after it was rejected', async () => {
     await sql`update acceptance set refused_hash = 'older'`.execute(ledger.db)
     expect(await ledger.plan(run)).toHaveLength(1)
   })
 
   it.each(['unknown', 'rejected'])(
-    'not twice in one run as it is, after the outcome %s, but in the next',
+    'a row that did not change is not planned twice in one run after the outcome %s, but in the next',
     async (outcome) => {
       const [id = 0] = await ledger.plan(run)
       await ledger.settleAll(id, outcome, 'settled', false)
@@ -73,7 +73,7 @@ describe('a row is planned', () => {
     },
   )
 
-  it('again in the same run when it changed since it was sent', async () => {
+  it('a row is planned again in the same run when it changed since it was sent', async () => {
     const [id = 0] = await ledger.plan(run)
     await ledger.markSent(id)
     await ledger.landChecked('framework_answers', [
@@ -117,7 +117,7 @@ describe('a row that requires another stream', () => {
     expect(await ledger.plan(run, { requires: both })).toHaveLength(1)
   })
 
-  it('holds nobody else of its kind back', async () => {
+  it('keeps nobody else of its kind waiting', async () => {
     await ledger.landChecked('omissions', [{ partner_id: 'H-2', content: {} }])
     expect(await planned(await ledger.plan(run, { requires }))).toEqual([['H-2']])
   })
@@ -138,7 +138,7 @@ describe('submissions', () => {
     expect(await planned(await ledger.plan(run))).toEqual([['H-1 f2 0', 'H-2 f2 0']])
   })
 
-  it('never hold rows of a property that another one of the kind holds', async () => {
+  it('never carry rows of a property that is in flight with another one of the kind', async () => {
     await ledger.landChecked('framework_answers', answers('H-1', 1))
     await ledger.plan(run)
     await ledger.landChecked('framework_answers', answers('H-1', 3))
@@ -146,7 +146,7 @@ describe('submissions', () => {
     expect(await ledger.plan(run)).toEqual([])
   })
 
-  it('of another kind may hold rows of the same property', async () => {
+  it('two submissions of different kinds may carry rows of the same property', async () => {
     await ledger.landChecked('framework_answers', answers('H-1', 1))
     await ledger.plan(run)
     await ledger.landChecked('calculator_inputs', [{ partner_id: 'H-1', content: { inputs: {} } }])
@@ -161,7 +161,7 @@ describe('submissions', () => {
     [10, [1, 9, 30, 4, 4, 4, 1]],
     [7, [3, 3, 3, 3, 3, 3]],
     [50, Array.from({ length: 60 }, (_, index) => (index * 7) % 31)],
-  ])('hold %i rows at most, and carry all rows in the end: %j', async (maxRows, sizes) => {
+  ])('carry %i rows at most, and carry all rows in the end: %j', async (maxRows, sizes) => {
     const rows = sizes.flatMap((size, index) => answers(`H-${String(index).padStart(3, '0')}`, size))
     await ledger.landChecked('framework_answers', rows)
     const carried: string[] = []

@@ -8,7 +8,7 @@ import {
 } from '../../../src/pipeline/reference/list-reference.ts'
 import type { FetchedDocuments } from '../../../src/pipeline/reference/reference-documents.ts'
 import { storableDocuments, versionsKept } from '../../../src/pipeline/reference/store-reference-data.ts'
-import { acceptWithheld, withheldReference } from '../../../src/pipeline/reference/withheld-reference.ts'
+import { acceptUntaken, untakenReference } from '../../../src/pipeline/reference/untaken-reference.ts'
 import { dataPoint, ids } from '../../pipeline/push/rows.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
@@ -94,7 +94,7 @@ describe('reference data', () => {
     expect(await keep({ group: [a, a], custom_property: [a] })).toEqual({ version: 1, changes: 2 })
   })
 
-  it('with characters that Postgres cannot keep are stored all the same, and do not differ from themselves', async () => {
+  it('reference data with characters that Postgres cannot keep are stored all the same, and do not differ from themselves', async () => {
     const strange = { id: 'a', name: 'nul \0, half \ud83c, whole 🏨, escaped \\u0000' }
     await keep({ group: [strange] })
     expect(await stored()).toMatchObject([
@@ -159,7 +159,7 @@ describe('reference data', () => {
     expect(await rowsUsingRemoved(ledger.db, [2])).toEqual(new Map([[ids.framework, 5]]))
   })
 
-  it('of old versions are kept as far as promised', async () => {
+  it('reference data of old versions are kept as far as promised', async () => {
     for (let fetch = 1; fetch <= versionsKept + 3; fetch++) await keep({ group: [named(`A ${fetch}`)] })
     const versions = await referenceVersions(ledger.db)
     expect(versions.map(({ version }) => version)).toEqual(
@@ -179,12 +179,12 @@ describe('reference data that shrink', () => {
     ['hold a framework without most of its data points', { framework: [framework([ids.number])] }, /^data points: 1, /],
   ])('reference data that shrink are not taken when they %s', async (_, fetched, reason) => {
     await keep({ framework: [whole], group: [a] })
-    expect(await keep({ ...fetched, group: [b] }, tuesday)).toEqual({ withheld: expect.stringMatching(reason) })
+    expect(await keep({ ...fetched, group: [b] }, tuesday)).toEqual({ notTaken: expect.stringMatching(reason) })
     expect(await stored()).toMatchObject([
       { kind: 'framework', id: ids.framework },
       { kind: 'group', id: 'a' },
     ])
-    expect(await withheldReference(ledger.db)).toMatchObject({ times: 1, reason: expect.stringMatching(reason) })
+    expect(await untakenReference(ledger.db)).toMatchObject({ times: 1, reason: expect.stringMatching(reason) })
   })
 
   it('reference data that shrink are taken when a framework is renamed, and when one of two is gone with all that it holds', async () => {
@@ -197,28 +197,28 @@ describe('reference data that shrink', () => {
   it('reference data that shrink are taken when they lose half, or a group', async () => {
     await keep({ framework: [framework([ids.number, ids.list])], group: [a] })
     expect(await keep({ framework: [framework([ids.list])] }, tuesday)).toMatchObject({ version: 2 })
-    expect(await withheldReference(ledger.db)).toBeNull()
+    expect(await untakenReference(ledger.db)).toBeNull()
   })
 
   it('reference data that shrink are taken once a person accepts them, and not when they then hold something else', async () => {
     await keep({ framework: [whole] })
-    expect(await acceptWithheld(ledger.db, monday, 'ann')).toBeNull()
+    expect(await acceptUntaken(ledger.db, monday, 'ann')).toBeNull()
     await keep({}, monday)
     await keep({}, tuesday)
-    expect(await withheldReference(ledger.db)).toMatchObject({ times: 2, first_seen_at: monday, last_seen_at: tuesday })
-    await acceptWithheld(ledger.db, tuesday, 'ann')
-    expect(await keep({ framework: [framework([ids.number])] })).toMatchObject({ withheld: expect.anything() })
-    expect(await keep({})).toMatchObject({ withheld: expect.anything() })
-    expect(await acceptWithheld(ledger.db, tuesday, 'ann')).toMatchObject({ accepted_by: 'ann' })
+    expect(await untakenReference(ledger.db)).toMatchObject({ times: 2, first_seen_at: monday, last_seen_at: tuesday })
+    await acceptUntaken(ledger.db, tuesday, 'ann')
+    expect(await keep({ framework: [framework([ids.number])] })).toMatchObject({ notTaken: expect.anything() })
+    expect(await keep({})).toMatchObject({ notTaken: expect.anything() })
+    expect(await acceptUntaken(ledger.db, tuesday, 'ann')).toMatchObject({ accepted_by: 'ann' })
     expect(await keep({})).toMatchObject({ version: 2 })
     expect(await stored()).toEqual([])
-    expect(await withheldReference(ledger.db)).toBeNull()
+    expect(await untakenReference(ledger.db)).toBeNull()
   })
 
   it('reference data that shrink are forgotten when the next fetch is whole again', async () => {
     await keep({ framework: [whole] })
     await keep({})
     expect(await keep({ framework: [whole] }, tuesday)).toEqual({ version: 1, changes: 0 })
-    expect(await withheldReference(ledger.db)).toBeNull()
+    expect(await untakenReference(ledger.db)).toBeNull()
   })
 })

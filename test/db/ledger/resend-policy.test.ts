@@ -59,7 +59,7 @@ describe('a rejected row', () => {
     expect(await releaseByPolicy(ledger.db, policies, later(100 * hour))).toBe(0)
   })
 
-  it('of any stream is meant by a policy that names none, and the first that fits counts', async () => {
+  it('a policy that names no stream counts for rejected rows of every stream, and the first policy that fits counts', async () => {
     await property('a')
     await rejectedInRun()
     const policies = [policy({ stream: null, after_ms: 2 * hour }), policy({ after_ms: 0 })]

@@ -51,7 +51,7 @@ const rejected = async () => {
   return rows.map(({ row_key }) => row_key)
 }
 
-it('tries again what was rejected of the rows that require a row which is sent again, also by way of others', async () => {
+it('a resend tries again what was rejected of the rows that require a row which is sent again, also by way of others', async () => {
   await rejectedDependents()
   expect(await resend({ partnerId: 'H-1' })).toBe(1)
   expect(await rejected()).toEqual(['framework_answers H-2', 'omissions H-1', 'omissions H-2'])
@@ -62,7 +62,7 @@ it('tries again what was rejected of the rows that require a row which is sent a
   })
 })
 
-it('leaves rejected what requires nothing that is sent again', async () => {
+it('a resend leaves rejected what requires nothing that is sent again', async () => {
   await rejectedDependents()
   expect(await releaseResends(ledger.db, requires)).toBe(0)
   expect(await rejected()).toHaveLength(4)

@@ -171,7 +171,7 @@ describe('a result file', () => {
       content: { year: '2025', inputs: Object.fromEntries(fields.map((field) => [field, '1'])) },
     })
 
-    it('keeps with each row the errors of its own fields, and says of the others why they were refused', async () => {
+    it('keeps with each row the errors of its own fields, and says of the others why they were rejected', async () => {
       const rows = [inputs('H-1', 'one', 'AA', 'bb'), inputs('H-1', 'two', 'cc'), inputs('H-1', 'none', 'dd')]
       const errors = [
         { field: 'aa', reason: 'Negative' },
@@ -182,7 +182,7 @@ describe('a result file', () => {
       expect(await outcomeOf('calculator_inputs', 'one')).toEqual(['rejected', 'Failed', 'aa: Negative'])
       expect(await outcomeOf('calculator_inputs', 'two')).toEqual(['rejected', 'Failed', 'cc: Blank'])
       expect((await outcomeOf('calculator_inputs', 'none'))[2]).toBe(
-        'refused with its property: aa: Negative; cc: Blank',
+        'rejected with its property: aa: Negative; cc: Blank',
       )
     })
 
@@ -414,7 +414,7 @@ describe('error rows', () => {
   it.each<[string, string, object, Partial<NamedError>]>([
     ['custom_property_values', 'property_id', { value: 'x' }, { property_id: otherPoint.toUpperCase() }],
     ['standard_holders', 'standard_id', {}, { standard_id: otherPoint.toUpperCase() }],
-  ])('of %s are told apart by their %s', async (stream, column, more, error) => {
+  ])('error rows of %s are told apart by their %s', async (stream, column, more, error) => {
     const of = (id: string) => ({ partner_id: 'H-1', row_key: id, content: { [column]: id, ...more } })
     const id = await sent(stream, [of(dataPoint), of(otherPoint)], {
       kind: stream,
@@ -426,7 +426,7 @@ describe('error rows', () => {
     expect((await outcomeOf(stream, dataPoint))[0]).toBe('inferred')
   })
 
-  it('of calculators are told apart by field type and period, a year as a whole among them', async () => {
+  it('error rows of calculators are told apart by field type and period, a year as a whole among them', async () => {
     const of = (row_key: string, period: object, field: string) => ({
       partner_id: 'H-1',
       row_key,
@@ -451,7 +451,7 @@ describe('error rows', () => {
     expect(outcomes.map(([name]) => name)).toEqual(['rejected', 'inferred', 'rejected'])
   })
 
-  it('beside a result file reject, and leave the others as the file has them', async () => {
+  it('error rows beside a result file reject, and leave the others as the file has them', async () => {
     const { stored } = await (async () => {
       const id = await sent('framework_answers', rows)
       const errors = ['H-2', 'H-9'].map((partner_id) => ({ ...blank, partner_id }))
@@ -470,7 +470,7 @@ describe('error rows', () => {
     }
   })
 
-  it('of which there are 20,000 for 20,000 rows are matched without comparing each with each', async () => {
+  it('20,000 error rows for 20,000 rows are matched without comparing each with each', async () => {
     const many = Array.from({ length: 20_000 }, (_, at) =>
       answer(`row ${at}`, { data_point_id: `p${at % 50}`, year: `${2000 + (at % 7)}` }, `H-${at % 1000}`),
     )
@@ -491,7 +491,7 @@ describe('error rows', () => {
     expect(counted[0]?.count).toBe(20_000)
   })
 
-  it('on one row are told together', async () => {
+  it('several error rows on one row are told together', async () => {
     const { stored } = await rejectedBy([
       { partner_id: 'H-2', code: 'B', reason: 'Second.' },
       { partner_id: 'H-2', code: 'A', reason: 'First.' },
@@ -535,14 +535,14 @@ describe('applying outcomes', () => {
     expect(isAccepted(after)).toBe(false)
   })
 
-  it('does not keep a row out that changed while what was sent of it was refused', async () => {
+  it('does not keep a row out that changed while what was sent of it was rejected', async () => {
     const id = await sent('properties', [row], mappingKind)
     await ledger.landChecked('properties', [changed])
     await ledger.settleAll(id, 'rejected')
     expect(await ledger.plan(run, mappingKind)).toHaveLength(1)
   })
 
-  it('keeps what was accepted when new content is refused', async () => {
+  it('keeps what was accepted when new content is rejected', async () => {
     await ledger.settleAll(await sent('properties', [row], mappingKind), 'confirmed')
     const { accepted_hash } = await ledger.row('properties', 'H-1')
     await ledger.settleAll(await sent('properties', [changed], mappingKind), 'rejected')
@@ -574,7 +574,7 @@ describe('applying outcomes', () => {
     expect((await ledger.row('properties', 'H-1')).refused_hash).toBeNull()
   })
 
-  it('leaves a row alone that is held by another submission by now', async () => {
+  it('leaves a row alone that is in flight with another submission by now', async () => {
     const id = await sent('properties', [row], mappingKind)
     await ledger.db.deleteFrom('held_property').execute()
     const next = await ledger.startRun()

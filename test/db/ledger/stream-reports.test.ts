@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { countPending } from '../../../src/db/ledger/count-pending.ts'
 import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
-import { refusedRows, streamReports } from '../../../src/db/runs/report-rows.ts'
+import { rowsNotAccepted, streamReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
 import { retryRejected } from '../../../src/pipeline/actions/retry-rejected.ts'
 import { imbalances } from '../../../src/pipeline/report/report.ts'
@@ -158,12 +158,12 @@ describe('the report of a stream', () => {
     for (const id of await ledger.plan(run, { ...mappingKind, maxRows: 1 })) {
       await ledger.settleAll(id, (await ledger.keysOf(id))[0] === 'good' ? 'confirmed' : 'rejected')
     }
-    const listed = await refusedRows(ledger.db, 10)
+    const listed = await rowsNotAccepted(ledger.db, 10)
     expect(Object.fromEntries(listed.map(({ row_key, state }) => [row_key, state]))).toEqual({
       bad: 'rejected',
       invalid: 'invalid',
     })
-    expect(await refusedRows(ledger.db, 1)).toHaveLength(1)
+    expect(await rowsNotAccepted(ledger.db, 1)).toHaveLength(1)
   })
 })
 

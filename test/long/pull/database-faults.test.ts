@@ -54,24 +54,27 @@ it.each([
     'ended with its connection (57P01)',
     (pid: number) => ferry.ledger.pool.query('select pg_terminate_backend($1)', [pid]),
   ],
-])('loads a page again whose statement was %s, and nothing of the first attempt shows', async (_what, strike) => {
-  await oldPage()
-  await using server = await service({ '/page': [json(changed)] })
-  const holder = await ferry.ledger.pool.connect()
-  await holder.query('begin')
-  await lock(holder, last)
-  await using loading = await startLoading(ferry, [`${server.url}/page`], { pagesAtOnce: 1 })
-  await strike(await waiting())
-  expect(await renamed()).toEqual({ count: 0 })
-  await holder.query('rollback')
-  holder.release()
-  await loading.done()
-  expect(await pageRows()).toEqual([{ state: 'loaded', failures: 0 }])
-  expect(await renamed()).toEqual({ count: names.length })
-  expect(server.seen.length).toBeGreaterThan(1)
-})
+])(
+  'the pull loads a page again whose statement was %s, and nothing of the first attempt shows',
+  async (_what, strike) => {
+    await oldPage()
+    await using server = await service({ '/page': [json(changed)] })
+    const holder = await ferry.ledger.pool.connect()
+    await holder.query('begin')
+    await lock(holder, last)
+    await using loading = await startLoading(ferry, [`${server.url}/page`], { pagesAtOnce: 1 })
+    await strike(await waiting())
+    expect(await renamed()).toEqual({ count: 0 })
+    await holder.query('rollback')
+    holder.release()
+    await loading.done()
+    expect(await pageRows()).toEqual([{ state: 'loaded', failures: 0 }])
+    expect(await renamed()).toEqual({ count: names.length })
+    expect(server.seen.length).toBeGreaterThan(1)
+  },
+)
 
-it('loads a page again that was the victim of a deadlock (40P01)', async () => {
+it('the pull loads a page again that was the victim of a deadlock (40P01)', async () => {
   await oldPage()
   await using server = await service({ '/page': [json(changed)] })
   const other = await ferry.ledger.pool.connect()
@@ -91,7 +94,7 @@ it('loads a page again that was the victim of a deadlock (40P01)', async () => {
   expect(server.seen).toHaveLength(2)
 })
 
-it('loads two pages side by side that hold the same companies in opposite order', async () => {
+it('the pull loads two pages side by side that hold the same companies in opposite order', async () => {
   await oldPage()
   const backwards = { ...changed, companies: changed.companies.toReversed() }
   const script = Object.fromEntries(

@@ -133,7 +133,7 @@ const damages: [string, (page: SamplePage) => unknown, Mark[]][] = [
 
 describe.each(bothWays)('a search loaded %s', (_way, how) => {
   it.each(damages)(
-    'of which every page %s removes nothing that is known, and marks it',
+    'a search of which every page %s removes nothing that is known, and marks it',
     async (_name, damage, marked) => {
       await night(whole(), how)
       const before = await known()

@@ -6,7 +6,7 @@ import { searchDatabase } from '../../pipeline/pull/search-database.ts'
 
 const script = fileURLToPath(new URL('../../pipeline/pull/fixtures/load-large-page.ts', import.meta.url))
 
-it('loads a page of 60 MB with a heap of 96 MB', async () => {
+it('the pull loads a page of 60 MB with a heap of 96 MB', async () => {
   await using database = await searchDatabase()
   const [page] = await database.search()
   if (page === undefined) throw new Error('no page was listed')

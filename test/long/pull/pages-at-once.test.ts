@@ -30,7 +30,7 @@ it.each([
   [16, 20],
   [1, 6],
 ])(
-  'loads %i at once of %i pages, with the connections of its pool and without a pause between them',
+  'the pull loads %i at once of %i pages, with the connections of its pool and without a pause between them',
   async (pagesAtOnce, pages) => {
     await using server = await barrier(pages, pagesAtOnce)
     const urls = Array.from({ length: pages }, (_, page) => `${server.url}/${page}`)

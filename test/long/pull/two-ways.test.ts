@@ -7,7 +7,7 @@ import { pageText, pieceSizes } from '../../pipeline/pull/arbitrary-page.ts'
 import { byReadPage, bySplitPage, inPieces, type Reading } from '../../pipeline/pull/read-two-ways.ts'
 import { calculator, company, samplePage, uuid } from '../../pipeline/pull/sample-page.ts'
 
-/** Reads both ways, with pieces of their own each, and holds the readings against each other. */
+/** Reads both ways, with pieces of their own each, and compares the readings with each other. */
 async function both(
   bytes: Uint8Array,
   sizes: readonly [readonly number[], readonly number[]] = [[], []],
@@ -198,12 +198,12 @@ describe('both ways judge JSONTestSuite alike', () => {
     ...noUtf8.map(([name, bytes]): [string, Buffer] => [`${name} (its bytes)`, Buffer.from(bytes)]),
   ]
 
-  it('with all of its files', () => {
+  it('both ways judge all files of JSONTestSuite alike', () => {
     const verdicts = texts.map(([name]) => name.slice(0, 2))
     expect([verdicts.filter((one) => one === 'y_').length, texts.length]).toEqual([95, 318 + noUtf8.length])
   })
 
-  it.each(places)('as $place', async ({ page, grammar }) => {
+  it.each(places)('both ways judge JSONTestSuite alike as $place', async ({ page, grammar }) => {
     const [before = '', after = ''] = page.split('@')
     for (const [name, text] of some(texts)) {
       const bytes = Buffer.concat([Buffer.from(before), text, Buffer.from(after)])

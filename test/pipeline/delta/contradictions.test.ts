@@ -106,7 +106,7 @@ describe.each([
     await hotel('Harbor')
     await hotel('Harbour')
     expect(await counts(await extractNow(ferry, partner, streams))).toMatchObject({ changed: 0, unchanged: 1 })
-    // That it was held against other rows by now says nothing of what it is.
+    // That it was compared with other rows by now says nothing of what it is.
     expect({ ...(await row()), judged_by: before.judged_by }).toEqual(before)
   })
 

@@ -13,7 +13,7 @@ test.each([
   ['9007199254740994', '9007199254740993', '9007199254740993'],
   ['10', '9.5', '9.5'],
   ['-5', '-6', '-6'],
-])('from the watermark %s, --since %s goes back to %s', (watermark, since, cursor) => {
+])('a reading at the watermark %s with --since %s goes back to %s', (watermark, since, cursor) => {
   expect(earlierCursor(watermark, since, now)).toEqual({ kind: 'earlier', cursor })
 })
 
@@ -30,6 +30,6 @@ test.each([
   ['41', '41', 'not earlier'],
   ['9.5', '10', 'not earlier'],
   ['H-0041', 'H-0001', 'no order'],
-])('from the watermark %s, --since %s is refused: %s', (watermark, since, kind) => {
+])('a reading at the watermark %s with --since %s is refused: %s', (watermark, since, kind) => {
   expect(earlierCursor(watermark, since, now)).toMatchObject({ kind })
 })

@@ -321,7 +321,7 @@ describe('an extraction that fails', () => {
     expect((await kept()).streams).toHaveLength(2)
   })
 
-  it('over a query that is wrong from the start keeps nothing of the streams before it', async () => {
+  it('an extraction whose query is wrong from the start keeps nothing of the streams before it', async () => {
     await hotel('H-1', { at: '2026-01-01T00:00:00Z' })
     const broken = { properties: {}, calculator_settings: { query: 'select 1 as nothing' } }
     await expect(extractNow(ferry, partner, broken)).rejects.toMatchObject({ code: 'partner_query_failed' })

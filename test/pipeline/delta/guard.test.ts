@@ -28,7 +28,7 @@ describe('the judgement of a change', () => {
     [{ new: 167, changed: 167, gone: 167 }, 1000, 'share'],
     [{ changed: 99 }, 99, null],
     [{ changed: 100 }, 100, 'share'],
-  ] as const)('of %j where %i are known is %s', (change, known, verdict) => {
+  ] as const)('a change of %j where %i are known is %s', (change, known, verdict) => {
     expect(judged(change, known)).toBe(verdict)
   })
 

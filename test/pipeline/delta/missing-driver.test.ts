@@ -26,7 +26,7 @@ it.each([
   ['mariadb://u:geheim@127.0.0.1:1/db', 'mysql2'],
   ['sqlserver://u:geheim@127.0.0.1:1/db', 'tedious'],
   ['mssql://u:geheim@127.0.0.1:1/db', 'tedious'],
-])('says what to install when the driver of %s is not there', async (url, packages) => {
+])('the error says what to install when the driver of %s is not there', async (url, packages) => {
   const program = `
     import { openPartnerSnapshot } from './partner/partner-snapshot.ts'
     await openPartnerSnapshot({ url: process.argv[1], statementTimeoutMs: 0 }).catch(({ code, message }) => console.log(code + ': ' + message))`

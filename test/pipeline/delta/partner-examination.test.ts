@@ -43,7 +43,7 @@ describe('PostgreSQL, looked at', () => {
     expect(whole.indexed).toBeNull()
     expect(whole.cost).toBeGreaterThan(0)
   })
-  test('its tables come with schema, columns and types, and without those of the server', async () => {
+  test('PostgreSQL shows its tables with schema, columns and types, and without those of the server', async () => {
     await using partner = await testDatabase({ template: 'empty', partner: true })
     const client = new pg.Client({ connectionString: partner.url })
     await client.connect()
@@ -93,7 +93,7 @@ test('SQLite says its tables, the rights to its file, and that it compares a cur
   }
 })
 
-test('of many rights the first are named and all are counted', () => {
+test('the examination names the first of many rights and counts all of them', () => {
   const rights = toldRights(Array.from({ length: listedRights + 3 }, (_, number) => `write ${number}`))
   expect(rights.writes).toHaveLength(listedRights)
   expect(rights.count).toBe(listedRights + 3)

@@ -142,7 +142,7 @@ describe('a snapshot of the partner', () => {
 })
 
 it.each(['postgres://u:p#geheim@127.0.0.1/db', 'postgres://u:12/34geheim@127.0.0.1:1/db'])(
-  'says that the database cannot be reached when its address is no address, and shows no part of it: %s',
+  'the error says that the database cannot be reached when its address is no address, and shows no part of it: %s',
   async (url) => {
     const opened = openPartnerSnapshot({ url, statementTimeoutMs: 1_000 })
     const error: Error = await opened.then(

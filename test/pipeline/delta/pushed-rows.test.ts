@@ -23,7 +23,7 @@ function driver(rows: readonly string[], size: number) {
   return { batches: pushed.batches(), most: () => most }
 }
 
-it('holds few rows where they are long, and loses none', async () => {
+it('the buffer of pushed rows holds few rows where they are long, and loses none', async () => {
   const rows = Array.from({ length: 100 }, (_, nth) => `${nth}`.padEnd(400_000))
   const { batches, most } = driver(rows, 5_000)
   const read = []
@@ -35,7 +35,7 @@ it('holds few rows where they are long, and loses none', async () => {
   expect(most()).toBeLessThanOrEqual(3)
 })
 
-it('makes batches of the size that was asked for where rows are short', async () => {
+it('the buffer of pushed rows makes batches of the size that was asked for where rows are short', async () => {
   const { batches } = driver(Array.from({ length: 25 }, String), 10)
   const sizes = []
   for await (const batch of batches) sizes.push(batch.length)

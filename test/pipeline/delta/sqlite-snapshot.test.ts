@@ -95,7 +95,7 @@ describe('a cursor of SQLite', () => {
     expect(await withSnapshot((snapshot) => snapshot.check({ ...query, cursor: 'at' }))).toBe(protection)
   })
 
-  it('of another type than the watermark reads everything', async () => {
+  it('a cursor of SQLite of another type than the watermark reads everything', async () => {
     database.exec(`insert into anything values ('a', 1), ('b', 2)`)
     expect(await read('2026-01-01')).toHaveLength(2)
   })
@@ -109,14 +109,14 @@ it('names the file that is not there', async () => {
   })
 })
 
-it('cannot write to the file', async () => {
+it('a snapshot cannot write to the file', async () => {
   await withSnapshot(async (snapshot) => {
     const writing = { ...query, query: 'delete from anything returning value, at' }
     await expect(snapshot.check({ ...writing, cursor: null })).rejects.toMatchObject({ code: 'partner_query_failed' })
   })
 })
 
-it('cannot be written to once it is opened, whatever the statement', () => {
+it('a snapshot cannot be written to once it is opened, whatever the statement', () => {
   const opened = openSqliteFile({ url, statementTimeoutMs: 60_000 })
   try {
     for (const statement of [`insert into anything values ('x', 1)`, 'delete from anything', 'create table more (x)']) {

@@ -170,7 +170,7 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       expect((await ledger('omissions')).find(([id]) => id === '7.0')).toEqual(['7.0', 'valid'])
     })
 
-    it('of two rows with one key keeps the one that the partner still has, though no cursor moved', async () => {
+    it('a stream with two rows of one key keeps the one that the partner still has, though no cursor moved', async () => {
       await partner.run(
         `insert into hotel values ('H-1', 'Harbor', '2026-01-01 00:00:00', 1), ('H-1', 'Harbour', '2026-01-01 00:00:00', 1)`,
       )

@@ -68,7 +68,7 @@ test.each([
   expect(movedBack(watermark, { cursor })).toBe(expected)
 })
 
-test('of a watermark without a row that is known nobody can say that it moved back', () => {
+test('nobody can say that a watermark moved back if its row is not known', () => {
   expect(movedBack({ ...watermark, witness: null }, { cursor: undefined })).toBe(false)
 })
 

@@ -39,7 +39,7 @@ test('after one 401 no daemon makes any call, and each says since when, why, and
     for (const call of some(calls)) {
       const error = await rejection(call())
       expect(error).toMatchObject({
-        name: 'KeyRefused',
+        name: 'KeyDenied',
         code: 'exchange_unauthorized',
         status: 401,
         errorCode: 'api_key_unknown',
@@ -53,7 +53,7 @@ test('after one 401 no daemon makes any call, and each says since when, why, and
   expect(daemons.flatMap(({ events }) => events)).toEqual(['api_key_refused'])
 })
 
-test('of three daemons one makes each probe, and the first that succeeds lets all of them call again', async () => {
+test('one of three daemons makes each probe, and the first that succeeds lets all of them call again', async () => {
   const daemons = [daemon(300), daemon(300), daemon(300)] as const
   await revoke()
   await rejection(daemons[0].client.getGroups())
@@ -86,16 +86,16 @@ test('a person does not wait for the time of the next probe, a daemon does', asy
   await revoke()
   await rejection(first.client.getGroups())
   await restore()
-  expect(await rejection(daemon().client.getUnitTypes())).toMatchObject({ name: 'KeyRefused' })
+  expect(await rejection(daemon().client.getUnitTypes())).toMatchObject({ name: 'KeyDenied' })
   const person = daemon(60_000, { probeAtOnce: true })
   // What changes something is no probe.
-  expect(await rejection(person.client.submit('companyMappings', '{}'))).toMatchObject({ name: 'KeyRefused' })
+  expect(await rejection(person.client.submit('companyMappings', '{}'))).toMatchObject({ name: 'KeyDenied' })
   await person.client.getUnitTypes()
   await first.client.getGroups()
   expect(await callsSince()).toEqual(['/api/v1/groups', unitTypes, '/api/v1/groups'])
 })
 
-test('a probe that is refused too keeps the moment since when, and takes over the newest words', async () => {
+test('a probe of a key that is still denied keeps the moment since when, and takes over the newest words', async () => {
   const one = daemon()
   await revoke()
   await rejection(one.client.getGroups())
@@ -118,11 +118,11 @@ test('a probe that fails for another reason changes nothing', async () => {
   expect(await callsSince()).toEqual(['/api/v1/groups', unitTypes])
 })
 
-test('another key is not held by the breaker of the first', async () => {
+test('another key is not stopped by the breaker of the first', async () => {
   const wrong = daemon(60_000, { apiKey: 'no-such-key' })
   expect(await rejection(wrong.client.getGroups())).toMatchObject({ status: 401 })
   await daemon().client.getGroups()
-  expect(await rejection(wrong.client.getGroups())).toMatchObject({ name: 'KeyRefused' })
+  expect(await rejection(wrong.client.getGroups())).toMatchObject({ name: 'KeyDenied' })
 })
 
 test('a fingerprint tells keys and services apart and holds nothing of the key', () => {

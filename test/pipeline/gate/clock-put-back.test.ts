@@ -26,7 +26,7 @@ test('a clock that is put back stops no call for as long as it was put back', as
   expect(inMs).toBeLessThan(3_000)
 })
 
-test('a key that was refused before the clock was put back is asked about again', async () => {
+test('a key that was denied before the clock was put back is asked about again', async () => {
   await openBreaker(db, 'key', { errorCode: null, serviceMessage: null }, 60_000)
   expect(await claimProbe(db, 'key', 60_000, false)).toBe(false)
   await putBack()

@@ -13,7 +13,7 @@ beforeAll(async () => {
 beforeEach(() => ledger.clear())
 afterAll(() => ledger.close())
 
-it('tells rows that a policy sends again from those that a person does, and from new ones', async () => {
+it('the plan tells rows that a policy sends again from those that a person does, and from new ones', async () => {
   const named = (partner_id: string) => ({ partner_id, content: { name: partner_id } })
   await ledger.landChecked('properties', ['H-1', 'H-2', 'H-3'].map(named))
   await sql`

@@ -267,7 +267,7 @@ describe('a warning', () => {
     expect(rowWarnings(world, stream, content)).toEqual([])
   })
 
-  it('of a field type that no page has named is not given before any page was loaded', () => {
+  it('preflight gives no warning of a field type that no page has named before any page was loaded', () => {
     expect(rowWarnings(referenceIndexOf({}), 'calculator_inputs', inputs)).toEqual([])
   })
 })

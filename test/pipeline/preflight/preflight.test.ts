@@ -116,7 +116,7 @@ describe('preflight judges', () => {
     expect(await judge()).toMatchObject({ judged: 0 })
   })
 
-  it('as many rows of an earlier basis as there are, in batches', async () => {
+  it('preflight judges as many rows of an earlier basis as there are, in batches', async () => {
     const many = Array.from({ length: 4_500 }, (_, index) => row(`${index}`, { name: 'A' }, `H-${index}`))
     await ferry.ledger.land('properties', many)
     expect(await judge()).toMatchObject({ judged: 4_500 })

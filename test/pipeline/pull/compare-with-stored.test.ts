@@ -141,7 +141,7 @@ describe('an input of one property', () => {
       ['absent H-1 2025 3 power 1 - value_not_returned'],
     ],
     ['its id in capitals', { [power.toUpperCase()]: '1' }, { [power]: '1' }, { equal: 1, foreign_values: 0 }, []],
-  ])('for which the service shows %s', async (_what, sent, shown, counts, lines) => {
+  ])('the comparison finds an input for which the service shows %s', async (_what, sent, shown, counts, lines) => {
     await accepted('H-1', '2025-3', sent)
     expect(await compared([company('A', { calculators: [month('A/1', shown)] })])).toMatchObject({
       ...{ withheld: null, absent: 0, different: 0, written_differently: 0, unjudged: 0 },
@@ -319,7 +319,7 @@ describe('a search', () => {
     expect(await found()).toEqual(['different H-1 2025 3 power 1 7'])
   })
 
-  it('of which a part of a company was left out says nothing of that company, and keeps what is known of it', async () => {
+  it('a search that leaves out a part of a company says nothing of that company, and keeps what is known of it', async () => {
     await mapped('H-2', 'B')
     await accepted('H-2', '2025-3', { [power]: '1' })
     const other = company('B', { calculators: [month('B/1', { [power]: '2' })] })
@@ -348,6 +348,6 @@ it.each([
   [{ ended: true, reason: 'too_few_companies', left_out: 0, listed_out: 0 }, 'too_few_companies'],
   [{ ended: true, reason: null, left_out: 1001, listed_out: 1000 }, 'too_much_left_out'],
   [{ ended: true, reason: null, left_out: 2, listed_out: 2 }, null],
-])('a search of which is known %j is withheld for %s', (search, reason) => {
+])('a search of which is known %j is not compared for %s', (search, reason) => {
   expect(reasonToWithhold(search)).toBe(reason)
 })

@@ -11,7 +11,7 @@ beforeEach(async () => {
   await emptyTables(db, [...pulledTables, 'page_listing'], true)
 })
 
-it('loads with care a page of whose trouble only a later statement tells', async () => {
+it('the pull loads with care a page of whose trouble only a later statement tells', async () => {
   const known = (mark: string): SampleCompany[] =>
     Array.from({ length: 80 }, (_, index) =>
       company(`known ${index}`, {

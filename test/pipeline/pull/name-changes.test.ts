@@ -78,7 +78,7 @@ describe('a name', () => {
     expect(rows).toEqual([{ variable_name: 'new total' }, { variable_name: 'new brand' }])
   })
 
-  it('on which two pages of one search disagree is in the report as what it comes to', async () => {
+  it('a name on which two pages of one search disagree is in the report as what it comes to', async () => {
     await load(named((id) => id))
     await load(
       named((id) => (id === 'brand' ? id : `first ${id}`)),

@@ -7,7 +7,7 @@ afterAll(() => database[Symbol.asyncDispose]())
 beforeEach(clear)
 
 describe.each(bothWays)('a search loaded %s', (_way, how) => {
-  it('of which one page of many lacks all inputs keeps them, whatever the others show', async () => {
+  it('a search keeps the inputs that one page of many lacks, whatever the others show', async () => {
     const pages = [...whole(), samplePage(hotels(40).slice(8))]
     await night(pages, how)
     const before = await known()
@@ -135,7 +135,7 @@ describe.each(bothWays)('a search loaded %s', (_way, how) => {
   })
 })
 
-it('says of every part since when and why it was not renewed, and keeps the time of the first night', async () => {
+it('the view not_renewed says of every part since when and why it was not renewed, and keeps the time of the first night', async () => {
   const page = samplePage(hotels(4))
   await night([page])
   await night([everyCompany(page, { calculators: null })])
@@ -151,7 +151,7 @@ it('says of every part since when and why it was not renewed, and keeps the time
   }
 })
 
-it('keeps the values of a property that is asked for no more', async () => {
+it('a search keeps the values of a property that is asked for no more', async () => {
   await night(whole())
   const before = await known()
   const page = whole().map(({ customProperties, companies, ...rest }) => ({

@@ -10,7 +10,7 @@ const database: SearchDatabase = await searchDatabase()
 const { db, pool } = database
 afterAll(() => database[Symbol.asyncDispose]())
 
-it('opens a page that has to wait for others only when it is loaded', async () => {
+it('the pull opens a page that has to wait for others only when it is loaded', async () => {
   const [page] = await database.search()
   if (page === undefined) throw new Error('no page was listed')
   let opened = 0

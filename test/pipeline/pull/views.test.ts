@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { searchDatabase } from './search-database.ts'
 
-it('explains every view and every column that people query', async () => {
+it('the schema explains every view and every column that people query', async () => {
   await using database = await searchDatabase()
   const { rows } = await sql<{ place: string; comment: string | null }>`
     select concat_ws('.', c.relname, a.attname) as place, col_description(c.oid, a.attnum) as comment

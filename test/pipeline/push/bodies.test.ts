@@ -14,7 +14,7 @@ function write(kind: KindName, rows: OutgoingRow[], partition = ''): string {
 const naughty = ['"', '\\', '</script>', "'; drop table x; --", '\u2028', '🏨', 'e\u0301', '__proto__', '\u202e', ' ']
 
 describe('company mappings', () => {
-  it('carry every detail that is held, and leave absent ones out', () => {
+  it('carry every detail that is known, and leave absent ones out', () => {
     const rows: OutgoingRow[] = [
       {
         stream: 'properties',
@@ -90,7 +90,7 @@ describe('framework answers', () => {
     })
   })
 
-  it('without a framework carry none', () => {
+  it('framework answers without a framework carry none', () => {
     const rows: OutgoingRow[] = [{ stream: 'framework_answers', partner_id: 'H-1', content: number }]
     expect(JSON.parse(write('framework_answers', rows))).not.toHaveProperty('frameworkId')
   })
@@ -102,7 +102,7 @@ describe('framework answers', () => {
     ['date', '2025-06-30', { dateIso: '2025-06-30' }],
     ['date_range', '2025-01-01/2025-06-30', { dateRangeFromDateIso: '2025-01-01', dateRangeToDateIso: '2025-06-30' }],
     ['list', 'a,b', { list: ['a', 'b'] }],
-  ])('of type %s have exactly one member', (value_type, value, expected) => {
+  ])('framework answers of type %s have exactly one member', (value_type, value, expected) => {
     const rows: OutgoingRow[] = [
       { stream: 'framework_answers', partner_id: 'H-1', content: { ...number, value_type, value } },
     ]

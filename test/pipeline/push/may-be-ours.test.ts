@@ -40,7 +40,7 @@ describe('a listed task', () => {
     expect(mayBe(kind, fields)).toBe(false)
   })
 
-  it('of another key cannot be ours, where both keys are known', () => {
+  it('a task of another key cannot be ours, where both keys are known', () => {
     const task = { ...bulk, requestType: 'BulkUpsertFrameworkAnswers' }
     expect(mayBe('framework_answers', { ...task, apiKeyId: 'sibling' }, 'own')).toBe(false)
     expect(mayBe('framework_answers', { ...task, apiKeyId: 'own' }, 'own')).toBe(true)

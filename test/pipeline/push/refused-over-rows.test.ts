@@ -78,7 +78,7 @@ const rows = () =>
 
 describe('a request that the service refuses', () => {
   it.each([400, 422])(
-    'with %i over one of its rows is split until that row stands alone, and the others are accepted',
+    'a request refused with %i over one of its rows is split until that row stands alone, and the others are accepted',
     async (status) => {
       await using service = await pickyService(status, (body) => body.includes('"n37."'))
       await using deps = ferry.deps(service.url)
@@ -116,7 +116,7 @@ describe('a request that the service refuses', () => {
     },
   )
 
-  it('over all that it carries is tried in quarters and no smaller, keeps no row out, and the cause is told once', async () => {
+  it('a request refused over all that it carries is tried in quarters and no smaller, keeps no row out, and the cause is told once', async () => {
     await using service = await pickyService(400, () => true)
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(60))
@@ -154,7 +154,7 @@ describe('a request that the service refuses', () => {
     expect(await ferry.wave(deps)).toBe(true)
   })
 
-  it('of two rows, both of which it refuses alone, keeps neither out: nothing shows that it is the rows', async () => {
+  it('a request of two rows that the service refuses alone too keeps neither out: nothing shows that it is the rows', async () => {
     await using service = await pickyService(422, () => true)
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(2))
@@ -163,7 +163,7 @@ describe('a request that the service refuses', () => {
     expect(service.posts()).toBe(3)
   })
 
-  it('and that a process left unjudged when it died is split by the next look', async () => {
+  it('a refused request that a process left unjudged when it died is split by the next look', async () => {
     await using service = await pickyService(422, (body) => body.includes('"n1."'))
     await using deps = ferry.deps(service.url)
     const id = await ferry.planned(deps, 'properties', properties(4))

@@ -39,7 +39,7 @@ const answer = (partner_id: string, row_key: string, value: string): Landing => 
 })
 
 describe('a request whose task ends in Error without naming a row', () => {
-  it('a request whose task ends in Error without naming a row is split in two halves, which hold its rows, keep its partition and belong to the same run', async () => {
+  it('a request whose task ends in Error without naming a row is split in two halves, which carry its rows, keep its partition and belong to the same run', async () => {
     await using service = await poisonService((body) => body.includes('"n1."'))
     await using deps = ferry.deps(service.url)
     const id = await ferry.planned(
@@ -103,7 +103,7 @@ describe('a request whose task ends in Error without naming a row', () => {
     expect(await ferry.wave(deps)).toBe(false)
   })
 
-  it('a request whose task ends in Error without naming a row that holds a single row rejects it at once', async () => {
+  it('a request whose task ends in Error without naming a row that carries a single row rejects it at once', async () => {
     await using service = await poisonService(() => true)
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(1))
@@ -241,7 +241,7 @@ describe('halves of one property', () => {
     })
   })
 
-  it('of different properties may be at the service at once', async () => {
+  it('halves of different properties may be at the service at once', async () => {
     await using service = await poisonService((body) => body.includes('"n0."'))
     await using deps = ferry.deps(service.url)
     await ferry.planned(deps, 'properties', properties(4))

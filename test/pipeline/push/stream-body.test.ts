@@ -44,7 +44,7 @@ describe.each(kindNames)('a body of %s', (kind) => {
   })
 })
 
-it('holds no more rows than the largest property and a batch on both sides', async () => {
+it('streamBody holds no more rows than the largest property and a batch on both sides', async () => {
   let read = 0
   let written = 0
   let most = 0
@@ -67,14 +67,14 @@ it('holds no more rows than the largest property and a batch on both sides', asy
   expect(most).toBeLessThanOrEqual(4)
 })
 
-it('refuses a writer that reads all rows before it yields, however few there are', async () => {
+it('streamBody refuses a writer that reads all rows before it yields, however few there are', async () => {
   const greedy: BodyWriter = function* (rows) {
     yield String([...rows].length)
   }
   await expect(streamed(greedy, rowsOf('companies', 1, 1, 1), 100)).rejects.toThrow(/beyond one property/)
 })
 
-it('passes on what goes wrong while rows are read', async () => {
+it('streamBody passes on what goes wrong while rows are read', async () => {
   async function* broken(): AsyncGenerator<OutgoingRow[]> {
     yield rowsOf('companies', 2, 2)
     throw new Error('the database went away')

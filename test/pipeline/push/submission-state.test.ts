@@ -46,9 +46,12 @@ const states = Object.keys(moves) as SubmissionState[]
 const byOrder = (a: SubmissionState, b: SubmissionState) => states.indexOf(a) - states.indexOf(b)
 
 describe.each(states)('a submission that is %s', (state) => {
-  it.each(events.map((event) => [event, moves[state][event] ?? state] as const))('at %s is %s', (event, next) => {
-    expect(nextState(state, event)).toBe(next)
-  })
+  it.each(events.map((event) => [event, moves[state][event] ?? state] as const))(
+    'the state after %s is %s',
+    (event, next) => {
+      expect(nextState(state, event)).toBe(next)
+    },
+  )
 })
 
 describe('the states', () => {

@@ -114,7 +114,7 @@ describe('names that every object inherits', () => {
   })
 })
 
-it('spells values so that -0, the order of keys and doubled keys count', () => {
+it('parseCompany spells values so that -0, the order of keys and doubled keys count', () => {
   expect(spelt({ a: -0, b: 1 })).not.toEqual(spelt({ a: 0, b: 1 }))
   expect(spelt({ a: 0, b: 1 })).not.toEqual(spelt({ b: 1, a: 0 }))
   expect(spelt({ a: doubledKey })).not.toEqual(spelt({ a: 1 }))

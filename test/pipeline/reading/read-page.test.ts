@@ -169,7 +169,7 @@ describe('readPage refuses', () => {
     expect(error.message).toMatch(/larger than the limit/)
   })
 
-  it('with the place where it stopped', async () => {
+  it('readPage refuses a page with the place where it stopped', async () => {
     const error = await refusal(list(`${'{"id":1},'.repeat(1_000)}{"id":tru}`))
     expect(error.message).toMatch(/at companies\[1000\], after byte 9\d\d\d:/)
     expect((await refusal(list(`{},{},${'['.repeat(100)}${']'.repeat(100)}`))).message).toMatch(/at companies\[2\],/)
@@ -194,7 +194,7 @@ describe('readPage judges JSONTestSuite', () => {
   const around = (text: string) => `{"later":${text},"companies":[]}`
   const cases = parsing.map((one) => ({ ...one, verdict: one.name.slice(0, 1) }))
 
-  it('with cases of every verdict', () => {
+  it('readPage judges cases of every verdict', () => {
     const count = (verdict: string) => cases.filter((one) => one.verdict === verdict).length
     expect([count('y'), count('n')]).toEqual([95, 188])
     expect(count('i')).toBeGreaterThan(20)

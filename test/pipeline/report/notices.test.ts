@@ -26,22 +26,22 @@ test.each<[Partial<StreamReport>, RegExp]>([
   ],
   [{ whole: 'server', whole_detail: 'was 1 and is 2' }, /^Another server .*restored \(was 1 and is 2\).*runbook\.md/],
   [{ whole: 'newest_row', whole_detail: 'H-1 carried 9' }, /^The newest known row .*\(H-1 carried 9\).*runbook\.md/],
-])('says of %j what it means', (change, notice) => {
+])('the report says of %j what it means', (change, notice) => {
   const streams = [stream(change), stream({ ...change, gone: 0, returned: 0 }), stream({ stream: 'omissions' })]
   expect(noticesOf(streams)).toEqual([expect.stringMatching(notice)])
 })
 
-test('says nothing of a stream that was read whole as it should be', () => {
+test('the report says nothing of a stream that was read whole as it should be', () => {
   expect(noticesOf([stream({ whole: 'first' }), stream({ whole: 'due' }), stream({ whole: 'reread' })])).toEqual([])
 })
 
-test('says of how many hotels the rows were read again, and why', () => {
+test('the report says of how many hotels the rows were read again, and why', () => {
   expect(noticesOf([stream({ hotels_asked: 2 })])).toEqual([
     'All properties of 2 hotels were read again, because rows contradict each other; what the partner has no longer is counted as gone.',
   ])
 })
 
-test('says which requests were split, into how many, and what was found', () => {
+test('the report says which requests were split, into how many, and what was found', () => {
   const part = (root_id: number | null, failed_alone = 0) => ({ root_id, failed_alone }) as SubmissionReport
   expect(noticesOf([], [part(null), part(3), part(3, 1), part(3), part(9), part(9), part(12, 1), part(12, 1)])).toEqual(
     [
@@ -52,7 +52,7 @@ test('says which requests were split, into how many, and what was found', () => 
   )
 })
 
-test('of a request that was split because its answer was too long, does not say that its task ended in Error', () => {
+test('the notice of a request that was split because its answer was too long does not say that its task ended in Error', () => {
   const whole = { submission_id: 3, root_id: null, error_code: 'task_too_large' } as SubmissionReport
   const part = { submission_id: 4, root_id: 3, error_code: null, failed_alone: 0 } as SubmissionReport
   expect(noticesOf([], [whole, part, part])).toEqual([

@@ -84,7 +84,7 @@ describe('the balance', () => {
     ['read', 'folded', 'unchanged', 'changed'],
     ['pending', 'invalid', 'parked', 'withheld', 'held', 'sent'],
     ['sent', 'confirmed', 'inferred', 'rejected', 'unknown'],
-  ] as const)('of %s counts each of its parts', (...names) => {
+  ] as const)('the balance of %s counts each of its parts', (...names) => {
     for (const part of some(names.slice(1))) expect(imbalances([{ ...well, [part]: well[part] + 1 }])).not.toEqual([])
   })
 })
@@ -104,10 +104,10 @@ describe('the verdict', () => {
   })
 
   it.each<[Partial<StreamReport>, string]>([
-    [{ confirmed: 2, rejected: 1 }, '1 row refused by the service.'],
+    [{ confirmed: 2, rejected: 1 }, '1 row rejected by the service.'],
     [{ pending: 7, invalid: 2 }, '2 rows invalid, and not sent.'],
     [{ confirmed: 2, unknown: 1 }, '1 row sent, but the service does not say what became of them'],
-    [{ pending: 6, withheld: 1 }, '1 row refused before and unchanged since, and not sent again.'],
+    [{ pending: 6, withheld: 1 }, '1 row rejected before and unchanged since, and not sent again.'],
     [{ pending: 6, parked: 1 }, '1 row parked: what they require is not accepted.'],
     [{ null_cursor: 1 }, '1 row without a cursor, read every time; the view rows_without_cursor names them.'],
   ])('the verdict is partial and says why: %j', (change, remark) => {
@@ -118,7 +118,7 @@ describe('the verdict', () => {
 
   it('adds the rows of all streams up', () => {
     const refused = { ...well, confirmed: 2, rejected: 1 }
-    expect(judge([refused, refused], [], []).remarks).toEqual(['2 rows refused by the service.'])
+    expect(judge([refused, refused], [], []).remarks).toEqual(['2 rows rejected by the service.'])
   })
 
   it.each<[Partial<SearchReport>, string]>([

@@ -7,7 +7,7 @@ const foreign: LeftOutProperty = { property_id: 'p1', name: 'House number', owne
 const unknown: LeftOutProperty = { property_id: 'p2', name: null, owner: null, why: 'unknown' }
 const search = (left_out_properties: LeftOutProperty[]) => ({ left_out_properties }) as SearchReport
 
-it('says nothing of a search that brought what was asked for, with the names known', () => {
+it('the report says nothing of a search that brought what was asked for, with the names known', () => {
   expect(searchNotices([search([])], [])).toEqual([])
   expect(missingPropertyLines([], null, [])).toEqual([])
 })
@@ -22,7 +22,7 @@ it('names the custom properties that were left out, whose they are, and what to 
   ])
 })
 
-it('spells ten new names out and counts the rest', () => {
+it('the report spells ten new names out and counts the rest', () => {
   const renamed = Array.from({ length: 12 }, (_, n) => ({
     kind: 'variable' as const,
     id: `v${n}`,

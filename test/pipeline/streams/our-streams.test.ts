@@ -68,7 +68,7 @@ describe("a stream's row", () => {
     standard_holders: ['partner_id', 'standard_id'],
   }
 
-  it.each(streamNames)('of %s has a key of its own for ids with any characters', (stream) => {
+  it.each(streamNames)('a row of %s has a key of its own for ids with any characters', (stream) => {
     const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'",[]\\null '.split('')) }))
     const row = fc.record(
       Object.fromEntries(

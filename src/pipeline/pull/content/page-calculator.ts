@@ -8,7 +8,7 @@ import { fieldOf, isObject } from './page-object.ts'
 type PageValue = { direction: 'i' | 'o'; variableId: string; value: string }
 
 /** What of a calculator's inputs or outputs the page does not show as absent, although it gives no value for it. */
-type HeldValues = {
+type UnrenewedValues = {
   direction: 'i' | 'o'
   /** Null: none of them. */
   variableId: string | null
@@ -37,7 +37,7 @@ type CalculatorContent = {
   /** The field of the period, where its month is null: no month is known by that, and one that is known is not gone. */
   monthNull: string | null
   values: PageValue[]
-  held: HeldValues[]
+  unrenewed: UnrenewedValues[]
 }
 
 /**
@@ -77,11 +77,11 @@ export function pageCalculator(
   const period = pagePeriod(fieldOf(element, names.period), contract)
   if (typeof period === 'string') return unreadable(names.period, period, fieldOf(element, names.period))
   const groups = { i: fieldOf(element, names.inputs), o: fieldOf(element, names.outputs) }
-  const held: HeldValues[] = []
+  const unrenewed: UnrenewedValues[] = []
   // Without values a group is absent. One of null brings none either, but it proves none of those that are known
   // absent.
-  if (groups.i === null) held.push({ direction: 'i', variableId: null, reason: 'no_object', field: names.inputs })
-  if (groups.o === null) held.push({ direction: 'o', variableId: null, reason: 'no_object', field: names.outputs })
+  if (groups.i === null) unrenewed.push({ direction: 'i', variableId: null, reason: 'no_object', field: names.inputs })
+  if (groups.o === null) unrenewed.push({ direction: 'o', variableId: null, reason: 'no_object', field: names.outputs })
   const inputs = groups.i ?? {}
   const outputs = groups.o ?? {}
   if (!isObject(inputs)) return unreadable(names.inputs, objectProblem(inputs), inputs)
@@ -93,10 +93,20 @@ export function pageCalculator(
     leftOut.push({ unit: 'value', companyId, calculatorId, item, reason, excerpt: excerptOf(value) })
   }
   if (titleProblem !== null) refuseValue(names.title, titleProblem, title)
-  const values = [...pageValues('i', inputs, refuseValue, held), ...pageValues('o', outputs, refuseValue, held)]
+  const values = [
+    ...pageValues('i', inputs, refuseValue, unrenewed),
+    ...pageValues('o', outputs, refuseValue, unrenewed),
+  ]
   return {
     calculatorId,
-    content: { typeId, title: titleProblem === null ? String(title) : null, titleProblem, ...period, values, held },
+    content: {
+      typeId,
+      title: titleProblem === null ? String(title) : null,
+      titleProblem,
+      ...period,
+      values,
+      unrenewed,
+    },
   }
 }
 
@@ -106,7 +116,7 @@ function pageValues(
   direction: 'i' | 'o',
   group: Record<string, unknown>,
   refuse: Refuse,
-  held: HeldValues[],
+  unrenewed: UnrenewedValues[],
 ): PageValue[] {
   const values: PageValue[] = []
   for (const [variableId, value] of Object.entries(group)) {
@@ -116,7 +126,7 @@ function pageValues(
     else {
       refuse(badId === undefined ? variableId : excerptOf(variableId), problem, value)
       // Under an id that is none may be any variable.
-      held.push({ direction, variableId: badId === undefined ? variableId : null, reason: problem, field: null })
+      unrenewed.push({ direction, variableId: badId === undefined ? variableId : null, reason: problem, field: null })
     }
   }
   return values

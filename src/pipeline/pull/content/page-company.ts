@@ -20,12 +20,12 @@ export type PageCompany = {
   complete: boolean
   properties: PageProperty[]
   /** What of its properties the page does not show as absent, although it gives no value that can be read. */
-  heldProperties: HeldProperty[]
+  unrenewedProperties: UnrenewedProperty[]
   calculators: PageCalculator[]
 }
 
 /** A list of values of which one at least cannot be right: what is known of the property stays, whole. */
-type HeldProperty = {
+type UnrenewedProperty = {
   /** Null: any property. */
   propertyId: string | null
   /** A stable code. */
@@ -63,7 +63,7 @@ export function pageCompany(element: unknown, contract: Contract): DecodedCompan
       readable: false,
       complete: false,
       properties: [],
-      heldProperties: [],
+      unrenewedProperties: [],
       calculators: [],
     },
     leftOut: [whole(companyId, item, reason, value)],
@@ -79,10 +79,10 @@ export function pageCompany(element: unknown, contract: Contract): DecodedCompan
   if (nameProblem !== null) {
     leftOut.push({ ...whole(companyId, names.name, nameProblem, name), unit: 'value' })
   }
-  const heldProperties: HeldProperty[] = []
+  const unrenewedProperties: UnrenewedProperty[] = []
   // Without values the fields are absent. Null brings none either, but it proves none of those that are known absent.
-  if (givenFields === null) heldProperties.push({ propertyId: null, reason: 'no_object', field: names.fields })
-  const properties = pageProperties(companyId, fields, leftOut, heldProperties)
+  if (givenFields === null) unrenewedProperties.push({ propertyId: null, reason: 'no_object', field: names.fields })
+  const properties = pageProperties(companyId, fields, leftOut, unrenewedProperties)
   const decoded = calculators.map((calculator) => pageCalculator(companyId, calculator, contract, leftOut))
   return {
     company: {
@@ -92,7 +92,7 @@ export function pageCompany(element: unknown, contract: Contract): DecodedCompan
       readable: true,
       complete: decoded.every((calculator) => calculator !== undefined),
       properties,
-      heldProperties,
+      unrenewedProperties,
       calculators: decoded.filter((calculator) => calculator !== undefined),
     },
     leftOut,
@@ -103,12 +103,12 @@ function pageProperties(
   companyId: string,
   fields: Record<string, unknown>,
   leftOut: LeftOut[],
-  held: HeldProperty[],
+  unrenewed: UnrenewedProperty[],
 ): PageProperty[] {
   const properties: PageProperty[] = []
   const refuse = (propertyId: string | null, item: string, reason: string, value: unknown): void => {
     leftOut.push({ unit: 'property', companyId, calculatorId: null, item, reason, excerpt: excerptOf(value) })
-    held.push({ propertyId, reason, field: null })
+    unrenewed.push({ propertyId, reason, field: null })
   }
   for (const [propertyId, values] of Object.entries(fields)) {
     const badId = idProblem(propertyId)

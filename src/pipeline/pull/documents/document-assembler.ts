@@ -41,7 +41,7 @@ export class DocumentAssembler implements ElementBuilder {
   #token = ''
   #size = 0
   #members = new Map<string, string>()
-  /** Its own keys that came twice: what they hold is nobody's id. */
+  /** Its own keys that came twice: what they contain is nobody's id. */
   #doubled = new Set<string>()
   #problem: DocumentProblem | null = null
 

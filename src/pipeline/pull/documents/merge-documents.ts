@@ -32,7 +32,8 @@ export async function mergeDocuments(
   trx: Transaction<Schema>,
   options: MergeDocumentsOptions,
 ): Promise<DocumentCounts> {
-  // Pages of one search merge one after the other: they may hold the same element, and must agree on which one counts.
+  // Pages of one search merge one after the other: they may contain the same element, and must agree on which one
+  // counts.
   await sql`select from submission where submission_id = ${options.submissionId} for no key update`.execute(trx)
   await judgeStaged(trx, options)
   await leaveOutLater(trx)
@@ -87,9 +88,8 @@ async function judgeStaged(trx: Transaction<Schema>, { search, submissionId, ord
            end as fate
     from placed p
     left join document d on d.search = ${search} and d.list = p.list and d.document_id = p.document_id
-    left join search_seen_document z on z.submission_id = ${submissionId}::bigint and z.document_key = d.document_key`.execute(
-    trx,
-  )
+    left join search_seen_document z on z.submission_id = ${submissionId}::bigint
+      and z.document_key = d.document_key`.execute(trx)
   await sql`analyze merge_document`.execute(trx)
 }
 

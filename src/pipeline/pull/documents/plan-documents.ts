@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { SearchSettings } from '../../../config/pull-searches.ts'
-import { holdRun } from '../../../db/runs/hold-run.ts'
+import { lockRun } from '../../../db/runs/lock-run.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -19,7 +19,7 @@ import { documentKindNames, documentKindOf } from '../../streams/kind-names.ts'
 export async function planDocuments(deps: Deps, run: Run, only: string | null = null): Promise<boolean> {
   if (run.held) return false
   return await deps.db.transaction().execute(async (trx) => {
-    if (!(await holdRun(trx, run.run_id))) return true
+    if (!(await lockRun(trx, run.run_id))) return true
     const planned = await trx
       .selectFrom('submission')
       .select(['submission_id', 'partition', 'state'])

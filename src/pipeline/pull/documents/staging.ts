@@ -27,7 +27,7 @@ export async function createDocumentStaging(trx: Transaction<Schema>): Promise<v
     ) on commit drop`.execute(trx)
 }
 
-/** Characters held before a COPY. Larger saves round trips, smaller saves memory. */
+/** Characters kept before a COPY. Larger saves round trips, smaller saves memory. */
 const batchCharacters = 1024 * 1024
 
 export type DocumentWriter = {

@@ -52,11 +52,12 @@ async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
       returning s.company_ordinal, s.calculator_id, s.title
     )
     insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)
-    select 'calculator', c.company_id, a.calculator_id, 'calculator_twice', coalesce(left(to_json(a.title)::text, 200), 'null')
+    select 'calculator', c.company_id, a.calculator_id, 'calculator_twice',
+      coalesce(left(to_json(a.title)::text, 200), 'null')
     from again a join staged_company c using (company_ordinal)`.execute(trx)
-  // Another listing may hold what the first one lacks.
+  // Another listing may contain what the first one lacks.
   await sql`
-    insert into staged_held_value (calculator_ordinal, direction, reason)
+    insert into staged_unrenewed_value (calculator_ordinal, direction, reason)
     select s.calculator_ordinal, direction, 'calculator_twice'
     from staged_calculator s cross join (values ('i'::"char"), ('o'::"char")) groups(direction)
     where s.calculator_id in (select calculator_id from staged_left_out where reason = 'calculator_twice')`.execute(trx)
@@ -84,6 +85,7 @@ async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): 
       returning c.company_id, s.calculator_id, s.title
     )
     insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)
-    select 'calculator', company_id, calculator_id, 'calculator_of_other_company', coalesce(left(to_json(title)::text, 200), 'null')
+    select 'calculator', company_id, calculator_id, 'calculator_of_other_company',
+      coalesce(left(to_json(title)::text, 200), 'null')
     from elsewhere`.execute(trx)
 }

@@ -40,7 +40,7 @@ export async function claimCompanies(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Of a company listed twice on one page the first readable one counts; as the other might hold more, it is not
+ * Of a company listed twice on one page the first readable one counts; as the other might contain more, it is not
  * complete.
  */
 async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
@@ -62,13 +62,13 @@ async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update staged_company set complete = false
     where company_id in (select company_id from staged_left_out where reason = 'company_twice')`.execute(trx)
-  // Another listing may hold what the first one lacks.
+  // Another listing may contain what the first one lacks.
   await sql`
-    insert into staged_held_property (company_ordinal, reason)
+    insert into staged_unrenewed_property (company_ordinal, reason)
     select company_ordinal, 'company_twice' from staged_company
     where company_id in (select company_id from staged_left_out where reason = 'company_twice')`.execute(trx)
   await sql`
-    insert into staged_held_value (calculator_ordinal, direction, reason)
+    insert into staged_unrenewed_value (calculator_ordinal, direction, reason)
     select k.calculator_ordinal, direction, 'company_twice'
     from staged_calculator k
     join staged_company c using (company_ordinal)

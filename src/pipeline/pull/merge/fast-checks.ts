@@ -54,9 +54,8 @@ export async function keepListing(trx: Transaction<Schema>, listingKey: number):
     insert into page_listing (listing_key, variable_keys, property_keys) overriding system value
     select ${listingKey}::integer,
       array(select variable_key from calculator_variable where variable_id in (select id from staged_variable_name)),
-      array(select property_key from custom_property where property_id in (select id from staged_property_name))`.execute(
-    trx,
-  )
+      array(select property_key from custom_property where property_id in (select id
+        from staged_property_name))`.execute(trx)
 }
 
 type ReferredNames = { variables: readonly number[]; properties: readonly number[] }

@@ -69,10 +69,10 @@ type RemoveOptions = {
 
 /**
  * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
- * that the search did not ask for stays. Of a company that several pages hold, in this search or in the last, nothing
- * is removed before the search ends. What is absent stays, marked as not renewed, where a calculator of the company
- * could not be identified, where a person has brought it back, and all of it where the page shows a smaller share than
- * `minSeenShare` of what its companies are known to have.
+ * that the search did not ask for stays. Of a company that several pages contain, in this search or in the last,
+ * nothing is removed before the search ends. What is absent stays, marked as not renewed, where a calculator of the
+ * company could not be identified, where a person has brought it back, and all of it where the page shows a smaller
+ * share than `minSeenShare` of what its companies are known to have.
  * @returns how many values went.
  */
 export async function removeAbsentCalculators(trx: Transaction<Schema>, options: RemoveOptions): Promise<number> {

@@ -33,7 +33,8 @@ async function markNames(trx: Transaction<Schema>, submissionId: number): Promis
   if (rows[0]?.unread === true) {
     await sql`
       insert into unrenewed_part (part, variable_key, property_key, reason, withheld, submission_id)
-      select l.unit, coalesce(v.variable_key, 0), coalesce(p.property_key, 0), min(l.reason), false, ${submissionId}::bigint
+      select l.unit, coalesce(v.variable_key, 0), coalesce(p.property_key, 0), min(l.reason), false,
+        ${submissionId}::bigint
       from staged_left_out l
       left join calculator_variable v on l.unit = 'variable_name' and v.variable_id = l.item
       left join custom_property p on l.unit = 'property_name' and p.property_id = l.item
@@ -59,11 +60,13 @@ async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
   await sql`
     insert into staged_left_out (unit, item, reason, excerpt)
     select 'variable_name', id, 'listed_twice', left(to_json(name)::text, 200)
-    from (select id, name, first_value(name) over (partition by id order by ordinal) as first from staged_variable_name) n
+    from (select id, name, first_value(name) over (partition by id order by ordinal) as first
+      from staged_variable_name) n
     where name <> first
     union all
     select 'property_name', id, 'listed_twice', left(to_json(name)::text, 200)
-    from (select id, name, first_value(name) over (partition by id order by ordinal) as first from staged_property_name) n
+    from (select id, name, first_value(name) over (partition by id order by ordinal) as first
+      from staged_property_name) n
     where name <> first`.execute(trx)
 }
 

@@ -1,15 +1,15 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { holdProperties, keepHeldLists } from './hold-properties.ts'
-import type { HoldOptions } from './hold-values.ts'
 import { keepRemovedProperties } from './keep-removed.ts'
 import { someUnrenewed } from './unrenewed-parts.ts'
+import { keepUnreadableLists, keepUnrenewedProperties } from './unrenewed-properties.ts'
+import type { UnrenewedOptions } from './unrenewed-values.ts'
 
 /**
  * Makes the property values of every readable company of the page those that the page gives; what it leaves out and
  * does not show as absent stays, marked as not renewed. Companies whose values differ land in touched_company.
  */
-export async function mergeProperties(trx: Transaction<Schema>, options: HoldOptions): Promise<void> {
+export async function mergeProperties(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   await sql`
     create temporary table merge_property on commit drop as
     select c.company_key, p.property_key, s.ordinal, s.value
@@ -17,7 +17,7 @@ export async function mergeProperties(trx: Transaction<Schema>, options: HoldOpt
     join staged_company c using (company_ordinal)
     join custom_property p using (property_id)
     where c.readable and exists (select from staged_property_name n where n.id = s.property_id)`.execute(trx)
-  await keepHeldLists(trx)
+  await keepUnreadableLists(trx)
   await sql`alter table merge_property add primary key (company_key, property_key, ordinal)`.execute(trx)
   await sql`analyze merge_property`.execute(trx)
   await sql`
@@ -25,7 +25,7 @@ export async function mergeProperties(trx: Transaction<Schema>, options: HoldOpt
     select 'property', c.company_id, s.property_id, 'property_not_listed', left(to_json(s.value)::text, 200)
     from staged_property s join staged_company c using (company_ordinal)
     where c.readable and not exists (select from staged_property_name n where n.id = s.property_id)`.execute(trx)
-  await holdProperties(trx, options)
+  await keepUnrenewedProperties(trx, options)
 
   await sql`
     with changed as (

@@ -1,19 +1,19 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { type HoldOptions, holdValues } from './hold-values.ts'
 import { keepRemovedValues } from './keep-removed.ts'
 import { someUnrenewed } from './unrenewed-parts.ts'
+import { keepUnrenewedValues, type UnrenewedOptions } from './unrenewed-values.ts'
 import { recordChanges } from './value-history.ts'
 
 type ValueCounts = { values: number; added: number; changed: number; removed: number }
 
 /**
  * Makes the values of every readable calculator of the page those that the page gives: adds, changes, removes. What it
- * leaves out and does not show as absent stays, marked as not renewed: see `holdValues`. A value that stands as it is
- * is not written. Known calculators whose values differ land in touched_calculator, and what differed in the history,
- * if the search records it. The values that a calculator is first seen with are no change.
+ * leaves out and does not show as absent stays, marked as not renewed: see `keepUnrenewedValues`. A value that stands
+ * as it is is not written. Known calculators whose values differ land in touched_calculator, and what differed in the
+ * history, if the search records it. The values that a calculator is first seen with are no change.
  */
-export async function mergeValues(trx: Transaction<Schema>, options: HoldOptions): Promise<ValueCounts> {
+export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<ValueCounts> {
   const { submissionId } = options
   await sql`
     create temporary table merge_value on commit drop as
@@ -25,21 +25,22 @@ export async function mergeValues(trx: Transaction<Schema>, options: HoldOptions
     where k.readable and r.variable_key is not null`.execute(trx)
   await sql`
     insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
-    select 'value', c.company_id, k.calculator_id, r.variable_id, 'variable_not_listed', left(to_json(v.value)::text, 200)
+    select 'value', c.company_id, k.calculator_id, r.variable_id, 'variable_not_listed',
+      left(to_json(v.value)::text, 200)
     from staged_value v
     join staged_reference r using (reference)
     join staged_calculator k using (calculator_ordinal)
     join staged_company c using (company_ordinal)
     where r.variable_key is null and k.readable`.execute(trx)
   await sql`
-    insert into staged_held_value (calculator_ordinal, direction, variable_id, reason)
+    insert into staged_unrenewed_value (calculator_ordinal, direction, variable_id, reason)
     select v.calculator_ordinal, v.direction, r.variable_id, 'variable_not_listed'
     from staged_value v join staged_reference r using (reference) join staged_calculator k using (calculator_ordinal)
     where r.variable_key is null and k.readable`.execute(trx)
 
   await moveWithCalculators(trx, submissionId)
   const different = await findDifferences(trx)
-  if (different.removed > 0) different.removed = await holdValues(trx, options)
+  if (different.removed > 0) different.removed = await keepUnrenewedValues(trx, options)
   if (different.changed > 0) {
     await sql`
       with changed as (
@@ -92,7 +93,7 @@ export async function mergeValues(trx: Transaction<Schema>, options: HoldOptions
 
 /**
  * Lays side by side what the page gives of known calculators and what stands of them, and keeps what differs in
- * value_difference. One pass over either side: every row is looked up once. The places hold until the values are
+ * value_difference. One pass over either side: every row is looked up once. The places count until the values are
  * written, because nobody writes a value without the lock on its company.
  */
 async function findDifferences(trx: Transaction<Schema>): Promise<Omit<ValueCounts, 'values'>> {

@@ -8,7 +8,7 @@ import { recordChanges } from './value-history.ts'
  * before the search: what it brought for the first time says nothing about how much of the rest it has shown.
  */
 export type SearchEvidence = {
-  /** Its pages held companies, and what they have shown was forgotten: the search was ended before. */
+  /** Its pages had companies, and what they have shown was forgotten: the search was ended before. */
   finished: boolean
   pagesNotLoaded: number
   /** Companies on its pages that could not be told from others: any that seems absent might be one of them. */
@@ -200,7 +200,7 @@ export async function tombstoneUnseen(
 
 /**
  * Forgets what the search has shown, but for which companies were on several of its pages, and the lists of names to
- * which no company refers any more. The lock on loading must be held exclusively.
+ * which no company refers any more. The lock on loading must be taken exclusively.
  * @param proving whether the search proves what is absent: no other shows that a company is not on several pages any
  * more.
  */

@@ -33,8 +33,8 @@ export const stagingColumns = {
   ],
   staged_reference: ['reference', 'variable_id'],
   staged_value: ['calculator_ordinal', 'reference', 'direction', 'value'],
-  staged_held_value: ['calculator_ordinal', 'direction', 'variable_id', 'reason', 'field'],
-  staged_held_property: ['company_ordinal', 'property_id', 'reason', 'field'],
+  staged_unrenewed_value: ['calculator_ordinal', 'direction', 'variable_id', 'reason', 'field'],
+  staged_unrenewed_property: ['company_ordinal', 'property_id', 'reason', 'field'],
   staged_left_out: ['unit', 'company_id', 'calculator_id', 'item', 'reason', 'excerpt'],
 } as const
 
@@ -64,7 +64,7 @@ export function isOfCompanies(table: StagingTable): boolean {
 export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
   await sql`
     analyze staged_variable_name, staged_property_name, staged_company, staged_property, staged_calculator,
-      staged_reference, staged_held_value, staged_held_property`.execute(trx)
+      staged_reference, staged_unrenewed_value, staged_unrenewed_property`.execute(trx)
 }
 
 /**
@@ -99,9 +99,9 @@ const companyTables = {
   staged_value: `
     calculator_ordinal integer not null, reference integer not null, direction "char" not null, value text not null`,
   // What the page does not show as absent although it gives nothing for it; null in place of an id: whatever it may be.
-  staged_held_value: `
+  staged_unrenewed_value: `
     calculator_ordinal integer not null, direction "char" not null, variable_id text, reason text not null, field text`,
-  staged_held_property: 'company_ordinal integer not null, property_id text, reason text not null, field text',
+  staged_unrenewed_property: 'company_ordinal integer not null, property_id text, reason text not null, field text',
   // What the merge made (fresh) and what it found different (touched): the ground on which changed_at moves.
   fresh_company: 'company_key integer primary key',
   fresh_calculator: 'calculator_key integer primary key',

@@ -39,11 +39,13 @@ export async function pageOfRemovals(
       : sql`(removed_at, part, removal_id) < (${past.at}::timestamptz, ${past.part}, ${past.removalId}::bigint)`
   const { rows } = await sql<RemovedPart & { exact: string; removal_id: number }>`
     with found as (
-      select 'value' as part, removal_id, company_key, calculator_key, direction, variable_key, null::int as property_key,
+      select 'value' as part, removal_id, company_key, calculator_key, direction, variable_key,
+        null::int as property_key,
              null::int as ordinal, value, removed_at, submission_id
       from removed_value where ${mine}
       union all
-      select 'property', removal_id, company_key, null, null, null, property_key, ordinal, value, removed_at, submission_id
+      select 'property', removal_id, company_key, null, null, null, property_key, ordinal, value, removed_at,
+        submission_id
       from removed_property where ${mine}
     ), page as (
       select * from found where ${further} order by removed_at desc, part desc, removal_id desc limit ${limit}

@@ -70,9 +70,8 @@ export async function restoreRemoved(trx: Transaction<Schema>, filter: RestoreFi
   const properties = await putBackProperties(trx)
   await sql`
     update company set changed_at = statement_timestamp(), content_hash = null
-    where company_key in (select company_key from restored_value union select company_key from restored_property)`.execute(
-    trx,
-  )
+    where company_key in (select company_key from restored_value union select company_key
+      from restored_property)`.execute(trx)
   await sql`
     update calculator set changed_at = statement_timestamp()
     where calculator_key in (select calculator_key from restored_value)`.execute(trx)

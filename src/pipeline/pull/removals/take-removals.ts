@@ -54,16 +54,14 @@ export type Accepted = {
  */
 export async function acceptRemovals(trx: Transaction<Schema>, filter: PartFilter): Promise<Accepted> {
   await lockLoading(trx, 'exclusive')
-  await sql`create temporary table accepted_part on commit drop as select * from unrenewed_part where ${meant(filter)}`.execute(
-    trx,
-  )
+  await sql`create temporary table accepted_part on commit drop as select * from unrenewed_part
+    where ${meant(filter)}`.execute(trx)
   await sql`
     create temporary table accepted_calculator on commit drop as
     select k.company_key, k.calculator_key, a.submission_id
     from accepted_part a join calculator k using (company_key)
-    where k.removed_at is null and (a.part = 'company' or (a.part = 'calculator' and a.calculator_key = k.calculator_key))`.execute(
-    trx,
-  )
+    where k.removed_at is null and (a.part = 'company' or (a.part = 'calculator'
+      and a.calculator_key = k.calculator_key))`.execute(trx)
   const calculators = await sql`
     update calculator k set removed_at = statement_timestamp(), changed_at = statement_timestamp()
     where removed_at is null and calculator_key in (select calculator_key from accepted_calculator)`.execute(trx)
@@ -134,5 +132,6 @@ async function removeValues(trx: Transaction<Schema>): Promise<number> {
 function meant({ reason, partnerId, runId, since }: PartFilter) {
   const why = reason === undefined ? sql<boolean>`withheld` : sql<boolean>`reason = ${reason}`
   const when = since === undefined ? sql<boolean>`true` : sql<boolean>`since >= ${since}`
-  return sql<boolean>`part = any(${removable}::text[]) and ${why} and ${when} and ${ofPartner(partnerId)} and ${ofRun(runId)}`
+  return sql<boolean>`part = any(${removable}::text[]) and ${why} and ${when} and ${ofPartner(partnerId)}
+    and ${ofRun(runId)}`
 }

@@ -107,7 +107,7 @@ export function reasonToWithhold(evidence: SearchEvidence, minSeenShare: number)
   return null
 }
 
-/** Few companies may hold most of the values: what would go with them is judged by itself. */
+/** Few companies may contain most of the values: what would go with them is judged by itself. */
 async function reasonOfLosses(found: readonly Loss[], minSeenShare: number): Promise<WithheldReason | null> {
   for (const { reason, gone, count } of found) {
     // What would stay is what is there but for what would go.

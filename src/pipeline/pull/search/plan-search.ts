@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/database.ts'
-import { holdRun } from '../../../db/runs/hold-run.ts'
+import { lockRun } from '../../../db/runs/lock-run.ts'
 import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { overdueCode } from '../../push/sending/overdue.ts'
@@ -18,7 +18,7 @@ import { doubtfulProperties } from './requested-properties.ts'
 export async function planSearch(deps: Deps, run: Run): Promise<boolean> {
   if (run.held) return false
   return await deps.db.transaction().execute(async (trx) => {
-    if (!(await holdRun(trx, run.run_id))) return true
+    if (!(await lockRun(trx, run.run_id))) return true
     const search = await trx
       .selectFrom('submission')
       .selectAll()

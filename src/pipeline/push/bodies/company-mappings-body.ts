@@ -1,7 +1,7 @@
 import { text } from '../../streams/rules/row-content.ts'
 import { type BodyContext, type BodyWriter, type OutgoingRow, objectWithList, withoutAbsent } from './body.ts'
 
-/** Body of POST company-mappings: the partner's ids with whatever public detail is held (Company mapping request). */
+/** Body of POST company-mappings: the partner's ids with whatever public detail is known (Company mapping request). */
 export const writeCompanyMappings: BodyWriter = function* (rows, context) {
   const { companyMappings: names } = context.contract.names
   const head = { [names.customIdentifierId]: context.customIdentifierId }

@@ -4,7 +4,7 @@ import { kindNames, searchKinds } from '../../streams/kind-names.ts'
 import { streamNamesOf } from '../../streams/stream-shape.ts'
 
 /**
- * Holds the kinds of a contract file against those that Nightferry has: names and streams are told apart by nothing
+ * Checks the kinds of a contract file against those that Nightferry has: names and streams are told apart by nothing
  * else, in tables, reports and settings.
  * @throws {ContractError} with every clash by its path in the file.
  */

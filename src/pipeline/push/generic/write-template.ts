@@ -7,7 +7,7 @@ import { type BodyContext, type BodyWriter, byPartner, type OutgoingRow, objectW
 export function templateWriter(kind: GenericKind): BodyWriter {
   return function* (rows, context) {
     const { head, list } = kind.body
-    // Of the columns the head may hold only the one that requests are kept apart by.
+    // Of the columns the head may contain only the one that requests are kept apart by.
     const filling = { ...settings(context), column: () => (context.partition === '' ? null : context.partition) }
     yield* objectWithList(objectOf(fillTemplate(head, filling)), list, elements(kind, rows, context))
   }

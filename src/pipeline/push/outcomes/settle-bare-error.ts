@@ -4,8 +4,8 @@ import { hasBegunPlanning } from '../../../db/ledger/candidates.ts'
 import { settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
-  holdFamily,
   insertPart,
+  lockFamily,
   rootOf,
   rowsToSplit,
   taskOf,
@@ -40,7 +40,7 @@ export function isBareWithoutFile(contract: Contract, task: Task): boolean {
 /**
  * Settles a submission whose task ended in Error without naming a row, or whose answer is too long to be read, as one
  * that names very many rows is, or that the service refused with 400 or 422: it is split in halves, down to the rows
- * that the service fails over, or left as it is where splitting is no use. One transaction: halves exist, and hold
+ * that the service fails over, or left as it is where splitting is no use. One transaction: halves exist, and carry
  * their rows, exactly if the request is settled.
  *
  * Nothing is done while the other parts of the same first request have to end before it can be judged, or while a run
@@ -49,7 +49,7 @@ export function isBareWithoutFile(contract: Contract, task: Task): boolean {
 export async function settleBareError(deps: Deps, submission: Submission, failure: WholeFailure): Promise<void> {
   const { submission_id: id, run_id } = submission
   const settled = await deps.db.transaction().execute(async (trx) => {
-    const family = await holdFamily(trx, rootOf(submission))
+    const family = await lockFamily(trx, rootOf(submission))
     const parts = await partsOf(deps.contract, trx, family, failure)
     const verdict = await judge(deps, trx, submission, parts, failure)
     if (verdict === 'wait' || (verdict === 'split' && (await isTooEarly(trx, id)))) {

@@ -3,8 +3,8 @@ import { blameRow } from '../../../db/ledger/batch-size.ts'
 import { outcomesFromErrors, type Questions } from '../../../db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../../db/ledger/file-outcomes.ts'
 import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.ts'
-import { holdFamily, rootOf } from '../../../db/ledger/split-submission.ts'
-import { holdSettlements, type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
+import { lockFamily, rootOf } from '../../../db/ledger/split-submission.ts'
+import { lockSettlements, type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
@@ -128,7 +128,7 @@ async function judgeRefusal(deps: Deps, submission: Submission, refusal: StoredR
     if (moved !== null) await deps.looks.atSubmissions(trx, [id])
     return moved
   })
-  // At once, because we hold the lock; the look is for when we die before it is done.
+  // At once, because we have the lock; the look is for when we die before it is done.
   if (moved !== null) await settle(deps, id)
 }
 
@@ -176,7 +176,7 @@ async function settleAs(
   await deps.db.transaction().execute(async (trx) => {
     const moved = await moveSubmission(trx, id, 'settled', { settled_at: deps.now() })
     if (moved === null) return
-    if (moves) await holdSettlements(trx, id)
+    if (moves) await lockSettlements(trx, id)
     await settleRows(trx, id, true, () => decide(trx))
     await wakeParts(deps, trx, submission)
     await deps.looks.atRun(trx, moved.runId)
@@ -191,7 +191,7 @@ async function settleAs(
 /** Asks for looks at the other parts of a request that was split: they may have waited for this one to end. */
 async function wakeParts(deps: Deps, trx: Transaction<Schema>, submission: Submission): Promise<void> {
   if (submission.root_id === null) return
-  await wakeFamily(deps, trx, submission, await holdFamily(trx, rootOf(submission)))
+  await wakeFamily(deps, trx, submission, await lockFamily(trx, rootOf(submission)))
 }
 
 async function fromErrors(

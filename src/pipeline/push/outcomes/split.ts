@@ -33,7 +33,7 @@ export type SplitVerdict =
   /** The other parts decide, and have not ended. */
   | 'wait'
 
-/** The levels on which every part must fail before the rows are held not to be the reason. */
+/** The levels on which every part must fail before the rows count as not the reason. */
 const tellingDepth = 2
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { storableText } from '../../../db/storable.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
-import { HttpError, KeyRefused, keyAdvice, TransportError, UncertainSubmission } from '../../../exchange/errors.ts'
+import { HttpError, KeyDenied, keyAdvice, TransportError, UncertainSubmission } from '../../../exchange/errors.ts'
 import { judgePostAnswer } from '../../../exchange/submit-outcome.ts'
 import type { Deps } from '../../deps.ts'
 import { StopRun } from '../../stop-run.ts'
@@ -17,14 +17,15 @@ import { beginSending } from './begin-sending.ts'
  * Sends a planned submission: the intent is committed before the POST, the correlation id right after it.
  * Specification: What the service does.
  *
- * @param held aborts when the submission's lock is lost: another process may take it up, so the POST must not go on.
+ * @param lockLost aborts when the submission's lock is lost: another process may take it up, so the POST must not go
+ * on.
  */
-export async function send(deps: Deps, submission: Submission, held: AbortSignal): Promise<void> {
+export async function send(deps: Deps, submission: Submission, lockLost: AbortSignal): Promise<void> {
   const body = await beginSending(deps, submission)
   if (body === null) return
   let correlationId: string
   try {
-    correlationId = (await deps.exchange.submit(requestOf(deps.contract, submission.kind).endpoint, body, held))
+    correlationId = (await deps.exchange.submit(requestOf(deps.contract, submission.kind).endpoint, body, lockLost))
       .correlationId
   } catch (error) {
     await sendFailed(deps, submission, error)
@@ -38,7 +39,7 @@ export async function send(deps: Deps, submission: Submission, held: AbortSignal
 }
 
 /**
- * A correlation id that we hold and do not store would make the submission uncertain for no reason, so a database
+ * A correlation id that we have and do not store would make the submission uncertain for no reason, so a database
  * that hiccups is asked again a few times. Beyond that the look fails, and the submission is found in `sending`.
  */
 async function storeCorrelationId(deps: Deps, submission: Submission, correlationId: string): Promise<void> {
@@ -107,5 +108,5 @@ export async function becomeUncertain(
 /** A key that the service does not know stops everything at once: no other call will fare better. */
 export function unauthorized(error: HttpError): StopRun {
   const { code, message } = error
-  return new StopRun(code, error instanceof KeyRefused ? message : `${message}. ${keyAdvice}`)
+  return new StopRun(code, error instanceof KeyDenied ? message : `${message}. ${keyAdvice}`)
 }

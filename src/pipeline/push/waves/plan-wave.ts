@@ -1,7 +1,7 @@
 import { requirementsOf } from '../../../config/requirements.ts'
 import { considerEnded, type KindStreams, wasSwept } from '../../../db/ledger/candidates.ts'
 import { planKind } from '../../../db/ledger/plan-kind.ts'
-import { holdRun } from '../../../db/runs/hold-run.ts'
+import { lockRun } from '../../../db/runs/lock-run.ts'
 import { unfinishedOfKind } from '../../../db/runs/unfinished.ts'
 import type { Run, RunAsked } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -40,7 +40,7 @@ export async function planWave(deps: Deps, run: Run, options: WaveOptions = {}):
     deps.logger.info({ run_id: run.run_id, ...judged }, 'rows_judged_again')
   }
   await deps.db.transaction().execute(async (trx) => {
-    if (await holdRun(trx, run.run_id)) {
+    if (await lockRun(trx, run.run_id)) {
       await considerEnded(trx, run.run_id, plannableKinds(deps, run.asked), requirementsOf(deps.config))
     }
   })
@@ -92,7 +92,7 @@ async function planOneKind(
   const { config, contract, db, looks, logger } = deps
   const kind = kindOf(contract, name)
   const cut = await db.transaction().execute(async (trx) => {
-    if (!(await holdRun(trx, run.run_id))) return { planned: 0, swept: true }
+    if (!(await lockRun(trx, run.run_id))) return { planned: 0, swept: true }
     const sweep = again || !(await wasSwept(trx, run.run_id, name))
     const submissionIds = await planKind(trx, {
       runId: run.run_id,

@@ -5,7 +5,7 @@ import { type RowContent, shown, text } from './row-content.ts'
 /** Characters by which two ids may differ and one still be taken for the other misspelt. */
 const likelyTypos = 2
 
-/** A column that must hold an id of the service: what is wrong with it, or null. */
+/** A column that must contain an id of the service: what is wrong with it, or null. */
 export function checkId(content: RowContent, name: string): string | null {
   const id = text(content, name)
   return isId(id) ? null : `${name} '${shown(id ?? '')}' is no id`

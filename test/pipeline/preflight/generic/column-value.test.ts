@@ -19,7 +19,7 @@ it.each<[ColumnType, string, unknown]>([
   ['json', ' [1, "2", {"a": 1.50}] ', [1, '2', { a: 1.5 }]],
   ['json', '"1e999 \\" : 12345678901234567890"', '1e999 " : 12345678901234567890'],
   ['json', '{"a":"b\\\\","c":1}', { a: 'b\\', c: 1 }],
-])('as %s, %j becomes %j', (as, text, value) => {
+])('a column read as %s turns %j into %j', (as, text, value) => {
   expect(convert(as, text)).toEqual({ value })
 })
 
@@ -41,17 +41,17 @@ it.each<[ColumnType, string, string]>([
   ['json', '[{"a":1},{"b":{"c":1,"c":1}}]', 'score names a member of an object twice'],
   ['json', `${'['.repeat(65)}${']'.repeat(65)}`, 'score is nested more than 64 levels deep'],
   ['json', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'score is nested more than 64 levels deep'],
-])('as %s, %j is refused', (as, text, problem) => {
+])('a column read as %s refuses %j', (as, text, problem) => {
   const found = convert(as, text)
   expect('problem' in found ? found.problem : 'nothing').toContain(problem)
 })
 
-it('of a null column is nothing if it is optional, and a problem if not', () => {
+it('a null column gives nothing if it is optional, and a problem if not', () => {
   expect(convert('json', null, true)).toEqual({ value: undefined })
   expect(convert('json', null)).toEqual({ problem: 'score is empty' })
 })
 
-it('as json keeps a name with escapes, whatever name stood in its place before', () => {
+it('a column read as json keeps a name with escapes, whatever name stood in its place before', () => {
   for (const name of ['\\n', '\\"', '\\u6771', '\\/', '\\\\', '\\u005f_proto__']) {
     expect(Object.keys((convert('json', '{"unit":1,"\\\\":2}') as { value: object }).value)).toEqual(['unit', '\\'])
     const found = convert('json', `[{"unit":1,"${name}":{"{":"}:","d":[{}, {"":-0}]}}]`) as { value: object[] }
@@ -62,7 +62,7 @@ it('as json keeps a name with escapes, whatever name stood in its place before',
   expect(convert('json', '{"a":1,"\\u0061":2}')).toEqual({ problem: 'score names a member of an object twice' })
 })
 
-it('as json keeps whatever JSON says, or refuses it', () => {
+it('a column read as json keeps whatever JSON says, or refuses it', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), (text) => {
       const found = convert('json', text)
@@ -73,7 +73,7 @@ it('as json keeps whatever JSON says, or refuses it', () => {
   )
 })
 
-it('as json refuses no value of safe numbers and text', () => {
+it('a column read as json refuses no value of safe numbers and text', () => {
   const value = fc.jsonValue({ noUnicodeString: false, depthSize: 'medium' })
   fc.assert(
     fc.property(value, (any) => 'value' in convert('json', JSON.stringify(any))),
@@ -81,7 +81,7 @@ it('as json refuses no value of safe numbers and text', () => {
   )
 })
 
-it('as number gives the number that was meant, or none', () => {
+it('a column read as number gives the number that was meant, or none', () => {
   fc.assert(
     fc.property(fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }).map(String), fc.string()), (text) => {
       const found = convert('number', text)

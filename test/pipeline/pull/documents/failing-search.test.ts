@@ -117,7 +117,7 @@ describe('a search for documents', () => {
     expect(await deps.db.selectFrom('documents').select('removed_at').execute()).toEqual([{ removed_at: null }])
   })
 
-  it('of which a page is refused for a name that cannot be stored keeps the reason', async () => {
+  it('a search that loses a page to a name that cannot be stored keeps the reason', async () => {
     await using server = await answering({ [names.task.status]: taskStatuses.success, [names.task.pageUrls]: [] })
     await using pages = await service({ '/page': [(response) => response.end('{"a\\u0000":1,"a\\u0000":1}')] })
     await using deps = searching(server.url)
@@ -138,7 +138,7 @@ describe('a search for documents', () => {
     ).toMatchObject([{ failures: 1, error_code: 'page_malformed', error_message: expect.stringContaining('\\u0000') }])
   })
 
-  it('whose pages come when the configuration no longer knows it leaves them, and removes nothing', async () => {
+  it('a search that the configuration no longer knows leaves its pages, and removes nothing', async () => {
     await using server = await answering({
       [names.task.status]: taskStatuses.success,
       [names.task.pageUrls]: ['http://127.0.0.1:9/page'],

@@ -154,7 +154,7 @@ describe('a page kept as documents', () => {
     expect(ids[0]).toMatch(/^sha256:/)
   })
 
-  it('of one element twice on a page keeps one, and of two with one id that differ the first', async () => {
+  it('a page with one element twice keeps one, and the first of two with one id that differ', async () => {
     await using database = await documentsDatabase()
     const [listed] = await database.search()
     const counts = await database.load(
@@ -172,7 +172,7 @@ describe('a page kept as documents', () => {
     ['in order', [0, 1, 2]],
     ['backwards', [2, 1, 0]],
     ['the middle one last', [2, 0, 1]],
-  ])('of one id on several pages keeps the first page, loaded %s', async (_order, order) => {
+  ])('an element whose id is on several pages keeps the first page, loaded %s', async (_order, order) => {
     await using database = await documentsDatabase()
     const pages = await database.search(3)
     const texts = [page('{"id":"a","n":1}'), page('{"id":"a","n":2}'), page('{"id":"a","n":3}', '{"id":"b"}')]

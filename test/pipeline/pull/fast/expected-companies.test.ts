@@ -56,7 +56,8 @@ it('a page that comes as it was is met again, but for its first piece and what t
   const { met, cut } = await reading(page)
   expect(met.length + cut).toBe(300)
   const pieces = Math.ceil(JSON.stringify(page).length / pieceBytes)
-  // Two pieces pass before the page is found among the companies; a company that a boundary cuts is read from its bytes.
+  // Two pieces pass before the page is found among the companies; a company that a boundary cuts is read from its
+  // bytes.
   expect(cut).toBeLessThan(3 * Math.ceil(300 / pieces) + pieces)
   expect(new Set(met).size).toBe(met.length)
   const ids = companies.map(({ id }) => id)

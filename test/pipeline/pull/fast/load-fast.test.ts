@@ -154,12 +154,12 @@ describe('a page is loaded with care', () => {
   it.each([
     ['company_twice', [company('A'), company('A')]],
     ['calculator_twice', [company('A', { calculators: [calculator('k'), calculator('k')] })]],
-  ] as const)('when what it changes is there as %s', async (care, changed) => {
+  ] as const)('a page is loaded with care when what it changes is there as %s', async (care, changed) => {
     await search([samplePage([company('A', { name: 'Old', calculators: [calculator('k0')] })])])
     expect((await search([samplePage([...changed])])).counts).toMatchObject([{ care, quarantined: 1 }])
   })
 
-  it('when a calculator moves, and the company that lost it is read again', async () => {
+  it('a page is loaded with care when a calculator moves, and the company that lost it is read again', async () => {
     await search([samplePage([company('A', { calculators: [calculator('k'), calculator('k2')] }), company('B')])])
     const moved = samplePage([company('B', { calculators: [calculator('B/1'), calculator('k')] })])
     const [page] = await database.search()
@@ -169,7 +169,7 @@ describe('a page is loaded with care', () => {
     expect(rows).toEqual([{ name: 'A' }])
   })
 
-  it('when two new companies are one, or have one calculator', async () => {
+  it('a page is loaded with care when two new companies are one, or have one calculator', async () => {
     expect((await search([samplePage([company('A'), company('A')])])).counts).toMatchObject([
       { care: 'same_rows_twice', companies: 1, quarantined: 1 },
     ])
@@ -180,7 +180,7 @@ describe('a page is loaded with care', () => {
     expect((await search([shared])).counts).toMatchObject([{ care: 'same_rows_twice', calculators: 1, quarantined: 1 }])
   })
 
-  it('without keeping others waiting until it has arrived', async () => {
+  it('a page is loaded with care without keeping others waiting until it has arrived', async () => {
     const [slow, other] = await database.search(2)
     if (slow === undefined || other === undefined) throw new Error('no pages were listed')
     const { promise: rest, resolve: sendRest } = Promise.withResolvers<void>()
@@ -201,7 +201,7 @@ describe('a page is loaded with care', () => {
     expect(await careful).toMatchObject({ companies: 1, care: 'asked' })
   })
 
-  it('when a company is on two pages, of which none then removes what the other holds', async () => {
+  it('a page is loaded with care when a company is on two pages, and neither removes what the other has', async () => {
     const half = (name: string) => samplePage([company('A', { calculators: [calculator(name)] })])
     await search([half('k1'), half('k2')])
     expect(await live()).toHaveLength(2)
@@ -221,7 +221,7 @@ describe('a page is loaded with care', () => {
   })
 })
 
-it('finds new names beside another page that has them in another order', async () => {
+it('the fast way finds new names beside another page that has them in another order', async () => {
   for (const of of ['variable', 'property'] as const) {
     const ids = Array.from({ length: 5_000 }, (_, index) => `name-${index}`)
     const [one, other] = [createNameKeys(db, of), createNameKeys(db, of)]
@@ -230,7 +230,7 @@ it('finds new names beside another page that has them in another order', async (
   }
 })
 
-it('keeps the names of a page that fails out of the views', async () => {
+it('the fast way keeps the names of a page that fails out of the views', async () => {
   const [listed] = await database.search()
   if (listed === undefined) throw new Error('no page was listed')
   const page = JSON.stringify({ ...samplePage(hotels(2)), more: null })
@@ -239,7 +239,7 @@ it('keeps the names of a page that fails out of the views', async () => {
   expect(await db.selectFrom('companies').selectAll().execute()).toEqual([])
 })
 
-it('takes hardly more keys than a page has new rows', async () => {
+it('the fast way takes hardly more keys than a page has new rows', async () => {
   const newest = async () =>
     (
       await sql<{ company: number; calculator: number }>`
@@ -254,7 +254,7 @@ it('takes hardly more keys than a page has new rows', async () => {
   expect(calculators).toBeLessThan(6_100)
 })
 
-it('takes the keys of a company with very many calculators', async () => {
+it('the fast way takes the keys of a company with very many calculators', async () => {
   const calculators = Array.from({ length: 150_000 }, (_, index) => {
     const id = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
     return { id, typeId: id, title: 'T', period: { year: 2025 } }

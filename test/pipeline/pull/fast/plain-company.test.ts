@@ -65,11 +65,19 @@ function decoded(company: PlainCompany, tape: Int32Array, ids: Ids): PageCompany
     const month = number(head + 5) === 0 ? null : number(head + 5)
     const title = { title: text(head + 2), titleProblem: null }
     const period = { year: number(head + 4), month, monthNull: null }
-    const content = { typeId: uuidAt(head + 1), ...title, ...period, values, held: [] }
+    const content = { typeId: uuidAt(head + 1), ...title, ...period, values, unrenewed: [] }
     return { calculatorId: uuidAt(head), content }
   })
   const name = bytes.toString('utf8', company.nameFrom, company.nameTo)
-  const read = { name, nameProblem: null, readable: true, complete: true, properties, heldProperties: [], calculators }
+  const read = {
+    name,
+    nameProblem: null,
+    readable: true,
+    complete: true,
+    properties,
+    unrenewedProperties: [],
+    calculators,
+  }
   return { companyId: company.companyId, ...read }
 }
 

@@ -8,7 +8,7 @@ import { createStaging } from '../../../../src/pipeline/pull/merge/staging-table
 import { createStagingWriter } from '../../../../src/pipeline/pull/merge/staging-writer.ts'
 import { testDatabase } from '../../../helpers/postgres.ts'
 
-it('of a page with new, changed and unchanged companies one statement at a time is on the connection', async () => {
+it('a page with new, changed and unchanged companies has one statement at a time on the connection', async () => {
   await using database = await testDatabase()
   const options = { max: 1, applicationName: 'nightferry tests', searchPath: 'nightferry', onIdleError: () => {} }
   const pool = createPool(database.url, options)

@@ -16,10 +16,10 @@ it.each([
     ['https://files.example/b?page=0', 'https://files.example/b?page=1'],
     1,
   ],
-])('finds the fresh address of a page %s', (_, pageUrls, wanted) => {
+])('renewedUrl finds the fresh address of a page %s', (_, pageUrls, wanted) => {
   expect(renewedUrl(page, pageUrls)).toBe(pageUrls[wanted])
 })
 
-it('keeps the address when the task lists none', () => {
+it('renewedUrl keeps the address when the task lists none', () => {
   expect(renewedUrl(page, [])).toBe(page.url)
 })

@@ -26,7 +26,7 @@ describe('an element of a result file, by the names of the contract', () => {
     [strict, 'Refused', false, 'Refused'],
     [strict, false, false, 'false'],
     [strict, 'Postponed', null, 'Postponed'],
-  ])('with %j says of the status %j: %j', (known, state, accepted, code) => {
+  ])('an element with %j says of the status %j: %j', (known, state, accepted, code) => {
     expect(namedOutcome(known, { key: 'H-1', state })).toEqual({
       partnerId: 'H-1',
       accepted,

@@ -148,7 +148,7 @@ const { object } = fc.letrec<{ any: Case; object: Case }>((tie) => ({
 const content = fc.record({ a: text, b: text, c: text }, { requiredKeys: [] })
 const rows = fc.array(fc.record({ id: text, content }), { minLength: 1, maxLength: 5 })
 
-it('puts every value where the template says, whatever rows and template hold, and nothing else', () => {
+it('a template puts every value where the template says, whatever rows and template hold, and nothing else', () => {
   fc.assert(
     fc.property(object, member, rows, ({ template, expected }, list, some) => {
       const kind = described({ body: { list: list || 'items', element: template } })
@@ -165,7 +165,7 @@ it('puts every value where the template says, whatever rows and template hold, a
   )
 })
 
-it('puts any text of a row into its place', () => {
+it('a template puts any text of a row into its place', () => {
   const kind = described({
     body: {
       head: { fixed: 'x' },

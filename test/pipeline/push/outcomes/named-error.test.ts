@@ -65,7 +65,7 @@ describe("a task's error row", () => {
     })
   })
 
-  it('of a kind of period that nobody knows keeps its word', () => {
+  it('an error row with a kind of period that nobody knows keeps its word', () => {
     expect(named({ periodType: 'Weekly' }).period_type).toBe('Weekly')
   })
 })

@@ -16,7 +16,7 @@ async function elements(parts: Iterable<string>): Promise<unknown[]> {
   return found
 }
 
-test('yields the elements of the named list, whatever stands beside it', async () => {
+test('readResultFile yields the elements of the named list, whatever stands beside it', async () => {
   expect(await elements(['{"other":[1,{}],"compan', 'ies":[{"id":"H-1"},{"id":"H-2"}],"count":2}'])).toEqual([
     { id: 'H-1' },
     { id: 'H-2' },
@@ -28,6 +28,9 @@ test.each([
   ['one string', ['{"companies":[{"id":"', ...Array.from({ length: 1_000 }, () => 'a'.repeat(1_000))]],
   ['one list', ['{"companies":[{"x":[', ...Array.from({ length: 1_000 }, () => '[],'.repeat(1_000))]],
   ['nesting', ['{"companies":[', ...Array.from({ length: 1_000 }, () => '['.repeat(1_000))]],
-])('refuses a company that is larger than the limit, by %s, although the rest never comes', async (_, parts) => {
-  await expect(elements(parts)).rejects.toThrow(/larger than the limit|nested deeper/)
-})
+])(
+  'readResultFile refuses a company that is larger than the limit, by %s, although the rest never comes',
+  async (_, parts) => {
+    await expect(elements(parts)).rejects.toThrow(/larger than the limit|nested deeper/)
+  },
+)

@@ -57,7 +57,7 @@ describe("a mapping's element", () => {
 describe('an id in a result file', () => {
   const mapped = (fields: object) => mappingOutcome(contract, { status: 'Mapped', ...fields })
 
-  it('of a row of ours has 255 characters at most: a longer one was never sent', () => {
+  it('an id of a row of ours has 255 characters at most: a longer one was never sent', () => {
     const company = { companyId: ids.company }
     expect(mapped({ id: 'x'.repeat(255), ...company }).partnerId).toBe('x'.repeat(255))
     expect(mapped({ id: 'x'.repeat(256), ...company }).partnerId).toBeNull()
@@ -65,7 +65,7 @@ describe('an id in a result file', () => {
     expect(mapped({ id: '', ...company }).partnerId).toBeNull()
   })
 
-  it('of a company is a UUID and nothing before or behind it, in small letters', () => {
+  it('an id of a company is a UUID and nothing before or behind it, in small letters', () => {
     expect(mapped({ id: 'H-1', companyId: 'ABCDEF01-0000-4000-8000-00000000000F' }).companyId).toBe(
       'abcdef01-0000-4000-8000-00000000000f',
     )
@@ -77,7 +77,7 @@ describe('an id in a result file', () => {
     })
   })
 
-  it('of a company beside another status is no match for a row, and names one where no property is named', () => {
+  it('an id of a company beside another status is no match for a row, and names one where no property is named', () => {
     const notFound = { status: 'NotFound', companyId: ids.company }
     expect(mappingOutcome(contract, { id: 'H-1', ...notFound }).companyId).toBeNull()
     expect(mappingOutcome(contract, notFound)).toMatchObject({ partnerId: null, companyId: ids.company })
@@ -162,7 +162,7 @@ describe("a calculator upsert's element", () => {
     })
   })
 
-  it('whose errors are no list, or hold what is none, is judged by its status', () => {
+  it('an element whose errors are no list, or a list of something else, is judged by its status', () => {
     const element = (errors: unknown) => calculatorOutcome(contract, { identifier: 'H-1', status: 'Success', errors })
     expect(element('Negative')).toMatchObject({ accepted: true, reason: null, fieldErrors: [] })
     expect(element([null])).toMatchObject({

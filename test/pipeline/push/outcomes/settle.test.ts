@@ -232,7 +232,7 @@ describe('a result file', () => {
     expect(await outcome('properties', 'H-1')).toEqual(['confirmed', null, true])
   })
 
-  it.each([403, 404, 410])('whose address has expired (%i) is had by a fresh one', async (status) => {
+  it.each([403, 404, 410])('a result file whose address has expired (%i) is had by a fresh one', async (status) => {
     await using server = await fileService((file) => [file('/old'), file('/fresh')], {
       '/old': [refusal(status)],
       '/fresh': [json(mapped)],

@@ -128,7 +128,7 @@ describe('a cut', () => {
     )
   })
 
-  it('of targets with a row each differs by one row at most', () => {
+  it('a cut of targets with a row each differs by one row at most', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 500 }), (count) => {
         const [first, second] = cutInHalves(rowsOf(Array.from({ length: count }, () => 1)))

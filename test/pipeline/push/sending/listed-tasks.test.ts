@@ -50,7 +50,7 @@ describe('a reading of the task list', () => {
     expect(read(earlier, listed, own).unbroken).toBe(unbroken)
   })
 
-  it('before the service has taken anything of ours is all that there is while it is short', () => {
+  it('a reading of a short task list before the service has taken anything of ours is all that there is', () => {
     expect(read(null, [], [], false).unbroken).toBe(true)
     expect(read(null, tasks(9, secondsLater(60)), [], false).unbroken).toBe(true)
     expect(read(null, tasks(10, secondsLater(60)), [], false).unbroken).toBe(false)

@@ -39,7 +39,7 @@ const pieces = (id: number) =>
     .execute()
 
 describe('a payload', () => {
-  it('of many pieces is sent with its length, and sent again the same byte for byte after a lost answer', async () => {
+  it('a payload of many pieces is sent with its length, and sent again the same byte for byte after a lost answer', async () => {
     await using server = await service({ [post]: [reset, json(accepted)], '/api/v2/bulk/tasks': [json([])] })
     await using deps = ferry.deps(server.url, { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(4_000))
@@ -83,28 +83,35 @@ describe('a payload', () => {
           .where('ordinal', '=', 2)
           .execute(),
     ],
-  ])('of which a piece %s is uncertain, and the service sees a request that was cut off', async (_, damage) => {
-    let announced = 0
-    let received = 0
-    await using server = await tcpServer((socket) =>
-      socket.on('data', (chunk: Buffer) => {
-        const text = chunk.toString('latin1')
-        const head = announced === 0 ? text.indexOf('\r\n\r\n') + 4 : 0
-        announced ||= Number(/content-length: (\d+)/i.exec(text)?.[1])
-        received += chunk.length - head
-      }),
-    )
-    await using deps = ferry.deps(server.url, { firstRows: 5_000 })
-    const id = await ferry.planned(deps, 'properties', many(4_000))
-    await using nobody = await service({ [post]: [reset] })
-    await using first = ferry.deps(nobody.url)
-    await lookAtSubmission(first, id)
-    await ferry.ledger.db.updateTable('submission').set({ state: 'planned' }).where('submission_id', '=', id).execute()
-    await damage(id)
-    await lookAtSubmission(deps, id)
-    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', error_code: 'submission_uncertain' })
-    expect(received).toBeLessThan(announced)
-  })
+  ])(
+    'a payload of which a piece %s is uncertain, and the service sees a request that was cut off',
+    async (_, damage) => {
+      let announced = 0
+      let received = 0
+      await using server = await tcpServer((socket) =>
+        socket.on('data', (chunk: Buffer) => {
+          const text = chunk.toString('latin1')
+          const head = announced === 0 ? text.indexOf('\r\n\r\n') + 4 : 0
+          announced ||= Number(/content-length: (\d+)/i.exec(text)?.[1])
+          received += chunk.length - head
+        }),
+      )
+      await using deps = ferry.deps(server.url, { firstRows: 5_000 })
+      const id = await ferry.planned(deps, 'properties', many(4_000))
+      await using nobody = await service({ [post]: [reset] })
+      await using first = ferry.deps(nobody.url)
+      await lookAtSubmission(first, id)
+      await ferry.ledger.db
+        .updateTable('submission')
+        .set({ state: 'planned' })
+        .where('submission_id', '=', id)
+        .execute()
+      await damage(id)
+      await lookAtSubmission(deps, id)
+      expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', error_code: 'submission_uncertain' })
+      expect(received).toBeLessThan(announced)
+    },
+  )
 
   it('a payload that was never asked for opens no statement, and one that is left alone half-way ends', async () => {
     await using deps = ferry.deps('http://127.0.0.1:9', { firstRows: 5_000 })
@@ -124,7 +131,7 @@ describe('a payload', () => {
     expect((await text(readPayload(ferry.ledger.db, id))).length).toBe(2_000_000)
   })
 
-  it('of nothing is nothing', async () => {
+  it('a payload of no bytes sends nothing', async () => {
     await using deps = ferry.deps('http://127.0.0.1:9', { firstRows: 5_000 })
     const id = await ferry.planned(deps, 'properties', many(1))
     const bytes = await ferry.ledger.inTransaction((trx) => storePayload(trx, id, (async function* () {})()))

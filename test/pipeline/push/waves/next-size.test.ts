@@ -15,7 +15,7 @@ const full = (rows: number, verdict: SizeVerdict, durationMs: number | null = 1_
   durationMs,
 })
 
-it('stays between one row and the cap, and moves to twice or to less, never further', () => {
+it('nextSize stays between one row and the cap, and moves to twice or to less, never further', () => {
   fc.assert(
     fc.property(size, size, evidence, (current, cap, told) => {
       const next = nextSize(current, told, limits(cap))
@@ -26,7 +26,7 @@ it('stays between one row and the cap, and moves to twice or to less, never furt
   )
 })
 
-it('grows after nothing but a success within the target', () => {
+it('nextSize grows after nothing but a success within the target', () => {
   fc.assert(
     fc.property(size, evidence, (current, told) => {
       if (nextSize(current, told, limits(100_000)) <= current) return
@@ -60,7 +60,7 @@ it('counts the first of several requests that fail side by side, and no more', (
   )
 })
 
-it('comes down to what the service takes, and finds its way up to at least half of it again', () => {
+it('nextSize comes down to what the service takes, and finds its way up to at least half of it again', () => {
   fc.assert(
     fc.property(size, size, (start, takes) => {
       let current = start
@@ -91,6 +91,6 @@ it.each([
   expect(nextSize(1_000, full(1_000, 'succeeded', durationMs), limits(10_000))).toBe(expected)
 })
 
-it('believes the service that a request was too large, however small it was', () => {
+it('nextSize believes the service that a request was too large, however small it was', () => {
   expect(nextSize(1_000, full(10, 'too_large'), limits(10_000))).toBe(5)
 })

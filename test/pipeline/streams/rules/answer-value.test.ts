@@ -25,7 +25,7 @@ describe('an answer', () => {
     ['date_range', '2024-01-01/2024-01-01', { dateRangeFromDateIso: '2024-01-01', dateRangeToDateIso: '2024-01-01' }],
     ['list', '["a","b"]', { list: ['a', 'b'] }],
     ['list', 'a, b', { list: ['a', 'b'] }],
-  ])('of type %s reads %j', (type, text, value) => {
+  ])('an answer of type %s reads %j', (type, text, value) => {
     expect(answer(type, text)).toEqual({ value })
   })
 
@@ -59,7 +59,7 @@ describe('an answer', () => {
     ['list', '["a"'],
     ['list', '[1]'],
     ['list', '["a",""]'],
-  ])('of type %s refuses %j', (type, text) => {
+  ])('an answer of type %s refuses %j', (type, text) => {
     expect(answer(type, text)).toEqual(problem)
   })
 

@@ -6,7 +6,7 @@ import type { Schema } from '../tables/database-schema.ts'
  * is lost with it, while the look goes on; what two looks must not do at once is therefore done under this lock.
  * @returns false when the run has ended: a later one may be at work already.
  */
-export async function holdRun(trx: Transaction<Schema>, runId: number): Promise<boolean> {
+export async function lockRun(trx: Transaction<Schema>, runId: number): Promise<boolean> {
   const run = await trx
     .selectFrom('run')
     .select('run_id')

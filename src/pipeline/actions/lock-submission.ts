@@ -16,13 +16,13 @@ const patienceMs = 75_000
  * use;
  *   `submission_busy` when a look does not end in time.
  */
-export async function holdSubmission<T>(
+export async function lockSubmission<T>(
   { db, pool }: Pick<Deps, 'db' | 'pool'>,
   submissionId: number,
   work: (submission: Submission) => Promise<T>,
 ): Promise<T> {
   const done: { result: T }[] = []
-  const held = await withSubmissionLockWaiting(pool, submissionId, patienceMs, async () => {
+  const locked = await withSubmissionLockWaiting(pool, submissionId, patienceMs, async () => {
     const submission = await db
       .selectFrom('submission')
       .selectAll()
@@ -38,7 +38,7 @@ export async function holdSubmission<T>(
     done.push({ result: await work(submission) })
   })
   const [first] = done
-  if (!held || first === undefined) {
+  if (!locked || first === undefined) {
     throw new ActionRefused(
       'submission_busy',
       `A process has been looking at submission ${submissionId} for ${patienceMs / 1000} seconds, as when the service is slow to answer. Nothing was changed; try again`,

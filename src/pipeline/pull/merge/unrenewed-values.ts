@@ -3,7 +3,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import { isSuspiciousWith } from './suspicion.ts'
 import { markAgain, someUnrenewed } from './unrenewed-parts.ts'
 
-export type HoldOptions = {
+export type UnrenewedOptions = {
   submissionId: number
   /** The types that the search selected; empty for all. */
   calculatorTypeIds: readonly string[]
@@ -16,11 +16,11 @@ export type HoldOptions = {
 /**
  * Decides, of the values in value_difference that the page does not give (`removed`), which stay: those that a person
  * has brought back, those that the page gives in a form that cannot be right, and all inputs or outputs where the page
- * shows a smaller share of them than `minSeenShare`. They become `held`, with the reason, and are marked as not
+ * shows a smaller share of them than `minSeenShare`. They become `unrenewed`, with the reason, and are marked as not
  * renewed. What another page of the search has judged before is left as it stands (`kept`).
  * @returns how many are still to be removed.
  */
-export async function holdValues(trx: Transaction<Schema>, options: HoldOptions): Promise<number> {
+export async function keepUnrenewedValues(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<number> {
   const { submissionId } = options
   await sql`
     update value_difference d set kind = 'kept'
@@ -30,20 +30,19 @@ export async function holdValues(trx: Transaction<Schema>, options: HoldOptions)
     )`.execute(trx)
   if (await someUnrenewed(trx)) {
     await sql`
-      update value_difference d set kind = 'held', reason = 'restored', withheld = true
+      update value_difference d set kind = 'unrenewed', reason = 'restored', withheld = true
       from unrenewed_part u
       where d.kind = 'removed' and u.part = 'value' and u.reason = 'restored' and u.company_key = d.company_key
-        and u.calculator_key = d.calculator_key and u.direction = d.direction and u.variable_key = d.variable_key`.execute(
-      trx,
-    )
+        and u.calculator_key = d.calculator_key and u.direction = d.direction
+          and u.variable_key = d.variable_key`.execute(trx)
   }
-  await holdUnreadable(trx)
-  await holdSuspicious(trx, options)
+  await keepUnreadable(trx)
+  await withholdSuspicious(trx, options)
   await sql`
     insert into unrenewed_part
       (company_key, part, calculator_key, direction, variable_key, reason, withheld, submission_id)
     select company_key, 'value', calculator_key, direction, variable_key, reason, withheld, ${submissionId}::bigint
-    from value_difference where kind = 'held'
+    from value_difference where kind = 'unrenewed'
     ${markAgain}`.execute(trx)
   const { rows } = await sql<{ rows: number }>`
     select count(*) as rows from value_difference where kind = 'removed'`.execute(trx)
@@ -51,14 +50,14 @@ export async function holdValues(trx: Transaction<Schema>, options: HoldOptions)
 }
 
 /** What the page gives, but not as a value: it does not show that the value is gone. */
-async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
-  const { rows } = await sql<{ some: boolean }>`select exists (select from staged_held_value) as some`.execute(trx)
+async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
+  const { rows } = await sql<{ some: boolean }>`select exists (select from staged_unrenewed_value) as some`.execute(trx)
   if (rows[0]?.some !== true) return
   await sql`
-    update value_difference d set kind = 'held', reason = h.reason
+    update value_difference d set kind = 'unrenewed', reason = h.reason
     from (
       select k.calculator_key, h.direction, v.variable_key, min(h.reason) as reason
-      from staged_held_value h
+      from staged_unrenewed_value h
       join staged_calculator k using (calculator_ordinal)
       join calculator_variable v using (variable_id)
       group by 1, 2, 3
@@ -66,10 +65,10 @@ async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
     where d.kind = 'removed' and d.calculator_key = h.calculator_key and d.direction = h.direction
       and d.variable_key = h.variable_key`.execute(trx)
   await sql`
-    update value_difference d set kind = 'held', reason = h.reason
+    update value_difference d set kind = 'unrenewed', reason = h.reason
     from (
       select k.calculator_key, h.direction, min(h.reason) as reason
-      from staged_held_value h join staged_calculator k using (calculator_ordinal)
+      from staged_unrenewed_value h join staged_calculator k using (calculator_ordinal)
       where h.variable_id is null
       group by 1, 2
     ) h
@@ -78,12 +77,12 @@ async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
   await sql`
     insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
     select 'value', c.company_id, k.calculator_id, h.field, h.reason, 'null'
-    from staged_held_value h
+    from staged_unrenewed_value h
     join staged_calculator k using (calculator_ordinal)
     join staged_company c using (company_ordinal)
     where h.field is not null and exists (
       select from value_difference d
-      where d.kind = 'held' and d.calculator_key = k.calculator_key and d.direction = h.direction
+      where d.kind = 'unrenewed' and d.calculator_key = k.calculator_key and d.direction = h.direction
     )`.execute(trx)
 }
 
@@ -91,12 +90,12 @@ async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
  * Without inputs, or without outputs, a calculator is as the specification allows; all calculators of a page without
  * them are suspicious. So the two are judged apart.
  */
-async function holdSuspicious(trx: Transaction<Schema>, options: HoldOptions): Promise<void> {
+async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`
     select direction, coalesce(given, 0) - added as seen, coalesce(given, 0) - added + absent as known
     from (
       select direction, count(*) filter (where kind = 'added') as added,
-        count(*) filter (where kind in ('removed', 'held')) as absent
+        count(*) filter (where kind in ('removed', 'unrenewed')) as absent
       from value_difference
       group by direction
       having count(*) filter (where kind = 'removed') > 0
@@ -112,7 +111,8 @@ async function holdSuspicious(trx: Transaction<Schema>, options: HoldOptions): P
     if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) continue
     await sql`
       update value_difference
-      set kind = 'held', withheld = true, reason = case direction when 'i' then 'too_few_inputs' else 'too_few_outputs' end
+      set kind = 'unrenewed', withheld = true, reason = case direction when 'i' then 'too_few_inputs'
+        else 'too_few_outputs' end
       where kind = 'removed' and direction = ${direction}`.execute(trx)
   }
 }
@@ -121,7 +121,7 @@ async function countUnchanged(
   trx: Transaction<Schema>,
   direction: 'i' | 'o',
   limit: number,
-  { unchangedKeys, calculatorTypeIds }: HoldOptions,
+  { unchangedKeys, calculatorTypeIds }: UnrenewedOptions,
 ): Promise<number> {
   if (unchangedKeys.length === 0) return 0
   const { rows } = await sql<{ rows: number }>`

@@ -2,7 +2,7 @@
  * Bytes that arrive in pieces, copied together: however small the pieces are, no more memory than twice their bytes is
  * held, and none of the chunks that they were cut from.
  */
-export class HeldBytes {
+export class GatheredBytes {
   #buffer = Buffer.alloc(0)
   #length = 0
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { statusCounts } from '../../../src/db/runs/listed-rows.ts'
 import { closeBreaker, openBreaker } from '../../../src/db/service-key/breaker.ts'
-import { refusedKeyInUse } from '../../../src/db/service-key/key-in-use.ts'
+import { deniedKeyInUse } from '../../../src/db/service-key/key-in-use.ts'
 import { reserveCalls } from '../../../src/db/service-key/reserve-calls.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
 import { some } from '../../helpers/some.ts'
@@ -43,7 +43,7 @@ async function ledgerWithSomeOfEach(): Promise<void> {
   await ledger.landChecked('framework_answers', [row('A', 'later'), row('C', 'waits')])
 }
 
-it('parks whatever could be sent otherwise, what is planned too, and nothing that is on its way', async () => {
+it('the ledger parks whatever could be sent otherwise, what is planned too, and nothing that is on its way', async () => {
   await ledgerWithSomeOfEach()
   expect(await parked()).toEqual([['waits', 'requires_pending']])
   await refuse('one')
@@ -64,7 +64,7 @@ it('parks whatever could be sent otherwise, what is planned too, and nothing tha
   )
 })
 
-it('releases all of it when the key is accepted again', async () => {
+it('the ledger releases all of it when the key is accepted again', async () => {
   await ledgerWithSomeOfEach()
   await refuse('one')
   expect(await closeBreaker(ledger.db, 'one')).toBeInstanceOf(Date)
@@ -72,11 +72,11 @@ it('releases all of it when the key is accepted again', async () => {
   expect(await parked()).toEqual([['waits', 'requires_pending']])
 })
 
-it('goes by the key that was used last, no matter who looks', async () => {
+it('the ledger goes by the key that was used last, no matter who looks', async () => {
   await refuse('old')
-  expect(await refusedKeyInUse(ledger.db)).toMatchObject({ errorCode: 'api_key_expired' })
+  expect(await deniedKeyInUse(ledger.db)).toMatchObject({ errorCode: 'api_key_expired' })
   await reserveCalls(ledger.db, 'new', 1, 0)
-  expect(await refusedKeyInUse(ledger.db)).toBeNull()
+  expect(await deniedKeyInUse(ledger.db)).toBeNull()
   expect(await reserveCalls(ledger.db, 'old', 1, 0)).toBeNull()
-  expect(await refusedKeyInUse(ledger.db)).toBeNull()
+  expect(await deniedKeyInUse(ledger.db)).toBeNull()
 })

@@ -19,7 +19,7 @@ const pauseMs = 100
  * @param databases that the demo makes new. Nobody may be connected to one of them.
  * @throws {DemoInUse} naming who has them.
  */
-export async function holdDemo(
+export async function lockDemo(
   adminUrl: string,
   databases: readonly string[],
   signal: AbortSignal,
@@ -46,8 +46,10 @@ export async function holdDemo(
 }
 
 async function demoAtWork(client: pg.Client): Promise<string | null> {
-  const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, $2) as held', [...lockKey])
-  if (rows[0]?.held === true) return null
+  const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
+    ...lockKey,
+  ])
+  if (rows[0]?.locked === true) return null
   const { rows: holders } = await client.query<{ name: string }>(
     `select a.application_name as name from pg_locks l join pg_stat_activity a using (pid)
      where l.locktype = 'advisory' and l.granted and l.classid::bigint = $1 and l.objid::bigint = $2`,

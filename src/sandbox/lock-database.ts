@@ -7,23 +7,23 @@ class SandboxAlreadyRunning extends Error {
   readonly code = 'sandbox_already_running'
 }
 
-/** The connection that held the database for this sandbox was lost, and the database was not had back. */
+/** The connection that locked the database for this sandbox was lost, and the database was not had back. */
 class SandboxDatabaseLost extends Error {
   readonly code = 'sandbox_database_lost'
 }
 
-type HoldWatcher = {
-  /** The hold is gone: another sandbox may begin, so nothing may be written. The hold is sought again after this. */
+type LockWatcher = {
+  /** The lock is gone: another sandbox may begin, so nothing may be written. The lock is sought again after this. */
   lost(): Promise<void>
-  /** The database is held again. */
+  /** The database is locked again. */
   regained(): void
   /** It is not had back: another sandbox has it, or it does not answer. */
   gone(reason: Error): void
 }
 
-type DatabaseHold = {
-  /** Tells what becomes of the hold, from the start. */
-  watch(watcher: HoldWatcher): void
+type DatabaseLock = {
+  /** Tells what becomes of the lock, from the start. */
+  watch(watcher: LockWatcher): void
   release(): Promise<void>
 }
 
@@ -35,13 +35,13 @@ const patienceMs = 60_000
 const pauseMs = 250
 
 /**
- * Holds a database for one sandbox: a session's advisory lock, on a connection that does nothing else, ends with the
- * process that has it, however that dies. A connection that is lost is noticed at once, and the hold sought again for a
+ * Locks a database for one sandbox: a session's advisory lock, on a connection that does nothing else, ends with the
+ * process that has it, however that dies. A connection that is lost is noticed at once, and the lock sought again for a
  * minute.
- * @throws {SandboxAlreadyRunning} at once when another sandbox holds it.
+ * @throws {SandboxAlreadyRunning} at once when another sandbox has it.
  */
-export async function holdDatabase(databaseUrl: string, logger: SandboxLogger): Promise<DatabaseHold> {
-  let watcher: HoldWatcher | undefined
+export async function lockDatabase(databaseUrl: string, logger: SandboxLogger): Promise<DatabaseLock> {
+  let watcher: LockWatcher | undefined
   let lostUnwatched = false
   let released = false
   let client: pg.Client | undefined
@@ -53,7 +53,7 @@ export async function holdDatabase(databaseUrl: string, logger: SandboxLogger): 
     if (watcher) void regain(watcher)
     else lostUnwatched = true
   }
-  const regain = async (told: HoldWatcher) => {
+  const regain = async (told: LockWatcher) => {
     try {
       await told.lost()
       client = await acquirePatiently(databaseUrl, onLost, () => released)
@@ -108,10 +108,10 @@ async function acquire(databaseUrl: string, onLost: (error: Error) => void): Pro
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   })
-  let held = false
+  let locked = false
   const onGone = (error = new Error('the connection ended')) => {
-    if (!held) return
-    held = false
+    if (!locked) return
+    locked = false
     onLost(error)
   }
   client.on('error', onGone)
@@ -121,11 +121,11 @@ async function acquire(databaseUrl: string, onLost: (error: Error) => void): Pro
     const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
       ...lockKey,
     ])
-    held = rows[0]?.locked === true
+    locked = rows[0]?.locked === true
   } finally {
-    if (!held) await client.end().catch(() => undefined)
+    if (!locked) await client.end().catch(() => undefined)
   }
-  if (held) return client
+  if (locked) return client
   throw new SandboxAlreadyRunning(
     'Another sandbox serves from this database. Stop it, join it at its address, or choose another database (--database).',
   )

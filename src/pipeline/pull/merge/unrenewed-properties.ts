@@ -1,17 +1,17 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { HoldOptions } from './hold-values.ts'
 import { isSuspiciousWith } from './suspicion.ts'
 import { markAgain, someUnrenewed } from './unrenewed-parts.ts'
+import type { UnrenewedOptions } from './unrenewed-values.ts'
 
 /**
  * Takes out of merge_property the lists of which a value cannot be right, where the property is known: values stand in
  * an order, so that half a list beside half of another would be one that the service never had.
  */
-export async function keepHeldLists(trx: Transaction<Schema>): Promise<void> {
+export async function keepUnreadableLists(trx: Transaction<Schema>): Promise<void> {
   await sql`
     delete from merge_property m
-    using staged_held_property h, staged_company c, custom_property p
+    using staged_unrenewed_property h, staged_company c, custom_property p
     where c.company_ordinal = h.company_ordinal and p.property_id = h.property_id
       and m.company_key = c.company_key and m.property_key = p.property_key
       and exists (
@@ -26,7 +26,7 @@ export async function keepHeldLists(trx: Transaction<Schema>): Promise<void> {
  * `minSeenShare`. Whatever stays is marked as not renewed. What another page of the search has judged before is not
  * laid out.
  */
-export async function holdProperties(trx: Transaction<Schema>, options: HoldOptions): Promise<void> {
+export async function keepUnrenewedProperties(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const { submissionId } = options
   await sql`
     create temporary table absent_property on commit drop as
@@ -50,9 +50,9 @@ export async function holdProperties(trx: Transaction<Schema>, options: HoldOpti
       where u.part = 'property' and u.reason = 'restored' and u.company_key = a.company_key
         and u.property_key = a.property_key and u.ordinal = a.ordinal`.execute(trx)
   }
-  await holdUnreadable(trx)
-  await holdUnlisted(trx)
-  await holdSuspicious(trx, options)
+  await keepUnreadable(trx)
+  await keepUnlisted(trx)
+  await withholdSuspicious(trx, options)
   await sql`
     insert into unrenewed_part (company_key, part, property_key, ordinal, reason, withheld, submission_id)
     select company_key, 'property', property_key, ordinal, reason, withheld, ${submissionId}::bigint
@@ -60,12 +60,12 @@ export async function holdProperties(trx: Transaction<Schema>, options: HoldOpti
     ${markAgain}`.execute(trx)
 }
 
-async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
+async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update absent_property a set reason = h.reason
     from (
       select c.company_key, p.property_key, min(h.reason) as reason
-      from staged_held_property h
+      from staged_unrenewed_property h
       join staged_company c using (company_ordinal)
       join custom_property p using (property_id)
       group by 1, 2
@@ -75,7 +75,7 @@ async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
     update absent_property a set reason = h.reason
     from (
       select c.company_key, min(h.reason) as reason
-      from staged_held_property h join staged_company c using (company_ordinal)
+      from staged_unrenewed_property h join staged_company c using (company_ordinal)
       where h.property_id is null
       group by 1
     ) h
@@ -84,7 +84,7 @@ async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
   await sql`
     insert into staged_left_out (unit, company_id, item, reason, excerpt)
     select 'property', c.company_id, h.field, h.reason, 'null'
-    from staged_held_property h join staged_company c using (company_ordinal)
+    from staged_unrenewed_property h join staged_company c using (company_ordinal)
     where h.field is not null and exists (
       select from absent_property a where a.company_key = c.company_key and a.reason = h.reason
     )`.execute(trx)
@@ -94,7 +94,7 @@ async function holdUnreadable(trx: Transaction<Schema>): Promise<void> {
  * The page lists what it was asked for and the profile owns, and every property that one of its companies has. Where it
  * does not list a property, no company's silence about it says anything.
  */
-async function holdUnlisted(trx: Transaction<Schema>): Promise<void> {
+async function keepUnlisted(trx: Transaction<Schema>): Promise<void> {
   await sql`
     update absent_property a set withheld = true, reason = 'property_left_out'
     from custom_property p
@@ -110,7 +110,7 @@ async function holdUnlisted(trx: Transaction<Schema>): Promise<void> {
   )
 }
 
-async function holdSuspicious(trx: Transaction<Schema>, options: HoldOptions): Promise<void> {
+async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
   const listed = sql`property_key in (
     select property_key from custom_property where property_id in (select id from staged_property_name)
   )`
