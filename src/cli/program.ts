@@ -258,7 +258,7 @@ export async function createProgram(
     .option('--changes', 'what the newest version changed, or what differs between two')
     .option('--from <version>', 'the earlier of the two', wholeNumber(0, 2 ** 31 - 1))
     .option('--to <version>', 'the later of the two', wholeNumber(1, 2 ** 31 - 1))
-    .option('--accept', 'with the next run take what was not taken because it had too little')
+    .option('--accept', 'have the next run take what was not taken because it had too little')
     .action(async (options: ReferenceOptions) =>
       done(await (await import('./verbs/reference.ts')).reference(cli, options)),
     )

@@ -98,7 +98,7 @@ describe('docs/errors.md', () => {
     expect(assembled).toContain('number_too_long')
     const merged = ours
       .filter(({ path }) => /^src\/pipeline\/pull\/(merge|documents|removals)\//.test(path))
-      .flatMap(({ text }) => all(text, /'(\w+)', (?:coalesce\()?left\((?:to_json|s\.document)/g))
+      .flatMap(({ text }) => all(text, /'(\w+)',\s+(?:coalesce\()?left\((?:to_json|s\.document)/g))
     expect(merged).toContain('calculator_twice')
     const found = [...decoded, ...assembled, ...merged].filter((word) => !units.includes(word))
     expect(sorted(firstCells(reasonsToLeaveOut))).toEqual(sorted(found))

@@ -18,7 +18,7 @@ export type AcceptRemovalsOptions = CommonOptions & {
 }
 
 /**
- * `nightferry accept-removals`: removes what searches have shown as absent and the guard has kept, or, with `--reason`,
+ * `nightferry accept-removals`: removes what searches have shown as absent and is withheld, or, with `--reason`,
  * what stands for that reason. It can be brought back with `nightferry restore`.
  */
 export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): Promise<ExitCode> {
