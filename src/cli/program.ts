@@ -273,7 +273,7 @@ export async function createProgram(
     )
   verb(
     'notify',
-    'list what was told of runs, and what could not be delivered',
+    'list the messages about runs, and which of them could not be delivered',
     'With --test it sends one message to notify.url and by notify.email, and says whether it arrived. With --heartbeat it calls notify.heartbeatUrl instead, which tells the monitor that all is well.',
   )
     .option('--test', 'send a test message now')

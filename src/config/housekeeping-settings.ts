@@ -14,7 +14,7 @@ export const housekeepingSettings = section(
     ).refine((value) => value === 0 || value >= shortestRunsDays, `is neither 0 nor at least ${shortestRunsDays}`),
     keepContentsDays: days('How long it is kept what rows said before they changed.', 400),
     keepReportsDays: days('How long the reports of runs are kept. The newest of each job stays.', 400),
-    keepNotificationsDays: days('How long it is kept what people were told of runs.', 90),
+    keepNotificationsDays: days('How long messages about runs are kept.', 90),
     keepQueueDays: days('How long looks of the queue are kept that are done, if the queue has not removed them.', 7),
     keepRequestsDays: days('How long answered requests for runs are kept.', 90),
   },
