@@ -10,7 +10,7 @@ import { withDatabase } from '../with-database.ts'
 
 export type NotifyOptions = CommonOptions & { test?: boolean; heartbeat?: boolean; limit: number }
 
-/** `nightferry notify`: what was told of runs, and what could not be delivered; `--test` tells that this is a test. */
+/** `nightferry notify`: the messages about runs, and which of them could not be delivered; `--test` tells that this is a test. */
 export async function notify(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
   if (options.heartbeat && !options.test) throw new UsageError('--heartbeat belongs to nightferry notify --test')
   return options.test ? await sendTest(cli, options) : await listTold(cli, options)
