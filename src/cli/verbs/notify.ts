@@ -1,11 +1,10 @@
 import { newestNotifications } from '../../db/runs/newest-notifications.ts'
 import { channelsOf } from '../../pipeline/notify/channels.ts'
 import { testMessage } from '../../pipeline/notify/message.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readConfig } from '../read-config.ts'
 import { moment } from '../show/readable.ts'
 import { table } from '../show/table.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type NotifyOptions = CommonOptions & { test?: boolean; heartbeat?: boolean; limit: number }

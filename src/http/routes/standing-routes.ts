@@ -7,12 +7,11 @@ import {
   newestReferenceChanges,
   newestTasks,
 } from '../../db/nights/service-facts.ts'
-import { refusedKeyInUse } from '../../db/service-key/key-in-use.ts'
-import { skewInUse } from '../../db/service-key/stored-skew.ts'
+import { refusedKeyInUse, skewInUse } from '../../db/service-key/key-in-use.ts'
 import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
 import { eventCounts, refusalCounts } from '../../db/webhooks/listed-events.ts'
 import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
-import { withheldReference } from '../../pipeline/reference/withheld-reference.ts'
+import { withheldReference } from '../../pipeline/reference/store-reference-data.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'
 import { cutAt } from '../cut-list.ts'
 import { Problem } from '../problem.ts'
