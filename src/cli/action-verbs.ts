@@ -1,8 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
-import { wholeNumber } from './option-values.ts'
-import { withFilterOptions } from './row-filter-options.ts'
-import { sinceMoment } from './since.ts'
+import { sinceMoment, wholeNumber, withFilterOptions } from './option-values.ts'
 import type { AcceptRemovalsOptions } from './verbs/accept-removals.ts'
 import type { ApproveOptions } from './verbs/approve.ts'
 import type { RereadOptions } from './verbs/reread.ts'
@@ -72,11 +70,11 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .action(async (runId: number, options: ApproveOptions) =>
       done(await (await import('./verbs/approve.ts')).approve(cli, runId, options)),
     )
-  verb('accept-removals', 'remove what searches have shown as absent and the guard has kept')
-    .option('--reason <code>', 'only what stands for this reason, also if the guard did not keep it')
+  verb('accept-removals', 'remove what searches have shown as absent and is withheld')
+    .option('--reason <code>', 'only what stands for this reason, also if it is not withheld')
     .option('--partner-id <id>', 'only what belongs to one hotel')
     .option('--run <id>', 'only what this run did not renew', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--all', 'everything that the guard has kept')
+    .option('--all', 'everything that is withheld')
     .option('--dry-run', 'say what and how much, and remove nothing')
     .action(async (options: AcceptRemovalsOptions) =>
       done(await (await import('./verbs/accept-removals.ts')).acceptRemovals(cli, options)),

@@ -2,12 +2,9 @@ import { Argument, Command } from 'commander'
 import { addActionVerbs } from './action-verbs.ts'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
 import type { Shell } from './completion-script.ts'
-import { addConformanceOptions } from './conformance-options.ts'
 import { addNestedVerbs } from './nested-verbs.ts'
-import { repeated, wholeNumber } from './option-values.ts'
-import { withFilterOptions } from './row-filter-options.ts'
+import { addConformanceOptions, repeated, sinceMoment, wholeNumber, withFilterOptions } from './option-values.ts'
 import { fitTables, widthOf } from './show/terminal-width.ts'
-import { sinceMoment } from './since.ts'
 import type { ChangesOptions } from './verbs/changes.ts'
 import type { ConformanceOptions } from './verbs/conformance.ts'
 import type { ConsoleOptions } from './verbs/console.ts'
@@ -258,7 +255,7 @@ export async function createProgram(
     .option('--changes', 'what the newest version changed, or what differs between two')
     .option('--from <version>', 'the earlier of the two', wholeNumber(0, 2 ** 31 - 1))
     .option('--to <version>', 'the later of the two', wholeNumber(1, 2 ** 31 - 1))
-    .option('--accept', 'with the next run take what was not taken because it had too little')
+    .option('--accept', 'have the next run take what was not taken because it had too little')
     .action(async (options: ReferenceOptions) =>
       done(await (await import('./verbs/reference.ts')).reference(cli, options)),
     )
@@ -273,7 +270,7 @@ export async function createProgram(
     )
   verb(
     'notify',
-    'list what was told of runs, and what could not be delivered',
+    'list the messages about runs, and which of them could not be delivered',
     'With --test it sends one message to notify.url and by notify.email, and says whether it arrived. With --heartbeat it calls notify.heartbeatUrl instead, which tells the monitor that all is well.',
   )
     .option('--test', 'send a test message now')

@@ -14,7 +14,7 @@ const hotels = (over: object = {}) =>
     }),
   )
 
-test('a person sees what the guard has kept, lets it go, and brings it back', async () => {
+test('a person sees what is withheld, lets it go, and brings it back', async () => {
   const database = await searchDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   const folder = await workingFolder()

@@ -159,7 +159,7 @@ export const actionRoutes: readonly Route[] = [
     id: 'acceptRemovals',
     method: 'POST',
     path: '/v1/removals/accept',
-    summary: 'Remove what searches have shown as absent and the guard has kept',
+    summary: 'Remove what searches have shown as absent and is withheld',
     access: 'act',
     body: z.strictObject({
       reason: filterFields.reason,

@@ -5,8 +5,7 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { PartnerSnapshot } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
 import type { Judge } from '../preflight/judge-row.ts'
-import type { CursorStream } from '../streams/stream-shape.ts'
-import { earlierCursor } from './earlier-cursor.ts'
+import type { CursorStream } from '../streams/our-streams.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
 import { isNewStream, type LandedCounts, landRows, type WouldChange } from './landing/land-rows.ts'
@@ -15,7 +14,7 @@ import { findMissing, forgetSnapshot } from './landing/snapshot-lines.ts'
 import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
 import { lockReading, noteReading, type StreamWatermark, watermarkOf } from './landing/stream-reading.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
-import { movedBack, type Whole, whyWhole } from './why-whole.ts'
+import { earlierCursor, movedBack, type Whole, whyWhole } from './why-whole.ts'
 
 /**
  * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner

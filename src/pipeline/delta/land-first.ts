@@ -5,11 +5,10 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import { type AllRows, allInOrder, type PartnerSnapshot } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
 import type { Judge } from '../preflight/judge-row.ts'
-import type { CursorStream } from '../streams/stream-shape.ts'
+import type { CursorStream } from '../streams/our-streams.ts'
 import { landDirectly, type NeedsCare } from './landing/land-directly.ts'
 import type { LandedCounts } from './landing/land-rows.ts'
-import { landingOf } from './landing-row.ts'
-import { directRows, nothingSeen, type Seen } from './staged-lines.ts'
+import { directRows, landingOf, nothingSeen, type Seen } from './staged-lines.ts'
 
 type FirstLanding = {
   deps: Deps

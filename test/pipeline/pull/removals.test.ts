@@ -53,7 +53,7 @@ const accept = (filter = {}) => acceptUntaken(deps, filter, actor)
 const bringBack = (filter = {}) => restore(deps, filter, actor)
 const nothing = { companies: 0, calculators: 0, values: 0, properties: 0 }
 
-it('accepting removes what the guard has kept, and nothing that could only not be read', async () => {
+it('accepting removes what is withheld, and nothing that could only not be read', async () => {
   await night(whole())
   const damaged = bare(whole(), noValues)
   damaged.companies[0] = { ...damaged.companies[0], calculators: null } as never
