@@ -6,6 +6,7 @@ import { newestRuns, statusCounts } from '../../db/runs/listed-rows.ts'
 import { pageProgress } from '../../db/runs/page-progress.ts'
 import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
 import { skewInUse } from '../../db/service-key/stored-skew.ts'
+import { withWorkers } from '../../db/with-workers.ts'
 import { searchStandings } from '../pull/documents/document-reports.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
 import { missingProperties } from '../pull/search/requested-properties.ts'
@@ -30,7 +31,7 @@ export async function standingOf(db: Database, config: Config) {
     pages: last === null ? null : await pageProgress(db, last.run_id, searchKind),
     not_renewed: await countUnrenewed(db),
     webhooks: await webhookNotices({ config, db }),
-    streams: await statusCounts(db, requirementsOf(config)),
+    streams: await withWorkers(db, (trx) => statusCounts(trx, requirementsOf(config))),
     searches: await searchStandings(db, searches, documentKindNames),
     request_sizes: await batchSizes(db),
   }
