@@ -1,6 +1,6 @@
-import stringWidth from 'string-width'
 import { QueryFailed } from './query-failed.ts'
 import { readable } from './show/readable.ts'
+import { textWidth } from './show/text-width.ts'
 
 type ServerError = { code?: unknown; message?: string; position?: string; detail?: string; hint?: string }
 
@@ -39,5 +39,5 @@ export function caretLines(query: string, position: number): string[] {
   const cutRight = right.length > aroundCaret
   const head = `Line ${number}: ${cutLeft ? '…' : ''}${readable((cutLeft ? left.slice(-aroundCaret) : left).join(''))}`
   const tail = `${readable((cutRight ? right.slice(0, aroundCaret) : right).join(''))}${cutRight ? '…' : ''}`
-  return [`${head}${tail}`, `${' '.repeat(stringWidth(head))}^`]
+  return [`${head}${tail}`, `${' '.repeat(textWidth(head))}^`]
 }
