@@ -23,7 +23,7 @@ export async function rowsInFlight() {
     /** The run of the test. */
     runOf: () => run,
     /** Rows on their way: planned in one submission, and sent. */
-    async sent(stream: string, rows: Landing[], kind: object = answersKind): Promise<number> {
+    sent: async (stream: string, rows: Landing[], kind: object = answersKind): Promise<number> => {
       await ledger.landChecked(stream, rows)
       const [id, ...more] = await ledger.plan(run, kind)
       if (id === undefined || more.length > 0)
@@ -31,11 +31,11 @@ export async function rowsInFlight() {
       await ledger.markSent(id)
       return id
     },
-    async outcomeOf(stream: string, key: string) {
+    outcomeOf: async (stream: string, key: string) => {
       const { outcome, outcome_code, outcome_reason } = await ledger.row(stream, key)
       return [outcome, outcome_code, outcome_reason]
     },
-    async unmatchedOf(id: number) {
+    unmatchedOf: async (id: number) => {
       const { unmatched } = await ledger.db
         .selectFrom('submission')
         .select('unmatched')
@@ -43,7 +43,7 @@ export async function rowsInFlight() {
         .executeTakeFirstOrThrow()
       return unmatched
     },
-    async map(partnerId: string, companyId: string): Promise<void> {
+    map: async (partnerId: string, companyId: string): Promise<void> => {
       const { submission_id } = await ledger.db
         .insertInto('submission')
         .values({ run_id: run, kind: 'company_mappings', state: 'settled', row_count: 1 })
