@@ -76,7 +76,7 @@ export async function openDatabase(
     if (access === 'migrate') {
       const { migrateToLatest } = await import('../db/migrate-to-latest.ts')
       await migrateToLatest(url, { onWaiting: (sentence) => printLine(cli.stderr, readable(sentence)) })
-    } else await checkSchema(url)
+    }
   } catch (error) {
     await (cluster as Cluster | null)?.release()
     throw error
@@ -90,13 +90,22 @@ export async function openDatabase(
     // An embedded server that ends with us may be quicker than our good-bye.
     onIdleError: (error) => (closing ? undefined : onIdleError(error)),
   })
+  const db = createDatabase(pool)
+  try {
+    if (access !== 'migrate') await requireSchema(db)
+  } catch (error) {
+    closing = true
+    await pool.end()
+    await (cluster as Cluster | null)?.release()
+    throw error
+  }
   const keeper = cluster === null ? null : (await import('../embedded/keep-running.ts')).keepRunning(cluster, onRestart)
   const connections = new Set<pg.PoolClient>()
   pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   return {
     url,
     pool,
-    db: createDatabase(pool),
+    db,
     cluster,
     resolveUrl,
     lost: keeper?.lost ?? new AbortController().signal,
@@ -110,21 +119,6 @@ export async function openDatabase(
       clearTimeout(cut)
       await cluster?.release()
     },
-  }
-}
-
-async function checkSchema(url: string): Promise<void> {
-  const pool = createPool(url, {
-    max: 1,
-    applicationName: 'nightferry',
-    searchPath: schemaName,
-    readOnly: true,
-    onIdleError: () => {},
-  })
-  try {
-    await requireSchema(createDatabase(pool))
-  } finally {
-    await pool.end()
   }
 }
 

@@ -1,5 +1,5 @@
-import stringWidth from 'string-width'
 import { readable } from './show/readable.ts'
+import { textWidth } from './show/text-width.ts'
 
 type ServerError = { code?: unknown; message?: string; position?: string; detail?: string; hint?: string }
 
@@ -38,7 +38,7 @@ export function caretLines(query: string, position: number): string[] {
   const cutRight = right.length > aroundCaret
   const head = `Line ${number}: ${cutLeft ? '…' : ''}${readable((cutLeft ? left.slice(-aroundCaret) : left).join(''))}`
   const tail = `${readable((cutRight ? right.slice(0, aroundCaret) : right).join(''))}${cutRight ? '…' : ''}`
-  return [`${head}${tail}`, `${' '.repeat(stringWidth(head))}^`]
+  return [`${head}${tail}`, `${' '.repeat(textWidth(head))}^`]
 }
 
 /** A query that the server did not take. The code is PostgreSQL's (SQLSTATE). */

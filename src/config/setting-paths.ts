@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import { settings } from './schema.ts'
+import { readFileSync } from 'node:fs'
 
 /** The part of JSON Schema that the settings use. */
 export type JsonSchema = {
@@ -16,12 +15,13 @@ export type JsonSchema = {
   default?: unknown
 }
 
-const document = z.toJSONSchema(settings, { io: 'input', target: 'draft-2020-12' }) as JsonSchema
-
-/** The JSON Schema of the configuration file, for editors. */
-export function configJsonSchema(): JsonSchema {
-  return document
-}
+/**
+ * The JSON Schema of the configuration file, as it comes with Nightferry: what it is generated from would take most of
+ * the time in which a configuration is read. A test holds the two against each other.
+ */
+const document = JSON.parse(
+  readFileSync(new URL('../../config/nightferry.schema.json', import.meta.url), 'utf8'),
+) as JsonSchema
 
 /** Every setting that has a value of its own, as dotted paths; streams are not among them. */
 export function leafPaths(): string[] {

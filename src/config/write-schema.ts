@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { configJsonSchema } from './setting-paths.ts'
+import { configJsonSchema } from './config-json-schema.ts'
 
 /**
  * Writes the JSON Schema that editors use for the configuration file: `npm run generate`, after src/config/schema.ts

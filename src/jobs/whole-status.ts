@@ -1,19 +1,25 @@
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
-import { oldestUnaccepted } from '../db/runs/oldest-unaccepted.ts'
 import { runningRuns } from '../db/runs/start-run.ts'
-import { standingOf } from '../pipeline/report/standing.ts'
+import { type Standing, standingOf } from '../pipeline/report/standing.ts'
 import type { RunForecast } from './run-forecast.ts'
 
 /** What `nightferry status` and `GET /v1/status` show: the ledger, when runs under way will end, and what is paused. */
 export async function statusOf(db: Database, config: Config, now: Date) {
+  const standing = await standingOf(db, config)
   return {
-    ...(await standingOf(db, config)),
+    ...standing,
     forecasts: await forecastsNow(db, config, now),
     paused: await pausedJobs(db),
-    oldest_unaccepted_since: await oldestUnaccepted(db),
+    oldest_unaccepted_since: oldestOf(standing.streams),
   }
+}
+
+/** When the oldest change was seen that the service has not accepted; null: all are accepted. */
+function oldestOf(streams: Standing['streams']): Date | null {
+  const moments = streams.flatMap(({ oldest_pending: oldest }) => (oldest === null ? [] : [oldest]))
+  return moments.reduce<Date | null>((first, next) => (first === null || next < first ? next : first), null)
 }
 
 /** What a run consists of takes long to load, and mostly none is under way when somebody looks. */

@@ -15,7 +15,9 @@ export type Guard = {
 const signature = { file: 'src/exchange/webhook-signature.ts', test: 'test/exchange/webhook-signature.test.ts' }
 const address = { file: 'src/exchange/download-address.ts', test: 'test/exchange/download-address.test.ts' }
 const download = { file: 'src/exchange/download.ts', test: 'test/exchange/download.test.ts' }
+const way = { file: 'src/exchange/download.ts', test: 'test/exchange/where-downloads-lead.test.ts' }
 const body = { file: 'src/exchange/download-body.ts', test: 'test/exchange/download.test.ts' }
+const end = { file: 'src/exchange/download-body.ts', test: 'test/exchange/incomplete-download.test.ts' }
 const answer = { file: 'src/exchange/read-answer.ts', test: 'test/exchange/client-reads.test.ts' }
 const entry = { file: 'src/http/may-enter.ts', test: 'test/http/may-enter.test.ts' }
 const door = { file: 'src/http/console/console-session.ts', test: 'test/http/console-door.test.ts' }
@@ -114,26 +116,26 @@ export const guardsOfUnits: readonly Guard[] = [
     without: "return kind === 'public' || kind !== 'special' || baseKinds.includes(kind)",
   },
   {
-    ...download,
+    ...way,
     name: 'The key goes to no other origin',
     text: '...(ownOrigin ? { authorization: options.apiKey } : {})',
     without: '...(ownOrigin || true ? { authorization: options.apiKey } : {})',
   },
   {
-    ...download,
+    ...way,
     name: 'A redirect is judged like an address of its own',
     text: 'const target = judgeDownloadUrl(url, { baseUrl, allowedHosts: options.allowedHosts })',
     without:
       "const judged = judgeDownloadUrl(url, { baseUrl, allowedHosts: options.allowedHosts })\n    const target = followed > 0 && 'refused' in judged ? { url: new URL(url), host: new URL(url).hostname, trusted: true, ownOrigin: false } : judged",
   },
   {
-    ...download,
+    ...way,
     name: 'No more than three redirects are followed',
     text: 'const maxRedirects = 3',
     without: 'const maxRedirects = 30',
   },
   {
-    ...download,
+    ...way,
     name: 'A literal address is judged before the connection',
     text: 'await judgeLiteral(target, baseUrl, lookup)',
     without: '',
@@ -152,7 +154,7 @@ export const guardsOfUnits: readonly Guard[] = [
   },
   {
     file: 'src/exchange/download-address.ts',
-    test: 'test/exchange/download.test.ts',
+    test: 'test/exchange/where-downloads-lead.test.ts',
     name: 'Every address of a host is judged',
     text: 'if (!target.trusted) {',
     without: 'if (target.host === host && host === addresses[0].address) {',
@@ -170,13 +172,13 @@ export const guardsOfUnits: readonly Guard[] = [
     without: 'if (bytes < 0) done(',
   },
   {
-    ...body,
+    ...end,
     name: 'A page that drips is given up',
     text: 'if (slow && wanted) meter.destroy(',
     without: 'if (slow && !wanted) meter.destroy(',
   },
   {
-    ...body,
+    ...end,
     name: 'A page of which fewer bytes came than were promised is not whole',
     text: 'if (contentLength === null || bytes === contentLength) return done()',
     without: 'if (contentLength === null || bytes >= 0) return done()',

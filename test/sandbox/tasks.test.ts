@@ -14,7 +14,10 @@ afterEach(() => sandbox.close())
 const slow = { pendingMs: 1000, scheduledMs: 1000, jitter: 0, processing: { companyMappings: { baseMs: 1000 } } }
 
 async function reaches(correlationId: string, status: string): Promise<void> {
-  await vi.waitFor(async () => expect((await sandbox.task(correlationId)).status).toBe(status), { interval: 10 })
+  await vi.waitFor(async () => expect((await sandbox.task(correlationId)).status).toBe(status), {
+    ...patience,
+    interval: 10,
+  })
 }
 
 function cancel(correlationId: string, key = 'demo-key') {

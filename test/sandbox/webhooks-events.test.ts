@@ -5,6 +5,7 @@ import { inTransaction } from '../../src/sandbox/running-sandbox.ts'
 import type { LoggedDelivery } from '../../src/sandbox/webhooks/delivery-log.ts'
 import type { ApplicationEvent } from '../../src/sandbox/webhooks/event-body.ts'
 import { recordApplicationEvent } from '../../src/sandbox/webhooks/record-event.ts'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { mapHotels } from './bodies.ts'
 import { contract } from './open-sandbox.ts'
@@ -29,7 +30,10 @@ function payloads(log: readonly LoggedDelivery[]): Envelope[] {
 const steps = { pendingMs: 1000, scheduledMs: 1000, jitter: 0, processing: { companyMappings: { baseMs: 1000 } } }
 
 async function reaches(correlationId: string, status: string): Promise<void> {
-  await vi.waitFor(async () => expect((await world.sandbox.task(correlationId)).status).toBe(status), { interval: 10 })
+  await vi.waitFor(async () => expect((await world.sandbox.task(correlationId)).status).toBe(status), {
+    ...patience,
+    interval: 10,
+  })
 }
 
 describe('a bulk request', () => {

@@ -245,19 +245,24 @@ describe('while the database does not store', () => {
 
   it('an event is answered with 503 before the service gives up, while the database hangs', async () => {
     const { url } = await world.listen()
+    // More than the statements under way take: none waits for those before it to be given up.
+    const deliverMany = () => Promise.all(Array.from({ length: 45 }, () => deliver(url, testEvent())))
+    // What so many deliveries take by themselves is the machine's doing.
+    const began = performance.now()
+    expect(new Set(await deliverMany())).toEqual(new Set([204]))
+    const usualMs = performance.now() - began
     const client = await world.ferry.ledger.pool.connect()
     await client.query('begin; lock table webhook_event in access exclusive mode')
     try {
-      // More than the statements under way take: none waits for those before it to be given up.
-      const answers = Promise.all(Array.from({ length: 45 }, () => deliver(url, testEvent())))
-      expect(await inTime(10_000, answers)).toBe(true)
+      const answers = deliverMany()
+      expect(await inTime(10_000 + 3 * usualMs, answers)).toBe(true)
       expect(new Set(await answers)).toEqual(new Set([503]))
     } finally {
       await client.query('rollback')
       client.release()
     }
     expect(await deliver(url, testEvent())).toBe(204)
-  }, 30_000)
+  })
 })
 
 it('R16: 400 clients that send nothing, or half a header, are gone 2 s after the time for headers, and deliveries are answered meanwhile', async () => {

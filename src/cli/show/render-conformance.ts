@@ -1,7 +1,7 @@
-import stringWidth from 'string-width'
 import type { ConformanceResult } from '../../conformance/run-conformance.ts'
 import { counted, duration, grouped, readable } from './readable.ts'
 import { type Cell, table } from './table.ts'
+import { textWidth } from './text-width.ts'
 
 /** Columns that are never wrapped: an id, a verdict, and what stands between columns. */
 const fixed = { id: 46, source: 7, verdict: 12, gaps: 6 }
@@ -71,14 +71,14 @@ function wrap(text: string, width: number): string[] {
   let line = ''
   for (const word of text.split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`
-    if (stringWidth(longer) <= width) {
+    if (textWidth(longer) <= width) {
       line = longer
       continue
     }
     if (line !== '') lines.push(line)
     line = ''
     for (const character of word) {
-      if (stringWidth(line + character) > width) {
+      if (textWidth(line + character) > width) {
         lines.push(line)
         line = ''
       }

@@ -1,6 +1,6 @@
-import stringWidth from 'string-width'
 import { readable } from './readable.ts'
 import { tableWidth } from './terminal-width.ts'
+import { textWidth } from './text-width.ts'
 
 export type Cell = string | number | null
 
@@ -16,7 +16,7 @@ export function table(columns: readonly string[], rows: readonly (readonly Cell[
   const texts = rows.map((row) => row.map((cell) => (cell === null ? '–' : readable(String(cell)))))
   const numeric = headers.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] !== 'string'))
   const natural = headers.map((header, column) =>
-    Math.max(stringWidth(header), ...texts.map((row) => stringWidth(row[column] ?? ''))),
+    Math.max(textWidth(header), ...texts.map((row) => textWidth(row[column] ?? ''))),
   )
   const widths = narrowed(natural, numeric, width - gap * (columns.length - 1))
   if (widths === null) return asLists(headers, texts, width)
@@ -27,7 +27,7 @@ export function table(columns: readonly string[], rows: readonly (readonly Cell[
       wrapped
         .map((parts, column) => {
           const part = parts[line] ?? ''
-          const space = ' '.repeat(Math.max(0, (widths[column] ?? 0) - stringWidth(part)))
+          const space = ' '.repeat(Math.max(0, (widths[column] ?? 0) - textWidth(part)))
           return numeric[column] ? space + part : part + space
         })
         .join(' '.repeat(gap))
@@ -63,7 +63,7 @@ function sum(numbers: readonly number[]): number {
 
 /** A text in lines of a width at most, broken at spaces where there are any. */
 export function wrap(text: string, width: number): string[] {
-  if (stringWidth(text) <= width) return [text]
+  if (textWidth(text) <= width) return [text]
   const lines: string[] = []
   let line = ''
   const end = () => {
@@ -71,9 +71,9 @@ export function wrap(text: string, width: number): string[] {
     line = ''
   }
   for (const word of text.split(' ')) {
-    if (line !== '' && stringWidth(`${line} ${word}`) > width) end()
+    if (line !== '' && textWidth(`${line} ${word}`) > width) end()
     line = line === '' ? word : `${line} ${word}`
-    while (stringWidth(line) > width) {
+    while (textWidth(line) > width) {
       const head = beginningOf(line, width)
       const rest = line.slice(head.length)
       line = head
@@ -89,14 +89,14 @@ export function wrap(text: string, width: number): string[] {
 function beginningOf(text: string, width: number): string {
   let taken = ''
   for (const character of text) {
-    if (taken !== '' && stringWidth(taken + character) > width) break
+    if (taken !== '' && textWidth(taken + character) > width) break
     taken += character
   }
   return taken
 }
 
 function asLists(headers: readonly string[], texts: readonly (readonly string[])[], width: number): string {
-  const label = Math.max(0, ...headers.map((header) => stringWidth(header)))
+  const label = Math.max(0, ...headers.map((header) => textWidth(header)))
   const beside = Math.max(1, width - label - gap)
   const rule = '─'.repeat(Math.min(width, label + gap + narrowestText))
   if (texts.length === 0) return [headers.join(', '), rule].join('\n')
@@ -106,7 +106,7 @@ function asLists(headers: readonly string[], texts: readonly (readonly string[])
       ...headers.flatMap((header, column) =>
         wrap(row[column] ?? '', beside).map((part, line) => {
           const head = line === 0 ? header : ''
-          return `${head}${' '.repeat(label - stringWidth(head) + gap)}${part}`.trimEnd()
+          return `${head}${' '.repeat(label - textWidth(head) + gap)}${part}`.trimEnd()
         }),
       ),
     ])

@@ -18,3 +18,16 @@ export function isAmongPending(state: keyof typeof marks | null = null): RawBuil
     select row_id from acceptance where accepted_hash is distinct from wanted_hash
       and ${state === null ? sql`true` : marks[state]}))`
 }
+
+/**
+ * Rows of the view `ledger` as `row`, among them all that are pending and may be in a state which an outcome gave them,
+ * with `newest`, the place of each. They come newest first, one after the other, so that a query with a limit judges no
+ * more of them than it shows: of a million rejected rows only the moments are read and sorted.
+ */
+export function newestAmongPending(state: 'rejected' | 'unknown'): RawBuilder<unknown> {
+  return sql`(
+    select row_id, outcome_at from acceptance
+    where accepted_hash is distinct from wanted_hash and ${marks[state]}
+    order by outcome_at desc, row_id) newest
+    cross join lateral (select ledger.* from ledger where ledger.row_id = newest.row_id offset 0) row`
+}

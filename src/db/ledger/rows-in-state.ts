@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
 import { passes, type RowFilter } from './filter-rows.ts'
 import { parkedReason } from './parked-reason.ts'
-import { isAmongPending } from './pending-rows.ts'
+import { isAmongPending, newestAmongPending } from './pending-rows.ts'
 import type { Requires } from './requirement.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './resend-policy.ts'
 import { type RowState, rowState } from './row-state.ts'
@@ -68,6 +68,16 @@ export async function pageOfRows(
     past === null
       ? sql`true`
       : sql`(${at} < ${past.at}::timestamptz or (${at} = ${past.at}::timestamptz and row.row_id > ${past.rowId}))`
+  const meant = sql`${rowState(requires)} = ${state} and ${passes(filter, told[state])} and ${further}`
+  // One hotel's rows are found by its id, and are few.
+  const { among, where } =
+    (state === 'rejected' || state === 'unknown') && filter.partnerId === undefined
+      ? {
+          among: sql`(select row.* from ${newestAmongPending(state)} where ${meant}
+                      order by newest.outcome_at desc, newest.row_id limit ${limit})`,
+          where: sql`true`,
+        }
+      : { among: sql`ledger`, where: sql`${isAmongPending(state)} and ${meant}` }
   const { rows } = await sql<FoundRow>`
     select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, row.content, ${code} as code,
       ${reason} as reason, ${at} as at,
@@ -75,14 +85,11 @@ export async function pageOfRows(
            row.retry_action is not null as retry_asked, row.refused_hash is null as sent_again,
            coalesce(row.guard_run, ${heldRun}) as held_run, policy_after, policy_sent, policy_times,
            to_jsonb(waits) as waits
-    from ledger row
+    from ${among} row
     left join submission on submission.submission_id = row.outcome_submission and ${state} in ('rejected', 'unknown')
     left join lateral ${policyOf(policies)} policy on ${state} = 'rejected' and row.refused_hash = row.desired_hash
     left join lateral ${waitsFor(requires)} waits on ${state} = 'parked'
-    where ${isAmongPending(state)}
-      and ${rowState(requires)} = ${state}
-      and ${passes(filter, told[state])}
-      and ${further}
+    where ${where}
     order by at desc, row.row_id
     limit ${limit}`.execute(db)
   const last = rows.length < limit ? undefined : rows.at(-1)

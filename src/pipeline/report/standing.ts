@@ -7,6 +7,7 @@ import { pageProgress } from '../../db/runs/page-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/key-in-use.ts'
 import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
 import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
+import { withWorkers } from '../../db/with-workers.ts'
 import type { Deps } from '../deps.ts'
 import { searchStandings } from '../pull/documents/document-reports.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
@@ -32,7 +33,7 @@ export async function standingOf(db: Database, config: Config) {
     pages: last === null ? null : await pageProgress(db, last.run_id, searchKind),
     not_renewed: await countUnrenewed(db),
     webhooks: await webhookNotices({ config, db }),
-    streams: await statusCounts(db, requirementsOf(config)),
+    streams: await withWorkers(db, (trx) => statusCounts(trx, requirementsOf(config))),
     searches: await searchStandings(db, searches, documentKindNames),
     request_sizes: await batchSizes(db),
   }

@@ -1,0 +1,248 @@
+import { at, objectsOf } from '../../src/conformance/wire-json.ts'
+import { answers, answerWith, type BrokenRule, broken, companies, endless, files, tasks } from './broken-rule.ts'
+import type { Json } from './broken-service.ts'
+
+const calculatorsType = 'BulkGetCompanyCalculators'
+const answersType = 'BulkUpsertFrameworkAnswers'
+
+/** Rules of endpoints, keys, errors, limits, versions, and of what a mapping does. */
+export const endpointRules = (): BrokenRule[] => [
+  broken('endpoints/conventions', 'a JSON body is not taken', () =>
+    answers('POST /v2/bulk/standards/search', (exchange) => answerWith(exchange, 415)),
+  ),
+  broken('endpoints/company-mappings', 'the file of a mapping is a list of nothing', () => ({
+    file: (file) => {
+      if (file.kind === 'CompanyMappingRequest') file.json = []
+    },
+  })),
+  broken('endpoints/framework-answers-upsert', '50,001 rows are taken', () => takesTooMany()),
+  broken('endpoints/calculators-upsert', 'the file of calculators leaves the failed company out', () =>
+    files('BulkUpsertCompanyCalculators', (file) => {
+      file.companies = objectsOf(file.companies).filter(({ status }) => status === 'Success')
+    }),
+  ),
+  broken('endpoints/calculators-search', 'the calculator search ends in Error', () =>
+    tasks(calculatorsType, (task) => {
+      if (task.status === 'Success') task.status = 'Error'
+    }),
+  ),
+  broken('endpoints/task', 'an unknown task is a task', () =>
+    answers('GET /api/v2/bulk/tasks/*', ({ answer }) => {
+      if (answer.status === 404) Object.assign(answer, { status: 200, json: { status: 'Success' } })
+    }),
+  ),
+  broken('endpoints/tasks', 'the list leaves a task out', () =>
+    answers('GET /bulk/tasks', ({ answer }) => {
+      answer.json = objectsOf(answer.json).filter(({ requestType }) => requestType !== 'BulkGetStandardHolders')
+    }),
+  ),
+  broken('endpoints/open-tasks', 'the list of tasks is an object', () =>
+    answers('GET /bulk/tasks', ({ answer }) => {
+      answer.json = { tasks: answer.json }
+    }),
+  ),
+  broken('endpoints/unit-types', 'the unit types are an object', () =>
+    answers('GET /unit-types', ({ answer }) => {
+      if (answer.status === 200) answer.json = { unitTypes: answer.json }
+    }),
+  ),
+  broken('endpoints/framework', 'a framework has no options', () =>
+    answers('GET /frameworks/*', ({ answer }) => {
+      answer.json = JSON.parse(JSON.stringify(answer.json).replaceAll('"options":', '"choices":')) as unknown
+    }),
+  ),
+  broken('endpoints/groups', 'the groups are an object', () =>
+    answers('GET /groups', ({ answer }) => {
+      if (answer.status === 200) answer.json = { groups: answer.json }
+    }),
+  ),
+  broken('endpoints/custom-properties', 'no custom property can be an identifier', () => noIdentifiers()),
+  broken('endpoints/open-frameworks', 'there is no list of frameworks', () =>
+    answers('GET /frameworks', (exchange) => answerWith(exchange, 404)),
+  ),
+  broken('endpoints/open-named-later', 'the upsert of companies is refused', () =>
+    answers('POST /v2/bulk/companies/upsert', (exchange) => answerWith(exchange, 400)),
+  ),
+  broken('endpoints/open-submitted', 'the correlation id has another name', () =>
+    answers('POST /v2/bulk/calculators/search', ({ answer }) => {
+      answer.json = { id: at(answer.json, 'correlationId') }
+    }),
+  ),
+  broken('endpoints/open-requests', 'the body of a mapping is not taken', () =>
+    answers('POST /bulk/company-mappings', (exchange) => answerWith(exchange, 400)),
+  ),
+  broken('endpoints/deprecated', 'a deprecated endpoint is gone', () =>
+    answers('GET /bulk/status/*', (exchange) => answerWith(exchange, 410)),
+  ),
+
+  broken('authentication/3', 'a foreign group is taken', () =>
+    answers('POST /calculators/upsert', ({ answer }) => {
+      if (answer.status === 403) Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
+    }),
+  ),
+  broken('authentication/5', 'an unknown key may read the groups', () => ({
+    answer: ({ path, answer }) => {
+      if (path.endsWith('/groups') && answer.status === 401) Object.assign(answer, { status: 200, json: [] })
+    },
+  })),
+  broken('authentication/8', 'an unknown key is answered 403', () => ({
+    answer: ({ answer }) => {
+      if (answer.status === 401) answer.status = 403
+    },
+  })),
+
+  broken('errors/missing-ids', 'a calculator upsert without a group is answered 422', () =>
+    answers('POST /calculators/upsert', ({ answer }) => {
+      if (answer.status === 400) answer.status = 422
+    }),
+  ),
+  broken('errors/missing-ids', 'the 400 of a calculator upsert has no message', () =>
+    answers('POST /calculators/upsert', ({ answer }, body) => {
+      if (answer.status === 400) delete body.message
+    }),
+  ),
+  broken('errors/foreign-ids', 'a calculator upsert with a foreign group is answered 404', () =>
+    answers('POST /calculators/upsert', ({ answer }) => {
+      if (answer.status === 403) answer.status = 404
+    }),
+  ),
+  broken('errors/foreign-ids', 'the 403 of a calculator upsert has no errorCode', () => noCodeOnForbidden()),
+  broken('errors/fields', 'the 403 of a calculator upsert has no errorCode', () => noCodeOnForbidden()),
+  broken('errors/fields', 'error answers have no message', () => ({
+    answer: ({ answer }) => {
+      if (answer.status === 404 && answer.json) delete (answer.json as Json).message
+    },
+  })),
+  broken('errors/items', 'the file of a mapping leaves out what was not found', () =>
+    files(null, (file) => {
+      file.companies = objectsOf(file.companies).filter(({ status }) => status === 'Mapped')
+    }),
+  ),
+  broken('errors/rows', 'one of the failed rows is not listed', () =>
+    tasks(answersType, (task) => {
+      objectsOf(at(task, 'error', 'rowErrors'))
+      const error = at(task, 'error') as Json | undefined
+      if (error) error.rowErrors = objectsOf(error.rowErrors).slice(1)
+    }),
+  ),
+  broken('errors/stable', 'one fault has another errorCode each time', () => {
+    let nth = 0
+    return {
+      answer: ({ answer }) => {
+        nth += 1
+        if (answer.status === 404 && answer.json) (answer.json as Json).errorCode = `code_${nth}`
+      },
+    }
+  }),
+  broken('limits/answers', '50,001 rows are taken', () => takesTooMany()),
+  endless('limits/payload', 'a request of 30,000 entries never ends', () => {
+    let large = ''
+    return {
+      answer: ({ path, asked, answer }) => {
+        const id = at(answer.json, 'correlationId')
+        if (path.endsWith('/company-mappings') && objectsOf(at(asked(), 'companies')).length > 1000) large = String(id)
+        if (large !== '' && path.endsWith(`/tasks/${large}`)) (answer.json as Json).status = 'InProgress'
+      },
+    }
+  }),
+
+  broken('versioning/path', 'a header chooses the version', () => ({
+    answer: ({ headers, answer }) => {
+      if (headers['api-version'] !== undefined) answer.json = []
+    },
+  })),
+  broken('versioning/per-endpoint', 'the companies search is not there under v1', () =>
+    answers('POST /v1/bulk/companies/search', (exchange) => answerWith(exchange, 404)),
+  ),
+  broken('versioning/new-request-fields', 'a new request field is required', () =>
+    answers('POST /v2/bulk/calculators/search', (exchange) => {
+      if (at(exchange.asked(), 'customPropertyIds') === undefined) answerWith(exchange, 400)
+    }),
+  ),
+  broken('versioning/keeps-endpoints', 'the list of tasks is gone', () =>
+    answers('GET /bulk/tasks', (exchange) => answerWith(exchange, 404)),
+  ),
+  broken('versioning/keeps-fields', 'a task no longer says its request type', () =>
+    tasks(calculatorsType, (task) => {
+      delete task.requestType
+    }),
+  ),
+  broken('versioning/keeps-optional', 'an optional request field became required', () =>
+    answers('POST /v2/bulk/standards/search', (exchange) => answerWith(exchange, 400)),
+  ),
+  broken('versioning/keeps-codes', 'an errorCode is another one the next time', () => {
+    let nth = 0
+    return {
+      answer: ({ key, answer }) => {
+        nth += 1
+        if (key === undefined && answer.status === 401) (answer.json as Json).errorCode = `code_${nth}`
+      },
+    }
+  }),
+  broken('versioning/deprecation', 'a deprecated endpoint is documented as current', () =>
+    answers('GET /openapi.json', ({ answer }) => {
+      answer.json = JSON.parse(
+        JSON.stringify(answer.json).replaceAll('"deprecated":true', '"deprecated":false'),
+      ) as unknown
+      const paths = at(answer.json, 'paths') as Json
+      paths['/api/v1/bulk/calculators/search'] = { post: {} }
+    }),
+  ),
+  ...(
+    [
+      ['companies-search', 'POST /v1/bulk/companies/search'],
+      ['companies-latest-file', 'GET /v1/bulk/companies/search/latest-file'],
+      ['standards-search', 'POST /v1/bulk/standards/search'],
+      ['standards-latest-file', 'GET /v1/bulk/standards/search/latest-file'],
+      ['framework-answers-search', 'POST /v1/bulk/framework-answers/search'],
+      ['calculators-search', 'POST /v1/bulk/calculators/search'],
+      ['performance-answers-upsert', 'POST /v1/bulk/performance-answers/upsert'],
+      ['consolidated-upsert', 'POST /v1/bulk/consolidated/upsert-standard-holders'],
+      ['companies-upsert', 'POST /v1/bulk/companies/upsert'],
+      ['status', 'GET /v1/bulk/status/*'],
+      ['custom-identifiers', 'GET /v1/custom-properties/custom-identifiers'],
+    ] as const
+  ).map(([name, call]) =>
+    broken(`versioning/deprecated/${name}`, `${call} is gone`, () =>
+      answers(call, (exchange) => answerWith(exchange, 410)),
+    ),
+  ),
+  broken('versioning/description', 'the description leaves the task endpoint out', () =>
+    answers('GET /openapi.json', ({ answer }) => {
+      const paths = at(answer.json, 'paths') as Json
+      delete paths['/api/v2/bulk/tasks/{correlationId}']
+    }),
+  ),
+  broken('mapping/identifier', 'no custom property is an identifier', () => noIdentifiers()),
+  broken('reference/records', 'isIdentifier is a text', () =>
+    answers('GET /custom-properties', ({ answer }) => {
+      for (const property of objectsOf(answer.json)) property.isIdentifier = String(property.isIdentifier)
+    }),
+  ),
+  broken('mapping/details', 'a mapping finds another company', () =>
+    files(null, (file) => {
+      for (const company of objectsOf(file.companies)) if (company.companyId) company.companyId = crypto.randomUUID()
+    }),
+  ),
+  broken('mapping/stored', 'a mapping is not stored', () =>
+    companies('BulkGetCompanies', (company) => void delete company.fields),
+  ),
+]
+
+function takesTooMany() {
+  return answers('POST /framework-answers/upsert', ({ answer }) => {
+    if (answer.status === 400) Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
+  })
+}
+
+function noCodeOnForbidden() {
+  return answers('POST /calculators/upsert', ({ answer }, body) => {
+    if (answer.status === 403) delete body.errorCode
+  })
+}
+
+function noIdentifiers() {
+  return answers('GET /custom-properties', ({ answer }) => {
+    for (const property of objectsOf(answer.json)) property.isIdentifier = false
+  })
+}

@@ -1,0 +1,89 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { settings } from '../../../src/config/schema.ts'
+import type { RowFilter } from '../../../src/db/ledger/filter-rows.ts'
+import { pageOfRows, type RowPlace, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { oldestUnaccepted } from '../../../src/db/runs/oldest-unaccepted.ts'
+import { statusOf } from '../../../src/jobs/whole-status.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+
+const hotels = 600
+/** Every tenth row has changed since it was rejected, and is not listed. */
+const changed = (number: number) => number % 10 === 3
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+  const rows = Array.from({ length: hotels }, (_, number) => ({ partner_id: `H-${number}`, content: { number } }))
+  await ledger.landChecked('properties', rows)
+  // Two rows each were rejected at the same moment.
+  await sql`
+    update acceptance
+    set outcome = 'rejected', outcome_code = 'NotFound', outcome_reason = 'No company like that',
+        outcome_at = timestamptz '2026-01-01' + (row_id / 2) * interval '1 minute', refused_hash = wanted_hash`.execute(
+    ledger.db,
+  )
+  await ledger.landChecked(
+    'properties',
+    rows.filter(({ content }) => changed(content.number)).map((row) => ({ ...row, content: { number: -1 } })),
+  )
+  await sql`analyze source_row, acceptance`.execute(ledger.db)
+})
+afterAll(() => ledger.close())
+
+/** As the definition says: all that are rejected, by their moment and then by their number. */
+async function inOrder(): Promise<string[]> {
+  const { rows } = await sql<{ partner_id: string }>`
+    select partner_id from ledger where refused_hash = desired_hash order by outcome_at desc, row_id`.execute(ledger.db)
+  return rows.map(({ partner_id }) => partner_id)
+}
+
+describe('rejected rows', () => {
+  it('rejected rows are listed newest first, page after page, and each once', async () => {
+    const seen: string[] = []
+    let past: RowPlace | null = null
+    do {
+      const page = await pageOfRows(ledger.db, 'rejected', {}, [], {}, 7, past)
+      seen.push(...page.rows.map(({ partner_id }) => partner_id))
+      past = page.next
+    } while (past !== null)
+    expect(seen).toHaveLength(hotels * 0.9)
+    expect(seen).toEqual(await inOrder())
+  })
+
+  it('the newest rejected rows that pass a filter are found also where none of the newest passes it', async () => {
+    const listed = async (filter: RowFilter) =>
+      (await rowsInState(ledger.db, 'rejected', {}, [], filter, 3)).map(({ partner_id }) => partner_id)
+    const oldest = (await inOrder()).at(-1) ?? ''
+    expect(await listed({ partnerId: oldest })).toEqual([oldest])
+    expect(await listed({ reason: 'like that', stream: 'properties' })).toEqual((await inOrder()).slice(0, 3))
+    expect(await listed({ reason: 'like this' })).toEqual([])
+  })
+
+  it('of many rejected rows a list reads little more than it shows', async () => {
+    const read = await ledger.inTransaction(async (trx) => {
+      const count = async () => {
+        const { rows } = await sql<{ read: number }>`
+          select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read
+          from pg_stat_xact_user_tables where relid = 'source_row'::regclass`.execute(trx)
+        return rows[0]?.read ?? Number.NaN
+      }
+      const before = await count()
+      expect(await rowsInState(trx, 'rejected', {}, [], {}, 20)).toHaveLength(20)
+      return (await count()) - before
+    })
+    expect(read).toBeGreaterThanOrEqual(20)
+    expect(read).toBeLessThan(hotels / 4)
+  })
+})
+
+it('status says of the oldest change that is not accepted what the metrics say', async () => {
+  const config = settings.parse({ exchange: {}, partner: {} })
+  const of = async () => (await statusOf(ledger.db, config, new Date())).oldest_unaccepted_since
+  const oldest = await oldestUnaccepted(ledger.db)
+  expect(oldest).toBeInstanceOf(Date)
+  expect(await of()).toEqual(oldest)
+  await sql`update acceptance set accepted_hash = wanted_hash`.execute(ledger.db)
+  expect(await oldestUnaccepted(ledger.db)).toBeNull()
+  expect(await of()).toBeNull()
+})
