@@ -21,7 +21,7 @@ import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
 import type { OutgoingRow } from '../src/pipeline/push/bodies/body.ts'
 import { kinds } from '../src/pipeline/push/kinds.ts'
-import { beginSending } from '../src/pipeline/push/sending/begin-sending.ts'
+import { beginSending } from '../src/pipeline/push/sending/send.ts'
 import { loadReferenceIndex } from '../src/pipeline/streams/rules/reference-index.ts'
 import { memoryOf } from './memory.ts'
 

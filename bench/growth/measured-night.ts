@@ -4,10 +4,13 @@ import type pg from 'pg'
 import { settings } from '../../src/config/schema.ts'
 import { createDatabase, type Database, withSession } from '../../src/db/database.ts'
 import { type ComparedSearch, comparedCompanies } from '../../src/db/differences/compared-companies.ts'
-import { judgeInputs } from '../../src/db/differences/judge-inputs.ts'
-import { stageInputs } from '../../src/db/differences/stage-inputs.ts'
-import { storeDifferences } from '../../src/db/differences/store-differences.ts'
-import { createFindings, stageFindings, storeFindings } from '../../src/db/differences/store-row-differences.ts'
+import { judgeInputs, stageInputs } from '../../src/db/differences/judge-inputs.ts'
+import {
+  createFindings,
+  stageFindings,
+  storeDifferences,
+  storeFindings,
+} from '../../src/db/differences/store-differences.ts'
 import { considerEnded } from '../../src/db/ledger/candidates.ts'
 import { countPending } from '../../src/db/ledger/count-pending.ts'
 import { type NamedError, outcomesFromErrors } from '../../src/db/ledger/error-outcomes.ts'
@@ -27,7 +30,7 @@ import { createStage, stagedLine, stageRows } from '../../src/pipeline/delta/lan
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { findContradictions } from '../../src/pipeline/preflight/find-contradictions.ts'
 import { storeJudgements, unjudgedRows } from '../../src/pipeline/preflight/unjudged-rows.ts'
-import { beginSending } from '../../src/pipeline/push/sending/begin-sending.ts'
+import { beginSending } from '../../src/pipeline/push/sending/send.ts'
 import { openExplainedPool } from './explained-pool.ts'
 import { type Knowledge, type LedgerWorld, openLedgerWorld } from './ledger-world.ts'
 import { snapshotTwice } from './measured-snapshot.ts'

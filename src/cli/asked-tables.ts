@@ -1,8 +1,9 @@
+import { createInterface, type Interface } from 'node:readline/promises'
+import { type Readable, Writable } from 'node:stream'
 import { saidTables } from '../init/said-tables.ts'
 import { type Said, suggestStreams } from '../init/suggest-streams.ts'
 import { isReady } from '../init/written-config.ts'
 import type { PartnerTable } from '../partner/examination.ts'
-import type { Prompter } from './prompter.ts'
 
 /**
  * What a person says of the tables: by flags, and of the hotels on a terminal where names do not tell their table.
@@ -31,4 +32,54 @@ export async function askedTables(
 /** The name of a table, with its schema where there is one. */
 export function nameOf({ schema, name }: PartnerTable): string {
   return schema === null ? name : `${schema}.${name}`
+}
+
+/** Asks a person. */
+export type Prompter = {
+  ask(question: string): Promise<string>
+  /** The same, and what is typed is not shown. */
+  askHidden(question: string): Promise<string>
+  /** One of several, by its number. */
+  choose<T extends { name: string }>(question: string, choices: readonly T[]): Promise<T>
+  close(): void
+}
+
+type Terminal = { input: Readable; output: Writable; signal: AbortSignal }
+
+/** Questions on a terminal, the answers read line by line. */
+export function createPrompter({ input, output, signal }: Terminal): Prompter {
+  let hidden = false
+  // The interface echoes what is typed: while a secret is asked for, nothing of that is passed on.
+  const echo = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      if (!hidden) output.write(chunk)
+      done()
+    },
+  })
+  const lines: Interface = createInterface({ input, output: echo, terminal: true })
+  const ask = async (question: string) => {
+    const answer = (await lines.question(`${question} `, { signal })).trim()
+    return answer
+  }
+  return {
+    ask,
+    askHidden: async (question) => {
+      output.write(`${question} (it is not shown) `)
+      hidden = true
+      try {
+        return (await lines.question('', { signal })).trim()
+      } finally {
+        hidden = false
+        output.write('\n')
+      }
+    },
+    choose: async (question, choices) => {
+      for (const [index, { name }] of choices.entries()) output.write(`  ${index + 1}  ${name}\n`)
+      for (;;) {
+        const chosen = choices[Number(await ask(`${question} (1 to ${choices.length})`)) - 1]
+        if (chosen !== undefined) return chosen
+      }
+    },
+    close: () => lines.close(),
+  }
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readableJson } from './show/readable.ts'
@@ -41,4 +42,17 @@ export function printJson(to: Writable, value: unknown): void {
 export async function untilInterrupted({ signal }: Cli): Promise<void> {
   const day = 86_400_000
   while (!signal.aborted) await delay(day, undefined, { signal }).catch(() => {})
+}
+
+/** The command line cannot be acted on: exit code 2. */
+export class UsageError extends Error {
+  readonly code = 'usage'
+}
+
+/** The version of this program, as its package says. */
+export function ownVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return version
 }

@@ -7,8 +7,8 @@ import { DatabaseTrouble, withRemedy } from '../db/database-trouble.ts'
 import { requireKeptSession, SessionNotKept } from '../db/kept-session.ts'
 import { requireSchema, schemaMissing, schemaName } from '../db/schema-standing.ts'
 import type { Cluster } from '../embedded/open-cluster.ts'
+import { poolSize } from './check-connections.ts'
 import { type Cli, printLine } from './cli.ts'
-import { poolSize } from './pool-size.ts'
 import { readable } from './show/readable.ts'
 
 export type OpenDatabase = {

@@ -1,4 +1,6 @@
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
+import { streamNames } from '../config/stream-names.ts'
+import type { Cli } from './cli.ts'
 
 /** A reader of whole numbers from `min` to `max` for an option. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
@@ -22,4 +24,64 @@ export function fraction(text: string): number {
  */
 export function repeated(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
+}
+
+const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/**
+ * The moment that `--since` names: so long ago (`90m`, `12h`, `3d`), or a date or time, in UTC unless it names a zone.
+ * @throws {InvalidArgumentError} when it is neither.
+ */
+export function sinceMoment(text: string, now: Date): Date {
+  const ago = /^(\d{1,6})([mhd])$/.exec(text)
+  if (ago !== null) return new Date(now.getTime() - Number(ago[1]) * units[ago[2] as keyof typeof units])
+  const named = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?)?$/.test(text)
+  const moment = new Date(named ? withZone(text.replace(' ', 'T')) : Number.NaN)
+  if (Number.isNaN(moment.getTime())) {
+    throw new InvalidArgumentError('A time is wanted, such as 12h, 3d, 2026-11-21 or 2026-11-21T02:00Z.')
+  }
+  return moment
+}
+
+/** A date alone is midnight in UTC by itself; a time without a zone would be local. */
+function withZone(text: string): string {
+  return text.includes('T') && !/(Z|[+-]\d{2}:\d{2})$/.test(text) ? `${text}Z` : text
+}
+
+/** The options by which a person narrows rows down. */
+export type FilterOptions = { stream?: string; partnerId?: string; reason?: string; since?: Date }
+
+/** Adds the options to a verb. */
+export function withFilterOptions(verb: Command, cli: Cli): Command {
+  return verb
+    .option('--stream <name>', `only rows of a stream: ${streamNames.join(', ')}, or one that the contract adds`)
+    .option('--partner-id <id>', 'only rows of one hotel')
+    .option('--reason <text>', 'only rows with this text in the code or the reason')
+    .option('--since <time>', 'only rows that are so since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
+      sinceMoment(text, cli.now()),
+    )
+}
+
+/** The options of `nightferry conformance`, grouped as its help shows them. */
+export function addConformanceOptions(command: Command): Command {
+  return command
+    .optionsGroup('Service:')
+    .option('--base-url <url>', 'base address, without /api (default: EXCHANGE_BASE_URL, or the configuration)')
+    .option('--api-key <key>', 'others can see a command line: better EXCHANGE_API_KEY, or EXCHANGE_API_KEY_FILE')
+    .option('--contract <file>', 'the wire names to hold the service against (default: those in use)')
+    .optionsGroup('Writing, to one hotel only:')
+    .option('--group <id>', 'the group that holds its company')
+    .option('--custom-identifier <id>', 'the custom property that is the identifier')
+    .option('--identifier <value>', 'its value of that property')
+    .option('--company <id>', 'its company, while it is not mapped')
+    .option('--field-type <id>', 'a field type to send an input for (default: one of a calculator that is there)')
+    .option('--year <year>', 'the reporting year that is written to (default: ten years ago)', wholeNumber(1900, 2100))
+    .optionsGroup('Sandbox:')
+    .option('--administration', 'also use the administration API of the sandbox; write to a hotel of its choice')
+    .option('--certifier-key <key>', 'key of a profile that owns applications (default: EXCHANGE_CERTIFIER_KEY)')
+    .option('--sibling-key <key>', 'another key of the same profile (default: EXCHANGE_SIBLING_KEY)')
+    .optionsGroup('Time:')
+    .option('--poll <ms>', 'time between two looks at unfinished tasks', wholeNumber(10, 600_000), 1000)
+    .option('--task-limit <seconds>', 'how long a task may take', wholeNumber(1, 86_400), 600)
+    .option('--time-limit <seconds>', 'how long everything may take', wholeNumber(1, 86_400), 1800)
 }

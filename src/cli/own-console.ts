@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
+import { settingsInForce } from '../config/show-config.ts'
 import type { HttpContext } from '../http/route.ts'
 import { startHttp } from '../http/start-http.ts'
 import { actingUser } from './acting-user.ts'
-import type { Cli } from './cli.ts'
+import { type Cli, type CommonOptions, ownVersion } from './cli.ts'
 import { openIdleFerry } from './open-ferry.ts'
-import { ownVersion } from './own-version.ts'
+import { configFileOf } from './read-config.ts'
 import { conceal } from './scrubbing.ts'
 
 /** How long a daemon may take to say that it is there. Milliseconds. */
@@ -59,5 +60,23 @@ export async function linkTo(cli: Cli, base: string, token: string): Promise<str
     return `${base}/console/#once=${once}`
   } catch {
     return null
+  }
+}
+
+/** What the HTTP API lets the command line look at: the doctor's checks, and where each setting comes from. */
+export function consoleAsks(cli: Cli, options: CommonOptions, config: Config): HttpContext['asks'] {
+  return {
+    diagnose: async () => {
+      const { diagnosis } = await import('./verbs/doctor.ts')
+      const { openWard } = await import('./open-ward.ts')
+      await using ward = openWard(cli, options)
+      return await diagnosis(cli, ward)
+    },
+    settings: () =>
+      settingsInForce(config, {
+        file: configFileOf(cli, options),
+        environment: cli.environment,
+        overrides: options.set ?? [],
+      }),
   }
 }

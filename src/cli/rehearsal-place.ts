@@ -1,10 +1,9 @@
 import type { Config } from '../config/schema.ts'
 import { emptyAgain, markDatabase, requireEmpty, requireLeftOver } from '../rehearsal/copy/rehearsal-database.ts'
-import { type Cli, printLine } from './cli.ts'
+import { type Cli, printLine, UsageError } from './cli.ts'
 import { type OpenDatabase, reach } from './open-database.ts'
 import { openEmbedded } from './open-embedded.ts'
 import { readable } from './show/readable.ts'
-import { UsageError } from './usage-error.ts'
 
 /** Where a rehearsal keeps its copy of the ledger and its mirror. */
 type RehearsalPlace = {

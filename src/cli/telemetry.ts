@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
-import type { Cli } from './cli.ts'
-import { ownVersion } from './own-version.ts'
+import { type Cli, ownVersion } from './cli.ts'
 
 /** Sends traces of runs to whatever the standard variables of OpenTelemetry name. */
 export type Telemetry = {

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { UsageError } from './usage-error.ts'
+import { UsageError } from './cli.ts'
 
 /**
  * Writes a file that a person named.

@@ -2,15 +2,10 @@ import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
 import type { z } from 'zod'
 import { type AddedStreams, joinAddedStreams } from './added-streams.ts'
-import { aliasCycle } from './alias-cycle.ts'
 import { ConfigError, type ConfigProblem } from './config-error.ts'
-import { namedVariables, variableOf } from './environment.ts'
-import { interpolate } from './interpolate.ts'
-import { likelySetting, meant } from './likely-setting.ts'
-import { nearestName } from './nearest-name.ts'
-import { removedSettings } from './removed-settings.ts'
+import { interpolate, namedVariables, variableOf } from './environment.ts'
 import { type Config, secretPaths, settings } from './schema.ts'
-import { leafPaths, valueFromText } from './setting-paths.ts'
+import { leafPaths, likelySetting, meant, nearestName, valueFromText } from './setting-paths.ts'
 
 export type ConfigSources = {
   /** Configuration file; null: defaults, environment and flags only. */
@@ -178,4 +173,32 @@ function problemOf(issue: z.core.$ZodIssue): ConfigProblem {
     return { path, message: `unknown ${issue.keys.length === 1 ? 'setting' : 'settings'} ${named.join(', ')}` }
   }
   return { path, message: issue.message }
+}
+
+/**
+ * Where a document of YAML contains itself, as a dotted path: an alias may stand inside what it refers to. Anyone who
+ * walks such a document never comes to its end. Null: nowhere.
+ */
+function aliasCycle(value: unknown): string | null {
+  const sound = new Set<object>()
+  const above = new Set<object>()
+  const walk = (node: unknown, path: readonly string[]): string | null => {
+    if (typeof node !== 'object' || node === null || sound.has(node)) return null
+    if (above.has(node)) return path.join('.')
+    above.add(node)
+    for (const [key, entry] of Object.entries(node)) {
+      const found = walk(entry, [...path, key])
+      if (found !== null) return found
+    }
+    above.delete(node)
+    sound.add(node)
+    return null
+  }
+  return walk(value, [])
+}
+
+/** Settings that earlier versions had, by their path, with what stands in their place now. */
+const removedSettings: Readonly<Record<string, string>> = {
+  'push.resendUnmatchedAfterMs':
+    'is no setting any more: it is afterMs of the entry {stream: properties, code: not_matched} under push.retries',
 }

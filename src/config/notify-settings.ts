@@ -75,7 +75,12 @@ export const notifySettings = section(
       .array(z.enum(notifiableEvents))
       .default([...notifiableEvents])
       .describe('Which events are told. A cause is told once, not every night.'),
-    partialRows: count('Nightferry tells of a partial run if at least so many rows need a person.', 1, 1, 1_000_000_000),
+    partialRows: count(
+      'Nightferry tells of a partial run if at least so many rows need a person.',
+      1,
+      1,
+      1_000_000_000,
+    ),
     lateAfterMs: milliseconds(
       'A scheduled run is late if it has not ended so long after its time; 0: none is. A daemon has to be up to notice.',
       0,

@@ -65,3 +65,8 @@ function isDatabaseAddress(text: string): boolean {
   if (protocol === 'file:') return text.startsWith('file:///') && host === ''
   return ['postgres:', 'postgresql:', 'embedded:', 'mysql:', 'mariadb:', 'sqlserver:', 'mssql:'].includes(protocol)
 }
+
+/** Per configured stream: the streams whose rows of the same property must be accepted first. */
+export function requirementsOf({ streams }: Config): Record<string, readonly string[]> {
+  return Object.fromEntries(Object.entries(streams).map(([name, stream]) => [name, stream?.requires ?? []]))
+}

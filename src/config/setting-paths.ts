@@ -33,7 +33,7 @@ export function leafPaths(): string[] {
 }
 
 /** The names of what can be set in the section, stream or list entry at a path. */
-export function namesIn(path: readonly string[]): string[] {
+function namesIn(path: readonly string[]): string[] {
   let node: JsonSchema = document
   for (const key of path) {
     const { properties, additionalProperties: others, items } = node
@@ -66,4 +66,74 @@ function typesAt(path: string): string[] {
   let node = document
   for (const key of path.split('.')) node = node.properties?.[key] ?? {}
   return [node, ...(node.anyOf ?? [])].flatMap((entry) => entry.type ?? [])
+}
+
+/**
+ * The setting that was probably meant by a path that sets nothing: a name like it in the same section, else a setting
+ * of that name in another section, else a path like it as a whole. Null: none is near.
+ */
+export function likelySetting(path: string): string | null {
+  const keys = path.split('.')
+  const typed = keys.at(-1) ?? ''
+  const section = keys.slice(0, -1)
+  const sibling = nearestName(typed, namesIn(section))
+  if (sibling !== null) return [...section, sibling].join('.')
+  const elsewhere = leafPaths().filter((known) => known.endsWith(`.${typed}`))
+  if (elsewhere.length > 0) return elsewhere.join(' or ')
+  return nearestName(path, leafPaths())
+}
+
+/** The suggestion as the end of a sentence; nothing where there is none. */
+export function meant(name: string | null): string {
+  return name === null ? '' : `; was ${name} meant?`
+}
+
+/**
+ * The name that was probably meant by one that there is not: equal but for case, `_` and `-`, begun alike, or a third
+ * of it mistyped at most. Null: none is near. Pure.
+ */
+export function nearestName(typed: string, names: readonly string[]): string | null {
+  const wanted = plain(typed)
+  if (wanted === '') return null
+  const ranked = names
+    .map((name) => ({ name, distance: distanceOf(wanted, plain(name)) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  const [nearest] = ranked
+  return nearest !== undefined && nearest.distance <= Math.max(1, Math.floor(wanted.length / 3)) ? nearest.name : null
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '')
+}
+
+/** A name that only stops early is near: units stand at the end. */
+function distanceOf(typed: string, name: string): number {
+  const begun = typed.length >= 4 && name.startsWith(typed)
+  return begun ? 0.5 : editDistance(typed, name)
+}
+
+/** How many letters have to be put in, taken out, replaced or swapped with the next (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  let before: number[] = []
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1]
+      const swapped = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      current[column] = Math.min(
+        at(above, column) + 1,
+        at(current, column - 1) + 1,
+        at(above, column - 1) + (same ? 0 : 1),
+        swapped ? at(before, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      )
+    }
+    before = above
+    above = current
+  }
+  return at(above, b.length)
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY
 }

@@ -1,7 +1,5 @@
 import { Kysely, PostgresDialect } from 'kysely'
-import pg from 'pg'
-import { setForSession } from './session-settings.ts'
-import { noticesSilence } from './silent-network.ts'
+import pg, { type ClientBase } from 'pg'
 import type { Schema } from './tables/database-schema.ts'
 
 export type Database = Kysely<Schema>
@@ -109,3 +107,23 @@ export async function withSession<T>(pool: pg.Pool, work: (session: Session) => 
     client.release(broken)
   }
 }
+
+/**
+ * Gives a session its settings once it is connected. As options of the connection they would be one message less, but
+ * a pooler such as PgBouncer refuses those, or passes them over.
+ */
+export async function setForSession(
+  client: Pick<ClientBase, 'query'>,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  const entries = Object.entries(settings)
+  const calls = entries.map((_, at) => `set_config($${2 * at + 1}, $${2 * at + 2}, false)`)
+  await client.query(`select ${calls.join(', ')}`, entries.flat())
+}
+
+/**
+ * How a connection to our own database notices that its network died in silence: the kernel asks after so many
+ * milliseconds without a word whether the other end is there. Its own default is two hours, in which a run would wait
+ * for an answer that cannot come.
+ */
+export const noticesSilence = { keepAlive: true, keepAliveInitialDelayMillis: 20_000 } as const

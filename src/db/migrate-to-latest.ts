@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import type pg from 'pg'
-import { blockersOf } from './blockers.ts'
 import { createDatabase, createPool } from './database.ts'
 import { DatabaseTrouble, withRemedy } from './database-trouble.ts'
 import { migrationNames } from './migration-names.ts'
@@ -135,5 +134,39 @@ async function createSchema(db: Kysely<unknown>): Promise<void> {
   await db.transaction().execute(async (trx) => {
     await sql`select pg_advisory_xact_lock(${schemaLock})`.execute(trx)
     await sql`create schema if not exists ${sql.id(schemaName)}`.execute(trx)
+  })
+}
+
+/** A session that holds a lock which another one waits for. */
+type Blocker = { pid: number; words: string }
+
+/**
+ * Whom the sessions of one application wait for in this database, themselves aside. A transaction without a session is
+ * not named.
+ */
+async function blockersOf(pool: pg.Pool, application: string): Promise<Blocker[]> {
+  const { rows } = await pool.query<{
+    pid: number
+    application: string
+    role: string | null
+    host: string | null
+    since: string | null
+  }>(
+    `select distinct b.pid, b.application_name as application, b.usename as role, host(b.client_addr) as host,
+       to_char(b.xact_start at time zone 'UTC', 'HH24:MI:SS') as since
+     from pg_stat_activity w
+     cross join lateral unnest(pg_blocking_pids(w.pid)) as blocking(pid)
+     join pg_stat_activity b on b.pid = blocking.pid
+     where w.datname = current_database() and w.application_name = $1 and b.application_name <> $1`,
+    [application],
+  )
+  return rows.map(({ pid, application: name, role, host, since }) => {
+    const parts = [
+      name === '' ? 'a client without a name' : name,
+      role !== null && `role ${role}`,
+      host !== null && `from ${host}`,
+      since !== null && `in a transaction since ${since} UTC`,
+    ]
+    return { pid, words: `server process ${pid} (${parts.filter(Boolean).join(', ')})` }
   })
 }

@@ -1,9 +1,75 @@
-import { endedTasks } from '../db/webhooks/ended-tasks.ts'
+import { type EndedTask, endedTasks } from '../db/webhooks/ended-tasks.ts'
 import { eventCounts, refusalCounts } from '../db/webhooks/listed-events.ts'
 import { receiverStanding } from '../db/webhooks/receiver-standing.ts'
-import type { Found } from './finding.ts'
-import { judgeReceiver, judgeRefusals, judgeRoundTrip } from './judge-webhooks.ts'
+import { newestTold, scoreOf } from '../pipeline/webhook-score.ts'
+import { advice, type Found, ok, warning } from './finding.ts'
 import { type Check, on, type Ward } from './ward.ts'
+
+const deliveryLog = 'look at the delivery log in the web application of the service, and at nightferry webhooks'
+
+/** @param standing undefined: none ever listened. Pure. */
+export function judgeReceiver(
+  configured: boolean,
+  standing: { since: Date; heard_at: Date; listening: boolean } | undefined,
+): Found[] {
+  if (!configured) return [ok('No webhook is configured: polls find the end of every task')]
+  if (standing?.listening) return [ok(`A receiver listens since ${at(standing.since)} UTC`)]
+  const last = standing === undefined ? 'none ever did' : `the last was heard of ${at(standing.heard_at)} UTC`
+  return [warning(`Webhooks are configured, and no receiver listens: ${last}`, 'nightferry serve (docs/webhooks.md)')]
+}
+
+/**
+ * How the tasks that ended lately were told of.
+ * @param tasks the newest first. @param testedAt when the Test button of the web application was last heard of. Pure.
+ */
+export function judgeRoundTrip(tasks: readonly EndedTask[], testedAt: Date | null): Found[] {
+  const { onTime, late, lost } = newestTold(tasks)
+  const all = onTime + late + lost
+  const tested = testedAt === null ? null : `The test of ${at(testedAt)} UTC arrived`
+  if (all === 0) {
+    if (tested !== null) return [ok(`${tested}; no task says anything yet`)]
+    return [
+      advice(
+        'No task has ended since the receiver listens, so nothing shows that webhooks arrive',
+        'press Test in the web application of the service; nightferry webhooks then shows an event with the effect test',
+      ),
+    ]
+  }
+  const counted = `Of the ${all} newest tasks that ended, ${onTime} were told of on time, ${late} late and ${lost} not at all`
+  if (onTime + late === 0) return [warning(tested === null ? counted : `${counted}. ${tested}`, deliveryLog)]
+  if (late + lost > 0 && onTime < all - 1) return [warning(counted, deliveryLog)]
+  const { lagMs } = scoreOf(tasks)
+  return [ok(lagMs === null ? counted : `${counted}; 95 of 100 within ${seconds(lagMs.p95)} of their end`)]
+}
+
+/** Reasons that say that the service itself is refused, and not that strangers knock. */
+const ofTheService: Readonly<Record<string, string>> = {
+  signature_mismatch: 'compare the secrets by their fingerprints (nightferry webhooks; docs/webhooks.md)',
+  custom_header_wrong: 'compare webhooks.headerName and its value with what the webhook has at the service',
+  timestamp_too_old: "look at the clock of Nightferry's database",
+  timestamp_too_new: "look at the clock of Nightferry's database",
+  not_stored: "look at the log of nightferry serve, and at Nightferry's own database",
+}
+
+/** @param refused by reason, in so many days. Pure. */
+export function judgeRefusals(refused: readonly { reason: string; refused: number }[], days: number): Found[] {
+  if (refused.length === 0) return [ok(`No delivery was refused in ${days} days`)]
+  return refused.map(({ reason, refused: count }) => {
+    const what = `${count === 1 ? 'One delivery was' : `${count} deliveries were`} not taken in ${days} days: ${reason}`
+    const todo = ofTheService[reason]
+    return todo === undefined
+      ? advice(what, 'nothing, if strangers knock; else docs/webhooks.md says what it is', reason)
+      : warning(what, todo, reason)
+  })
+}
+
+function seconds(ms: number): string {
+  return `${Math.max(0, Math.round(ms / 100) / 10)} s`
+}
+
+function at(moment: Date): string {
+  return moment.toISOString().slice(0, 16).replace('T', ' ')
+}
 
 /** Tasks that ended last, and days of refusals, that are looked at. */
 const [tasksLooked, refusalDays] = [200, 7]

@@ -1,9 +1,19 @@
 import { promisify } from 'node:util'
-import { judgeDownloadUrl } from '../exchange/download-address.ts'
-import { judgeLiteral, pinnedLookup, systemLookup } from '../exchange/resolve-download-host.ts'
+import { sql } from 'kysely'
+import type { Database } from '../db/database.ts'
+import { judgeDownloadUrl, judgeLiteral, pinnedLookup, systemLookup } from '../exchange/download-address.ts'
 import { advice, error, type Found, ok } from './finding.ts'
-import { newestPageAddresses } from './page-addresses.ts'
 import { CannotLook, type Check, on } from './ward.ts'
+
+/** Hosts change seldom: the pages of a few searches name all of them. */
+const newest = 200
+
+/** Addresses of the result files that searches listed last. They contain credentials: only their hosts may be told. */
+async function newestPageAddresses(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ url: string }>`
+    select url from search_page order by page_id desc limit ${newest}`.execute(db)
+  return rows.map(({ url }) => url)
+}
 
 export const downloadChecks: readonly Check[] = [
   {

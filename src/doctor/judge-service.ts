@@ -1,10 +1,11 @@
+import { sql } from 'kysely'
 import type { Config } from '../config/schema.ts'
-import type { Destination } from '../db/tables/destination-table.ts'
+import type { Database } from '../db/database.ts'
+import type { Destination } from '../db/tables/destination-tables.ts'
 import { HttpError, TransportError } from '../exchange/errors.ts'
 import type { CustomProperty, Group } from '../exchange/reference-data.ts'
-import type { ProfileVerdict } from '../pipeline/destination/judge-profile.ts'
+import type { ProfileVerdict } from '../pipeline/destination/check-destination.ts'
 import { advice, error, type Found, ok, warning } from './finding.ts'
-import type { OpenSubmissions } from './open-submissions.ts'
 
 /** What looks wrong about a key before anybody is asked; null where nothing does. Names no part of it. Pure. */
 export function keyTrouble(apiKey: string): string | null {
@@ -177,4 +178,17 @@ export function judgeOpen({ uncertain, overdue, first }: OpenSubmissions): Found
       `nightferry submissions; then nightferry adopt, cancel or abandon, such as abandon ${first}`,
     ),
   ]
+}
+
+/** Requests whose fate is open longer than it should be. */
+type OpenSubmissions = { uncertain: number; overdue: number; first: number | null }
+
+export async function countOpen(db: Database): Promise<OpenSubmissions> {
+  const { rows } = await sql<OpenSubmissions>`
+    select count(*) filter (where state = 'uncertain') as uncertain,
+           count(*) filter (where state <> 'uncertain') as overdue, min(submission_id) as first
+    from submission
+    where state = 'uncertain'
+       or (overdue_since is not null and state in ('planned', 'sending', 'accepted', 'terminal'))`.execute(db)
+  return rows[0] ?? { uncertain: 0, overdue: 0, first: null }
 }

@@ -1,7 +1,7 @@
 import { newestNotifications } from '../db/runs/newest-notifications.ts'
-import { systemLookup } from '../exchange/resolve-download-host.ts'
+import { systemLookup } from '../exchange/download-address.ts'
 import { advice, error, type Found, ok } from './finding.ts'
-import { judgeUndelivered } from './judge-schedule.ts'
+import { judgeUndelivered } from './schedule-checks.ts'
 import { type Check, on } from './ward.ts'
 
 /** So many of the newest are looked at. */

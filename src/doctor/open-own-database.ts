@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs'
 import { sql } from 'kysely'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
 import { schemaName } from '../db/schema-standing.ts'
-import { NotMadeYet } from './not-made-yet.ts'
-import type { OwnDatabase } from './ward.ts'
+import { NotMadeYet, type OwnDatabase } from './ward.ts'
 
 const missingDatabase = '3D000'
 

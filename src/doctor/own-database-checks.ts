@@ -11,9 +11,8 @@ import {
   judgeServer,
   judgeTables,
 } from './judge-own-database.ts'
-import { NotMadeYet } from './not-made-yet.ts'
 import { databaseBytes, oldestTransactionSeconds, rightFacts, serverFacts, tableFacts } from './own-database-facts.ts'
-import { type Check, on } from './ward.ts'
+import { type Check, NotMadeYet, on } from './ward.ts'
 
 export const ownDatabaseChecks: readonly Check[] = [
   {

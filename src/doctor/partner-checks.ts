@@ -1,7 +1,129 @@
-import { shapeOf } from '../pipeline/streams/stream-shape.ts'
-import { error, type Found, ok } from './finding.ts'
-import { judgeCursor, judgeProtection, judgeQuery, judgeRights, type StreamLook } from './judge-partner.ts'
+import type { ProtectionLack } from '../db/tables/run-tables.ts'
+import type { PartnerRights } from '../partner/examination.ts'
+import { shapeOf } from '../pipeline/streams/our-streams.ts'
+import { advice, error, type Found, ok, warning } from './finding.ts'
 import { type Check, on, type Ward } from './ward.ts'
+
+/** What is known of a stream's query. */
+type StreamLook = {
+  stream: string
+  /** Null with capture: snapshot. */
+  cursor: string | null
+  dialect: string
+  failure: Error | null
+  plan: { rows: number | null; cost: number | null; indexed: boolean | null } | null
+  cursorType: string | null
+  protection: string | null
+}
+
+const readOnlyRole = 'make a role that may do nothing but select, and put it into PARTNER_DATABASE_URL'
+
+/** Pure. */
+export function judgeRights({ administrator, writes, count, untold }: PartnerRights): Found[] {
+  const rest = untold === null ? '' : `; ${untold} was not looked at`
+  if (administrator)
+    return [warning(`The role is an administrator of the server and may do everything${rest}`, readOnlyRole)]
+  if (count > 0) {
+    const more = count > writes.length ? `, and ${count - writes.length} more` : ''
+    return [warning(`The role could ${writes.join(', ')}${more}${rest}`, readOnlyRole)]
+  }
+  if (untold !== null) return [advice(`The role itself can only read; ${untold} was not looked at`, readOnlyRole)]
+  return [ok('The role can only read')]
+}
+
+/** Whether late commits are found by the transactions that the server shows. Pure. */
+export function judgeProtection(lacks: ProtectionLack | null, url: string, overlapMs: number): Found[] {
+  const overlap = `rows that are committed later than partner.overlapMs (${overlapMs / 1000} s) are found by the next full comparison only`
+  switch (lacks) {
+    case null:
+      if (!url.startsWith('file:')) return [ok('The server shows its open transactions, so late commits are found')]
+      return [ok(`SQLite lists no transactions: ${overlap}`)]
+    case 'standby':
+      return [
+        advice(
+          `The server is a standby, and does not show what is open at its primary: ${overlap}`,
+          'read from the primary, or set partner.overlapMs above your longest transaction and the lag together',
+        ),
+      ]
+    case 'track_activities':
+      return [
+        advice(
+          `Sessions of the server do not show what they do (track_activities): ${overlap}`,
+          'switch track_activities on, or set partner.overlapMs above your longest transaction',
+        ),
+      ]
+    case 'privilege': {
+      const grant = /^(mysql|mariadb):/.test(url)
+        ? 'grant process'
+        : /^(sqlserver|mssql):/.test(url)
+          ? 'grant view server state'
+          : 'grant pg_read_all_stats'
+      return [
+        advice(
+          `The role may not see the transactions of others: ${overlap}`,
+          `${grant} to the role, or set partner.overlapMs above your longest transaction`,
+        ),
+      ]
+    }
+  }
+}
+
+/** So many rows are no small thing to read whole. */
+const manyRows = 50_000_000
+
+/** Pure. */
+function judgeQuery({ stream, failure, plan }: StreamLook): Found[] {
+  if (failure !== null) return [error(failure.message, `fix streams.${stream}.query`, stream)]
+  const rows = plan?.rows ?? null
+  const cost = plan?.cost ?? null
+  const words = [
+    ...(rows === null ? [] : [`the server expects ${Math.round(rows)} rows`]),
+    ...(cost === null ? [] : [`at a cost of ${Math.round(cost)} in its own unit`]),
+  ]
+  const told = words.length === 0 ? 'the server does not say what it costs' : words.join(' ')
+  const what = `Yields its columns; ${told}`
+  if (rows === null || rows < manyRows) return [ok(what, stream)]
+  return [
+    advice(
+      `${what}, which takes a long first night`,
+      `nightferry plan first; look at the joins of streams.${stream}.query if the number is wrong`,
+      stream,
+    ),
+  ]
+}
+
+/** Pure. */
+export function judgeCursor({ stream, cursor, dialect, failure, plan, cursorType, protection }: StreamLook): Found[] {
+  if (cursor === null) return [ok('All rows are read each time (capture: snapshot), so no cursor is needed', stream)]
+  if (failure !== null) return [warning('not looked at: see stream_query', `fix streams.${stream}.query`, stream)]
+  const named = `The cursor ${cursor}${cursorType === null ? '' : ` (${cursorType})`}`
+  const found: Found[] = []
+  if (protection === 'none') {
+    found.push(
+      warning(
+        `${named} is no time: a run misses rows that are committed late until the next full comparison`,
+        `use a time that grows with every change as streams.${stream}.cursor, or capture: snapshot`,
+        stream,
+      ),
+    )
+  }
+  if (dialect === 'file') {
+    if (found.length === 0) found.push(ok(`${named} is compared with every row, as SQLite does it`, stream))
+  } else if (plan?.indexed === false) {
+    found.push(
+      advice(
+        `${named} is served by no index: all rows are read every night`,
+        `make an index on the column behind ${cursor}; a greatest(…) over joined tables cannot have one`,
+        stream,
+      ),
+    )
+  } else if (plan?.indexed === null) {
+    found.push(
+      advice(`${named}: whether an index serves it cannot be told`, 'look at the plan of the query yourself', stream),
+    )
+  }
+  return found.length > 0 ? found : [ok(`${named} is served by an index`, stream)]
+}
 
 export const partnerChecks: readonly Check[] = [
   {

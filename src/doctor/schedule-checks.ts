@@ -1,10 +1,157 @@
+import type { Selectable } from 'kysely'
+import { ConfigError } from '../config/config-error.ts'
+import type { Config } from '../config/schema.ts'
 import { newestRuns } from '../db/runs/listed-rows.ts'
+import type { NotificationTable } from '../db/tables/job-tables.ts'
+import type { Run } from '../db/tables/run-tables.ts'
 import { dueOccurrence, nextOccurrence } from '../jobs/due-occurrence.ts'
 import { jobsOf, scheduleOf } from '../jobs/known-jobs.ts'
 import { nightlySync } from '../jobs/nightly-sync.ts'
-import { judgeLastRuns, judgeMissed, judgeSchedules } from './judge-schedule.ts'
+import { advice, error, type Found, ok, warning } from './finding.ts'
 import { connectionsAtWork } from './own-database-facts.ts'
 import { type Check, on } from './ward.ts'
+
+/** A job's schedule, and its next occurrence: null where there is none, or why there can be none. */
+type Scheduled = { job: string; setting: Config['jobs']['nightly-sync']; next: Date | null | Error }
+
+/** The schedules of all jobs. Without any nothing happens by itself; of a job that has none nothing is said. Pure. */
+export function judgeSchedules(jobs: readonly Scheduled[]): Found[] {
+  const found = jobs.flatMap(({ job, setting: { schedule, timeZone }, next }) => {
+    if (next === null) return []
+    if (next instanceof Error) {
+      const setting = job.startsWith('search:') ? `the schedule of ${job} in pull.searches` : `jobs.${job}.schedule`
+      const why = next instanceof ConfigError ? next.problems.map(({ message }) => message).join('; ') : next.message
+      return [error(`${setting} cannot be used: ${why}`, `fix ${setting}, such as "30 2 * * *"`)]
+    }
+    return [ok(`The next run of ${job} is due ${at(next)} UTC (${schedule} in ${timeZone})`)]
+  })
+  if (found.length > 0) return found
+  const todo = 'set jobs.nightly-sync.schedule, and keep nightferry serve running'
+  return [advice('There is no schedule: runs begin by hand alone', todo)]
+}
+
+/** A scheduled run begins within a tick or two of its time. */
+const graceMs = 180_000
+
+type Due = {
+  job: string
+  /** The newest occurrence that has fallen due. */
+  due: Date | null
+  now: Date
+  /** Newest first. */
+  runs: readonly Pick<Run, 'run_id' | 'trigger' | 'state' | 'scheduled_for'>[]
+  /** Connections of processes that carry rows. */
+  atWork: number
+}
+
+/** Whether what fell due happened, and whether anybody is there for the next. Pure. */
+export function judgeMissed({ job, due, now, runs, atWork }: Due): Found[] {
+  if (due === null) return [ok('Nothing falls due by itself')]
+  const scheduled = runs.filter(({ trigger }) => trigger === 'schedule' || trigger === 'missed')
+  const found: Found[] = []
+  if (atWork === 0)
+    found.push(
+      warning(
+        `Runs of ${job} fall due by schedule, and no process that could start them is connected`,
+        'nightferry serve (docs/service.md)',
+      ),
+    )
+  const skipped = scheduled.filter(({ state }) => state === 'skipped')
+  if (skipped.length > 0) {
+    found.push(
+      advice(
+        `${skipped.length} of the last ${runs.length} runs of ${job} fell due while no process was up, and were skipped`,
+        `keep nightferry serve running, or set missed of ${job} to once`,
+      ),
+    )
+  }
+  const last = scheduled[0]?.scheduled_for ?? null
+  const late = now.getTime() - due.getTime() > graceMs
+  // Before the first scheduled run nobody can tell since when there has been a schedule.
+  if (last !== null && last < due && late) {
+    found.push(
+      warning(
+        `The run of ${job} that fell due ${at(due)} UTC has not begun`,
+        `nightferry serve catches up, or nightferry run ${job}`,
+      ),
+    )
+  }
+  return found.length > 0
+    ? found
+    : [
+        ok(
+          last === null
+            ? `No run of ${job} was due yet that could have been missed`
+            : `The run of ${job} that fell due ${at(due)} UTC has begun`,
+        ),
+      ]
+}
+
+type LastRun = Pick<Run, 'run_id' | 'state' | 'verdict' | 'failure' | 'started_at' | 'finished_at' | 'held'>
+
+const dayMs = 86_400_000
+
+/** @param runs newest first. Pure. */
+export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Date): Found[] {
+  const last = runs.find(({ state }) => state !== 'skipped')
+  if (last === undefined) return [ok('There was no run yet')]
+  const found: Found[] = []
+  if (last.state === 'running' && atWork === 0) {
+    found.push(
+      warning(
+        `Run ${last.run_id} is under way since ${at(last.started_at)} UTC, and no process works on it`,
+        'nightferry run nightly-sync goes on with it',
+      ),
+    )
+  } else if (last.state === 'running')
+    found.push(ok(`Run ${last.run_id} is under way since ${at(last.started_at)} UTC`))
+  const ended = runs.find(({ state }) => state === 'finished' || state === 'failed')
+  if (ended?.state === 'failed') {
+    found.push(
+      error(
+        `Run ${ended.run_id} failed: ${ended.failure?.code}: ${ended.failure?.message}`,
+        `docs/errors.md explains ${ended.failure?.code}; nightferry runs`,
+      ),
+    )
+  } else if (ended?.held) {
+    found.push(
+      warning(
+        `Run ${ended.run_id} was stopped by the guard before it sent anything`,
+        `nightferry approve ${ended.run_id} --dry-run`,
+      ),
+    )
+  } else if (ended?.verdict === 'partial') {
+    found.push(
+      warning(`Run ${ended.run_id} finished, and something needs a person`, 'nightferry status; its report says what'),
+    )
+  } else if (ended !== undefined)
+    found.push(ok(`Run ${ended.run_id} ended well, ${at(ended.finished_at ?? ended.started_at)} UTC`))
+  const well = runs.find(({ state }) => state === 'finished')
+  const since = well?.finished_at ?? null
+  if (ended !== undefined && (since === null || now.getTime() - since.getTime() > 2 * dayMs)) {
+    const words =
+      since === null ? `None of the last ${runs.length} runs finished` : `No run has finished since ${at(since)} UTC`
+    found.push(warning(words, 'nightferry run nightly-sync'))
+  }
+  return found
+}
+
+/** Messages that have not arrived. Pure. */
+export function judgeUndelivered(news: readonly Selectable<NotificationTable>[]): Found[] {
+  const open = news.filter(({ told_at: told, error: failure }) => told === null && failure !== null)
+  const [newest] = open
+  if (newest === undefined) return [ok('Every message arrived')]
+  return [
+    warning(
+      `${open.length} of the last ${news.length} messages did not arrive; the newest: ${newest.error}`,
+      'nightferry notify --test, nightferry notify',
+    ),
+  ]
+}
+
+function at(moment: Date): string {
+  return moment.toISOString().slice(0, 16).replace('T', ' ')
+}
 
 /** Runs that are looked at: a month of nights. */
 const looked = 31

@@ -1,11 +1,18 @@
-import { requirementsOf } from '../config/requirements.ts'
+import { requirementsOf } from '../config/require-settings.ts'
 import { statusCounts } from '../db/runs/listed-rows.ts'
 import { deniedKeyInUse } from '../db/service-key/key-in-use.ts'
 import { profileOf } from '../pipeline/destination/check-destination.ts'
 import { destinationInUse, isKnownKey, wasEverUsed } from '../pipeline/destination/find-destination.ts'
-import { keyFingerprint } from '../pipeline/gate/key-fingerprint.ts'
-import { judgeDestination, judgeItems, judgeKey, judgeOpen, judgeProfileUse, keyTrouble } from './judge-service.ts'
-import { countOpen } from './open-submissions.ts'
+import { keyFingerprint } from '../pipeline/gate/shared-gate.ts'
+import {
+  countOpen,
+  judgeDestination,
+  judgeItems,
+  judgeKey,
+  judgeOpen,
+  judgeProfileUse,
+  keyTrouble,
+} from './judge-service.ts'
 import { CannotLook, type Check, on } from './ward.ts'
 
 /** Specification, Authentication 6: the key, then its profile and what it owns, then the results item by item. */

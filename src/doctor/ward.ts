@@ -1,11 +1,11 @@
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
+import { SchemaMismatch } from '../db/schema-standing.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
 import type { Contract } from '../exchange/contract.ts'
 import type { PartnerSnapshot } from '../partner/dialect.ts'
 import type { PartnerExamination } from '../partner/examination.ts'
 import type { Found, Group } from './finding.ts'
-import { isNotMadeYet } from './not-made-yet.ts'
 
 /** Nightferry's own database, open to read. */
 export type OwnDatabase = {
@@ -75,4 +75,12 @@ export async function on<T>(part: () => Promise<T>, check: string): Promise<T> {
     if (error instanceof CannotLook) throw error
     throw new CannotLook(`see ${check}`, isNotMadeYet(error) ? 'advice' : 'warning')
   }
+}
+
+/** The embedded server has no data in the folder yet, or no such database. */
+export class NotMadeYet extends Error {}
+
+/** Whether something is not there because nothing has happened yet, which is no trouble. Pure. */
+function isNotMadeYet(error: unknown): boolean {
+  return error instanceof NotMadeYet || (error instanceof SchemaMismatch && error.code === 'schema_missing')
 }

@@ -4,10 +4,10 @@ import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
+import { openSharedPlace } from './data-home.ts'
 import { EmbeddedPostgresError, indent } from './embedded-postgres-error.ts'
 import { isAlive, ownIdentity } from './process-identity.ts'
 import { type Account, runProgram } from './run-program.ts'
-import { openSharedPlace } from './shared-place.ts'
 
 export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: number }
 

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EmbeddedPostgresError, indent } from './embedded-postgres-error.ts'
 import { type Account, runProgram } from './run-program.ts'
-import { openSharedPlace, sharedPlaces } from './shared-place.ts'
 
 const locationFile = 'location.txt'
 const ownerFile = 'belongs-to.txt'
@@ -87,4 +86,22 @@ async function settleIn(place: string, folder: string, account: Account): Promis
 async function canEnter(folder: string, account: Account): Promise<boolean> {
   const { status } = await runProgram('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], account)
   return status === 0
+}
+
+/** Where root keeps what another user must reach, best first. */
+export const sharedPlaces = ['/var/lib/nightferry', '/var/tmp/nightferry']
+
+/**
+ * Makes a shared place unless it exists, and returns it without symbolic links.
+ * @throws when others may write there: they could put programs or data of their own into it.
+ */
+export async function openSharedPlace(place: string): Promise<string> {
+  const made = await mkdir(place, { recursive: true })
+  if (made !== undefined) await chmod(place, 0o755)
+  const real = await realpath(place)
+  const found = await lstat(real)
+  if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0) {
+    throw new Error(`${place} is not a folder that only root may write`)
+  }
+  return real
 }

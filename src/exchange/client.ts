@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
-import { type BackOff, defaultBackOff } from './back-off.ts'
+import { type BackOff, defaultBackOff, retryRead } from './back-off.ts'
 import type { CallGate } from './call-gate.ts'
-import { createCallQueue, NotStarted } from './call-queue.ts'
 import { callService, type RequestBody, type ServiceCall, shownCall } from './call-service.ts'
 import { type ClockSkew, newerSkew } from './clock-skew.ts'
 import { createConnector } from './connector.ts'
 import type { BulkRequest, Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, TransportError } from './errors.ts'
-import { passGate } from './pass-gate.ts'
+import { createCallQueue, NotStarted, passGate } from './pass-gate.ts'
 import {
   type CustomProperty,
   decodeCustomProperties,
@@ -22,7 +21,6 @@ import {
   type Group,
   type UnitType,
 } from './reference-data.ts'
-import { retryRead } from './retry-read.ts'
 import { withoutKey } from './secret-forms.ts'
 import { endpointUrl, serviceAddress } from './service-address.ts'
 import { decodeSubmitted, submissionFailure } from './submit-outcome.ts'

@@ -1,8 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { type Endpoint, endpoint, name, type TaskName, taskName } from './contract-entry.ts'
-import { type GenericKind, genericKinds } from './generic-kinds.ts'
+import {
+  type Endpoint,
+  endpoint,
+  type GenericKind,
+  genericKinds,
+  name,
+  type TaskName,
+  taskName,
+} from './generic-kinds.ts'
 import { wireNames } from './wire-names.ts'
 
 export type { Endpoint, TaskName }

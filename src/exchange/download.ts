@@ -3,12 +3,18 @@ import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { serviceMoment } from './clock-skew.ts'
 import { ConnectFailure, createConnector } from './connector.ts'
-import { type DownloadTarget, judgeDownloadUrl } from './download-address.ts'
+import {
+  type DownloadTarget,
+  type HostLookup,
+  judgeDownloadUrl,
+  judgeLiteral,
+  pinnedLookup,
+  systemLookup,
+} from './download-address.ts'
 import { type DownloadLimits, downloadBody } from './download-body.ts'
 import { DownloadFailed, DownloadRefused } from './download-errors.ts'
 import { acceptedCodings, createInflater } from './inflate.ts'
 import { headerText } from './read-answer.ts'
-import { type HostLookup, judgeLiteral, pinnedLookup, systemLookup } from './resolve-download-host.ts'
 import { retryAfterMs } from './retry-after.ts'
 
 export type DownloadOptions = Omit<DownloadLimits, 'rateWindowMs'> & {

@@ -1,6 +1,6 @@
+import PQueue from 'p-queue'
 import type { Logger } from 'pino'
 import type { Admission, CallGate } from './call-gate.ts'
-import { NotStarted } from './call-queue.ts'
 import { type ServiceCall, shownCall } from './call-service.ts'
 import { HttpError, KeyDenied } from './errors.ts'
 
@@ -56,4 +56,72 @@ export async function passGate<T>(
     }
     throw error
   }
+}
+
+/** The work was given up while it waited for its turn, so nothing of it happened. */
+export class NotStarted extends Error {
+  readonly code = 'call_not_started'
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}
+
+type CallQueue = {
+  /**
+   * Runs the work in its turn. @throws {NotStarted} when a signal aborts before. What the work throws passes through.
+   */
+  run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>
+  /** Calls that wait for their turn. */
+  waiting(): number
+}
+
+type CallQueueOptions = {
+  /** Calls in progress at once. */
+  concurrency: number
+  /** Calls begun per second; null: somebody else keeps the pace. */
+  requestsPerSecond: number | null
+  signal: AbortSignal
+}
+
+/**
+ * Shapes what this process asks of the service at once. The specification names no rate limit, so both figures are
+ * the configuration's.
+ */
+export function createCallQueue({ concurrency, requestsPerSecond, signal: closing }: CallQueueOptions): CallQueue {
+  const queue = new PQueue({ concurrency, ...(requestsPerSecond === null ? {} : pace(requestsPerSecond)) })
+  return {
+    waiting: () => queue.size,
+    async run(work, own) {
+      const signal = own === undefined ? closing : AbortSignal.any([closing, own])
+      // p-queue rejects at once when its signal aborts, also for work that runs. Running work hears the signal itself
+      // and knows what it had sent by then, so only waiting work is given up here.
+      const waiting = new AbortController()
+      const giveUp = () => waiting.abort(signal.reason)
+      let started = false
+      try {
+        signal.throwIfAborted()
+        signal.addEventListener('abort', giveUp, { once: true })
+        return await queue.add(
+          () => {
+            started = true
+            signal.removeEventListener('abort', giveUp)
+            return work()
+          },
+          { signal: waiting.signal },
+        )
+      } catch (error) {
+        throw started ? error : new NotStarted(error)
+      } finally {
+        signal.removeEventListener('abort', giveUp)
+      }
+    },
+  }
+}
+
+/** p-queue counts whole calls per interval, so a rate below one is a longer interval. */
+function pace(requestsPerSecond: number): { interval: number; intervalCap: number } {
+  return requestsPerSecond >= 1
+    ? { interval: 1000, intervalCap: Math.floor(requestsPerSecond) }
+    : { interval: Math.ceil(1000 / requestsPerSecond), intervalCap: 1 }
 }

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { type Config, isOurStream, streamNames } from '../config/schema.ts'
 
 /** A request that cannot be answered as it was meant: an answer of `application/problem+json` (RFC 9457). */
 export class Problem extends Error {
@@ -98,4 +99,15 @@ export function problemOf(error: unknown): ProblemBody {
 
 function body(status: number, code: string, detail: string): ProblemBody {
   return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, code, detail }
+}
+
+/**
+ * Makes sure that a stream which a request names is one of ours, or one that the configuration reads.
+ * @throws {Problem} 404 otherwise: of a misspelt one there are no rows, which would look as if all were well.
+ */
+export function knownStream({ streams }: Config, stream: string): string {
+  if (isOurStream(stream) || Object.hasOwn(streams, stream)) return stream
+  const added = Object.keys(streams).filter((name) => !isOurStream(name))
+  const all = [...streamNames, ...added].join(', ')
+  throw new Problem(404, 'stream_unknown', `There is no stream ${stream}; there are ${all}.`)
 }

@@ -1,6 +1,6 @@
 import { type Actor, recordAction } from '../db/actions/record-action.ts'
 import type { Database } from '../db/database.ts'
-import { lockPause } from '../db/runs/job-pauses.ts'
+import { lockPause } from '../db/runs/job-requests.ts'
 
 /**
  * Pauses a job: neither its schedule nor a person starts it until it is resumed. A run that is under way goes on.

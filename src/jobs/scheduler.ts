@@ -1,5 +1,4 @@
-import { isPaused } from '../db/runs/job-pauses.ts'
-import { isWaiting, noteWaiting } from '../db/runs/job-waiting.ts'
+import { isPaused, isWaiting, noteWaiting } from '../db/runs/job-requests.ts'
 import { insertSkippedRun, runInTheWay } from '../db/runs/start-run.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'

@@ -1,6 +1,5 @@
 import type { Transaction } from 'kysely'
-import { isPaused, lockPause } from '../db/runs/job-pauses.ts'
-import { forgetWaiting } from '../db/runs/job-waiting.ts'
+import { forgetWaiting, isPaused, lockPause } from '../db/runs/job-requests.ts'
 import { adoptUnfinished, insertRun, runningRun } from '../db/runs/start-run.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'

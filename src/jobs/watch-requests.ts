@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { hearJobs } from '../db/locks/job-channel.ts'
-import { answerRequests, type JobRequest, type RequestAnswer } from '../db/runs/job-requests.ts'
+import { answerRequests, isPaused, isWaiting, type JobRequest, type RequestAnswer } from '../db/runs/job-requests.ts'
+import { runningRun } from '../db/runs/start-run.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { wouldTakeTurn } from './scheduled-first.ts'
+import { dueOccurrence } from './due-occurrence.ts'
+import { jobsOf, scheduleOf } from './known-jobs.ts'
 import { JobRefused, triggerJob } from './trigger-job.ts'
 
 /** How often the table is looked at where no notification comes, and a lost connection is tried again. Milliseconds. */
@@ -78,4 +80,22 @@ async function triggerNoticed(deps: Deps, job: string): Promise<void> {
   } catch (error) {
     deps.logger.warn({ job, error: (error as Error).message }, 'job_notification_refused')
   }
+}
+
+/** The job that never waits for another one, nor lets one wait. */
+const besideOthers = 'housekeeping'
+
+/**
+ * Whether a run of the job would take the turn of another job that fell due while a run was under way. What programs
+ * ask for lets that one go first: they ask as soon as a run has ended, the schedule looks once a minute, and a night
+ * would never get its turn. Who joins a run takes nobody's turn.
+ */
+async function wouldTakeTurn({ config, db, now }: Deps, job: string): Promise<boolean> {
+  if (job === besideOthers || (await runningRun(db, job)) !== undefined) return false
+  for (const { name } of jobsOf(config)) {
+    if (name === job || name === besideOthers) continue
+    const due = dueOccurrence(name, scheduleOf(config, name), now())
+    if (due !== null && (await isWaiting(db, name, due)) && !(await isPaused(db, name))) return true
+  }
+  return false
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
-import { pausedJobs } from '../db/runs/job-pauses.ts'
+import { pausedJobs } from '../db/runs/job-requests.ts'
 import { oldestUnaccepted } from '../db/runs/oldest-unaccepted.ts'
 import { runningRuns } from '../db/runs/start-run.ts'
 import { standingOf } from '../pipeline/report/standing.ts'

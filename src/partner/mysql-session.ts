@@ -1,10 +1,9 @@
 import { DummyDriver, Kysely, MysqlAdapter, MysqlIntrospector, MysqlQueryCompiler, type RawBuilder } from 'kysely'
 import type { Connection, FieldPacket } from 'mysql2'
-import { keepAliveAfterMs } from './keep-alive.ts'
 import { loadDriver } from './load-driver.ts'
 import { brokeOff, PartnerDatabaseError, queryFailed } from './partner-database-error.ts'
 import { pushedRows } from './pushed-rows.ts'
-import { readServerAddress } from './server-address.ts'
+import { keepAliveAfterMs, readServerAddress } from './server-address.ts'
 
 /** Values as the server wrote them on the wire. */
 export type MysqlRow = (Buffer | null)[]

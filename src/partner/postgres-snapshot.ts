@@ -11,10 +11,10 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
-import { keepAliveAfterMs } from './keep-alive.ts'
 import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
 import { oldestOpen, type PostgresBound, serverOf } from './postgres-bound.ts'
 import { explainPostgres, markerOf } from './postgres-plan.ts'
+import { keepAliveAfterMs } from './server-address.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
 

@@ -83,3 +83,9 @@ export function placeOf(url: string): string {
     ? 'an address whose user or password holds a slash that is not written as %2F'
     : `${host}${pathname}`
 }
+
+/**
+ * Milliseconds of silence after which the kernel asks whether the other end is still there. A reading is silent while
+ * the partner's server thinks; without this a network that died meanwhile is noticed after two hours.
+ */
+export const keepAliveAfterMs = 20_000

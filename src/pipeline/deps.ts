@@ -9,7 +9,6 @@ import type { Submission } from '../db/tables/submission.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
 import type { Contract } from '../exchange/contract.ts'
 import type { Task } from '../exchange/task.ts'
-import type { Looks } from './looks.ts'
 
 /**
  * Stores what a search found whose task has ended, in the transaction that settles it. Searches travel as other
@@ -32,4 +31,14 @@ export type Deps = {
   now: () => Date
   /** Reads that clock again, before a look. Absent where a test says what time it is. */
   readClock?: () => Promise<void>
+}
+
+/**
+ * Asks the engine to look at something, now or later, in the transaction that gave the reason: no state change
+ * without its look, no look without its state change. A look that comes twice or late is harmless.
+ */
+export type Looks = {
+  atRun(trx: Transaction<Schema>, runId: number): Promise<void>
+  atSubmissions(trx: Transaction<Schema>, submissionIds: readonly number[], delayMs?: number): Promise<void>
+  atPages(trx: Transaction<Schema>, pageIds: readonly number[], delayMs?: number): Promise<void>
 }

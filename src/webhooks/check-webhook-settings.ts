@@ -3,6 +3,7 @@ import { ConfigError, type ConfigProblem } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { createWebhookVerifier } from '../exchange/webhook-signature.ts'
+import { addressKind } from '../network/address-kind.ts'
 import type { CustomHeader } from './delivery-headers.ts'
 
 /** Connections of the receiver: it must not wait for those of the looks. Two store, one works events off. */
@@ -51,4 +52,22 @@ export function checkWebhookSettings(config: Config['webhooks'], contract: Pick<
 /** What a secret may be called by where people read: the first bytes of its hash. */
 export function secretFingerprint(secret: string): string {
   return createHash('sha256').update(secret).digest('hex').slice(0, 12)
+}
+
+/** Characters; specification, Limits. */
+const longestUrl = 2048
+
+/**
+ * Why the service would not take an address for a webhook, or null. Pure: where a host name leads is not looked up.
+ * Specification: Webhook, Errors.
+ */
+export function publicUrlProblem(text: string): string | null {
+  if (!URL.canParse(text)) return 'is no address; it looks like https://hooks.example.com/webhooks'
+  const url = new URL(text)
+  if (url.protocol !== 'https:') return 'does not begin with https://'
+  if (url.username + url.password !== '') return 'carries credentials'
+  if (url.href.length > longestUrl) return `is longer than ${longestUrl} characters`
+  const kind = addressKind(url.hostname.replace(/^\[(.*)\]$/, '$1'))
+  if (kind !== null && kind !== 'public') return `leads to an address that is ${kind}`
+  return url.hostname === 'localhost' ? 'leads to an address that is loopback' : null
 }

@@ -1,5 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { keepScore } from './keep-score.ts'
+import { type Kysely, sql } from 'kysely'
+import type { Schema } from '../db/tables/database-schema.ts'
+import { endedTasks } from '../db/webhooks/ended-tasks.ts'
+import { noteListening, receiverStanding, storeTrust } from '../db/webhooks/receiver-standing.ts'
+import { newestTold } from '../pipeline/webhook-score.ts'
+import { areWebhooksOnTime, toldTasksJudged } from '../pipeline/when-to-look.ts'
 import type { InboxDeps } from './webhook-deps.ts'
 import { workInbox } from './work-inbox.ts'
 
@@ -107,4 +112,59 @@ export function keepInbox(deps: InboxDeps): Inbox {
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms > 0) await delay(ms, undefined, { signal }).catch(() => {})
+}
+
+/** More tasks than are judged: the newest may yet be told of on time. */
+const tasksRead = 10 * toldTasksJudged
+
+/** How often old events are removed. Milliseconds. */
+const forgetEveryMs = 3_600_000
+
+/**
+ * What a receiver does every few seconds: says that it listens, counts what it refused, decides whether webhooks are on
+ * time, so that polls may come less often, and forgets what is old.
+ */
+function keepScore({ db, config, logger, refusals, readClock }: InboxDeps): () => Promise<void> {
+  let forgottenAt = -Infinity
+  return async () => {
+    await readClock?.()
+    await noteListening(db)
+    const refused = await refusals.flush(db)
+    if (Object.keys(refused).length > 0) logger.warn({ refused }, 'webhooks_refused')
+    const told = newestTold(await endedTasks(db, tasksRead))
+    const onTime = areWebhooksOnTime(told)
+    if ((await receiverStanding(db))?.trusted !== onTime) {
+      await storeTrust(db, onTime)
+      logger.info(told, onTime ? 'webhooks_on_time' : 'webhooks_not_on_time')
+    }
+    if (performance.now() - forgottenAt < forgetEveryMs) return
+    const removed = await forgetEvents(db, { tasks: config.keepDays, applications: config.keepApplicationDays })
+    if (removed > 0) logger.info({ removed }, 'webhook_events_removed')
+    forgottenAt = performance.now()
+  }
+}
+
+/** Events of one statement: others write to the table meanwhile. */
+const atOnce = 5_000
+
+/**
+ * Removes events that had their effect and came longer ago than is wanted, and what was counted of refusals.
+ * @param keep days; `applications` 0: for ever.
+ * @returns how many events went.
+ */
+async function forgetEvents(db: Kysely<Schema>, keep: { tasks: number; applications: number }): Promise<number> {
+  let removed = 0
+  for (let more = true; more; ) {
+    const { numAffectedRows = 0n } = await sql`
+      delete from webhook_event where event_id in (
+        select event_id from webhook_event
+        where state = 'done' and first_at < clock_timestamp() - ${keep.tasks}::int * interval '1 day'
+          and (effect <> 'kept' or (${keep.applications}::int > 0
+            and first_at < clock_timestamp() - ${keep.applications}::int * interval '1 day'))
+        order by first_at limit ${atOnce})`.execute(db)
+    removed += Number(numAffectedRows)
+    more = Number(numAffectedRows) === atOnce
+  }
+  await sql`delete from webhook_refusal where day < current_date - ${keep.tasks}::int`.execute(db)
+  return removed
 }

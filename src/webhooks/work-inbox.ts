@@ -5,7 +5,7 @@ import type { SubmissionState } from '../db/tables/submission.ts'
 import type { WebhookEffect } from '../db/tables/webhook-tables.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { decodeWebhookEvent, type WebhookEvent } from '../exchange/webhook-event.ts'
-import type { Looks } from '../pipeline/looks.ts'
+import type { Looks } from '../pipeline/deps.ts'
 import { unfinishedStates } from '../pipeline/push/submission-state.ts'
 import { useOfEvent } from '../pipeline/when-to-look.ts'
 

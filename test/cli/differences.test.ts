@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { InputDifference } from '../../src/db/tables/input-difference.ts'
+import type { InputDifference } from '../../src/db/tables/difference-tables.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { electricity } from '../../src/sandbox/catalogue/calculator-types.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'

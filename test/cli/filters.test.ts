@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { sinceMoment } from '../../src/cli/option-values.ts'
 import { contentDifference, differenceWords } from '../../src/cli/show/content-difference.ts'
 import { csv } from '../../src/cli/show/csv.ts'
 import { rowWords } from '../../src/cli/show/row-words.ts'
-import { sinceMoment } from '../../src/cli/since.ts'
 
 const now = new Date('2026-11-21T07:00:00Z')
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nearestName } from '../../src/config/nearest-name.ts'
+import { nearestName } from '../../src/config/setting-paths.ts'
 
 test.each([
   ['levle', ['level', 'label'], 'level'],

@@ -4,7 +4,7 @@ import { createDatabase, createPool, type Database } from '../../src/db/database
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import * as standingDifferences from '../../src/db/migrations/0025-standing-differences.ts'
 import { grantReading, revokeReading } from '../../src/db/readers/grant-reading.ts'
-import { sharedTables } from '../../src/pipeline/destination/moving-relations.ts'
+import { sharedTables } from '../../src/pipeline/destination/copy-empty.ts'
 import { makeDestination, switchDestination } from '../../src/pipeline/destination/switch-destination.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 

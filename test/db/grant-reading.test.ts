@@ -3,8 +3,13 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { fillTables } from '../../bench/fill-tables.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
-import { grantReading, type ReadingRequest, revokeReading } from '../../src/db/readers/grant-reading.ts'
-import { reservedViews, viewsOfSchema } from '../../src/db/readers/readable-views.ts'
+import {
+  grantReading,
+  type ReadingRequest,
+  reservedViews,
+  revokeReading,
+  viewsOfSchema,
+} from '../../src/db/readers/grant-reading.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let url: string

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { renderPages } from '../../src/cli/show/render-pages.ts'
+import { renderPages } from '../../src/cli/show/render-status.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { pageProgress } from '../../src/db/runs/page-progress.ts'
-import type { SearchPage } from '../../src/db/tables/search-page-table.ts'
+import type { SearchPage } from '../../src/db/tables/search-tables.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let db: Database

@@ -151,7 +151,7 @@ export const guardsOfUnits: readonly Guard[] = [
     without: 'if (inflater === null) throw new DownloadFailed(host,',
   },
   {
-    file: 'src/exchange/resolve-download-host.ts',
+    file: 'src/exchange/download-address.ts',
     test: 'test/exchange/download.test.ts',
     name: 'Every address of a host is judged',
     text: 'if (!target.trusted) {',
@@ -378,7 +378,7 @@ export const guardsOfDatabase: readonly Guard[] = [
   },
   {
     ...receiver,
-    file: 'src/webhooks/read-body.ts',
+    file: 'src/webhooks/take-delivery.ts',
     title: 'a body of 64 KiB',
     name: 'A delivery of more than 64 KiB is not read',
     text: 'const maxDeliveryBytes = 64 * 1024',
@@ -410,7 +410,7 @@ export const guardsOfDatabase: readonly Guard[] = [
   },
   {
     ...receiver,
-    file: 'src/webhooks/listen.ts',
+    file: 'src/webhooks/start-webhooks.ts',
     title: 'sends a byte of its body now and then',
     name: 'A client that drips is cut off',
     text: 'requestTimeout: 2 * headersTimeoutMs,',
@@ -518,7 +518,7 @@ export const guardsOfDatabase: readonly Guard[] = [
       "candidates.filter(({ phase, correlationId }) => phase === 'in_flight' && tasks.some((listed) => listed.correlationId === correlationId))",
   },
   {
-    file: 'src/pipeline/pull/merge/suspicion.ts',
+    file: 'src/pipeline/pull/merge/unrenewed-parts.ts',
     test: 'test/pipeline/pull/search/finish-search.test.ts',
     title: 'keeps everything when',
     name: 'A search that shows suspiciously little removes nothing',

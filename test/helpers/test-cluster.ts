@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { locationOf } from '../../src/embedded/data-home.ts'
-import { livingMembers } from '../../src/embedded/members.ts'
+import { livingMembers } from '../../src/embedded/folder-lock.ts'
 import { runningPostmaster } from '../../src/embedded/postmaster.ts'
 import { isAlive, ownIdentity } from '../../src/embedded/process-identity.ts'
 

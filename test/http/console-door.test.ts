@@ -6,7 +6,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { buildHttpServer } from '../../src/http/build-http-server.ts'
-import { readConsoleFiles } from '../../src/http/console/console-files.ts'
 import {
   newSession,
   openSession,
@@ -15,6 +14,7 @@ import {
   sessionEndsMs,
   sessionLastsMs,
 } from '../../src/http/console/console-session.ts'
+import { readConsoleFiles } from '../../src/http/console/serve-console.ts'
 import type { HttpContext } from '../../src/http/route.ts'
 import { allRoutes } from '../../src/http/routes/all-routes.ts'
 import { testDatabase } from '../helpers/postgres.ts'

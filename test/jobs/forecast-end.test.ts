@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { deadlineAfter } from '../../src/jobs/due-occurrence.ts'
-import { forecastEnd } from '../../src/jobs/forecast-end.ts'
+import { forecastEnd } from '../../src/jobs/run-forecast.ts'
 
 const at = (time: string) => new Date(`2026-11-21T${time}:00Z`)
 const steps = ['reference', 'extract', 'push', 'report']

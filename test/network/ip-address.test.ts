@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { addressKind } from '../../src/network/address-kind.ts'
-import { hasPrefix, type IpBits, ipBits } from '../../src/network/ip-address.ts'
+import { addressKind, hasPrefix, type IpBits, ipBits } from '../../src/network/address-kind.ts'
 
 function ipv4Of(bits: number): string {
   return [bits >>> 24, (bits >>> 16) & 255, (bits >>> 8) & 255, bits & 255].join('.')

@@ -7,9 +7,8 @@ import { join } from 'node:path'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
-import { channelsOf } from '../../src/pipeline/notify/channels.ts'
+import { channelsOf, sendEmail } from '../../src/pipeline/notify/channels.ts'
 import type { Message } from '../../src/pipeline/notify/message.ts'
-import { sendEmail } from '../../src/pipeline/notify/send-email.ts'
 
 const password = 'secret-of-the-mailbox'
 const message: Message = {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { bodyOf } from '../../src/pipeline/notify/formats.ts'
-import { type EndedRun, judgeEnd } from '../../src/pipeline/notify/judge-end.ts'
-import { messageOfEnd } from '../../src/pipeline/notify/message.ts'
+import { bodyOf } from '../../src/pipeline/notify/channels.ts'
+import { type EndedRun, judgeEnd, messageOfEnd } from '../../src/pipeline/notify/message.ts'
 
 const stream = {
   sent: 10,

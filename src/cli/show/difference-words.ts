@@ -1,4 +1,4 @@
-import type { AbsenceCause, DifferenceKind, InputDifference } from '../../db/tables/input-difference.ts'
+import type { AbsenceCause, DifferenceKind, InputDifference } from '../../db/tables/difference-tables.ts'
 import { shortened } from './readable.ts'
 
 /** What to do about each kind. */

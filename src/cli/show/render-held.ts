@@ -1,4 +1,4 @@
-import type { GuardExample } from '../../db/tables/guard-plan-table.ts'
+import type { GuardExample } from '../../db/tables/run-tables.ts'
 import type { HeldStream } from '../../pipeline/report/report.ts'
 import { grouped, shortened } from './readable.ts'
 import { table } from './table.ts'

@@ -2,10 +2,9 @@ import type { ListedRow } from '../../db/ledger/rows-in-state.ts'
 import type { PlannedWave, RunPlan } from '../../pipeline/plan/plan-run.ts'
 import type { PlannedRequest } from '../../pipeline/plan/planned-requests.ts'
 import { type Difference, differenceWords } from './content-difference.ts'
-import { policyWords } from './policy-words.ts'
 import { counted, moment, readable, shortened } from './readable.ts'
 import { renderHeld } from './render-held.ts'
-import { rowWords } from './row-words.ts'
+import { policyWords, rowWords } from './row-words.ts'
 import { table } from './table.ts'
 
 type RowDifference = {

@@ -1,6 +1,5 @@
-import { comparisonLine } from '../../pipeline/report/comparison-words.ts'
+import { comparedWords, comparisonLine } from '../../pipeline/report/comparison-words.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
-import { comparedWords } from '../../pipeline/report/row-comparison-words.ts'
 import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
 import { renderHeld } from './render-held.ts'
 import { table } from './table.ts'

@@ -1,14 +1,13 @@
 import type { PartnerTrace } from '../../db/trace/trace-partner.ts'
 import type { TracedCompany } from '../../db/trace/trace-service.ts'
 import type { TracedSubmission } from '../../db/trace/trace-submissions.ts'
-import { unmatchedWords } from '../../pipeline/report/unmatched-words.ts'
+import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { differenceWords } from './content-difference.ts'
 import { differenceRow } from './difference-words.ts'
-import { policyWords } from './policy-words.ts'
 import { counted, moment, readable, shortened } from './readable.ts'
-import type { GroupedRow, RowGroup } from './row-groups.ts'
+import { type GroupedRow, headlines, type RowGroup } from './row-groups.ts'
+import { policyWords } from './row-words.ts'
 import { table } from './table.ts'
-import { headlines } from './trace-headlines.ts'
 
 /** Rows of a group, and changes, that are shown; the JSON has all of them. */
 const shownOfGroup = 4

@@ -1,13 +1,10 @@
 import { acceptUntaken, partsWords, total } from '../../pipeline/actions/removals.ts'
-import type { PartFilter } from '../../pipeline/pull/removals/part-filter.ts'
-import { countAcceptable, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
+import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
 import { unrenewedLines } from '../../pipeline/report/unrenewed-words.ts'
 import { actingUser } from '../acting-user.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
-import { refuseWhileRunning } from '../refuse-while-running.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readable } from '../show/readable.ts'
-import { UsageError } from '../usage-error.ts'
-import { withDatabase } from '../with-database.ts'
+import { refuseWhileRunning, withDatabase } from '../with-database.ts'
 
 export type AcceptRemovalsOptions = CommonOptions & {
   reason?: string

@@ -1,9 +1,8 @@
 import { adoptTask } from '../../pipeline/actions/adopt-task.ts'
 import { isId } from '../../pipeline/streams/row-key.ts'
 import { actingUser } from '../acting-user.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { counted, readable } from '../show/readable.ts'
-import { UsageError } from '../usage-error.ts'
 import { withIdleFerry } from '../with-idle-ferry.ts'
 
 /** `nightferry adopt <submission> <correlation id>`: says which task an uncertain submission became. */

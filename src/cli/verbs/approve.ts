@@ -1,12 +1,11 @@
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
 import { runExists } from '../../db/runs/listed-rows.ts'
 import { runInTheWay } from '../../db/runs/start-run.ts'
-import type { GuardPlan } from '../../db/tables/guard-plan-table.ts'
+import type { GuardPlan } from '../../db/tables/run-tables.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { actingUser } from '../acting-user.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { renderHeld } from '../show/render-held.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type ApproveOptions = CommonOptions & { dryRun?: boolean }

@@ -8,11 +8,10 @@ import {
   listChanges,
 } from '../../pipeline/pull/merge/list-changes.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { csv } from '../show/csv.ts'
 import { counted, grouped, moment, shortened } from '../show/readable.ts'
 import { table } from '../show/table.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type ChangesOptions = CommonOptions & {

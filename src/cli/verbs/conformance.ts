@@ -5,10 +5,9 @@ import type { Writing } from '../../conformance/bench.ts'
 import { readOpenNames } from '../../conformance/names/open-names.ts'
 import { type ConformanceResult, runConformance } from '../../conformance/run-conformance.ts'
 import { loadContract } from '../../exchange/contract.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { packagedConfig, readConfig } from '../read-config.ts'
 import { renderConformance } from '../show/render-conformance.ts'
-import { UsageError } from '../usage-error.ts'
 
 export type ConformanceOptions = CommonOptions & {
   baseUrl?: string

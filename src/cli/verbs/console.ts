@@ -8,9 +8,8 @@ import {
   printLine,
   untilInterrupted,
 } from '../cli.ts'
-import { consoleAsks } from '../console-asks.ts'
 import { openBrowser } from '../open-browser.ts'
-import { linkTo, withOwnConsole } from '../own-console.ts'
+import { consoleAsks, linkTo, withOwnConsole } from '../own-console.ts'
 import { readConfig } from '../read-config.ts'
 
 export type ConsoleOptions = CommonOptions & { browser?: boolean }

@@ -5,16 +5,19 @@ import {
   listDifferences,
   listRowDifferences,
 } from '../../db/differences/list-differences.ts'
-import { type DifferenceKind, differenceKinds, type InputDifference } from '../../db/tables/input-difference.ts'
-import type { DifferencesView, RowComparison } from '../../db/tables/row-difference.ts'
-import { comparisonLine } from '../../pipeline/report/comparison-words.ts'
-import { comparedWords } from '../../pipeline/report/row-comparison-words.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import {
+  type DifferenceKind,
+  type DifferencesView,
+  differenceKinds,
+  type InputDifference,
+  type RowComparison,
+} from '../../db/tables/difference-tables.ts'
+import { comparedWords, comparisonLine } from '../../pipeline/report/comparison-words.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { csv } from '../show/csv.ts'
 import { differenceRow, differenceWords } from '../show/difference-words.ts'
 import { moment, readable, shortened } from '../show/readable.ts'
 import { table } from '../show/table.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type DifferencesOptions = CommonOptions & {

@@ -1,6 +1,6 @@
 import { driftRows } from '../../db/runs/drift-rows.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
-import { requireStream } from '../require-stream.ts'
+import { requireStream } from '../row-filter.ts'
 import { moment } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'

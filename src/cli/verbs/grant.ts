@@ -1,9 +1,7 @@
-import { grantReading, type Reading, revokeReading } from '../../db/readers/grant-reading.ts'
-import { reservedViews } from '../../db/readers/readable-views.ts'
+import { grantReading, type Reading, reservedViews, revokeReading } from '../../db/readers/grant-reading.ts'
 import { actingUser } from '../acting-user.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readable } from '../show/readable.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type GrantOptions = CommonOptions & { all?: boolean; revoke?: boolean }

@@ -2,10 +2,9 @@ import { jobStandings } from '../../jobs/job-standings.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
 import { pauseJob, resumeJob } from '../../jobs/pause-job.ts'
 import { actingUser } from '../acting-user.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { moment, readable } from '../show/readable.ts'
 import { table } from '../show/table.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 /** `nightferry jobs`: what starts when, and how it went last. */

@@ -1,4 +1,4 @@
-import { requirementsOf } from '../../config/requirements.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import { parkedGroups } from '../../db/ledger/parked-groups.ts'
 import { type Cli, type ExitCode, exitCodes, printLine } from '../cli.ts'
 import { filterOf } from '../row-filter.ts'

@@ -1,16 +1,18 @@
 import { newestNotifications } from '../../db/runs/newest-notifications.ts'
 import { channelsOf } from '../../pipeline/notify/channels.ts'
 import { testMessage } from '../../pipeline/notify/message.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readConfig } from '../read-config.ts'
 import { moment } from '../show/readable.ts'
 import { table } from '../show/table.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type NotifyOptions = CommonOptions & { test?: boolean; heartbeat?: boolean; limit: number }
 
-/** `nightferry notify`: the messages about runs, and which of them could not be delivered; `--test` tells that this is a test. */
+/**
+ * `nightferry notify`: the messages about runs, and which of them could not be delivered; `--test` tells that this is a
+ * test.
+ */
 export async function notify(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
   if (options.heartbeat && !options.test) throw new UsageError('--heartbeat belongs to nightferry notify --test')
   return options.test ? await sendTest(cli, options) : await listTold(cli, options)

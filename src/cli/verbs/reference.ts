@@ -1,14 +1,12 @@
 import type { ReferenceVersion } from '../../db/tables/reference-tables.ts'
 import { cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
-import { documentsAt } from '../../pipeline/reference/reference-at.ts'
 import { referenceDifferences } from '../../pipeline/reference/reference-differences.ts'
-import { acceptUntaken, untakenReference } from '../../pipeline/reference/untaken-reference.ts'
+import { acceptUntaken, documentsAt, untakenReference } from '../../pipeline/reference/store-reference-data.ts'
 import { actingUser } from '../acting-user.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { OpenDatabase } from '../open-database.ts'
 import { readable } from '../show/readable.ts'
 import { renderReference, renderReferenceChanges } from '../show/render-reference.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type ReferenceOptions = CommonOptions & { changes?: boolean; from?: number; to?: number; accept?: boolean }

@@ -2,10 +2,9 @@ import type { ResendFilter } from '../../db/ledger/resend-rows.ts'
 import { ActionRefused } from '../../pipeline/actions/action-refused.ts'
 import { resendAccepted } from '../../pipeline/actions/resend-accepted.ts'
 import { actingUser } from '../acting-user.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
-import { requireStream } from '../require-stream.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { requireStream } from '../row-filter.ts'
 import { counted, readable } from '../show/readable.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type ResendOptions = CommonOptions & {

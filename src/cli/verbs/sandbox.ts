@@ -14,6 +14,7 @@ import {
   exitCodes,
   printJson,
   printLine,
+  UsageError,
   untilInterrupted,
 } from '../cli.ts'
 import { createLogger } from '../log.ts'
@@ -23,7 +24,6 @@ import { packagedConfig, readConfig, readContract } from '../read-config.ts'
 import type { SandboxChoices } from '../sandbox-options.ts'
 import { grouped, readable } from '../show/readable.ts'
 import { untilSignal } from '../until-signal.ts'
-import { UsageError } from '../usage-error.ts'
 
 export type SandboxOptions = CommonOptions & SandboxChoices
 

@@ -1,10 +1,9 @@
 import { newestRuns, runExists } from '../../db/runs/listed-rows.ts'
 import { type SubmissionReport, submissionReports } from '../../db/runs/report-rows.ts'
-import { unmatchedWords } from '../../pipeline/report/unmatched-words.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { unmatchedWords } from '../../pipeline/report/report.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { moment } from '../show/readable.ts'
 import { table } from '../show/table.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type SubmissionsOptions = CommonOptions & { run?: number }

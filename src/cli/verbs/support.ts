@@ -9,11 +9,18 @@ import type { Ward } from '../../doctor/ward.ts'
 import { databaseFacts } from '../../support/gather-facts.ts'
 import { tarGz } from '../../support/tar-file.ts'
 import { logWithoutRows, withoutRows } from '../../support/without-rows.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import {
+  type Cli,
+  type CommonOptions,
+  type ExitCode,
+  exitCodes,
+  ownVersion,
+  printJson,
+  printLine,
+  UsageError,
+} from '../cli.ts'
 import { openWard } from '../open-ward.ts'
-import { ownVersion } from '../own-version.ts'
 import { conceal } from '../scrubbing.ts'
-import { UsageError } from '../usage-error.ts'
 import { writeNewFile } from '../write-new-file.ts'
 import { diagnosis } from './doctor.ts'
 

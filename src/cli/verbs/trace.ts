@@ -1,14 +1,12 @@
-import { requirementsOf } from '../../config/requirements.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { tracePartner } from '../../db/trace/trace-partner.ts'
 import { hotelsOf, likePartnerIds } from '../../db/trace/trace-service.ts'
-import { resendPolicies } from '../../pipeline/preflight/resend-policies.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from '../cli.ts'
+import { resendPolicies } from '../../pipeline/preflight/judging-basis.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
 import { readContract } from '../read-config.ts'
 import { renderTrace } from '../show/render-trace.ts'
-import { rowGroups } from '../show/row-groups.ts'
-import { headlines } from '../show/trace-headlines.ts'
-import { UsageError } from '../usage-error.ts'
+import { headlines, rowGroups } from '../show/row-groups.ts'
 import { withDatabase } from '../with-database.ts'
 
 /**

@@ -1,11 +1,10 @@
-import { requirementsOf } from '../../config/requirements.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import { newestRuns, runExists } from '../../db/runs/listed-rows.ts'
 import { type ParkedBehind, parkedBehind, type WaveSubmission, waveSubmissions } from '../../db/runs/wave-reports.ts'
 import { type Wave, wavesOf } from '../../pipeline/report/wave-times.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { counted, moment } from '../show/readable.ts'
 import { table } from '../show/table.ts'
-import { UsageError } from '../usage-error.ts'
 import { withDatabase } from '../with-database.ts'
 
 /** Submissions by name behind one, at most; the JSON has all of them. */

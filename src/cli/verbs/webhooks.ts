@@ -5,15 +5,13 @@ import { scoreOf, silenceWords } from '../../pipeline/webhook-score.ts'
 import {
   areWebhooksConfigured,
   checkWebhookSettings,
+  publicUrlProblem,
   secretFingerprint,
 } from '../../webhooks/check-webhook-settings.ts'
-import { publicUrlProblem } from '../../webhooks/judge-public-url.ts'
-import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine } from '../cli.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { readable } from '../show/readable.ts'
-import { renderWebhooks, type WebhookStanding } from '../show/render-webhooks.ts'
-import { webhookSteps } from '../show/webhook-steps.ts'
-import { UsageError } from '../usage-error.ts'
+import { renderWebhooks, type WebhookStanding, webhookSteps } from '../show/render-webhooks.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type WebhooksOptions = CommonOptions & { url?: string }

@@ -1,12 +1,11 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
-import { type ProvenSearch, storedInputs } from './stage-inputs.ts'
 
 /**
  * Judges what `stageInputs` has laid out: the tables `judged_input`, of those that do not stand as they were sent, and
  * `foreign_input`.
  *
- * An input stands where one calculator of its company and period has the very text; several types may have it. One
+ * An input stands where one calculator of its company and period holds the very text; several types may contain it. One
  * that is blank stands where no calculator holds any. Where several properties of ours are one company, what stands may
  * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled.
  *
@@ -104,3 +103,92 @@ export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch
 
 const sameKey = sql<boolean>`t.company = s.company and t.year = s.year and t.month = s.month
   and t.variable_key = s.variable_key`
+
+/** A search that proves what is absent, and what it asked for. */
+type ProvenSearch = {
+  submissionId: number
+  /** The calculator types that it selected; empty for all. */
+  calculatorTypeIds: readonly string[]
+}
+
+/**
+ * Lays out, for as long as the transaction lasts, what is to be compared: the table `compared_company` (mapped
+ * companies of which no part was left out of a page, and no calculator or value stands that it did not renew),
+ * `sent_input` (every input of theirs in the ledger, `settled` where the service has accepted what the row says) and
+ * `unequal_input`: settled inputs of which the search returned no equal, and, without a `row_id`, returned inputs of
+ * which the ledger has none. Under integer keys, because there are millions.
+ */
+export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch): Promise<void> {
+  const { submissionId } = search
+  await sql`
+    create temporary table left_out_company on commit drop as
+    select distinct quarantine.company_id
+    from quarantine join search_page using (page_id) join mapping on mapping.company_id = quarantine.company_id
+    where search_page.submission_id = ${submissionId} and unit in ('company', 'calculator', 'value')
+    union
+    select company.company_id
+    from unrenewed_part join company using (company_key)
+    where part in ('company', 'calculator', 'value')`.execute(trx)
+  await sql`
+    create temporary table compared_company on commit drop as
+    select (row_number() over ())::integer as company, company_id, company_key
+    from (select distinct company_id from mapping) mapped
+    left join company using (company_id)
+    where not exists (select from left_out_company out where out.company_id = mapped.company_id)
+    `.execute(trx)
+  await sql`update compared_company set company_key = null
+    where company_key in (select company_key from company where removed_at is not null)`.execute(trx)
+  await sql`analyze compared_company`.execute(trx)
+  await sql`
+    create temporary table sent_input on commit drop as
+    select sent.company, sent.row_id, sent.year, sent.month, v.variable_key,
+           coalesce(v.field_id, lower(part.key)) as field_id,
+           case when btrim(part.value, E' \\t\\r\\n') <> '' then part.value end as value, sent.settled
+    from (
+      select c.company, row.row_id, row.content -> 'inputs' as inputs,
+             -- What is not accepted need not be a period.
+             case when row.content ->> 'year' ~ '^[0-9]{1,4}$' then (row.content ->> 'year')::integer end as year,
+             case when row.content ->> 'month' is null then 0
+                  when row.content ->> 'month' ~ '^[0-9]{1,2}$' then (row.content ->> 'month')::integer end as month,
+             not row.pending and row.gone_at is null and row.held_by is null
+               and coalesce(row.accepted_at <= search.planned_at, false) as settled
+      from ledger row
+      -- What was accepted after the search was planned need not be on its pages.
+      join submission search on search.submission_id = ${submissionId}
+      join mapping using (partner_id)
+      join compared_company c using (company_id)
+      where row.stream = 'calculator_inputs'
+      -- Worked out once a row, not once for each of its inputs.
+      offset 0
+    ) sent
+    cross join lateral jsonb_each_text(sent.inputs) part
+    left join (
+      select distinct on (lower(variable_id)) lower(variable_id) as field_id, variable_key
+      from calculator_variable order by lower(variable_id), variable_key
+    ) v on v.field_id = lower(part.key)
+    where sent.year is not null and sent.month is not null`.execute(trx)
+  // Nearly all are equal. So what is there is not written down a second time, and one join finds the rest of both
+  // sides; a full join is never done row by row, whatever the planner believes of the tables.
+  await sql`
+    create temporary table unequal_input on commit drop as
+    select s.row_id, s.field_id, coalesce(s.company, t.company) as company, coalesce(s.year, t.year) as year,
+           coalesce(s.month, t.month) as month, coalesce(s.variable_key, t.variable_key) as variable_key,
+           coalesce(s.value, t.value) as value
+    from sent_input s
+    full join (${storedInputs(sql`compared_company`, search)}) t
+      on t.company = s.company and t.year = s.year and t.month = s.month and t.variable_key = s.variable_key
+        and t.value = s.value
+    where s.row_id is null or (t.company is null and s.settled)`.execute(trx)
+  await sql`analyze unequal_input`.execute(trx)
+}
+
+/** The inputs that the search returned of the companies in a table, which has them as `company` and `company_key`. */
+function storedInputs(companies: RawBuilder<unknown>, { calculatorTypeIds }: ProvenSearch): RawBuilder<unknown> {
+  return sql`
+    select c.company, k.period_year as year, coalesce(k.period_month, 0)::integer as month, v.variable_key, v.value
+    from ${companies} c
+    join calculator k using (company_key)
+    join calculator_value v using (company_key, calculator_key)
+    where v.direction = 'i' and k.removed_at is null
+      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))`
+}

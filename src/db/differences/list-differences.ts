@@ -1,8 +1,13 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { type Listed, listed } from '../listed.ts'
-import type { DifferenceKind, InputComparison, InputDifference } from '../tables/input-difference.ts'
-import type { DifferencesView, RowComparison } from '../tables/row-difference.ts'
+import type {
+  DifferenceKind,
+  DifferencesView,
+  InputComparison,
+  InputDifference,
+  RowComparison,
+} from '../tables/difference-tables.ts'
 
 /** Which differences a person asks about; what is left out does not matter. */
 export type DifferenceFilter = { kinds: readonly DifferenceKind[]; partnerId?: string; since?: Date }

@@ -4,8 +4,15 @@ import { schemaName } from '../schema-standing.ts'
 import { endedStates, type OldCount, type OldKind, type PlainKind, type Removed, submissionEnded } from './old-kinds.ts'
 import { countOldReports, countOldRuns, removeOldReports, removeOldRuns } from './old-runs.ts'
 import { countOldLines, countOldSubmissions, removeOldLines, removeOldSubmissions } from './old-submissions.ts'
-import { pastContents, plainKinds, removedValueKinds, valueChangeKinds } from './plain-kinds.ts'
-import { addCounts, countPlain, removePlain } from './remove-plain.ts'
+import {
+  addCounts,
+  countPlain,
+  pastContents,
+  plainKinds,
+  removedValueKinds,
+  removePlain,
+  valueChangeKinds,
+} from './plain-kinds.ts'
 
 /** How many rows of a kind would be removed, since when there are any, and what they take. */
 export async function countOld(db: Database, kind: OldKind, before: Date): Promise<OldCount> {

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
-import type { SourceRow } from '../tables/source-row.ts'
+import type { SourceRow } from '../tables/row-tables.ts'
 
 /** Rows fetched at a time: enough that round trips do not count, few enough that long texts fit into memory. */
 const fetchRows = 250

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import { keyInUse } from '../service-key/key-in-use.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import type { RepairHeldTable } from '../tables/row-difference.ts'
+import type { RepairHeldTable } from '../tables/difference-tables.ts'
 
 /** What of a stream could be sent again over what was found of it, and how many rows of it are known. */
 export type Repairable = { stream: string; kind: 'absent' | 'different'; rows: number; known: number }

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { heldRun } from '../guard/held-run.ts'
+import { heldRun } from '../guard/guard-plan.ts'
 import { keyDeniedSince } from '../service-key/key-in-use.ts'
 import { lacksRequirement, type Requires } from './requirement.ts'
 

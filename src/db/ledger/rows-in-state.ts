@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
-import { heldRun } from '../guard/held-run.ts'
+import { heldRun } from '../guard/guard-plan.ts'
 import { passes, type RowFilter } from './filter-rows.ts'
 import { parkedReason } from './parked-reason.ts'
 import { isAmongPending } from './pending-rows.ts'

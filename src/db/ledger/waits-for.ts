@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { heldRun } from '../guard/held-run.ts'
+import { heldRun } from '../guard/guard-plan.ts'
 import { keyRequirement } from '../service-key/key-in-use.ts'
 import type { RequirementState, WaitsFor } from './parked-reason.ts'
 import type { Requires } from './requirement.ts'

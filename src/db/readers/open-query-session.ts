@@ -1,6 +1,6 @@
 import pg from 'pg'
+import { setForSession } from '../database.ts'
 import { schemaName } from '../migrate-to-latest.ts'
-import { setForSession } from '../session-settings.ts'
 import { openQueryLogin, ownPowers } from './query-role.ts'
 import { ReaderError } from './reader-error.ts'
 

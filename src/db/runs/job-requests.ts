@@ -1,7 +1,7 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import type { JobRequestTable } from '../tables/job-tables.ts'
+import type { JobPauseTable, JobRequestTable } from '../tables/job-tables.ts'
 
 export type JobRequest = Selectable<JobRequestTable>
 
@@ -50,4 +50,46 @@ async function store(trx: Transaction<Schema>, requestId: number, answer: Exclud
     update job_request
     set state = ${answer.state}, run_id = ${runId}, reason = ${reason}, answered_at = clock_timestamp()
     where request_id = ${requestId}`.execute(trx)
+}
+
+type JobPause = Selectable<JobPauseTable>
+
+/** Every job that is paused. */
+export async function pausedJobs(db: Database): Promise<JobPause[]> {
+  return await db.selectFrom('job_pause').selectAll().orderBy('job').execute()
+}
+
+export async function isPaused(db: Database, job: string): Promise<boolean> {
+  return (await db.selectFrom('job_pause').select('job').where('job', '=', job).executeTakeFirst()) !== undefined
+}
+
+/** First half of the advisory lock on a job's pause; the second is the job's name, as a number. */
+const pauseLock = 4_711_020
+
+/**
+ * Keeps a job's pause as it is until the transaction ends: of a start and a pause at the same time, one sees the other.
+ */
+export async function lockPause(trx: Transaction<Schema>, job: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${pauseLock}, hashtext(${job}))`.execute(trx)
+}
+
+/**
+ * Notes that an occurrence of a schedule was seen in time and has to wait for another run: however long that takes, and
+ * whichever daemon lives to see it, it was not missed.
+ */
+export async function noteWaiting(db: Database, job: string, due: Date): Promise<void> {
+  await sql`
+    insert into job_waiting (job, due) values (${job}, ${due})
+    on conflict (job) do update set due = excluded.due, noted_at = clock_timestamp()
+    where job_waiting.due < excluded.due`.execute(db)
+}
+
+/** Whether this occurrence, or a later one, was seen in time. */
+export async function isWaiting(db: Database, job: string, due: Date): Promise<boolean> {
+  const noted = await db.selectFrom('job_waiting').select('due').where('job', '=', job).executeTakeFirst()
+  return noted !== undefined && noted.due >= due
+}
+
+export async function forgetWaiting(trx: Transaction<Schema>, job: string): Promise<void> {
+  await trx.deleteFrom('job_waiting').where('job', '=', job).execute()
 }

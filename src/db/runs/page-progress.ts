@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { SearchPage } from '../tables/search-page-table.ts'
+import type { SearchPage } from '../tables/search-tables.ts'
 
 /** Pages that are named one by one; the rest is counted. */
 const named = 10

@@ -1,29 +1,35 @@
-import type {
-  AcceptanceTable,
-  HeldPropertyTable,
-  LedgerView,
-  LeftBehindTable,
-  MappingChangeTable,
-  MappingTable,
-} from './acceptance.ts'
 import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculator-tables.ts'
-import type { DestinationKeyTable, DestinationTable } from './destination-table.ts'
-import type { DocumentsView, DocumentTable, SearchSeenDocumentTable } from './documents.ts'
-import type { GuardPlanTable } from './guard-plan-table.ts'
+import type { DestinationKeyTable, DestinationTable, ServiceKeyTable } from './destination-tables.ts'
+import type {
+  DifferencesView,
+  InputComparisonTable,
+  InputDifferencesView,
+  InputDifferenceTable,
+  RepairHeldTable,
+  RowComparisonTable,
+  RowDifferenceTable,
+} from './difference-tables.ts'
 import type { HistorySchema } from './history.ts'
-import type { InputComparisonTable, InputDifferencesView, InputDifferenceTable } from './input-difference.ts'
-import type { JobPauseTable, JobRequestTable, JobWaitingTable, RunStepTable, RunTallyTable } from './job-tables.ts'
+import type {
+  JobPauseTable,
+  JobRequestTable,
+  JobWaitingTable,
+  NotificationMarkTable,
+  NotificationTable,
+  RunStepTable,
+  RunTallyTable,
+} from './job-tables.ts'
 import type { NotRenewedSchema } from './not-renewed.ts'
-import type { NotificationMarkTable, NotificationTable } from './notification-tables.ts'
 import type {
   BatchSizeTable,
   CandidateTable,
   EndedSubmissionTable,
+  JudgingBasisTable,
   KindSweepTable,
+  RowFindingTable,
   SubmissionReleaseTable,
-} from './planning.ts'
-import type { JudgingBasisTable, RowFindingTable } from './preflight-tables.ts'
+} from './planning-tables.ts'
 import type {
   ReferenceChangeTable,
   ReferenceDataTable,
@@ -31,12 +37,27 @@ import type {
   ReferenceVersionTable,
   ReferenceWithheldTable,
 } from './reference-tables.ts'
-import type { DifferencesView, RepairHeldTable, RowComparisonTable, RowDifferenceTable } from './row-difference.ts'
-import type { RunStreamTable, RunTable, StreamReadingTable, StreamWatermarkTable } from './run-tables.ts'
-import type { SearchPageTable } from './search-page-table.ts'
-import type { ServiceKeyTable } from './service-key.ts'
-import type { NullCursorRowTable, SnapshotBucketTable, SnapshotLineTable, StreamSnapshotTable } from './snapshot.ts'
-import type { SourceRowTable } from './source-row.ts'
+import type {
+  AcceptanceTable,
+  HeldPropertyTable,
+  LedgerView,
+  LeftBehindTable,
+  MappingChangeTable,
+  MappingTable,
+  NullCursorRowTable,
+  SnapshotBucketTable,
+  SnapshotLineTable,
+  SourceRowTable,
+  StreamSnapshotTable,
+} from './row-tables.ts'
+import type {
+  GuardPlanTable,
+  RunStreamTable,
+  RunTable,
+  StreamReadingTable,
+  StreamWatermarkTable,
+} from './run-tables.ts'
+import type { DocumentsView, DocumentTable, SearchPageTable, SearchSeenDocumentTable } from './search-tables.ts'
 import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
 import type { WebhookEventTable, WebhookReceiverTable, WebhookRefusalTable } from './webhook-tables.ts'
 

@@ -1,5 +1,5 @@
 import type { Generated, JSONColumnType, Selectable } from 'kysely'
-import type { OutcomeName } from './acceptance.ts'
+import type { OutcomeName } from './row-tables.ts'
 
 export type SubmissionState =
   | 'planned'

@@ -1,13 +1,12 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import { heldRun } from '../guard/held-run.ts'
+import { heldRun } from '../guard/guard-plan.ts'
 import { parkedReason } from '../ledger/parked-reason.ts'
 import type { Requires } from '../ledger/requirement.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/resend-policy.ts'
 import { type RowState, rowState } from '../ledger/row-state.ts'
 import { type MaybeWaits, waitingOn, waitsFor } from '../ledger/waits-for.ts'
-import type { OutcomeName } from '../tables/acceptance.ts'
-import type { GuardChange } from '../tables/source-row.ts'
+import type { GuardChange, OutcomeName } from '../tables/row-tables.ts'
 
 /** What a row said before, and until when. */
 type PastContent = { until: string; content: Record<string, unknown>; was_accepted: boolean }

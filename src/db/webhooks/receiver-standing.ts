@@ -1,6 +1,5 @@
 import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
-import { receiverSilentMs } from './webhook-trust.ts'
 
 /**
  * Notes that a receiver listens. After a silence it begins again: nobody could be told of what ended meanwhile.
@@ -30,4 +29,20 @@ export async function receiverStanding(db: Kysely<Schema>): Promise<ReceiverStan
       heard_at > clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond' as listening
     from webhook_receiver`.execute(db)
   return rows[0]
+}
+
+/** A receiver that was not heard of for so long listens no longer, for all we know. Milliseconds. */
+const receiverSilentMs = 60_000
+
+/** Whether webhooks are on time at this moment, and whether one told that the task of this submission has ended. */
+export async function webhookTrust(
+  db: Kysely<Schema>,
+  submissionId: number,
+): Promise<{ onTime: boolean; told: boolean }> {
+  const { rows } = await sql<{ onTime: boolean; told: boolean }>`
+    select trusted and heard_at > clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond'
+      as "onTime",
+      exists (select from webhook_event where submission_id = ${submissionId} and ends) as told
+    from webhook_receiver`.execute(db)
+  return rows[0] ?? { onTime: false, told: false }
 }

@@ -1,12 +1,11 @@
 import { sql } from 'kysely'
-import { requirementsOf } from '../../config/requirements.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { statusCounts } from '../../db/runs/listed-rows.ts'
 import { oldestUnaccepted } from '../../db/runs/oldest-unaccepted.ts'
-import { lastStepTimes } from '../../db/runs/run-steps.ts'
-import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
-import { skewInUse } from '../../db/service-key/stored-skew.ts'
+import { lastStepTimes } from '../../db/runs/run-timeline.ts'
+import { deniedKeyInUse, skewInUse } from '../../db/service-key/key-in-use.ts'
 import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 
 /** The states of rows that are counted, as `nightferry status` names them. */

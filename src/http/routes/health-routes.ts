@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireSchema } from '../../db/schema-standing.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
-import { judgeFreshness, newestCarried } from '../freshness.ts'
+import { judgeFreshness, newestCarried } from '../answer-cache.ts'
 import { Answer, type HttpContext, moment, Plain, type Route, route } from '../route.ts'
 
 const health = z.object({ ok: z.boolean(), why: z.string() })

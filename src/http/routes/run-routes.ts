@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { requirementsOf } from '../../config/requirements.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { runWarnings } from '../../db/nights/run-warnings.ts'
 import { newestRuns } from '../../db/runs/listed-rows.ts'

@@ -7,12 +7,11 @@ import {
   newestReferenceChanges,
   newestTasks,
 } from '../../db/nights/service-facts.ts'
-import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
-import { skewInUse } from '../../db/service-key/stored-skew.ts'
+import { deniedKeyInUse, skewInUse } from '../../db/service-key/key-in-use.ts'
 import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
 import { eventCounts, refusalCounts } from '../../db/webhooks/listed-events.ts'
 import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
-import { untakenReference } from '../../pipeline/reference/untaken-reference.ts'
+import { untakenReference } from '../../pipeline/reference/store-reference-data.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'
 import { cutAt } from '../cut-list.ts'
 import { Problem } from '../problem.ts'

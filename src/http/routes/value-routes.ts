@@ -1,10 +1,24 @@
 import { z } from 'zod'
 import { hotelDocuments, hotelValues } from '../../db/values/hotel-values.ts'
-import { listPeriods, listVariables, pictureOf } from '../../db/values/variable-values.ts'
+import { listPeriods, listVariables, pictureOf, type VariableQuestion } from '../../db/values/variable-values.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { cutAt } from '../cut-list.ts'
 import { Answer, document, limit, moment, more, type Route, route } from '../route.ts'
-import { variableSql } from './variable-sql.ts'
+
+/** A statement for people to copy, which shows the values of one variable as the page does. Pure. */
+function variableSql({ variableId, direction, year, month }: VariableQuestion): string {
+  return `select companies.partner_id, companies.name, value
+from calculator_values join companies using (company_id)
+where variable_id = ${quoted(variableId)} and direction = '${direction}'
+  and period_year = ${year} and period_month is ${month === null ? 'null' : `not distinct from ${month}`}
+order by value_numeric desc nulls last`
+}
+
+/** Nothing but a text, also in a client that reads backslashes. */
+function quoted(text: string): string {
+  const doubled = text.replaceAll("'", "''")
+  return text.includes('\\') ? `E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`
+}
 
 const hotel = z.strictObject({ hotel: z.string().min(1).max(1_000).describe('The partner’s id.') })
 const many = z.coerce.number().int().min(1).max(10_000).default(5_000).describe('How many at most.')

@@ -1,8 +1,7 @@
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Deps } from '../deps.ts'
-import type { PartFilter } from '../pull/removals/part-filter.ts'
 import { type Restored, type RestoreFilter, restoreRemoved } from '../pull/removals/restore-removed.ts'
-import { type Accepted, acceptRemovals } from '../pull/removals/take-removals.ts'
+import { type Accepted, acceptRemovals, type PartFilter } from '../pull/removals/take-removals.ts'
 
 /** Lets withheld removals through and writes down who did. Nothing is written where nothing was withheld. */
 export async function acceptUntaken(

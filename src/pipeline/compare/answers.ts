@@ -5,7 +5,7 @@ import { answerType } from '../streams/framework-answers.ts'
 import { answerValue } from '../streams/rules/answer-value.ts'
 import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'
 import { text } from '../streams/rules/row-content.ts'
-import type { Expected, SentRow, Stored, StoredThings } from './stored.ts'
+import type { Expected, SentRow, Stored, StoredThings } from './compare-company.ts'
 
 /** Where the value of an answer ends and its unit begins. */
 const unitMark = ' unit '

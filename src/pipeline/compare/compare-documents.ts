@@ -7,16 +7,15 @@ import {
   noteComparison,
   stageFindings,
   storeFindings,
-} from '../../db/differences/store-row-differences.ts'
+} from '../../db/differences/store-differences.ts'
 import { lockRun } from '../../db/runs/lock-run.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
-import { compareCompany } from './compare-company.ts'
+import { type Counts, compareCompany } from './compare-company.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
-import type { Counts } from './stored.ts'
 
 /**
  * Compares every kind of row but calculator inputs with what the run's searches show of it: answers and omissions,

@@ -1,11 +1,11 @@
 import type { documentSearches } from '../../config/pull-searches.ts'
+import type { Contract } from '../../exchange/contract.ts'
+import { idOf, instantOf, objectOf } from '../../exchange/wire-value.ts'
 import type { Deps } from '../deps.ts'
 import type { ReferenceIndex } from '../streams/rules/reference-index.ts'
+import { text } from '../streams/rules/row-content.ts'
 import { expectedAnswer, mayBeSameAnswer, readAnswers } from './answers.ts'
-import type { Judge } from './compare-company.ts'
-import { expectedIdentifier, expectedValue, identifiersOf, readFields } from './fields.ts'
-import { expectedHolder, readHolders } from './holders.ts'
-import type { StoredThings } from './stored.ts'
+import type { Expected, Judge, SentRow, Stored, StoredThings } from './compare-company.ts'
 
 /** One kind of row that is compared with a search whose pages are kept as documents. */
 export type ComparedKind = {
@@ -108,4 +108,84 @@ function selectsOtherwise(body: Readonly<Record<string, unknown>>, known: readon
 function idsIn(value: unknown): ReadonlySet<string> {
   if (!Array.isArray(value)) return new Set()
   return new Set(value.filter((id) => typeof id === 'string').map((id) => id.toLowerCase()))
+}
+
+/**
+ * The custom property values of one company on a page of the companies search, which are laid out like `fields` on a
+ * calculator page; null where they are not. Pure.
+ */
+function readFields(contract: Contract, documents: readonly unknown[]): StoredThings | null {
+  const names = contract.names.companiesPage
+  const things = new Map<string, Stored>()
+  for (const document of documents) {
+    const company = objectOf(document)
+    if (company === null) return null
+    const fields = company[names.fields] === undefined ? {} : objectOf(company[names.fields])
+    if (fields === null) return null
+    for (const [property, values] of Object.entries(fields)) {
+      if (!Array.isArray(values) || values.some((value) => typeof value !== 'string')) return null
+      things.set(property.toLowerCase(), {
+        values: values as string[],
+        changedAt: instantOf(company[names.changedAt]),
+      })
+    }
+  }
+  return things
+}
+
+/** What a custom property value should have left there; null where the search did not ask for the property. Pure. */
+function expectedValue(row: SentRow, asked: ReadonlySet<string>): Expected | null {
+  const property = text(row.content, 'property_id')?.toLowerCase()
+  const value = text(row.content, 'value')
+  if (property === undefined || value === null || value.trim() === '' || !asked.has(property)) return null
+  return { thing: property, value, shown: value }
+}
+
+/** What a mapping should have left there: the partner's id under the identifier. Pure. */
+function expectedIdentifier(row: SentRow, identifier: string): Expected {
+  // Other partner ids of the company stand beside it, so each is a thing of its own.
+  return { thing: `${identifier} ${row.partner_id}`, value: row.partner_id, shown: row.partner_id }
+}
+
+/** The same page, with each value of the identifier as a thing of its own. Pure. */
+function identifiersOf(things: StoredThings, identifier: string): StoredThings {
+  const values = things.get(identifier)?.values ?? []
+  return new Map(values.map((value) => [`${identifier} ${value}`, { values: [value], changedAt: null }]))
+}
+
+/**
+ * The standards that one company holds, by the standard holders search; null where the page is laid out otherwise.
+ * Pure.
+ */
+function readHolders(contract: Contract, documents: readonly unknown[]): StoredThings | null {
+  const names = contract.names.standardHoldersPage
+  const things = new Map<string, Stored>()
+  for (const document of documents) {
+    const holder = objectOf(document)
+    const standard = idOf(holder?.[names.standardId])
+    if (holder === null || standard === null) return null
+    const parts = [names.level, names.startDate, names.expiryDate].map((name) => holder[name])
+    if (parts.some((part) => part !== undefined && typeof part !== 'string')) return null
+    const [level, start, expiry] = parts as (string | undefined)[]
+    const before = things.get(standard.toLowerCase())
+    things.set(standard.toLowerCase(), {
+      values: [...(before?.values ?? []), holding(level, start, expiry)],
+      changedAt: instantOf(holder[names.changedAt]),
+    })
+  }
+  return things
+}
+
+/** What a standard that is held should have left there. Pure. */
+function expectedHolder({ content }: SentRow): Expected | null {
+  const standard = text(content, 'standard_id')
+  if (standard === null) return null
+  const value = holding(text(content, 'level'), text(content, 'start_date'), text(content, 'expiry_date'))
+  return { thing: standard.toLowerCase(), value, shown: value }
+}
+
+/** A date may come back as a moment: only its day was sent. */
+function holding(...[level, start, expiry]: (string | null | undefined)[]): string {
+  const day = (date: string | null | undefined) => (date == null ? '' : date.slice(0, 10))
+  return `${level ?? ''} from ${day(start)} to ${day(expiry)}`
 }

@@ -25,8 +25,7 @@ import {
 } from './landing/snapshot-lines.ts'
 import { createStage, type StagedRow, stagedLine, stageRows } from './landing/stage-rows.ts'
 import { lockReading, noteReading, type StreamReading } from './landing/stream-reading.ts'
-import { landingOf } from './landing-row.ts'
-import { readLines } from './read-lines.ts'
+import { landingOf } from './staged-lines.ts'
 
 /**
  * Reads all rows of a stream and compares them with its last snapshot inside Postgres. The lines pass through here as
@@ -171,4 +170,26 @@ function stagedSnapshotLine(
   const row = landingOf(shape, valuesOf(line))
   // Of one that folds nobody can say yet whether it is right: its content is a part.
   return stagedLine({ ...row, ...origin, ordinal: 0, reason: shape.foldedKey === undefined ? judge(row) : undefined })
+}
+
+const newline = 10
+
+/**
+ * The lines of a byte stream, as many at a time as end within one of its pieces; without their line ends. A character
+ * whose bytes lie in two pieces stays whole, because a line is read only when its end is there.
+ */
+export async function* readLines(pieces: AsyncIterable<Buffer>): AsyncGenerator<string[]> {
+  let begun: Buffer[] = []
+  for await (const piece of pieces) {
+    const end = piece.lastIndexOf(newline)
+    if (end === -1) {
+      if (piece.length > 0) begun.push(piece)
+      continue
+    }
+    const whole = piece.subarray(0, end)
+    const text = begun.length === 0 ? whole.toString() : Buffer.concat([...begun, whole]).toString()
+    begun = end + 1 < piece.length ? [piece.subarray(end + 1)] : []
+    yield text.split('\n')
+  }
+  if (begun.length > 0) yield [Buffer.concat(begun).toString()]
 }

@@ -1,10 +1,9 @@
 import { sql, type Transaction } from 'kysely'
 import { schemaName } from '../../db/migrate-to-latest.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { Destination } from '../../db/tables/destination-table.ts'
-import { copyEmpty } from './copy-empty.ts'
+import type { Destination } from '../../db/tables/destination-tables.ts'
+import { copyEmpty, movingRelations, type Relation } from './copy-empty.ts'
 import { destinationInUse } from './find-destination.ts'
-import { movingRelations, type Relation } from './moving-relations.ts'
 
 /** How long the tables of a destination are waited for: who reads them meanwhile is in the way. Milliseconds. */
 const lockTimeoutMs = 10_000

@@ -1,7 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import { storableText } from '../../db/storable.ts'
-import type { NotificationTable } from '../../db/tables/notification-tables.ts'
+import type { NotificationTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'
 import { hasLasted, tellAgainInMs } from '../when-to-look.ts'
 import { channelsOf, type NotTaken } from './channels.ts'

@@ -2,13 +2,20 @@ import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import { storableJson } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/notification-tables.ts'
+import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'
 import { destinationInUse } from '../destination/find-destination.ts'
 import { hasLasted } from '../when-to-look.ts'
 import { channelsOf } from './channels.ts'
-import { type EndedRun, judgeEnd } from './judge-end.ts'
-import { type Message, messageOfEnd, messageOfLate, messageOfSlow, type SlowRun } from './message.ts'
+import {
+  type EndedRun,
+  judgeEnd,
+  type Message,
+  messageOfEnd,
+  messageOfLate,
+  messageOfSlow,
+  type SlowRun,
+} from './message.ts'
 
 /** Begins to judge the ends of a job's runs with the next one: of what ended before, nobody is told. */
 export async function beginNoting(db: Database, job: string): Promise<void> {

@@ -1,20 +1,26 @@
-import { requirementsOf } from '../../config/requirements.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { adoptUnfinished, insertRun, runInTheWay } from '../../db/runs/start-run.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
+import { HttpError, TransportError } from '../../exchange/errors.ts'
 import { extract } from '../delta/extract.ts'
-import type { Deps } from '../deps.ts'
+import type { Deps, Looks } from '../deps.ts'
 import { checkDestination } from '../destination/check-destination.ts'
-import type { Looks } from '../looks.ts'
+import { resendPolicies } from '../preflight/judging-basis.ts'
 import { preflight } from '../preflight/preflight.ts'
-import { resendPolicies } from '../preflight/resend-policies.ts'
 import { planWave } from '../push/waves/plan-wave.ts'
+import { fetchReferenceData } from '../reference/fetch-reference-data.ts'
 import type { HeldStream } from '../report/report.ts'
 import { searchKinds } from '../streams/kind-names.ts'
-import { type PlannedReference, planReference } from './plan-reference.ts'
-import { type PlannedBody, plannedBodies } from './planned-bodies.ts'
-import { type PlannedRequest, plannedRequests, rememberRejected, supposeAccepted } from './planned-requests.ts'
+import {
+  type PlannedBody,
+  type PlannedRequest,
+  plannedBodies,
+  plannedRequests,
+  rememberRejected,
+  supposeAccepted,
+} from './planned-requests.ts'
 import {
   countStates,
   type PlannedRow,
@@ -131,4 +137,43 @@ async function planWaves(
     bodies.push(...(await plannedBodies(deps, requests, bodies, options.bodies)))
     await deps.db.transaction().execute((trx) => supposeAccepted(trx, run.run_id))
   }
+}
+
+/** What rows were judged against. */
+type PlannedReference = {
+  /** `none`: nothing was ever fetched, so that little can be judged. */
+  source: 'fetched' | 'cached' | 'none'
+  /** When the oldest document was fetched. */
+  fetched_at: Date | null
+  /** Why it was not fetched; null where nobody wanted it to be. */
+  why_not_fetched: string | null
+}
+
+/**
+ * Fetches the reference data as a run would, into the plan's own tables, or takes what the last run stored: when asked
+ * to, or when the service does not answer.
+ * @throws {StopRun} when a run would stop over them.
+ * @throws {HttpError} when the service does not know the key, which would stop a run too.
+ */
+export async function planReference(deps: Deps, cached: boolean): Promise<PlannedReference> {
+  if (cached) return await stored(deps, null)
+  try {
+    await fetchReferenceData(deps)
+    return { source: 'fetched', fetched_at: deps.now(), why_not_fetched: null }
+  } catch (error) {
+    const passing = error instanceof TransportError || (error instanceof HttpError && error.status >= 429)
+    if (!passing) throw error
+    return await stored(deps, error.message)
+  }
+}
+
+async function stored({ db }: Deps, why: string | null): Promise<PlannedReference> {
+  const oldest = await db
+    .selectFrom('reference_data')
+    .select('fetched_at')
+    .orderBy('fetched_at')
+    .limit(1)
+    .executeTakeFirst()
+  if (oldest === undefined) return { source: 'none', fetched_at: null, why_not_fetched: why }
+  return { source: 'cached', fetched_at: oldest.fetched_at, why_not_fetched: why }
 }

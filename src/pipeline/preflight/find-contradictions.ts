@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import { contradictionKinds } from './contradiction-kinds.ts'
-import { notCompared } from './judging-basis.ts'
+import { contradictionKinds, notCompared } from './judging-basis.ts'
 import { judgedOtherwise, neverJudged } from './unjudged-rows.ts'
 
 /**

@@ -1,5 +1,8 @@
 import { sql } from 'kysely'
+import { type Config, notMatchedCode } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
+import type { ResendPolicy } from '../../db/ledger/resend-policy.ts'
+import type { Contract } from '../../exchange/contract.ts'
 
 /** What rows are judged by besides the reference data. A change of any of it makes rows be judged again. */
 export type JudgingRules = {
@@ -40,4 +43,17 @@ export async function judgingBasis(db: Database, rules: JudgingRules): Promise<n
   const [found] = rows
   // Nothing is returned where another process made the same one at the same moment: then it is there now.
   return found === undefined ? await judgingBasis(db, rules) : found.basis
+}
+
+/** The kinds of finding that make a row invalid, in the words of the index `row_finding_contradiction`. */
+export const contradictionKinds = sql`'answered_and_declined', 'two_frameworks', 'two_partner_ids'`
+
+/** `push.retries` with the code of an unmatched property as the service spells it. Pure. */
+export function resendPolicies({ push }: Config, { names }: Contract): ResendPolicy[] {
+  return push.retries.map(({ stream, code, afterMs, times }) => ({
+    stream: stream ?? null,
+    code: code === notMatchedCode ? names.companyMappingsResult.notFound : code,
+    after_ms: afterMs,
+    times,
+  }))
 }

@@ -1,4 +1,4 @@
-import { requirementsOf } from '../../config/requirements.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import { countPending } from '../../db/ledger/count-pending.ts'
 import { releaseByPolicy } from '../../db/ledger/resend-policy.ts'
 import { releaseResends } from '../../db/ledger/resend-rows.ts'
@@ -6,10 +6,9 @@ import { releaseRetries } from '../../db/ledger/retry-rows.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { loadReferenceIndex, type ReferenceIndex } from '../streams/rules/reference-index.ts'
-import { checkRow, rowWarnings } from './check-row.ts'
 import { findContradictions } from './find-contradictions.ts'
-import { judgingOf } from './judging.ts'
-import { resendPolicies } from './resend-policies.ts'
+import { checkRow, judgingOf, rowWarnings } from './judge-row.ts'
+import { resendPolicies } from './judging-basis.ts'
 import { type Judgement, storeJudgements, type UnjudgedRow, unjudgedRows } from './unjudged-rows.ts'
 
 /** Rows judged at a time: bounds memory, whatever the backlog. */

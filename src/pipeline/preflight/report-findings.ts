@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
-import type { WarningKind } from '../../db/tables/preflight-tables.ts'
+import type { WarningKind } from '../../db/tables/planning-tables.ts'
 
 /** Rows with one kind of warning, and a few of their partner ids. */
 export type FoundWarnings = { kind: WarningKind; rows: number; examples: string[] }

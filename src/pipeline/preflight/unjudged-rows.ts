@@ -1,9 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { StreamName } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
-import type { WarningKind } from '../../db/tables/preflight-tables.ts'
-import { contradictionKinds } from './contradiction-kinds.ts'
-import { notCompared } from './judging-basis.ts'
+import type { WarningKind } from '../../db/tables/planning-tables.ts'
+import { contradictionKinds, notCompared } from './judging-basis.ts'
 
 export type UnjudgedRow = {
   row_id: number

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import { judgeInputs } from '../../db/differences/judge-inputs.ts'
-import { stageInputs } from '../../db/differences/stage-inputs.ts'
+import { judgeInputs, stageInputs } from '../../db/differences/judge-inputs.ts'
 import { noteNotCompared, storeDifferences } from '../../db/differences/store-differences.ts'
 import { lockRun } from '../../db/runs/lock-run.ts'
 import type { Run } from '../../db/tables/run-tables.ts'

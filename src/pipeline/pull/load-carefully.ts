@@ -12,7 +12,7 @@ import type { ContentHash } from './fast/content-hash.ts'
 import { keepListing } from './merge/fast-checks.ts'
 import { nextListingKey } from './merge/key-blocks.ts'
 import { type MergeOptions, mergePage, type PageCounts } from './merge/merge-page.ts'
-import { createStagingWriter } from './merge/staging-writer.ts'
+import { createStagingWriter } from './merge/staging-tables.ts'
 import { createPageStager } from './stage-page.ts'
 
 type CarefulLoad = {

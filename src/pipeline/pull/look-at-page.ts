@@ -2,16 +2,15 @@ import type { Transaction } from 'kysely'
 import { withPageLock } from '../../db/locks/advisory-lock.ts'
 import { storableText } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { SearchPage } from '../../db/tables/search-page-table.ts'
+import type { SearchPage } from '../../db/tables/search-tables.ts'
 import { DownloadFailed } from '../../exchange/download-errors.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
 import { isDocumentKind } from '../streams/kind-names.ts'
 import { retryInMs } from '../when-to-look.ts'
-import { loadDocumentsPage } from './documents/load-documents-page.ts'
+import { loadDocumentsPage } from './documents/load-documents.ts'
 import { loadPage } from './load-page.ts'
-import { renewedUrl } from './search/renewed-url.ts'
 
 /** Attempts at one page before it counts as failed: enough for a service that restarts, few enough to end the night. */
 const attempts = 6
@@ -126,4 +125,20 @@ async function freshUrl(deps: Deps, page: ListedPage): Promise<string> {
     if (error instanceof HttpError && error.code === 'exchange_not_found') return page.url
     throw error
   }
+}
+
+/**
+ * The address under which a task lists a page again. Pure. The query is what is renewed, so the page is the one with
+ * the same path: the place in the list alone would, once the service lists its pages in another order, load one page
+ * twice and another never. Where no path is the same the whole address was renewed, and the place is all there is.
+ */
+export function renewedUrl(page: { url: string; ordinal: number }, pageUrls: readonly string[]): string {
+  const same = pageUrls.filter((url) => placeOf(url) === placeOf(page.url))
+  return (same.length === 1 ? same[0] : pageUrls[page.ordinal]) ?? page.url
+}
+
+function placeOf(url: string): string {
+  if (!URL.canParse(url)) return url
+  const { host, pathname } = new URL(url)
+  return `${host}${pathname}`
 }

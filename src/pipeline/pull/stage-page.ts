@@ -1,10 +1,10 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { PageElement, PageElementKind } from '../reading/read-page.ts'
-import type { LeftOut } from './content/left-out.ts'
 import type { DecodedCompany, PageCompany } from './content/page-company.ts'
 import { pageName } from './content/page-name.ts'
+import type { LeftOut } from './content/page-object.ts'
 import type { Content } from './fast/content-hash.ts'
-import type { StagingWriter } from './merge/staging-writer.ts'
+import type { StagingWriter } from './merge/staging-tables.ts'
 
 type PageNameKind = Exclude<PageElementKind, 'company'>
 

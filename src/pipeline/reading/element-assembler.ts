@@ -1,5 +1,6 @@
-import type { parser } from 'stream-json/core/parser.js'
-import { markWeight, type PageLimits } from './page-limits.ts'
+import { getManyValues, isMany, none } from 'stream-chain/defs.js'
+import { jsonParser, type parser } from 'stream-json/core/parser.js'
+import { markWeight, type PageFormatError, type PageLimits } from './page-limits.ts'
 
 export type Token = parser.Token
 
@@ -96,5 +97,46 @@ export class ElementAssembler {
   #state(insideText = false): 'open' | 'whole' | 'too_large' {
     if (this.#size > this.#maxSize) return 'too_large'
     return this.#open.length === 0 && !insideText ? 'whole' : 'open'
+  }
+}
+
+/**
+ * Tokens of a document that arrives in pieces: strict UTF-8, one byte-order mark at its start ignored, and strict JSON.
+ */
+export class TokenReader {
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true })
+  readonly #parse = jsonParser({ packValues: false })
+  readonly #refusal: (reason: string, cause: unknown) => PageFormatError
+
+  /** @param refusal makes the error to throw: it knows the place. */
+  constructor(refusal: (reason: string, cause: unknown) => PageFormatError) {
+    this.#refusal = refusal
+  }
+
+  read(bytes: Uint8Array): Token[] {
+    return this.#tokens(this.#decode(bytes))
+  }
+
+  /** The tokens that only the end has made certain, such as a number's. */
+  end(): Token[] {
+    return [...this.#tokens(this.#decode()), ...this.#tokens(none)]
+  }
+
+  #decode(bytes?: Uint8Array): string {
+    try {
+      return bytes === undefined ? this.#decoder.decode() : this.#decoder.decode(bytes, { stream: true })
+    } catch (error) {
+      throw this.#refusal('its bytes are not UTF-8', error)
+    }
+  }
+
+  #tokens(text: string | typeof none): Token[] {
+    try {
+      // A flushable stage is ended by calling it with `none`, which its type does not say.
+      const parsed = this.#parse(text as string)
+      return isMany(parsed) ? (getManyValues(parsed) as Token[]) : []
+    } catch (error) {
+      throw this.#refusal(`its text is not JSON (${(error as Error).message})`, error)
+    }
   }
 }

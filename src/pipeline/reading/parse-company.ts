@@ -1,9 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { ElementAssembler, type Token } from './element-assembler.ts'
-import { PageFormatError } from './page-format-error.ts'
-import type { PageLimits } from './page-limits.ts'
+import { ElementAssembler, type Token, TokenReader } from './element-assembler.ts'
+import { PageFormatError, type PageLimits } from './page-limits.ts'
 import type { SplitCompany } from './split-page.ts'
-import { TokenReader } from './token-reader.ts'
 
 /**
  * One company as `readPage` would have read it, from its bytes on the page. `JSON.parse` reads it wherever it can; a

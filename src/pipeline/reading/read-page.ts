@@ -1,9 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
-import { ElementAssembler, type Token } from './element-assembler.ts'
-import { PageFormatError } from './page-format-error.ts'
-import type { PageLimits } from './page-limits.ts'
+import { ElementAssembler, type Token, TokenReader } from './element-assembler.ts'
+import { PageFormatError, type PageLimits } from './page-limits.ts'
 import { textProblem } from './page-text.ts'
-import { TokenReader } from './token-reader.ts'
 
 export type PageElementKind = 'customProperty' | 'calculatorVariable' | 'company'
 

@@ -1,6 +1,5 @@
 import type { ReferenceChange, ReferenceItem, ReferenceKind } from '../../db/tables/reference-tables.ts'
-import type { ReferenceDocument } from './reference-documents.ts'
-import { itemsOf, type ReferenceItemState } from './reference-items.ts'
+import { itemsOf, type ReferenceDocument, type ReferenceItemState } from './reference-items.ts'
 
 /**
  * What a fetch changes, document by document and item by item. Pure. Only what rows are judged by and what people

@@ -1,6 +1,5 @@
-import type { ReferenceItem } from '../../db/tables/reference-tables.ts'
+import type { ReferenceItem, ReferenceKind } from '../../db/tables/reference-tables.ts'
 import type { CustomProperty, FrameworkIndex, Group, UnitType } from '../../exchange/reference-data.ts'
-import type { ReferenceDocument } from './reference-documents.ts'
 
 /** A thing that reference data contain: a document, or something in it. */
 export type ReferenceItemState = {
@@ -78,3 +77,9 @@ function sayProperty({ name, type, isIdentifier, isOwnedByInvokingCompany, owner
 function quoted(name: string): string {
   return name === '' ? '' : `"${name}"`
 }
+
+/** One document of the service's reference data. */
+export type ReferenceDocument = { kind: ReferenceKind; id: string; document: object }
+
+/** Documents by kind, as a fetch brings them. */
+export type FetchedDocuments = Readonly<Record<ReferenceKind, readonly { id: string }[]>>

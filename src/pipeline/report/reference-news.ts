@@ -3,7 +3,7 @@ import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/
 import type { Run } from '../../db/tables/run-tables.ts'
 import { companiesConfirmedTwice, type FoundWarnings, warningsSince } from '../preflight/report-findings.ts'
 import { referenceChanges, rowsUsingRemoved, versionsOfRun } from '../reference/list-reference.ts'
-import { untakenReference } from '../reference/untaken-reference.ts'
+import { untakenReference } from '../reference/store-reference-data.ts'
 
 /** What a report says of the reference data and of rows that look wrong. Remarks need a person, notices do not. */
 type ReferenceNews = { remarks: string[]; notices: string[] }

@@ -5,16 +5,12 @@ import type {
   StreamReport,
   SubmissionReport,
 } from '../../db/runs/report-rows.ts'
-import type { GuardPlan } from '../../db/tables/guard-plan-table.ts'
-import type { InputComparison } from '../../db/tables/input-difference.ts'
-import type { RowComparison } from '../../db/tables/row-difference.ts'
-import type { Verdict } from '../../db/tables/run-tables.ts'
+import type { InputComparison, RowComparison } from '../../db/tables/difference-tables.ts'
+import type { GuardPlan, Verdict } from '../../db/tables/run-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
 import { comparisonRemarks } from './comparison-words.ts'
 import { overdueRemarks } from './overdue-words.ts'
-import { refusalRemarks } from './refusal-words.ts'
-import { unmatchedWords } from './unmatched-words.ts'
 
 export type RunReport = {
   run_id: number
@@ -163,4 +159,29 @@ function heldRemark({ stream, reason, known, ...would }: HeldStream): string {
 
 function counts(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** What the service refused whatever a request carried, one sentence for each kind and code. Pure. */
+export function refusalRemarks(submissions: readonly SubmissionReport[]): string[] {
+  const whole = submissions.filter(({ refusal_verdict }) => refusal_verdict === 'not_the_rows')
+  const causes = Map.groupBy(whole, ({ kind, error_code }) => JSON.stringify([kind, error_code]))
+  return [...causes.values()].flatMap((refused) => {
+    const [first] = refused
+    if (first === undefined) return []
+    const words = [first.error_code, first.refusal_reason].filter((part) => part !== null).join(': ')
+    return [
+      `The service refuses ${first.kind} whatever they carry (${words}), as in submission ${first.submission_id}: every part of a request was refused alike, so it is not the rows. They are sent again by the next run.`,
+    ]
+  })
+}
+
+/** Something that the service said and that matches no row of the request, as it is kept with the submission. */
+type Unmatched = Readonly<Record<string, string | number>>
+
+/** What the service said and whom it named, and why that matches nothing, in one line for a person. Pure. */
+export function unmatchedWords({ why, code, reason, ...named }: Unmatched): string {
+  const names = Object.entries(named).map(([name, value]) => `${name} ${value}`)
+  const said = [code, reason].filter((part) => part !== undefined).join(': ')
+  const head = [...names, said].filter((part) => part !== '').join(', ')
+  return `${head === '' ? 'nothing at all' : head} (${why ?? 'no reason kept'})`
 }

@@ -1,16 +1,18 @@
-import { requirementsOf } from '../../config/requirements.ts'
+import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { newestRuns, statusCounts } from '../../db/runs/listed-rows.ts'
 import { pageProgress } from '../../db/runs/page-progress.ts'
-import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
-import { skewInUse } from '../../db/service-key/stored-skew.ts'
+import { deniedKeyInUse, skewInUse } from '../../db/service-key/key-in-use.ts'
+import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
+import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
+import type { Deps } from '../deps.ts'
 import { searchStandings } from '../pull/documents/document-reports.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
 import { missingProperties } from '../pull/search/requested-properties.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
-import { webhookNotices } from './webhook-notices.ts'
+import { silenceWords } from '../webhook-score.ts'
 
 /** What `standingOf` finds. */
 export type Standing = Awaited<ReturnType<typeof standingOf>>
@@ -34,4 +36,16 @@ export async function standingOf(db: Database, config: Config) {
     searches: await searchStandings(db, searches, documentKindNames),
     request_sizes: await batchSizes(db),
   }
+}
+
+/** Enough to say that none was told of. */
+const tasksRead = 100
+
+/** That webhooks are configured and none come. Nothing is lost by it: polls find the end of every task. */
+export async function webhookNotices({ config, db }: Pick<Deps, 'config' | 'db'>): Promise<string[]> {
+  if (config.webhooks.secrets.length === 0) return []
+  const standing = await receiverStanding(db)
+  const tasks = standing === undefined ? [] : await endedTasks(db, tasksRead)
+  const words = silenceWords(tasks, standing?.listening ?? false)
+  return words === null ? [] : [`${words}.`]
 }

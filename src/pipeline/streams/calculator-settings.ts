@@ -1,6 +1,5 @@
 import { present } from './row-key.ts'
-import { allWords } from './rules/column-words.ts'
-import { type RowContent, shown, text } from './rules/row-content.ts'
+import { allWords, type RowContent, shown, text } from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 const switches = ['automatic_yearly_calculation', 'automatic_publishing'] as const

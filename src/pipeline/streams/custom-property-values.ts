@@ -1,9 +1,8 @@
 import { keyOf, present } from './row-key.ts'
 import { isNumber, valueTypeOf } from './rules/answer-value.ts'
-import { idWords } from './rules/column-words.ts'
 import { checkId, hint } from './rules/known-id.ts'
 import { key, type ReferenceIndex } from './rules/reference-index.ts'
-import { isGiven, type RowContent, shown, text } from './rules/row-content.ts'
+import { idWords, isGiven, type RowContent, shown, text } from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 /** Specification: Company upsert request. */

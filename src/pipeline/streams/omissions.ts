@@ -1,9 +1,8 @@
 import { keyOf, monthOf, present } from './row-key.ts'
 import { checkPeriod } from './rules/check-period.ts'
-import { periodWords } from './rules/column-words.ts'
 import { checkId, hint, named } from './rules/known-id.ts'
 import { dataPointOf, key, type ReferenceIndex } from './rules/reference-index.ts'
-import { type RowContent, text } from './rules/row-content.ts'
+import { periodWords, type RowContent, text } from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 /** Specification: Framework answers upsert request. It is keyed by question, not by data point. */

@@ -1,4 +1,8 @@
-import { type StreamName, streamNames } from '../../config/schema.ts'
+import { isOurStream, type StreamName, streamNames } from '../../config/schema.ts'
+import type { CursorProtection } from '../../db/tables/run-tables.ts'
+import type { Contract } from '../../exchange/contract.ts'
+import type { GenericKind } from '../../exchange/generic-kinds.ts'
+import type { StreamQuery } from '../../partner/dialect.ts'
 import { calculatorInputs } from './calculator-inputs.ts'
 import { calculatorSettings } from './calculator-settings.ts'
 import { customPropertyValues } from './custom-property-values.ts'
@@ -6,6 +10,7 @@ import { frameworkAnswers } from './framework-answers.ts'
 import type { KindName } from './kind-names.ts'
 import { omissions } from './omissions.ts'
 import { properties } from './properties.ts'
+import { keyOf, present } from './row-key.ts'
 import { standardHolders } from './standard-holders.ts'
 import type { Stream, StreamShape } from './stream.ts'
 
@@ -34,4 +39,41 @@ export function ourShape(name: StreamName): StreamShape {
 /** The streams whose rows travel in requests of a kind, in the order in which a person thinks of them. */
 export function streamsCarriedBy(kind: KindName): StreamName[] {
   return streamNames.filter((name) => streams[name].kind === kind)
+}
+
+/** Every stream that there can be, ours first, then those of the kinds that the contract adds. */
+export function streamNamesOf({ kinds }: Contract): string[] {
+  return [...streamNames, ...kinds.map(({ stream }) => stream)]
+}
+
+/** How the rows of a stream land in the ledger. The configuration names no stream that has no shape. */
+export function shapeOf({ kinds }: Contract, stream: string): StreamShape {
+  if (isOurStream(stream)) return ourShape(stream)
+  const kind = kinds.find((one) => one.stream === stream)
+  if (kind === undefined) throw new Error(`no kind of request carries the stream ${stream}`)
+  return addedShape(kind)
+}
+
+function addedShape({ columns, partnerId: idColumn, key }: GenericKind): StreamShape {
+  return {
+    columns,
+    idColumn,
+    toRow: (row) => {
+      const { [idColumn]: id, ...rest } = row
+      const partnerId = id ?? ''
+      return { partnerId, rowKey: keyOf(partnerId, ...key.map((column) => row[column])), content: present(rest) }
+    },
+  }
+}
+
+/** A stream that is read by its cursor. */
+export type CursorStream = {
+  name: string
+  shape: StreamShape
+  query: StreamQuery
+  cursor: string
+  cursorType: string | null
+  protection: CursorProtection | null
+  /** How often all rows are read and compared, in milliseconds; null: never. */
+  fullEveryMs: number | null
 }

@@ -1,6 +1,5 @@
 import { present } from './row-key.ts'
-import { partsOf } from './rules/column-words.ts'
-import { isGiven, type RowContent, shown, text } from './rules/row-content.ts'
+import { isGiven, partsOf, type RowContent, shown, text } from './rules/row-content.ts'
 import type { RowWarning, Stream } from './stream.ts'
 
 /** Specification: Company mapping request. */

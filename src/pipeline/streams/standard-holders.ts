@@ -1,8 +1,7 @@
 import { keyOf, present } from './row-key.ts'
 import { isDate } from './rules/answer-value.ts'
-import { partsOf } from './rules/column-words.ts'
 import { checkId } from './rules/known-id.ts'
-import { isGiven, type RowContent, shown, text } from './rules/row-content.ts'
+import { isGiven, partsOf, type RowContent, shown, text } from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 /** Specification: Standard holders upsert request. */

@@ -1,4 +1,4 @@
-import { PageFormatError } from '../../pipeline/reading/page-format-error.ts'
+import { PageFormatError } from '../../pipeline/reading/page-limits.ts'
 import { saveWorldFile } from '../../world/save-world-file.ts'
 import {
   answersPart,

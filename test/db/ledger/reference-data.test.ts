@@ -6,9 +6,13 @@ import {
   referenceVersions,
   rowsUsingRemoved,
 } from '../../../src/pipeline/reference/list-reference.ts'
-import type { FetchedDocuments } from '../../../src/pipeline/reference/reference-documents.ts'
-import { storableDocuments, versionsKept } from '../../../src/pipeline/reference/store-reference-data.ts'
-import { acceptUntaken, untakenReference } from '../../../src/pipeline/reference/untaken-reference.ts'
+import type { FetchedDocuments } from '../../../src/pipeline/reference/reference-items.ts'
+import {
+  acceptUntaken,
+  storableDocuments,
+  untakenReference,
+  versionsKept,
+} from '../../../src/pipeline/reference/store-reference-data.ts'
 import { dataPoint, ids } from '../../pipeline/push/rows.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 

@@ -4,7 +4,7 @@ import { type NamedError, outcomesFromErrors, type Questions } from '../../../sr
 import { outcomesFromResultFile } from '../../../src/db/ledger/file-outcomes.ts'
 import { type RowOutcome, settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
-import type { LedgerView } from '../../../src/db/tables/acceptance.ts'
+import type { LedgerView } from '../../../src/db/tables/row-tables.ts'
 import type { FieldError } from '../../../src/db/tables/submission.ts'
 import { some } from '../../helpers/some.ts'
 import { type Landing, type Ledger, openLedger } from './ledger.ts'

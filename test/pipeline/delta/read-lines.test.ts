@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { nextCount } from '../../../src/partner/postgres-snapshot.ts'
-import { readLines } from '../../../src/pipeline/delta/read-lines.ts'
+import { readLines } from '../../../src/pipeline/delta/extract-snapshot.ts'
 
 async function* pieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {
   let from = 0

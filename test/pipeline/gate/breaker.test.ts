@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { startKeyWatch } from '../../../src/jobs/watch-key.ts'
-import { keyFingerprint } from '../../../src/pipeline/gate/key-fingerprint.ts'
+import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { rejection } from '../../exchange/test-client.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 import { some } from '../../helpers/some.ts'

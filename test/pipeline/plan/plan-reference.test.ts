@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { planReference } from '../../../src/pipeline/plan/plan-reference.ts'
+import { planReference } from '../../../src/pipeline/plan/plan-run.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { type Answer, refusal, reset, service } from '../push/service.ts'
 

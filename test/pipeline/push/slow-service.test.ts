@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { nextSize } from '../../../src/pipeline/push/waves/next-size.ts'
+import { nextSize } from '../../../src/pipeline/push/waves/learn-size.ts'
 
 const limits = { cap: 10_000, targetMs: 60_000 }
 const slow = (rows: number) => nextSize(rows, { rows, verdict: 'succeeded', durationMs: 600_000 }, limits)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { pageCompany } from '../../../src/pipeline/pull/content/page-company.ts'
 import { doubledKey } from '../../../src/pipeline/reading/element-assembler.ts'
-import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
+import { PageFormatError } from '../../../src/pipeline/reading/page-limits.ts'
 import { parseCompany } from '../../../src/pipeline/reading/parse-company.ts'
 import { type SplitCompany, splitPage } from '../../../src/pipeline/reading/split-page.ts'
 import { defaultPageLimits } from '../pull/limits.ts'

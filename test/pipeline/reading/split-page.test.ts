@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PageFormatError } from '../../../src/pipeline/reading/page-format-error.ts'
-import type { PageLimits } from '../../../src/pipeline/reading/page-limits.ts'
+import { PageFormatError, type PageLimits } from '../../../src/pipeline/reading/page-limits.ts'
 import type { PageElement } from '../../../src/pipeline/reading/read-page.ts'
 import { type SplitCompany, splitPage } from '../../../src/pipeline/reading/split-page.ts'
 import { some } from '../../helpers/some.ts'

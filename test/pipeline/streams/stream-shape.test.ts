@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { landingOf } from '../../../src/pipeline/delta/landing-row.ts'
-import { shapeOf, streamNamesOf } from '../../../src/pipeline/streams/stream-shape.ts'
+import { landingOf } from '../../../src/pipeline/delta/staged-lines.ts'
+import { shapeOf, streamNamesOf } from '../../../src/pipeline/streams/our-streams.ts'
 import { contract } from '../../exchange/test-client.ts'
 import { described } from '../push/generic/kinds.ts'
 

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { contradictionKinds } from '../../preflight/contradiction-kinds.ts'
+import { contradictionKinds } from '../../preflight/judging-basis.ts'
 
 type ContradictedHotel = { stream: string; partner_id: string }
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { GuardExample } from '../../../db/tables/guard-plan-table.ts'
+import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
 import { findContradictions } from './contradictions.ts'
 import { foldTogether, keepLatest, latestRows, wholeRows } from './fold-rows.ts'

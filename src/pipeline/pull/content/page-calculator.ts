@@ -2,8 +2,7 @@ import type { Contract } from '../../../exchange/contract.ts'
 import { monthNumber } from '../../../exchange/month-names.ts'
 import { doubledKey } from '../../reading/element-assembler.ts'
 import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from '../../reading/page-text.ts'
-import type { LeftOut } from './left-out.ts'
-import { fieldOf, isObject } from './page-object.ts'
+import { fieldOf, isObject, type LeftOut } from './page-object.ts'
 
 type PageValue = { direction: 'i' | 'o'; variableId: string; value: string }
 

@@ -1,7 +1,6 @@
 import type { Contract } from '../../../exchange/contract.ts'
 import { contentProblem, excerptOf, idProblem } from '../../reading/page-text.ts'
-import type { LeftOut } from './left-out.ts'
-import { fieldOf, isObject } from './page-object.ts'
+import { fieldOf, isObject, type LeftOut } from './page-object.ts'
 
 /** An entry of the page's list of custom properties or calculator variables. */
 type PageName = { id: string; name: string }

@@ -1,7 +1,6 @@
 import type { Token } from '../../reading/element-assembler.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import type { ElementBuilder } from '../../reading/read-page.ts'
-import { numberDigits } from './number-digits.ts'
 
 /** Why an element cannot be kept as it came. */
 type DocumentProblem = 'key_twice' | 'nul_character' | 'lone_surrogate' | 'number_too_long' | 'document_too_large'
@@ -167,4 +166,17 @@ export class DocumentAssembler implements ElementBuilder {
     if (this.#size > this.#maxSize) return 'too_large'
     return this.#open.length === 0 && !insideText ? 'whole' : 'open'
   }
+}
+
+/** Exponents beyond this are not worth a sum: no number that is kept comes near. */
+const farExponent = 1_000_000
+
+const form = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** How many digits a JSON number has once its exponent is written out; Infinity for one far beyond any use. Pure. */
+export function numberDigits(text: string): number {
+  const [, whole = '', fraction = '', exponentText = '0'] = form.exec(text) ?? []
+  const exponent = Number(exponentText)
+  if (Math.abs(exponent) > farExponent) return Infinity
+  return Math.max(1, whole.length + exponent) + Math.max(0, fraction.length - exponent)
 }

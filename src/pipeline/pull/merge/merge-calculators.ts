@@ -1,9 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { keepRemovedValues } from './keep-removed.ts'
-import { isSuspicious } from './suspicion.ts'
-import { markAgain } from './unrenewed-parts.ts'
-import { recordChanges } from './value-history.ts'
+import { isSuspicious, markAgain } from './unrenewed-parts.ts'
+import { keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
  * Brings the claimed calculators up to the page, after their values: a calculator that differs in anything is written

@@ -1,9 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { keepRemovedProperties } from './keep-removed.ts'
-import { someUnrenewed } from './unrenewed-parts.ts'
-import { keepUnreadableLists, keepUnrenewedProperties } from './unrenewed-properties.ts'
+import { isSuspiciousWith, markAgain, someUnrenewed } from './unrenewed-parts.ts'
 import type { UnrenewedOptions } from './unrenewed-values.ts'
+import { keepRemovedProperties } from './value-history.ts'
 
 /**
  * Makes the property values of every readable company of the page those that the page gives; what it leaves out and
@@ -61,4 +60,141 @@ export async function mergeProperties(trx: Transaction<Schema>, options: Unrenew
     delete from unrenewed_part u using merge_property m
     where u.part = 'property' and u.company_key = m.company_key and u.property_key = m.property_key
       and u.ordinal = m.ordinal`.execute(trx)
+}
+
+/**
+ * Takes out of merge_property the lists of which a value cannot be right, where the property is known: values stand in
+ * an order, so that half a list beside half of another would be one that the service never had.
+ */
+async function keepUnreadableLists(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    delete from merge_property m
+    using staged_unrenewed_property h, staged_company c, custom_property p
+    where c.company_ordinal = h.company_ordinal and p.property_id = h.property_id
+      and m.company_key = c.company_key and m.property_key = p.property_key
+      and exists (
+        select from company_property t where t.company_key = m.company_key and t.property_key = m.property_key
+      )`.execute(trx)
+}
+
+/**
+ * Lays out, as absent_property, what stands of the page's readable companies and the page does not give, and says of
+ * what stays why: what a person has brought back; lists that cannot be right; properties that the page does not list,
+ * for those it was not asked for, or it breaks the rules; all of it where the page shows a smaller share than
+ * `minSeenShare`. Whatever stays is marked as not renewed. What another page of the search has judged before is not
+ * laid out.
+ */
+async function keepUnrenewedProperties(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
+  const { submissionId } = options
+  await sql`
+    create temporary table absent_property on commit drop as
+    select t.company_key, t.property_key, t.ordinal, null::text as reason, false as withheld
+    from staged_company c join company_property t using (company_key)
+    where c.readable
+      and not exists (
+        select from merge_property m
+        where m.company_key = t.company_key and m.property_key = t.property_key and m.ordinal = t.ordinal
+      )
+      and not exists (
+        select from search_seen_company z
+        where z.submission_id = ${submissionId} and z.company_key = c.company_key
+      )`.execute(trx)
+  const { rows } = await sql<{ some: boolean }>`select exists (select from absent_property) as some`.execute(trx)
+  if (rows[0]?.some !== true) return
+  if (await someUnrenewed(trx)) {
+    await sql`
+      update absent_property a set reason = 'restored', withheld = true
+      from unrenewed_part u
+      where u.part = 'property' and u.reason = 'restored' and u.company_key = a.company_key
+        and u.property_key = a.property_key and u.ordinal = a.ordinal`.execute(trx)
+  }
+  await keepUnreadable(trx)
+  await keepUnlisted(trx)
+  await withholdSuspicious(trx, options)
+  await sql`
+    insert into unrenewed_part (company_key, part, property_key, ordinal, reason, withheld, submission_id)
+    select company_key, 'property', property_key, ordinal, reason, withheld, ${submissionId}::bigint
+    from absent_property where reason is not null
+    ${markAgain}`.execute(trx)
+}
+
+async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    update absent_property a set reason = h.reason
+    from (
+      select c.company_key, p.property_key, min(h.reason) as reason
+      from staged_unrenewed_property h
+      join staged_company c using (company_ordinal)
+      join custom_property p using (property_id)
+      group by 1, 2
+    ) h
+    where a.reason is null and a.company_key = h.company_key and a.property_key = h.property_key`.execute(trx)
+  await sql`
+    update absent_property a set reason = h.reason
+    from (
+      select c.company_key, min(h.reason) as reason
+      from staged_unrenewed_property h join staged_company c using (company_ordinal)
+      where h.property_id is null
+      group by 1
+    ) h
+    where a.reason is null and a.company_key = h.company_key`.execute(trx)
+  // Fields of null are left out only where they stand in the place of something.
+  await sql`
+    insert into staged_left_out (unit, company_id, item, reason, excerpt)
+    select 'property', c.company_id, h.field, h.reason, 'null'
+    from staged_unrenewed_property h join staged_company c using (company_ordinal)
+    where h.field is not null and exists (
+      select from absent_property a where a.company_key = c.company_key and a.reason = h.reason
+    )`.execute(trx)
+}
+
+/**
+ * The page lists what it was asked for and the profile owns, and every property that one of its companies has. Where it
+ * does not list a property, no company's silence about it says anything.
+ */
+async function keepUnlisted(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    update absent_property a set withheld = true, reason = 'property_left_out'
+    from custom_property p
+    where a.reason is null and p.property_key = a.property_key
+      and not exists (select from staged_property_name n where n.id = p.property_id)`.execute(trx)
+  await sql`
+    update absent_property a set withheld = false, reason = 'property_not_listed'
+    from staged_property s
+    join staged_company c using (company_ordinal)
+    join custom_property p using (property_id)
+    where a.reason = 'property_left_out' and c.company_key = a.company_key and p.property_key = a.property_key`.execute(
+    trx,
+  )
+}
+
+async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
+  const listed = sql`property_key in (
+    select property_key from custom_property where property_id in (select id from staged_property_name)
+  )`
+  const { rows } = await sql<{ absent: number; known: number }>`
+    select (select count(*) from absent_property where ${listed}) as absent,
+      (
+        select count(*) from staged_company c join company_property t using (company_key)
+        where c.readable and ${listed} and not exists (
+          select from search_seen_company z
+          where z.submission_id = ${options.submissionId} and z.company_key = c.company_key
+        )
+      ) as known
+    where exists (select from absent_property where reason is null)`.execute(trx)
+  if (rows[0] === undefined) return
+  const known = Number(rows[0].known)
+  const countMore = async (limit: number) => {
+    if (options.unchangedKeys.length === 0) return 0
+    const { rows: more } = await sql<{ rows: number }>`
+      select count(*) as rows from (
+        select from company_property where company_key = any(${options.unchangedKeys}::integer[]) and ${listed}
+        limit ${limit}
+      ) counted`.execute(trx)
+    return Number(more[0]?.rows ?? 0)
+  }
+  const shown = { seen: known - Number(rows[0].absent), known }
+  if (!(await isSuspiciousWith(shown, options.minSeenShare, countMore))) return
+  await sql`
+    update absent_property set reason = 'too_few_properties', withheld = true where reason is null`.execute(trx)
 }

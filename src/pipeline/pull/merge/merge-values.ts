@@ -1,9 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { keepRemovedValues } from './keep-removed.ts'
 import { someUnrenewed } from './unrenewed-parts.ts'
 import { keepUnrenewedValues, type UnrenewedOptions } from './unrenewed-values.ts'
-import { recordChanges } from './value-history.ts'
+import { keepRemovedValues, recordChanges } from './value-history.ts'
 
 type ValueCounts = { values: number; added: number; changed: number; removed: number }
 

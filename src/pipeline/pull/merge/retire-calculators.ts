@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { keepRemovedProperties, keepRemovedValues } from './keep-removed.ts'
-import { recordChanges } from './value-history.ts'
+import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
  * What is known of a search when its end is judged. Known means not tombstoned, of the types that it selected, and here

@@ -1,9 +1,13 @@
+import { finished } from 'node:stream/promises'
 import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import type { Turns } from '../../../db/turns.ts'
 
 /** Where a page lies until its merge, with the columns that COPY fills, in order. */
-export const stagingColumns = {
+const stagingColumns = {
   staged_variable_name: ['ordinal', 'id', 'name'],
   staged_property_name: ['ordinal', 'id', 'name'],
   staged_company: [
@@ -38,7 +42,7 @@ export const stagingColumns = {
   staged_left_out: ['unit', 'company_id', 'calculator_id', 'item', 'reason', 'excerpt'],
 } as const
 
-export type StagingTable = keyof typeof stagingColumns
+type StagingTable = keyof typeof stagingColumns
 
 /**
  * Makes the temporary tables for the names of one page and for what is left out of it, in one round trip; they vanish
@@ -49,11 +53,11 @@ export async function createStaging(trx: Transaction<Schema>): Promise<void> {
 }
 
 /** Makes the tables for companies, of which a page whose companies are all new or as they were stages none. */
-export async function createCompanyStaging(client: pg.ClientBase): Promise<void> {
+async function createCompanyStaging(client: pg.ClientBase): Promise<void> {
   await client.query(statementsOf(companyTables))
 }
 
-export function isOfCompanies(table: StagingTable): boolean {
+function isOfCompanies(table: StagingTable): boolean {
   return table in companyTables
 }
 
@@ -113,4 +117,74 @@ function statementsOf(tables: Readonly<Record<string, string>>): string {
   return Object.entries(tables)
     .map(([name, columns]) => `create temporary table ${name} (${columns}) on commit drop`)
     .join(';')
+}
+
+export type StagingWriter = {
+  add(table: StagingTable, row: readonly CopyValue[]): void
+  /** Whether a company was added; if none was, there are no tables for them. */
+  holdsCompanies(): boolean
+  /**
+   * Begins to copy what has been added, if it is enough to be worth a round trip, once the copy before is done. Await
+   * it between elements: memory depends on it.
+   */
+  drain(): Promise<void>
+  /** Copies all that has been added. */
+  flush(): Promise<void>
+}
+
+/** Characters gathered for a COPY, some 15,000 values. While one batch is copied the next is made. */
+const batchCharacters = 512 * 1024
+
+/**
+ * Fills the staging tables through COPY. A connection runs one COPY at a time and a page mixes its tables, so rows
+ * gather per table and go out in batches.
+ * @param turns of all that use the connection at the same time.
+ */
+export function createStagingWriter(client: pg.ClientBase, turns: Turns): StagingWriter {
+  let pending = new Map<StagingTable, string[]>()
+  let characters = 0
+  let copying: Promise<void> = Promise.resolve()
+  let companies: 'none' | 'added' | 'created' = 'none'
+
+  async function copyNext(): Promise<void> {
+    await copying
+    const batch = pending
+    pending = new Map()
+    characters = 0
+    copying = turns.take(() => copyAll(batch))
+    // Anyone who drains or flushes next is told.
+    copying.catch(() => {})
+  }
+
+  async function copyAll(batch: ReadonlyMap<StagingTable, readonly string[]>): Promise<void> {
+    if (companies === 'added') {
+      companies = 'created'
+      await createCompanyStaging(client)
+    }
+    for (const [table, lines] of batch) {
+      const columns = stagingColumns[table].join(', ')
+      const copy = client.query(copyFrom(`copy pg_temp.${table} (${columns}) from stdin`))
+      copy.end(lines.join(''))
+      await finished(copy)
+    }
+  }
+
+  return {
+    holdsCompanies: () => companies !== 'none',
+    add(table, row) {
+      if (companies === 'none' && isOfCompanies(table)) companies = 'added'
+      const line = copyLine(row)
+      characters += line.length
+      const lines = pending.get(table)
+      if (lines === undefined) pending.set(table, [line])
+      else lines.push(line)
+    },
+    drain: async () => {
+      if (characters >= batchCharacters) await copyNext()
+    },
+    flush: async () => {
+      await copyNext()
+      await copying
+    },
+  }
 }

@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { isSuspiciousWith } from './suspicion.ts'
-import { markAgain, someUnrenewed } from './unrenewed-parts.ts'
+import { isSuspiciousWith, markAgain, someUnrenewed } from './unrenewed-parts.ts'
 
 export type UnrenewedOptions = {
   submissionId: number

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
-import { ofPartner, ofRun } from './part-filter.ts'
 import type { RestoreFilter } from './restore-removed.ts'
+import { ofPartner, ofRun } from './take-removals.ts'
 
 /** What was removed, and can be brought back for as long as it is kept. */
 type RemovedPart = {

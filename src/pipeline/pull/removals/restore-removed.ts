@@ -3,7 +3,7 @@ import type { Database } from '../../../db/database.ts'
 import { lockLoading } from '../../../db/locks/loading-lock.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { markAgain } from '../merge/unrenewed-parts.ts'
-import { ofPartner, ofRun, type PartFilter } from './part-filter.ts'
+import { ofPartner, ofRun, type PartFilter } from './take-removals.ts'
 
 export type RestoreFilter = Omit<PartFilter, 'reason'>
 

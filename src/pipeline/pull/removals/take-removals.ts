@@ -4,7 +4,6 @@ import { lockLoading } from '../../../db/locks/loading-lock.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { UnrenewedPart } from '../../../db/tables/not-renewed.ts'
 import { forgetMarksOfGone } from '../merge/unrenewed-parts.ts'
-import { ofPartner, ofRun, type PartFilter } from './part-filter.ts'
 
 /** Parts that can be removed; a name only stands for something that is there. */
 const removable: readonly UnrenewedPart[] = ['company', 'calculator', 'value', 'property']
@@ -134,4 +133,21 @@ function meant({ reason, partnerId, runId, since }: PartFilter) {
   const when = since === undefined ? sql<boolean>`true` : sql<boolean>`since >= ${since}`
   return sql<boolean>`part = any(${removable}::text[]) and ${why} and ${when} and ${ofPartner(partnerId)}
     and ${ofRun(runId)}`
+}
+
+/** What a person names of what was withheld or removed; what is left out does not matter. */
+export type PartFilter = { reason?: string; partnerId?: string; runId?: number; since?: Date }
+
+/** Whether `company_key` is that of a company which a partner id is mapped to; without one, of any. */
+export function ofPartner(partnerId: string | undefined) {
+  if (partnerId === undefined) return sql<boolean>`true`
+  return sql<boolean>`company_key in (
+    select company_key from company join mapping using (company_id) where mapping.partner_id = ${partnerId}
+  )`
+}
+
+/** Whether `submission_id` is a search of the run; without one, any. */
+export function ofRun(runId: number | undefined) {
+  if (runId === undefined) return sql<boolean>`true`
+  return sql<boolean>`submission_id in (select submission_id from submission where run_id = ${runId})`
 }

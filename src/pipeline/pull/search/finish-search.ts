@@ -1,7 +1,9 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { lockLoading } from '../../../db/locks/loading-lock.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { analyzeGrown } from '../merge/analyze-grown.ts'
+import type { Run } from '../../../db/tables/run-tables.ts'
+import type { Deps } from '../../deps.ts'
+import { searchKind } from '../../streams/kind-names.ts'
 import {
   forgetSeen,
   gatherEvidence,
@@ -11,9 +13,9 @@ import {
   type SearchEvidence,
   tombstoneUnseen,
 } from '../merge/retire-calculators.ts'
-import { isSuspicious, isSuspiciousWith } from '../merge/suspicion.ts'
-import { markUnseen, settleMarks } from '../merge/unrenewed-parts.ts'
+import { isSuspicious, isSuspiciousWith, markUnseen, settleMarks } from '../merge/unrenewed-parts.ts'
 import { netChanges, noteCompleteSearch } from '../merge/value-history.ts'
+import { leftOutProperties } from './requested-properties.ts'
 
 export type FinishOptions = {
   /** The calculator types that the search selected; empty, the default, for all. */
@@ -115,4 +117,56 @@ async function reasonOfLosses(found: readonly Loss[], minSeenShare: number): Pro
     if (gone > 0 && (await isSuspiciousWith({ seen: 0, known: gone }, minSeenShare, stays))) return reason
   }
   return null
+}
+
+/**
+ * Once every page of the run's search is loaded: what it should have returned and did not is tombstoned. A search
+ * that succeeded in part, or with a page that failed, proves nothing about what is absent.
+ */
+export async function completeSearch(deps: Deps, run: Run): Promise<void> {
+  const pages = await deps.db
+    .selectFrom('submission')
+    .leftJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
+    .select(['submission.submission_id', 'submission.task_status', 'search_page.state'])
+    .where('run_id', '=', run.run_id)
+    .where('kind', '=', searchKind)
+    .where('submission.state', '=', 'settled')
+    .execute()
+  const search = pages[0]
+  if (search === undefined) return
+  const { calculatorTypeIds, customPropertyIds, minSeenShare } = deps.config.pull
+  const partial = search.task_status !== deps.contract.taskStatuses.success
+  const result = await deps.db.transaction().execute(async (trx) => {
+    const ended = await finishSearch(trx, search.submission_id, { calculatorTypeIds, minSeenShare, partial })
+    const left_out_properties = await leftOutProperties(trx, search.submission_id, customPropertyIds)
+    const finished = { ...ended, left_out_properties }
+    // A page that failed will not be loaded any more: what the others have shown is of no use.
+    if (finished.reason === 'pages_not_loaded') await forgetSeen(trx, search.submission_id, false)
+    await trx
+      .updateTable('submission')
+      .set({ search_result: JSON.stringify(finished) })
+      .where('submission_id', '=', search.submission_id)
+      .where('search_result', 'is', null)
+      .execute()
+    return finished
+  })
+  deps.logger.info({ run_id: run.run_id, submission_id: search.submission_id, ...result }, 'search_completed')
+}
+
+/** Grown by more than this since they were last looked at, tables are not what the planner believes. */
+const grownBy = 1.5
+
+/**
+ * Tells the planner of what a search has loaded, where it has loaded much. The server would find out by itself, minutes
+ * later; what follows at once joins these tables, and a plan for empty tables takes hours on full ones. Where another
+ * session is at the same work, it is left to that.
+ */
+async function analyzeGrown(trx: Transaction<Schema>): Promise<void> {
+  // What a search has seen is there for its duration only: what was found out of another is of no use.
+  await sql`analyze (skip_locked) search_seen_company, search_seen_calculator`.execute(trx)
+  const { rows } = await sql<{ grown: boolean }>`
+    select (select count(*) from calculator) > ${grownBy}::numeric * greatest(reltuples, 0)::numeric as grown
+    from pg_class where oid = 'calculator'::regclass`.execute(trx)
+  if (rows[0]?.grown !== true) return
+  await sql`analyze (skip_locked) company, company_property, calculator, calculator_value`.execute(trx)
 }

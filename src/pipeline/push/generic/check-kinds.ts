@@ -1,7 +1,8 @@
 import { isOurStream } from '../../../config/schema.ts'
+import { placeholdersOf } from '../../../exchange/body-template.ts'
 import { type Contract, ContractError } from '../../../exchange/contract.ts'
 import { kindNames, searchKinds } from '../../streams/kind-names.ts'
-import { streamNamesOf } from '../../streams/stream-shape.ts'
+import { streamNamesOf } from '../../streams/our-streams.ts'
 
 /**
  * Checks the kinds of a contract file against those that Nightferry has: names and streams are told apart by nothing
@@ -31,4 +32,16 @@ export function checkKinds(file: string, contract: Contract): void {
   throw new ContractError(
     `${file} adds kinds of request that cannot be used:\n${problems.map((line) => `  ${line}`).join('\n')}`,
   )
+}
+
+/** Whether a stream that is read travels in a request which holds the group's id, so that it has to be set. */
+export function needsGroup({ kinds }: Contract, streams: Readonly<Record<string, unknown>>): boolean {
+  return kinds.some(({ stream, body: { head, element, inner } }) => {
+    const templates = inner === null ? [head, element] : [head, element, inner.element]
+    const held = templates.flatMap(placeholdersOf)
+    return (
+      streams[stream] !== undefined &&
+      held.some((one) => one.is === 'setting' && one.setting === 'groupId' && !one.optional)
+    )
+  })
 }

@@ -1,7 +1,7 @@
 import type { NamedError } from '../../../db/ledger/error-outcomes.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { monthNumber } from '../../../exchange/month-names.ts'
-import type { RowError } from '../../../exchange/row-error.ts'
+import type { RowError } from '../../../exchange/task.ts'
 
 /**
  * A task's error row in the terms of the ledger. Pure.

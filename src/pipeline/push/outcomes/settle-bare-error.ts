@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import { requirementsOf } from '../../../config/requirements.ts'
+import { requirementsOf } from '../../../config/require-settings.ts'
 import { hasBegunPlanning } from '../../../db/ledger/candidates.ts'
 import { settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
@@ -20,8 +20,7 @@ import type { Deps } from '../../deps.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { unfinishedStates } from '../submission-state.ts'
 import { learnSize } from '../waves/learn-size.ts'
-import { unreadableCode } from './end-unreadable.ts'
-import { lostFileCode } from './lost-file.ts'
+import { lostFileCode, unreadableCode } from './end-unreadable.ts'
 import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './split.ts'
 
 /** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */

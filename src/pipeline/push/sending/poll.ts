@@ -1,15 +1,18 @@
-import { storeApiKeyId } from '../../../db/service-key/stored-skew.ts'
+import type { Transaction } from 'kysely'
+import { storeApiKeyId } from '../../../db/service-key/key-in-use.ts'
 import { storableJson, storableText } from '../../../db/storable.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
+import { webhookTrust } from '../../../db/webhooks/receiver-standing.ts'
 import { AnswerFormatError, HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
+import { pollInMs, stretchedPollInMs } from '../../when-to-look.ts'
 import { callFailed, callSucceeded } from '../call-failed.ts'
 import { moveSubmission } from '../move-submission.ts'
 import { endUnreadable } from '../outcomes/end-unreadable.ts'
 import { settleLost } from '../outcomes/settle.ts'
-import { nextPollInMs } from './next-poll.ts'
 import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
 import { unauthorized } from './send.ts'
 
@@ -89,4 +92,17 @@ async function pollFailed(deps: Deps, submission: Submission, error: Error & { c
 /** Whether it has ended cannot be read either: without a larger limit every run would end here. */
 function tooLongAdvice({ submission_id, correlation_id }: Submission, { message }: Error): string {
   return `${message}. Raise exchange.maxAnswerBytes, or give it up: nightferry abandon ${submission_id} (task ${correlation_id})`
+}
+
+/** Milliseconds until a task is polled again: later while webhooks are on time, which then bring the look. */
+async function nextPollInMs(
+  { config }: Pick<Deps, 'config'>,
+  trx: Transaction<Schema>,
+  submissionId: number,
+  polls: number,
+): Promise<number> {
+  const { pollIntervalMs: intervalMs } = config.exchange
+  const { secrets, pollStretch: stretch, maxPollIntervalMs: longestMs } = config.webhooks
+  if (secrets.length === 0 || stretch === 1) return pollInMs(intervalMs, polls)
+  return stretchedPollInMs({ intervalMs, stretch, longestMs }, polls, await webhookTrust(trx, submissionId))
 }

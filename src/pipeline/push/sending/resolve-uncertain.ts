@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { apiKeyIdOf } from '../../../db/service-key/stored-skew.ts'
+import { apiKeyIdOf } from '../../../db/service-key/key-in-use.ts'
 import { storableJson } from '../../../db/storable.ts'
 import type { ListedTasks, Submission } from '../../../db/tables/submission.ts'
 import type { ClockSkew } from '../../../exchange/clock-skew.ts'

@@ -1,4 +1,4 @@
-import { requirementsOf } from '../../../config/requirements.ts'
+import { requirementsOf } from '../../../config/require-settings.ts'
 import { considerEnded, type KindStreams, wasSwept } from '../../../db/ledger/candidates.ts'
 import { planKind } from '../../../db/ledger/plan-kind.ts'
 import { lockRun } from '../../../db/runs/lock-run.ts'

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DocumentAssembler, type DocumentText } from '../../../../src/pipeline/pull/documents/document-assembler.ts'
-import { numberDigits } from '../../../../src/pipeline/pull/documents/number-digits.ts'
+import {
+  DocumentAssembler,
+  type DocumentText,
+  numberDigits,
+} from '../../../../src/pipeline/pull/documents/document-assembler.ts'
 import { readLists } from '../../../../src/pipeline/reading/read-page.ts'
 import { defaultPageLimits } from '../limits.ts'
 

@@ -4,8 +4,7 @@ import { createPool, withSession } from '../../../../src/db/database.ts'
 import { Turns } from '../../../../src/db/turns.ts'
 import { UnchangedCompanies } from '../../../../src/pipeline/pull/fast/unchanged-companies.ts'
 import { createDirectWriter } from '../../../../src/pipeline/pull/merge/direct-writer.ts'
-import { createStaging } from '../../../../src/pipeline/pull/merge/staging-tables.ts'
-import { createStagingWriter } from '../../../../src/pipeline/pull/merge/staging-writer.ts'
+import { createStaging, createStagingWriter } from '../../../../src/pipeline/pull/merge/staging-tables.ts'
 import { testDatabase } from '../../../helpers/postgres.ts'
 
 it('a page with new, changed and unchanged companies has one statement at a time on the connection', async () => {

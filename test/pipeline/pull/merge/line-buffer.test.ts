@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { copyLine } from '../../../../src/db/copy-text.ts'
-import { LineBuffer } from '../../../../src/pipeline/pull/merge/line-buffer.ts'
+import { LineBuffer } from '../../../../src/pipeline/pull/merge/direct-writer.ts'
 
 describe('LineBuffer', () => {
   it('writes what copyLine writes, however little memory it began with', () => {

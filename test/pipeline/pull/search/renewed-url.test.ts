@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { renewedUrl } from '../../../../src/pipeline/pull/search/renewed-url.ts'
+import { renewedUrl } from '../../../../src/pipeline/pull/look-at-page.ts'
 
 const page = { url: 'https://files.example/b?expires=1', ordinal: 1 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeRowError } from '../../../../src/exchange/row-error.ts'
+import { decodeRowError } from '../../../../src/exchange/task.ts'
 import { namedError } from '../../../../src/pipeline/push/outcomes/named-error.ts'
 import { contract } from '../../../exchange/test-client.ts'
 import { ids } from '../rows.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { SizeVerdict } from '../../../../src/db/tables/planning.ts'
-import { nextSize, type SizeEvidence } from '../../../../src/pipeline/push/waves/next-size.ts'
+import type { SizeVerdict } from '../../../../src/db/tables/planning-tables.ts'
+import { nextSize, type SizeEvidence } from '../../../../src/pipeline/push/waves/learn-size.ts'
 
 const targetMs = 60_000
 const verdicts = ['succeeded', 'failed', 'too_large', 'answer_lost'] as const satisfies readonly SizeVerdict[]

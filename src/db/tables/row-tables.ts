@@ -1,5 +1,4 @@
-import type { ColumnType, Generated, Selectable } from 'kysely'
-import type { SourceRowTable } from './source-row.ts'
+import type { ColumnType, Generated, JSONColumnType, Selectable } from 'kysely'
 
 /** What happened to one row, and how certain that is. */
 export type OutcomeName = 'confirmed' | 'inferred' | 'rejected' | 'unknown'
@@ -50,7 +49,7 @@ export type LedgerView = ReadOnly<
     }
 >
 
-/** That a submission, planned or in flight, holds rows of a property: all those of the stream that it carries. */
+/** That a submission, planned or in flight, carries rows of a property: all those of the stream that it carries. */
 export type HeldPropertyTable = {
   partner_id: string
   stream: string
@@ -87,3 +86,45 @@ export type LeftBehindTable = {
   submission_id: number | null
   left_at: Generated<Date>
 }
+
+export type GuardChange = 'new' | 'changed' | 'gone'
+
+/**
+ * What the partner wants at the service, whichever that is: one row per thing. What was taken of it is in `acceptance`.
+ */
+export type SourceRowTable = {
+  row_id: Generated<number>
+  stream: string
+  partner_id: string
+  /** What the row writes at the service, as text: unique within its stream. */
+  row_key: string
+  content: JSONColumnType<Record<string, unknown>>
+  /** The first 16 bytes of the SHA-256 of the content. */
+  desired_hash: Buffer
+  /** Set while the partner yields several rows with this key, and nothing says which is newer: then it is invalid. */
+  contradiction: string | null
+  /** The tombstone: since when the partner no longer has the row. Nothing of it is sent while it is set. */
+  gone_at: Date | null
+  /** The run whose plan holds the row until a person approves, and what would happen to it then. */
+  guard_run: number | null
+  guard_change: GuardChange | null
+  first_seen_at: Generated<Date>
+  changed_at: Generated<Date>
+}
+
+export type SourceRow = Selectable<SourceRowTable>
+
+/**
+ * Lines of a stream's last snapshot, each by a hash of 128 bits, and the ledger row that it belongs to. Several lines
+ * may belong to one row: the inputs of a calculator.
+ */
+export type SnapshotLineTable = { stream: string; bucket: number; high: string; low: string; row_id: number }
+
+/** Sums of the hashes of a bucket's lines: an equal bucket holds the same lines as before. */
+export type SnapshotBucketTable = { stream: string; bucket: number; lines: number; high_sum: string; low_sum: string }
+
+/** The last snapshot of a stream; how many of its lines shared a ledger row with another. */
+export type StreamSnapshotTable = { stream: string; folded: number; run_id: number; read_at: Generated<Date> }
+
+/** Ledger rows that the partner yields without a cursor. */
+export type NullCursorRowTable = { row_id: number; since: Generated<Date> }
