@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { cyclesOf, type ReadingFile, readSources, specifiersOf, unusedExports } from './read-imports.ts'
+import {
+  cyclesOf,
+  onlyUsedOutside,
+  type ReadingFile,
+  readSources,
+  specifiersOf,
+  unusedExports,
+} from './read-imports.ts'
 
 const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 
@@ -201,6 +208,46 @@ test('the check sees exports and imports in every form', () => {
   expect(unusedExports([exporting, whole], readers)).toEqual(['/src/a.ts: six'])
   expect(unusedExports([whole], [])).toEqual(['/src/whole.ts: Seven', '/src/whole.ts: Eight'])
 })
+
+test('src has no code that only tests and benches use', () => {
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const files = filesOf(join(root, 'src'), true)
+  expect(onlyUsedOutside(files, [...files, ...filesOf(join(root, 'build'), true)])).toEqual([])
+  expect(unreachable(sources, ['main.ts', 'config/write-schema.ts'])).toEqual([])
+})
+
+test('the check sees an export that its own file does not use, and a file that nothing leads to', () => {
+  const text = [
+    '/** Not `spare`. */',
+    'export const used = 1',
+    'export const spare = 2',
+    'export const both = used',
+    '// spare',
+  ].join('\n')
+  const file = { file: '/src/a.ts', text }
+  expect(onlyUsedOutside([file], [file])).toEqual(['/src/a.ts: spare', '/src/a.ts: both'])
+  const reader = { file: '/src/b.ts', text: "import { both } from './a.ts'" }
+  expect(onlyUsedOutside([file], [reader])).toEqual(['/src/a.ts: spare'])
+  const files = [
+    { path: 'main.ts', imports: ['a.ts'] },
+    { path: 'a.ts', imports: [] },
+    { path: 'b.ts', imports: ['a.ts'] },
+  ]
+  expect(unreachable(files, ['main.ts'])).toEqual(['b.ts'])
+})
+
+/** Files to which no import leads from those where the program begins. */
+function unreachable(files: readonly Imports[], begin: readonly string[]): string[] {
+  const importsOf = new Map(files.map(({ path, imports }) => [path, imports]))
+  const reached = new Set<string>()
+  const visit = (path: string): void => {
+    if (reached.has(path)) return
+    reached.add(path)
+    for (const target of importsOf.get(path) ?? []) visit(target)
+  }
+  for (const path of begin) visit(path)
+  return files.map(({ path }) => path).filter((path) => !reached.has(path))
+}
 
 test('only main.ts reads the environment, the arguments and the working folder', () => {
   const reading = /\bprocess\.(env|argv|cwd)\b|\bimport\s*\{[^}]*\b(env|argv|cwd)\b[^}]*\}\s*from\s*'node:process'/

@@ -75,6 +75,18 @@ export function unusedExports(files: readonly ReadingFile[], readers: readonly R
   })
 }
 
+/**
+ * Exports that the readers of the program do not import and that their own file does not use: only tests or benches
+ * can, so they belong there. As `file: name`.
+ */
+export function onlyUsedOutside(files: readonly ReadingFile[], readers: readonly ReadingFile[]): string[] {
+  const texts = new Map(files.map(({ file, text }) => [file, text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')]))
+  return unusedExports(files, readers).filter((one) => {
+    const [file = '', name = ''] = one.split(': ')
+    return (texts.get(file)?.match(new RegExp(`(?<![\\w$])${name}(?![\\w$])`, 'g')) ?? []).length < 2
+  })
+}
+
 type Imported = { specifier: string; names: string[] }
 
 function namesOf(text: string): Imported[] {
