@@ -2,8 +2,8 @@ import { CommanderError } from 'commander'
 import { withRemedy } from '../db/database-trouble.ts'
 import { type Cli, exitCodes, ownVersion } from './cli.ts'
 import { createProgram } from './program.ts'
+import { QueryFailed } from './query-failed.ts'
 import { readable } from './show/readable.ts'
-import { QueryFailed } from './sql-error.ts'
 
 /** Errors in the command line or the configuration. */
 const usageCodes = new Set(['usage', 'config_invalid', 'contract_invalid', 'submission_unknown', 'role_unknown'])

@@ -1,3 +1,4 @@
+import { QueryFailed } from './query-failed.ts'
 import { readable } from './show/readable.ts'
 import { textWidth } from './show/text-width.ts'
 
@@ -39,14 +40,4 @@ export function caretLines(query: string, position: number): string[] {
   const head = `Line ${number}: ${cutLeft ? '…' : ''}${readable((cutLeft ? left.slice(-aroundCaret) : left).join(''))}`
   const tail = `${readable((cutRight ? right.slice(0, aroundCaret) : right).join(''))}${cutRight ? '…' : ''}`
   return [`${head}${tail}`, `${' '.repeat(textWidth(head))}^`]
-}
-
-/** A query that the server did not take. The code is PostgreSQL's (SQLSTATE). */
-export class QueryFailed extends Error {
-  readonly code: string
-
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-  }
 }

@@ -3,8 +3,9 @@ import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pip
 import { unrenewedLines } from '../../pipeline/report/unrenewed-words.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { refuseWhileRunning } from '../refuse-while-running.ts'
 import { readable } from '../show/readable.ts'
-import { refuseWhileRunning, withDatabase } from '../with-database.ts'
+import { withDatabase } from '../with-database.ts'
 
 export type AcceptRemovalsOptions = CommonOptions & {
   reason?: string

@@ -2,8 +2,9 @@ import { restore as bringBack, partsWords, total } from '../../pipeline/actions/
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { refuseWhileRunning } from '../refuse-while-running.ts'
 import { counted, moment } from '../show/readable.ts'
-import { refuseWhileRunning, withDatabase } from '../with-database.ts'
+import { withDatabase } from '../with-database.ts'
 
 export type RestoreOptions = CommonOptions & {
   run?: number
