@@ -100,7 +100,8 @@ export async function* stagedLines(batches: DeltaRows, { judge, ...walk }: Stagi
 
 /**
  * The same rows, for a ledger that has none of them yet: each is a whole, and what is null of it was never said.
- * @throws {RowNeedsCare} at a row without a cursor, which is kept by name; in any order also at a part that comes twice.
+ * @throws {RowNeedsCare} at a row without a cursor, which is kept by name; in any order also at a part that comes
+ *   twice.
  */
 export async function* directRows(batches: DeltaRows, { judge, ...walk }: Staging): AsyncGenerator<DirectRow[]> {
   const { foldedKey } = walk.shape
