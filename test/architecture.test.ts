@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { some } from './helpers/some.ts'
 import {
   cyclesOf,
   onlyUsedOutside,
@@ -262,6 +263,17 @@ test('every process that is started is given its environment, and inherits none 
       .filter(([call]) => !/\benv\b/.test(call))
       .map(([call]) => `src/${path}: ${call.split('\n')[0]}`),
   )
+  expect(offences).toEqual([])
+})
+
+test('a path to a file of the package stands one folder deep, as the pieces of the built program do', () => {
+  const paths = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/new URL\([^)]*?(['"`])(\.\.\/[^'"`]*)\1/g)].map(([, , target = '']) => ({ path, target })),
+  )
+  const offences = some(paths).filter(({ path, target }) => {
+    const up = target.match(/\.\.\//g)?.length ?? 0
+    return path.split('/').length !== 2 || up > 2
+  })
   expect(offences).toEqual([])
 })
 

@@ -90,6 +90,9 @@ export async function openDatabase(
     // An embedded server that ends with us may be quicker than our good-bye.
     onIdleError: (error) => (closing ? undefined : onIdleError(error)),
   })
+  // Before the first question: its connection is one of those that a hanging statement must not keep.
+  const connections = new Set<pg.PoolClient>()
+  pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   const db = createDatabase(pool)
   try {
     if (access !== 'migrate') await requireSchema(db)
@@ -100,8 +103,6 @@ export async function openDatabase(
     throw error
   }
   const keeper = cluster === null ? null : (await import('../embedded/keep-running.ts')).keepRunning(cluster, onRestart)
-  const connections = new Set<pg.PoolClient>()
-  pool.on('connect', (client) => connections.add(client)).on('remove', (client) => connections.delete(client))
   return {
     url,
     pool,

@@ -34,7 +34,12 @@ export type DeltaRows = AsyncIterable<(string | null)[][]>
 export type CursorQuery = StreamQuery & { cursor: string }
 
 /** All rows of a query, and the one with the newest cursor: null where no row has one. Asked for once all are read. */
-export type AllRows = { rows: DeltaRows; newest(): Promise<(string | null)[] | null> }
+export type AllRows = {
+  rows: DeltaRows
+  /** Whether the rows come in the order of their cursor. */
+  inOrder: boolean
+  newest(): Promise<(string | null)[] | null>
+}
 
 /** All rows in the order of their cursor, for a dialect in which another order gains nothing. */
 export function allInOrder(snapshot: Pick<PartnerSnapshot, 'delta'>, query: CursorQuery): AllRows {
@@ -45,7 +50,7 @@ export function allInOrder(snapshot: Pick<PartnerSnapshot, 'delta'>, query: Curs
       yield batch
     }
   }
-  return { rows: rows(), newest: async () => newest }
+  return { rows: rows(), inOrder: true, newest: async () => newest }
 }
 
 /** What a server would do with a stream's query, as far as it says. */

@@ -119,21 +119,27 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Postgr
   yield* readRows(client, ended, delta, deltaSql(fields.get(delta.cursor), bound, delta))
 }
 
-/** Sorted, the first row would come when the last one was read. Without, the newest row is asked for by itself. */
+/**
+ * Sorted, the first row would come when the last one was read. Without, the newest row is asked for by itself, by an
+ * expression that no index has: a walk through an index may take longer than reading all. A row without a cursor comes
+ * first, if there is one.
+ */
 function readAll(client: pg.Client, ended: Promise<void>, bound: PostgresBound, query: CursorQuery): AllRows {
+  const { stream } = query
   let newest: Promise<(string | null)[] | null> | null = null
+  const ask = (text: string) =>
+    failing(stream, client.query<(string | null)[]>({ text, rowMode: 'array' })).then(({ rows }) => rows[0] ?? null)
   async function* rows(): DeltaRows {
     const fields = await describe(client, query)
     const { select, at } = cursorSql(fields.get(query.cursor), bound, query)
-    yield* readRows(client, ended, query, { text: select, values: [] })
-    const text = `${select} where ${at} is not null order by ${at} desc limit 1`
-    newest = failing(query.stream, client.query<(string | null)[]>({ text, rowMode: 'array' })).then(
-      ({ rows }) => rows[0] ?? null,
-    )
+    const withoutCursor = await ask(`${select} where ${at} is null limit 1`)
+    const first = withoutCursor === null ? '' : ` order by ${at} is null desc`
+    yield* readRows(client, ended, query, { text: `${select}${first}`, values: [] })
+    newest = ask(`${select} where ${at} is not null order by coalesce(${at}, ${at}) desc limit 1`)
     // It is under way while the last rows are stored, and awaited after that.
     newest.catch(() => {})
   }
-  return { rows: rows(), newest: async () => await newest }
+  return { rows: rows(), inOrder: false, newest: async () => await newest }
 }
 
 async function* readRows(

@@ -48,7 +48,7 @@ async function pack(staging: string): Promise<{ archive: string; tools: Tools }>
   )
   await execute(process.execPath, [join(root, 'build/bundle-program.ts'), join(staging, 'dist')], tools)
   // With what must not be packed beside it.
-  for (const part of ['src', 'test', 'build', '.ci', 'config', 'docs', 'packaging', 'package-lock.json'])
+  for (const part of ['src', 'test', 'build', '.ci', 'config', 'console', 'docs', 'packaging', 'package-lock.json'])
     await cp(join(root, part), join(staging, part), { recursive: true })
   for (const name of await readdir(root))
     if (/\.md$|^LICENSE$|^package\.json$|^tsconfig/.test(name)) await cp(join(root, name), join(staging, name))

@@ -73,7 +73,7 @@ examinePages('demo', paths, () => ({ visit: here, shots }))
 describe('somebody who looks in the morning', () => {
   it('reads in one sentence how the night went', async () => {
     await open('')
-    expect(await page.locator('.sentence').textContent()).toMatch(/The last run ended at .* and needs you: .*refused/)
+    expect(await page.locator('.sentence').textContent()).toMatch(/The last run ended at .* and needs you: .*rejected/)
   })
   it('sees that the data are as fresh as promised', async () => see('as promised'))
   it('sees the time zone of every moment', async () => {

@@ -61,7 +61,7 @@ describe('on the morning after a troubled night, somebody', () => {
   it('reads in one sentence that the guard holds it, and what else needs them', async () => {
     await open('')
     const sentence = await page.locator('.sentence').textContent()
-    expect(sentence).toMatch(/needs you: the guard stopped it over 1 stream, \d+ rows? refused/)
+    expect(sentence).toMatch(/needs you: the guard stopped it over 1 stream, \d+ rows? rejected/)
     expect(sentence).toMatch(/\d+ invalid, \d+ parked behind \d+ hotels, \d+ held by the guard/)
   })
   it('tells failed nights from others by a word and a sign, not by colour alone', async () => {

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync, renameSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type GlobalInstallation, globalInstallation } from '../cli/copies.ts'
+import { start } from '../cli/nightferry-process.ts'
 import { some } from '../helpers/some.ts'
 
 /** It compiles, packs twice and installs. Milliseconds. */
@@ -48,7 +49,7 @@ test('the package holds the program, the configuration, the pages and the files 
   expect(built.filter((path) => !/^dist\/(main\.js|program\/[^/]+(\.js|-LICENSE))$/.test(path))).toEqual([])
   const wanted = [
     ...['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json'],
-    ...['config', 'docs', 'packaging'].flatMap(filesOf),
+    ...['config', 'console/dist', 'docs', 'packaging'].flatMap(filesOf),
     ...built,
   ]
   expect(installation.packed).toEqual(wanted.sort())
@@ -64,6 +65,38 @@ test('the installed program prints the configuration that comes with it', async 
   expect(answer).toMatchObject({ code: 0, stderr: '' })
   expect(answer.stdout).toContain('nightly-sync:')
 })
+
+test(
+  'the installed program serves the console that was installed with it',
+  async () => {
+    const config = join(installation.place, 'config', 'demo.yaml')
+    const options = ['--config', config, '--set', 'http.port=0', '--set', 'log.level=info']
+    const nowhere = {
+      PARTNER_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+      EXCHANGE_BASE_URL: 'http://127.0.0.1:1',
+    }
+    const daemon = start(installation.folder, ['serve', ...options], nowhere, realpathSync(installation.program))
+    const url = await vi.waitFor(() => {
+      const line = daemon
+        .stderr()
+        .split('\n')
+        .find((one) => one.includes('"http_started"'))
+      if (line === undefined) throw new Error(daemon.stderr())
+      return (JSON.parse(line) as { url: string }).url
+    }, patience)
+    const page = await fetch(`${url}/console/`)
+    const text = await page.text()
+    expect({ status: page.status, type: page.headers.get('content-type') }).toEqual({
+      status: 200,
+      type: 'text/html; charset=utf-8',
+    })
+    const scripts = [...text.matchAll(/src="([^"]+\.js)"/g)].map(([, path = '']) => new URL(path, page.url))
+    for (const script of some(scripts)) expect((await fetch(script)).status).toBe(200)
+    daemon.child.kill('SIGTERM')
+    expect(await daemon.ended).toMatchObject({ signal: null })
+  },
+  patience,
+)
 
 test(
   'the installed program runs the demo on the PostgreSQL that was installed with it',

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { builtConsole } from '../built-console.ts'
 import { bearerOf } from '../may-enter.ts'
 import { Problem } from '../problem.ts'
 import { type ConsoleDoor, consoleHeader } from './console-door.ts'
@@ -11,9 +11,6 @@ import type { Session, SessionTokens } from './console-session.ts'
 
 /** A file of the console as it goes out. */
 type ConsoleFile = { type: string; content: Buffer; tag: string }
-
-/** Also from `dist/http/console`, where the package has it. */
-const builtFolder = fileURLToPath(new URL('../../../console/dist', import.meta.url))
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -26,7 +23,7 @@ const types: Readonly<Record<string, string>> = {
  * The files that `npm ci` built, by their path below `/console/`: a few hundred kilobytes, read once. Only what is here
  * is ever served, so no path can lead out of the folder. Empty if nothing was built.
  */
-export function readConsoleFiles(folder = builtFolder): ReadonlyMap<string, ConsoleFile> {
+export function readConsoleFiles(folder = builtConsole): ReadonlyMap<string, ConsoleFile> {
   const names = namesIn(folder).filter((name) => extname(name) in types)
   return new Map(
     names.map((name) => {

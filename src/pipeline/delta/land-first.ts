@@ -33,12 +33,13 @@ export async function landFirst(landing: FirstLanding): Promise<{ counts: Landed
   const { deps, run, snapshot, stream } = landing
   const { name, shape, query, cursor } = stream
   const folds = shape.foldedKey !== undefined
+  const all = snapshot.all({ ...query, cursor })
   let seen = nothingSeen()
-  let written = await write(landing, snapshot.all({ ...query, cursor }), { seen, inAnyOrder: true })
-  if (written === 'repeated_key' && folds) {
-    deps.logger.debug({ run_id: run.run_id, stream: name, why: 'parts_apart' }, 'stream_sorted')
+  let written = await write(landing, all, seen)
+  if (written === 'repeated_key' && folds && !all.inOrder) {
+    deps.logger.debug({ run_id: run.run_id, stream: name }, 'stream_sorted')
     seen = nothingSeen()
-    written = await write(landing, allInOrder(snapshot, { ...query, cursor }), { seen, inAnyOrder: false })
+    written = await write(landing, allInOrder(snapshot, { ...query, cursor }), seen)
   }
   if (typeof written === 'string') {
     const facts = { run_id: run.run_id, stream: name, why: written }
@@ -53,15 +54,16 @@ export async function landFirst(landing: FirstLanding): Promise<{ counts: Landed
 async function write(
   { client, trx, judge, stream }: FirstLanding,
   all: AllRows,
-  order: { seen: Seen; inAnyOrder: boolean },
+  seen: Seen,
 ): Promise<number | NeedsCare> {
   const { name, shape } = stream
-  const rows = directRows(all.rows, { shape, judge: judge.of(name), ...order })
+  const rows = directRows(all.rows, { shape, judge: judge.of(name), seen, inAnyOrder: !all.inOrder })
   const written = await landDirectly(client, trx, { stream: name, judgedBy: judge.basis }, rows)
-  const newest = typeof written === 'number' ? await all.newest() : null
+  // Also if the rows have to be read again: a failure of this question would be told of the next.
+  const newest = await all.newest()
   if (newest !== null) {
-    order.seen.newestCursor = newest[shape.columns.length] ?? null
-    order.seen.newestKey = landingOf(shape, newest).rowKey
+    seen.newestCursor = newest[shape.columns.length] ?? null
+    seen.newestKey = landingOf(shape, newest).rowKey
   }
   return written
 }
