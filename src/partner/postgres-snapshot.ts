@@ -135,7 +135,9 @@ function readAll(client: pg.Client, ended: Promise<void>, bound: PostgresBound, 
     const withoutCursor = await ask(`${select} where ${at} is null limit 1`)
     const first = withoutCursor === null ? '' : ` order by ${at} is null desc`
     yield* readRows(client, ended, query, { text: `${select}${first}`, values: [] })
-    newest = ask(`${select} where ${at} is not null order by coalesce(${at}, ${at}) desc limit 1`)
+    // Found first and printed afterwards: the server would print every row before it sorts.
+    const found = `select * from (${withoutSemicolon(query.query)}\n) s where ${at} is not null order by coalesce(${at}, ${at}) desc limit 1`
+    newest = ask(cursorSql(fields.get(query.cursor), bound, { ...query, query: found }).select)
     // It is under way while the last rows are stored, and awaited after that.
     newest.catch(() => {})
   }
