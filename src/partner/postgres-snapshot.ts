@@ -1,7 +1,6 @@
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import Cursor from 'pg-cursor'
-import type { CursorProtection } from '../db/tables/run-tables.ts'
 import {
   type AllRows,
   type CursorQuery,
@@ -15,6 +14,7 @@ import {
 } from './dialect.ts'
 import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
 import { oldestOpen, type PostgresBound, serverOf } from './postgres-bound.ts'
+import { cursorSql, deltaSql, NewestRow, protectionOf, textColumns } from './postgres-cursor.ts'
 import { explainPostgres, markerOf } from './postgres-plan.ts'
 import { keepAliveAfterMs } from './server-address.ts'
 
@@ -120,24 +120,31 @@ async function* readDelta(client: pg.Client, ended: Promise<void>, bound: Postgr
 }
 
 /**
- * Sorted, the first row would come when the last one was read. Without, the newest row is asked for by itself, by an
- * expression that no index has: a walk through an index may take longer than reading all. A row without a cursor comes
- * first, if there is one.
+ * Sorted, the first row would come when the last one was read. The newest row is told by the texts on the way, or, for
+ * a type whose texts do not say, asked for by itself, by an expression that no index has: a walk through an index may
+ * take longer than reading all.
  */
 function readAll(client: pg.Client, ended: Promise<void>, bound: PostgresBound, query: CursorQuery): AllRows {
   const { stream } = query
-  let newest: Promise<(string | null)[] | null> | null = null
-  const ask = (text: string) =>
-    failing(stream, client.query<(string | null)[]>({ text, rowMode: 'array' })).then(({ rows }) => rows[0] ?? null)
+  let newest: Promise<(string | null)[] | null> | (string | null)[] | null = null
   async function* rows(): DeltaRows {
-    const fields = await describe(client, query)
-    const { select, at } = cursorSql(fields.get(query.cursor), bound, query)
-    const withoutCursor = await ask(`${select} where ${at} is null limit 1`)
-    const first = withoutCursor === null ? '' : ` order by ${at} is null desc`
-    yield* readRows(client, ended, query, { text: `${select}${first}`, values: [] })
+    const type = (await describe(client, query)).get(query.cursor)
+    const { select, at } = cursorSql(type, bound, query)
+    const met = new NewestRow(type, query)
+    for await (const batch of readRows(client, ended, query, { text: select, values: [] })) {
+      met.look(batch)
+      yield batch
+    }
+    if (met.isTold) {
+      newest = met.row
+      return
+    }
     // Found first and printed afterwards: the server would print every row before it sorts.
     const found = `select * from (${withoutSemicolon(query.query)}\n) s where ${at} is not null order by coalesce(${at}, ${at}) desc limit 1`
-    newest = ask(cursorSql(fields.get(query.cursor), bound, { ...query, query: found }).select)
+    const { select: text } = cursorSql(type, bound, { ...query, query: found })
+    newest = failing(stream, client.query<(string | null)[]>({ text, rowMode: 'array' })).then(
+      (answer) => answer.rows[0] ?? null,
+    )
     // It is under way while the last rows are stored, and awaited after that.
     newest.catch(() => {})
   }
@@ -227,63 +234,6 @@ async function* readLines(client: pg.Client, ended: Promise<void>, query: Stream
   } catch (error) {
     throw readFailed(query.stream, error)
   }
-}
-
-function textColumns({ columns }: StreamQuery): string {
-  return columns.map((column) => `s.${pg.escapeIdentifier(column)}::text`).join(', ')
-}
-
-/**
- * The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are
- * always read.
- */
-function deltaSql(
-  cursorType: number | undefined,
-  bound: PostgresBound,
-  delta: DeltaQuery,
-): { text: string; values: unknown[] } {
-  const { select, at, type } = cursorSql(cursorType, bound, delta)
-  const lower = type === undefined ? '$1' : `$1::${type} - interval '${Math.trunc(delta.overlapMs)} milliseconds'`
-  const past = delta.from === null ? '' : ` where ${at} >= ${lower} or ${at} is null`
-  const which = delta.only === undefined ? past : onlySql(delta.only)
-  return {
-    text: `${select}${which} order by ${at} nulls first`,
-    values: delta.only !== undefined ? [delta.only.partnerIds] : delta.from === null ? [] : [delta.from],
-  }
-}
-
-/** The columns of a query and its cursor as far as it may move the watermark; the cursor itself; its type if a time. */
-function cursorSql(
-  cursorType: number | undefined,
-  bound: PostgresBound,
-  query: CursorQuery,
-): { select: string; at: string; type: string | undefined } {
-  // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies ahead
-  // may be anything: neither may carry the watermark past what was not seen.
-  const type = timeTypes[cursorType ?? 0]
-  const moment = `${pg.escapeLiteral(bound.moment)}::timestamptz`
-  // A time without a zone is what clocks showed at the partner, which may stand at UTC or behind it.
-  const shown = `least(${moment} at time zone 'UTC', ${moment} at time zone ${pg.escapeLiteral(bound.zone)})`
-  const newest = type === 'timestamptz' ? moment : `${shown}::${type}`
-  const at = `s.${pg.escapeIdentifier(query.cursor)}`
-  const cursor = type === undefined ? at : `case when ${at} > ${newest} then ${newest} else ${at} end`
-  const itself = type === undefined ? '' : `, case when ${at} > ${newest} then ${at} end::text`
-  const select = `select ${textColumns(query)}, ${cursor}::text${itself} from (${withoutSemicolon(query.query)}\n) s`
-  return { select, at, type }
-}
-
-/** By the same text as is read. */
-function onlySql({ column, partnerIds }: NonNullable<DeltaQuery['only']>): string {
-  const id = `s.${pg.escapeIdentifier(column)}`
-  return ` where ${id}::text = any($1::text[])${partnerIds.includes('') ? ` or ${id} is null` : ''}`
-}
-
-/** Types of times: only of these can be said which value an open transaction may still commit. */
-const timeTypes: Record<number, string> = { 1082: 'date', 1114: 'timestamp', 1184: 'timestamptz' }
-
-function protectionOf(cursorType: number | undefined, { lacks }: PostgresBound): CursorProtection {
-  if (timeTypes[cursorType ?? 0] === undefined) return 'none'
-  return lacks === null ? 'transactions' : 'overlap'
 }
 
 /** The driver knows more than its types say. */

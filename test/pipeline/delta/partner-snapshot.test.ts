@@ -112,6 +112,35 @@ describe('a snapshot of the partner', () => {
     }
   })
 
+  it.each([
+    ['bigint', ['9', '-30', '10', '8'], '10'],
+    ['smallint', ['-9', '-10'], '-9'],
+    ['numeric', ['9.5', '10', '-11'], '10'],
+    ['text', ['b', 'ab', ''], 'b'],
+    ['date', ['2026-01-02', '2025-12-31'], '2026-01-02'],
+    ['date', ['0044-03-15 BC', '0043-01-01 BC'], '0043-01-01 BC'],
+    ['timestamp', ['2026-01-01 00:00:00', '2026-01-01 00:00:00.5', '2026-01-01 00:00:00.25'], '2026-01-01 00:00:00.5'],
+    ['timestamptz', ['2026-01-01 01:00:00+02', '2026-01-01 00:00:00+00'], '2026-01-01 00:00:00+00'],
+    ['timestamptz', ['9999-01-01 00:00:00+00', '10000-01-01 00:00:00+00'], '10000-01-01 00:00:00+00'],
+    ['timestamptz', ['-infinity', '2026-01-01 00:00:00+00'], '2026-01-01 00:00:00+00'],
+    ['timestamptz', ['infinity', '2026-01-01 00:00:00+00', '10000-01-01 00:00:00+00'], 'infinity'],
+  ])('the newest row is the one with the last %s cursor, in any order: %j', async (type, cursors, expected) => {
+    const listed = [...cursors, null].map((cursor) => (cursor === null ? 'null' : `'${cursor}'`)).join(', ')
+    for await (const snapshot of withSnapshot()) {
+      for (const order of ['asc', 'desc']) {
+        const { rows, newest } = snapshot.all({
+          stream: 'properties',
+          query: `select at::text as name, at from unnest(array[${listed}]::${type}[]) with ordinality a (at, n) order by n ${order}`,
+          columns: ['name'],
+          cursor: 'at',
+          fetchRows: 2,
+        })
+        expect((await all(rows)).flat()).toHaveLength(cursors.length + 1)
+        expect((await newest())?.[0]).toBe(expected)
+      }
+    }
+  })
+
   it('closes although its lines were not read to the end', async () => {
     const snapshot = await openPartnerSnapshot({ url: partner.url, statementTimeoutMs: 10_000 })
     for await (const _ of snapshot.lines(manyLines)) break
