@@ -465,7 +465,7 @@ export const guardsOfDatabase: readonly Guard[] = [
     without: "await client.query('begin isolation level repeatable read, read write')",
   },
   {
-    file: 'src/partner/postgres-snapshot.ts',
+    file: 'src/partner/postgres-cursor.ts',
     test: 'test/pipeline/delta/extract.test.ts',
     title: 'loses no row of a',
     name: 'The watermark stops before the oldest open transaction',
