@@ -128,15 +128,15 @@ describe('a snapshot of the partner', () => {
     const listed = [...cursors, null].map((cursor) => (cursor === null ? 'null' : `'${cursor}'`)).join(', ')
     for await (const snapshot of withSnapshot()) {
       for (const order of ['asc', 'desc']) {
-        const { rows, newest } = snapshot.all({
+        const found = snapshot.all({
           stream: 'properties',
           query: `select at::text as name, at from unnest(array[${listed}]::${type}[]) with ordinality a (at, n) order by n ${order}`,
           columns: ['name'],
           cursor: 'at',
           fetchRows: 2,
         })
-        expect((await all(rows)).flat()).toHaveLength(cursors.length + 1)
-        expect((await newest())?.[0]).toBe(expected)
+        expect((await all(found.rows)).flat()).toHaveLength(cursors.length + 1)
+        expect((await found.newest())?.[0]).toBe(expected)
       }
     }
   })
