@@ -71,6 +71,8 @@ export class NewestRow {
 
   /** Whether the texts said of every row so far whether it is newer. */
   isTold: boolean
+
+  /** The newest so far; null while no row had a cursor. */
   row: (string | null)[] | null = null
 
   constructor(cursorType: number | undefined, { columns }: CursorQuery) {
@@ -80,6 +82,7 @@ export class NewestRow {
     this.isTold = this.#rankOf !== undefined
   }
 
+  /** Looks at the next rows. Of rows with equal cursors the first counts. */
   look(rows: readonly (string | null)[][]): void {
     if (!this.isTold || this.#rankOf === undefined) return
     for (const row of rows) {
