@@ -1,4 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { ofSelectedType } from '../selected-types.ts'
 import type { Schema } from '../tables/database-schema.ts'
 
 /**
@@ -190,5 +191,5 @@ function storedInputs(companies: RawBuilder<unknown>, { calculatorTypeIds }: Pro
     join calculator k using (company_key)
     join calculator_value v using (company_key, calculator_key)
     where v.direction = 'i' and k.removed_at is null
-      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))`
+      and ${ofSelectedType(calculatorTypeIds)}`
 }

@@ -22,7 +22,7 @@ type CarefulLoad = {
   contract: Contract
   limits: PageLimits
   hashOf: ContentHash
-  merge: Omit<MergeOptions, 'companiesStaged' | 'listingKey' | 'unchangedKeys' | 'unchangedCalculators'>
+  merge: Omit<MergeOptions, 'companiesStaged' | 'listingKey' | 'unchangedKeys'>
   /** Why the page is loaded with care. */
   care: string
   /** Waits until no other page is loaded; false when this one has been meanwhile. */
@@ -60,7 +60,6 @@ export async function loadCarefully(
     companiesStaged: writer.holdsCompanies(),
     listingKey,
     unchangedKeys: [],
-    unchangedCalculators: 0,
   })
   if (merged.companies > 0) await keepListing(trx, listingKey)
   return { ...merged, unchanged: 0, care }

@@ -43,7 +43,7 @@ type FastLoad = {
   contract: Contract
   limits: PageLimits
   hashOf: ContentHash
-  merge: Omit<MergeOptions, 'companiesStaged' | 'listingKey' | 'unchangedKeys' | 'unchangedCalculators'>
+  merge: Omit<MergeOptions, 'companiesStaged' | 'listingKey' | 'unchangedKeys'>
 }
 
 /** Where the companies of a page go. */
@@ -178,7 +178,6 @@ async function finishPage(
     companiesStaged,
     listingKey,
     unchangedKeys: [...unchanged.byListing.values()].flat(),
-    unchangedCalculators: unchanged.counts.calculators,
   })
   if (companiesStaged && !(await checkShownOnce(trx, merge.submissionId))) throw new NeedsCare('company_on_many_pages')
   if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)

@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { ofSelectedType } from '../../../db/selected-types.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 
 /**
@@ -17,7 +18,7 @@ export async function markSeen(
     select ${submissionId}::bigint, s.company_key, not (s.readable and s.complete) or not exists (
       select from calculator k
       where k.company_key = s.company_key and k.removed_at is null
-        and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+        and ${ofSelectedType(calculatorTypeIds)}
         and not exists (select from staged_calculator t where t.calculator_key = k.calculator_key)
     )
     from staged_company s where s.company_key is not null

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
+import { ofSelectedType } from '../../../db/selected-types.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { isSuspicious, markAgain } from './unrenewed-parts.ts'
+import { isSuspiciousWith, markAgain } from './unrenewed-parts.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**
@@ -61,8 +62,8 @@ type RemoveOptions = {
   calculatorTypeIds: readonly string[]
   /** 0 to 1. */
   minSeenShare: number
-  /** Calculators of the page whose companies are as they were: known and seen, and not staged. */
-  unchangedCalculators: number
+  /** Companies of the page that are as they were, so that they are not staged. */
+  unchangedKeys: readonly number[]
 }
 
 /**
@@ -74,14 +75,14 @@ type RemoveOptions = {
  * @returns how many values went.
  */
 export async function removeAbsentCalculators(trx: Transaction<Schema>, options: RemoveOptions): Promise<number> {
-  const { submissionId, calculatorTypeIds, minSeenShare, unchangedCalculators } = options
+  const { submissionId, calculatorTypeIds, minSeenShare } = options
   await sql`
     create temporary table absent_calculator on commit drop as
     select k.calculator_key, k.company_key, false as withheld,
       case when not c.complete then 'unidentified_calculators' end as reason
     from staged_company c join calculator k using (company_key)
     where c.readable and k.removed_at is null
-      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+      and ${ofSelectedType(calculatorTypeIds)}
       and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)
       and not exists (
         select from search_seen_company z
@@ -96,9 +97,8 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
     from unrenewed_part u
     where u.part = 'calculator' and u.reason = 'restored'
       and u.company_key = a.company_key and u.calculator_key = a.calculator_key`.execute(trx)
-  const { known, seen } = await countKnown(trx, calculatorTypeIds)
-  const shown = { seen: seen + unchangedCalculators, known: known + unchangedCalculators }
-  if (isSuspicious(shown, minSeenShare)) {
+  const shown = await countKnown(trx, calculatorTypeIds)
+  if (await isSuspiciousWith(shown, minSeenShare, (limit) => countUnchanged(trx, limit, options))) {
     await sql`
       update absent_calculator set reason = 'too_few_calculators', withheld = true where reason is null`.execute(trx)
   }
@@ -135,7 +135,24 @@ async function countKnown(
       count(*) filter (where exists (select from staged_calculator s where s.calculator_key = k.calculator_key)) as seen
     from staged_company c join calculator k using (company_key)
     where c.readable and c.complete and k.removed_at is null
-      and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+      and ${ofSelectedType(calculatorTypeIds)}
       and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)`.execute(trx)
-  return rows[0] ?? { known: 0, seen: 0 }
+  return { known: Number(rows[0]?.known ?? 0), seen: Number(rows[0]?.seen ?? 0) }
+}
+
+/** How many calculators, up to a limit, the page shows of companies that are as they were. */
+async function countUnchanged(
+  trx: Transaction<Schema>,
+  limit: number,
+  { unchangedKeys, calculatorTypeIds }: RemoveOptions,
+): Promise<number> {
+  if (unchangedKeys.length === 0) return 0
+  const { rows } = await sql<{ rows: number }>`
+    select count(*) as rows from (
+      select from calculator
+      where company_key = any(${unchangedKeys}::integer[]) and removed_at is null
+        and ${ofSelectedType(calculatorTypeIds)}
+      limit ${limit}
+    ) counted`.execute(trx)
+  return Number(rows[0]?.rows ?? 0)
 }

@@ -38,9 +38,8 @@ export type MergeOptions = {
   maxQuarantineRows: number
   /** Below this share of what its companies are known to have, a page removes nothing of that kind. 0 to 1. */
   minSeenShare: number
-  /** Companies of the page that are as they were, so that they are not staged, and how many calculators they have. */
+  /** Companies of the page that are as they were, so that they are not staged. */
   unchangedKeys: readonly number[]
-  unchangedCalculators: number
   /** Whether a company of the page was staged; of one whose companies are all new or unchanged only names are. */
   companiesStaged: boolean
   /** Of the names that this page lists. */

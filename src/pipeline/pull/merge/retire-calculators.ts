@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { ofSelectedType } from '../../../db/selected-types.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value-history.ts'
 
@@ -46,10 +47,10 @@ export async function gatherEvidence(
         where submission_id = ${submissionId} and ${before}
       ) as seen,
       (select count(*) from search_seen_company where submission_id = ${submissionId}) as shown,
-      (select count(*) from calculator where ${before} and ${selected(calculatorTypeIds)}) as known_calculators,
+      (select count(*) from calculator where ${before} and ${ofSelectedType(calculatorTypeIds)}) as known_calculators,
       (
         select count(*) from calculator k
-        where ${before} and ${selected(calculatorTypeIds)} and ${seen(submissionId)}
+        where ${before} and ${ofSelectedType(calculatorTypeIds)} and ${seen(submissionId)}
       ) as seen_calculators,
       (
         select count(*) from quarantine join search_page using (page_id)
@@ -89,7 +90,7 @@ export async function layOutUnseen(
     create temporary table gone_calculator on commit drop as
     select calculator_key, calculator_id, company_key from calculator k
     where removed_at is null
-      and (${selected(calculatorTypeIds)} or company_key in (select company_key from gone_company))
+      and (${ofSelectedType(calculatorTypeIds)} or company_key in (select company_key from gone_company))
       and not ${seen(submissionId)}
       and (
         company_key in (select company_key from gone_company)
@@ -228,9 +229,4 @@ function seen(submissionId: number) {
       where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
     )
   )`
-}
-
-/** Whether a calculator is of a type that the search selected; no types select all. */
-function selected(calculatorTypeIds: readonly string[]) {
-  return sql<boolean>`(cardinality(${calculatorTypeIds}::uuid[]) = 0 or type_id = any(${calculatorTypeIds}::uuid[]))`
 }

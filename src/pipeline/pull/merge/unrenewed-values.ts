@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { ofSelectedType } from '../../../db/selected-types.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { isSuspiciousWith, markAgain, someUnrenewed } from './unrenewed-parts.ts'
 
@@ -87,21 +88,23 @@ async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
 
 /**
  * Without inputs, or without outputs, a calculator is as the specification allows; all calculators of a page without
- * them are suspicious. So the two are judged apart.
+ * them are suspicious. So the two are judged apart, by calculators of the types that the search selected.
  */
 async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<void> {
+  const selected = ofSelectedType(options.calculatorTypeIds)
   const { rows } = await sql<{ direction: 'i' | 'o'; seen: number; known: number }>`
     select direction, coalesce(given, 0) - added as seen, coalesce(given, 0) - added + absent as known
     from (
-      select direction, count(*) filter (where kind = 'added') as added,
-        count(*) filter (where kind in ('removed', 'unrenewed')) as absent
-      from value_difference
+      select direction, count(*) filter (where kind = 'added' and ${selected}) as added,
+        count(*) filter (where kind in ('removed', 'unrenewed') and ${selected}) as absent
+      from value_difference join staged_calculator using (calculator_key)
       group by direction
       having count(*) filter (where kind = 'removed') > 0
     ) differing
     left join (
-      select m.direction, count(*) as given from merge_value m
-      where not exists (select from fresh_calculator f where f.calculator_key = m.calculator_key)
+      select m.direction, count(*) as given
+      from merge_value m join staged_calculator using (calculator_key)
+      where ${selected} and not exists (select from fresh_calculator f where f.calculator_key = m.calculator_key)
       group by m.direction
     ) page using (direction)`.execute(trx)
   for (const { direction, seen, known } of rows) {
@@ -127,7 +130,7 @@ async function countUnchanged(
     select count(*) as rows from (
       select from calculator_value v join calculator k using (company_key, calculator_key)
       where v.company_key = any(${unchangedKeys}::integer[]) and v.direction = ${direction}
-        and (cardinality(${calculatorTypeIds}::uuid[]) = 0 or k.type_id = any(${calculatorTypeIds}::uuid[]))
+        and ${ofSelectedType(calculatorTypeIds)}
       limit ${limit}
     ) counted`.execute(trx)
   return Number(rows[0]?.rows ?? 0)

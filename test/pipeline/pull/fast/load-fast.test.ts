@@ -2,7 +2,15 @@ import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { createNameKeys } from '../../../../src/pipeline/pull/merge/name-keys.ts'
 import { emptyTables, pulledTables } from '../../../helpers/empty-tables.ts'
-import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from '../sample-page.ts'
+import {
+  bodyOf,
+  calculator,
+  company,
+  type SampleCalculator,
+  type SampleCompany,
+  samplePage,
+  uuid,
+} from '../sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../search-database.ts'
 
 const database: SearchDatabase = await searchDatabase()
@@ -141,6 +149,27 @@ describe('a page that shows suspiciously little', () => {
     const marks = await db.selectFrom('not_renewed').select(['part', 'reason', 'withheld']).execute()
     const mark = { part: 'calculator', reason: 'too_few_calculators', withheld: true }
     expect(marks).toEqual([mark, mark])
+  })
+
+  it.each([
+    ['fast', {}],
+    ['with care', { careful: true, reading: 'tokens' as const }],
+  ])('a page with little is judged by calculators of the types that the search selected (%s)', async (_way, how) => {
+    const selected = { ...how, calculatorTypeIds: [uuid('carbon')] }
+    const others = Array.from({ length: 4 }, (_, index) => {
+      const ofAnotherType = calculator(`water ${index}`, { typeId: uuid('water') })
+      return company(`other ${index}`, { calculators: [ofAnotherType] })
+    })
+    const pageWith = (calculators: SampleCalculator[]) => samplePage([company('A', { calculators }), ...others])
+    const { inputs: _inputs, ...bare } = calculator('A/1')
+    await search([pageWith([calculator('A/1')])], selected)
+    expect((await search([pageWith([bare])], selected)).counts).toMatchObject([{ removed: 0 }])
+    expect((await search([pageWith([])], selected)).counts).toMatchObject([{ removed: 0 }])
+    const marks = await db.selectFrom('not_renewed').select(['part', 'reason']).orderBy('part').execute()
+    expect(marks).toEqual([
+      { part: 'calculator', reason: 'too_few_calculators' },
+      { part: 'value', reason: 'too_few_inputs' },
+    ])
   })
 
   it('removes at once what is missing of a page that shows enough', async () => {
