@@ -145,7 +145,7 @@ class Night {
         return (await outcomesFromResultFile(trx, inputs, { mapping: false })).rest
       })
     })
-    await this.stage('report', () => streamReports(this.db, this.runId, requires))
+    await this.stage('report', () => this.inTransaction((trx) => streamReports(trx, this.runId, requires)))
   }
 
   async second(rows: number): Promise<void> {

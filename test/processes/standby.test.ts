@@ -74,7 +74,8 @@ async function night(overlapMs = 600_000): Promise<number> {
   }
   return await extractNow(ferry, { url: standby.url('postgres') }, { properties: { query } }, { overlapMs })
 }
-const report = async (run: number) => await streamReports(ferry.ledger.db, run, { properties: [] })
+const report = async (run: number) =>
+  await ferry.ledger.db.transaction().execute((trx) => streamReports(trx, run, { properties: [] }))
 const landed = async () =>
   (await ferry.ledger.db.selectFrom('source_row').select('partner_id').orderBy('partner_id').execute()).map(
     ({ partner_id }) => partner_id,

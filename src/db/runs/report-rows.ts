@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import { lacksRequirement, type Requires } from '../ledger/requirement.ts'
+import type { Schema } from '../tables/database-schema.ts'
 import type { NameChangesView } from '../tables/history.ts'
 import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run-tables.ts'
 import type { LeftOutProperty } from '../tables/submission.ts'
@@ -50,39 +51,21 @@ export type StreamReport = {
  * other tables, so that the sums prove something. A row that travelled twice, because it had changed since an earlier
  * run sent it, counts once, with its last outcome; and if what it changed to was not sent, as what kept it from being.
  */
-export async function streamReports(db: Database, runId: number, requires: Requires): Promise<StreamReport[]> {
+export async function streamReports(
+  trx: Transaction<Schema>,
+  runId: number,
+  requires: Requires,
+): Promise<StreamReport[]> {
+  await noteToldRows(trx, runId)
   const { rows } = await sql<StreamReport>`
-    with last_sent as (
-      select distinct on (row_id) row_id, outcome,
-             case when attempted_at is not null or outcome is not null then sent_hash end as sent_hash
-      from (
-        select row_id, submission_id, state, attempted_at, sent_hash, coalesce(carried.outcome, rest_outcome) as outcome
-        from submission join submission_row carried using (submission_id)
-        where submission.run_id = ${runId}
-      ) carried
-      -- What a person gave up was sent, and has its outcome; what a later run gave up was not.
-      where state <> 'abandoned' or outcome is not null
-      order by row_id, submission_id desc
-    ),
-    -- What was sent and what is pending is laid together, not joined: how many rows were sent, nobody can tell the
-    -- planner.
-    told as (
-      select row_id, bool_or(was_sent) as was_sent, min(outcome) as outcome,
-             (array_agg(sent_hash) filter (where was_sent))[1] as sent_hash
-      from (
-        select row_id, true as was_sent, outcome, sent_hash from last_sent
-        union all
-        select row_id, false, null, null from ledger where pending and gone_at is null
-      ) named
-      group by row_id
-    ),
+    with
     -- What an adopted submission carried of a row that has changed since says nothing about what is wanted now.
     judged as (
       select row.row_id, row.stream, row.partner_id, row.pending, row.desired_hash, row.refused_hash,
         row.invalid_reason,
              row.guard_run, told.outcome as sent_outcome,
              was_sent and (not row.pending or told.sent_hash is not distinct from row.desired_hash) as covered
-      from told join ledger row using (row_id)
+      from told_row told join ledger row using (row_id)
       where row.gone_at is null
     ),
     sent as (
@@ -146,8 +129,38 @@ export async function streamReports(db: Database, runId: number, requires: Requi
     left join sent using (stream)
     left join unsent using (stream)
     where run_stream.run_id = ${runId}
-    order by run_stream.extracted_at`.execute(db)
+    order by run_stream.extracted_at`.execute(trx)
   return rows
+}
+
+/**
+ * Lays what the run sent and what is pending together in a table of its own, told_row, and looks at it: in one statement
+ * with the rest, nobody can tell the planner how many these are.
+ */
+async function noteToldRows(trx: Transaction<Schema>, runId: number): Promise<void> {
+  await sql`
+    create temporary table told_row on commit drop as
+    with last_sent as (
+      select distinct on (row_id) row_id, outcome,
+             case when attempted_at is not null or outcome is not null then sent_hash end as sent_hash
+      from (
+        select row_id, submission_id, state, attempted_at, sent_hash, coalesce(carried.outcome, rest_outcome) as outcome
+        from submission join submission_row carried using (submission_id)
+        where submission.run_id = ${runId}
+      ) carried
+      -- What a person gave up was sent, and has its outcome; what a later run gave up was not.
+      where state <> 'abandoned' or outcome is not null
+      order by row_id, submission_id desc
+    )
+    select row_id, bool_or(was_sent) as was_sent, min(outcome) as outcome,
+           (array_agg(sent_hash) filter (where was_sent))[1] as sent_hash
+    from (
+      select row_id, true as was_sent, outcome, sent_hash from last_sent
+      union all
+      select row_id, false, null, null from ledger where pending and gone_at is null
+    ) named
+    group by row_id`.execute(trx)
+  await sql`analyze told_row`.execute(trx)
 }
 
 export type SubmissionReport = {

@@ -79,7 +79,7 @@ it('counts a row of a hotel that moves once, also where the run took its request
     await ledger.markSent(id)
     await ledger.settleAll(id, 'confirmed')
   }
-  const reports = await streamReports(ledger.db, next, requires)
+  const reports = await ledger.db.transaction().execute((trx) => streamReports(trx, next, requires))
   expect(imbalances(reports)).toEqual([])
   expect(reports.find(({ stream }) => stream === 'framework_answers')).toMatchObject({
     pending: 2,

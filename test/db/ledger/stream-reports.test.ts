@@ -49,7 +49,7 @@ async function noteExtracted(stream: string, runId = run): Promise<void> {
 }
 
 async function report(stream: string, runId = run) {
-  const reports = await streamReports(ledger.db, runId, requires)
+  const reports = await ledger.db.transaction().execute((trx) => streamReports(trx, runId, requires))
   expect(imbalances(reports)).toEqual([])
   return reports.find((one) => one.stream === stream)
 }
@@ -143,7 +143,7 @@ describe('the report of a stream', () => {
     await ledger.landChecked('properties', [property('H-1')])
     await noteExtracted('properties')
     await countPending(ledger.db, run)
-    expect(imbalances(await streamReports(ledger.db, run, requires))).toEqual([
+    expect(imbalances(await ledger.db.transaction().execute((trx) => streamReports(trx, run, requires)))).toEqual([
       'properties: pending is 1, but invalid + parked + withheld + held + behind + sent is 0',
     ])
   })

@@ -99,7 +99,7 @@ describe('the guard', () => {
   }
   const report = async (run: number) => {
     await countPending(ferry.ledger.db, run)
-    const streams = await streamReports(ferry.ledger.db, run, { properties: [] })
+    const streams = await ferry.ledger.db.transaction().execute((trx) => streamReports(trx, run, { properties: [] }))
     expect(imbalances(streams)).toEqual([])
     return { stream: streams[0], ...judge(streams, [], [], await plansOf(ferry.ledger.db, run)) }
   }
@@ -267,7 +267,9 @@ describe('the guard', () => {
       .values({ ...emptyStream, run_id: run })
       .execute()
     await countPending(ferry.ledger.db, run)
-    const streams = await streamReports(ferry.ledger.db, run, { properties: [], framework_answers: ['properties'] })
+    const streams = await ferry.ledger.db
+      .transaction()
+      .execute((trx) => streamReports(trx, run, { properties: [], framework_answers: ['properties'] }))
     expect(imbalances(streams)).toEqual([])
     expect(streams).toMatchObject([
       { stream: 'properties', pending: 20, held: 20 },
