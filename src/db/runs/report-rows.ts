@@ -134,8 +134,8 @@ export async function streamReports(
 }
 
 /**
- * Lays what the run sent and what is pending together in a table of its own, told_row, and looks at it: in one statement
- * with the rest, nobody can tell the planner how many these are.
+ * Lays what the run sent and what is pending together in a table of its own, told_row, and has the planner look at it:
+ * in one statement with the rest it would take them for few.
  */
 async function noteToldRows(trx: Transaction<Schema>, runId: number): Promise<void> {
   await sql`
