@@ -114,7 +114,8 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     const startAfter = delayMs > 0 ? { startAfter: await databaseMoment(trx, delayMs) } : {}
     await boss.insert(
       queue,
-      looks.map((data) => ({ data, ...startAfter })),
+      // What is to be done now comes before what was put off: a request that is sent works while others are polled.
+      looks.map((data) => ({ data, ...startAfter, ...(delayMs === 0 && { priority: 1 }) })),
       { db: fromKysely(trx) },
     )
     if (delayMs > 0) alarm.after(queue, delayMs)

@@ -11,6 +11,7 @@ import {
   config,
   ended,
   ending,
+  engineOf,
   engines,
   ferry,
   jobOf,
@@ -112,6 +113,34 @@ describe('a submission in the hands of the engine', () => {
     await held
     expect(await ended()).toMatchObject({ state: 'finished' })
     expect(server.count(post)).toBe(1)
+  })
+
+  it('a submission in the hands of the engine is sent before others are polled', async () => {
+    await using server = await mappingService([])
+    await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'A' } }])
+    const alone = { ...config, engine: { ...config.engine, submissionsAtOnce: 1 } }
+    const { looks } = await engineOf(alone)
+    await using plain = ferry.deps(server.url)
+    await trigger(plain, pushing)
+    await ferry.wave(plain)
+    const { submission_id: known } = await ferry.ledger.db
+      .selectFrom('submission')
+      .select('submission_id')
+      .executeTakeFirstOrThrow()
+    await sql`delete from nightferry_queue.job`.execute(ferry.ledger.db)
+    const toSend = 1_000_000
+    await ferry.ledger.db.transaction().execute((trx) => looks.atSubmissions(trx, [known], 60_000))
+    await ferry.ledger.db.transaction().execute((trx) => looks.atSubmissions(trx, [toSend]))
+    await sql`update nightferry_queue.job set start_after = created_on`.execute(ferry.ledger.db)
+    await using _ = await atWork(pushing, server.url, alone)
+    const looked = await vi.waitFor(async () => {
+      const { rows } = await sql<{ id: number }>`
+        select (data ->> 'id')::integer as id from nightferry_queue.job
+        where name = 'look-at-submission' and state = 'completed' order by completed_on`.execute(ferry.ledger.db)
+      expect(rows).toHaveLength(2)
+      return rows.map(({ id }) => id)
+    }, patience)
+    expect(looked).toEqual([toSend, known])
   })
 
   it('outlives a run that the key was taken from: the next run finishes it and sends nothing again', async () => {

@@ -42,6 +42,13 @@ export function withEngines(): void {
   })
 }
 
+/** A process that asks for looks and works off none. */
+export async function engineOf(settled = config): Promise<Engine> {
+  const engine = await startEngine(ferry.ledger.url, settled, () => {})
+  engines.push(engine)
+  return engine
+}
+
 /** A process that works off the looks of a job. */
 export async function atWork(
   job: Job,
@@ -49,8 +56,7 @@ export async function atWork(
   settled = config,
   yields = false,
 ): Promise<Deps & AsyncDisposable> {
-  const engine = await startEngine(ferry.ledger.url, settled, () => {})
-  engines.push(engine)
+  const engine = await engineOf(settled)
   const deps = { ...ferry.deps(url), config: settled, looks: engine.looks, now: () => new Date() }
   await engine.work(deps, [job], { yields })
   return deps
