@@ -39,8 +39,8 @@ const mayImport: Record<string, readonly RegExp[]> = {
   support: [/^(doctor|db)\//],
   rehearsal: [/^(pipeline|exchange|db|config|world)\//],
   world: [],
-  sandbox: [/^exchange\/contract\.ts$/, /^(network|world)\//],
-  demo: [/^sandbox\/(hotels|catalogue|uuid-from|copy-rows)(\.ts|\/)/],
+  sandbox: [/^exchange\/(contract|json-bytes)\.ts$/, /^db\/copy-text\.ts$/, /^(network|world)\//],
+  demo: [/^sandbox\/(hotels|catalogue|uuid-from|copy-rows)(\.ts|\/)/, /^db\/copy-text\.ts$/],
 }
 
 type Imports = { path: string; imports: readonly string[] }

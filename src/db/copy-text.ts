@@ -1,31 +1,11 @@
+/** The text form of PostgreSQL's COPY, in which every row travels from here to a database or from there. */
+
 export type CopyValue = string | number | boolean | null
 
-const special = /[\\\t\n\r]/
+/** What stands for no value. */
+export const copyNull = '\\N'
 
-const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
-
-/**
- * One row in PostgreSQL's COPY text format. Backslash, tab and line ends are escaped; every other character stands for
- * itself, so that any text without NUL and lone surrogates comes back byte for byte.
- */
-export function copyLine(row: readonly CopyValue[]): string {
-  let line = ''
-  for (let index = 0; index < row.length; index++) {
-    const value = row[index]
-    if (index > 0) line += '\t'
-    if (value === null || value === undefined) line += '\\N'
-    else if (typeof value === 'string') line += copyField(value)
-    else line += String(value)
-  }
-  return `${line}\n`
-}
-
-/** One text in COPY text format; most hold nothing to escape, so that is asked first. */
-export function copyField(text: string): string {
-  return special.test(text) ? text.replaceAll(/[\\\t\n\r]/g, (character) => escapes[character] ?? character) : text
-}
-
-const allEscapes: Record<string, string> = {
+const escapes: Record<string, string> = {
   '\\': '\\\\',
   '\t': '\\t',
   '\n': '\\n',
@@ -34,28 +14,46 @@ const allEscapes: Record<string, string> = {
   '\f': '\\f',
   '\v': '\\v',
 }
-const anySpecial = /[\\\b\f\n\r\t\v]/ // oxlint-disable-line no-control-regex
-const characters = new Map(Object.entries(allEscapes).map(([character, written]) => [written, character]))
+const special = /[\\\b\f\n\r\t\v]/ // oxlint-disable-line no-control-regex
+const characters = new Map(Object.entries(escapes).map(([character, written]) => [written, character]))
 
 /**
- * One value in COPY's text form, as PostgreSQL itself writes it: backspace, form feed and vertical tab are escaped too,
- * so that a line can travel through another COPY with these for delimiter and quote, untouched.
+ * One value as PostgreSQL itself writes it, so that any text without NUL and lone surrogates comes back byte for byte.
+ * Backspace, form feed and vertical tab need no escape, but with it a line can travel through another COPY with these
+ * for delimiter and quote, untouched. Most texts hold nothing to escape, so that is asked first.
  */
 export function copyText(value: string | null): string {
-  if (value === null) return '\\N'
-  if (!anySpecial.test(value)) return value
-  return value.replaceAll(/[\\\b\f\n\r\t\v]/g, (character) => allEscapes[character] ?? character) // oxlint-disable-line no-control-regex
+  if (value === null) return copyNull
+  if (!special.test(value)) return value
+  return value.replaceAll(/[\\\b\f\n\r\t\v]/g, (character) => escapes[character] ?? character) // oxlint-disable-line no-control-regex
 }
 
-/** Rows as lines of COPY's text form, in UTF-8. */
+/** `bytea`, given in hexadecimal digits. */
+export function copyBytes(hexadecimal: string): string {
+  return `\\\\x${hexadecimal}`
+}
+
+/** One row, with its line end. */
+export function copyLine(row: readonly (CopyValue | undefined)[]): string {
+  let line = ''
+  for (let index = 0; index < row.length; index++) {
+    const value = row[index]
+    if (index > 0) line += '\t'
+    line +=
+      typeof value === 'string' ? copyText(value) : value === null || value === undefined ? copyNull : String(value)
+  }
+  return `${line}\n`
+}
+
+/** Rows as lines, in UTF-8. */
 export function copyLines(rows: readonly (readonly (string | null)[])[]): Buffer {
-  return Buffer.from(rows.map((row) => `${row.map(copyText).join('\t')}\n`).join(''))
+  return Buffer.from(rows.map(copyLine).join(''))
 }
 
-/** The values of a line in COPY's text form, without its line end. */
+/** The values of a line, without its line end. */
 export function valuesOf(line: string): (string | null)[] {
   return line.split('\t').map((field) => {
-    if (field === '\\N') return null
+    if (field === copyNull) return null
     return field.includes('\\') ? field.replaceAll(/\\./gs, (written) => characters.get(written) ?? written) : field
   })
 }

@@ -1,5 +1,8 @@
 import type { Dispatcher } from 'undici'
 import { AnswerFormatError } from './errors.ts'
+import { jsonByte } from './json-bytes.ts'
+
+const { backslash, closeBrace, closeBracket, openBrace, openBracket, quote } = jsonByte
 
 export type AnswerLimits = {
   maxAnswerBytes: number
@@ -49,12 +52,12 @@ function nestsDeeper(json: Buffer, limit: number): boolean {
   for (let at = 0; at < json.length; at++) {
     const byte = json[at]
     if (inText) {
-      if (byte === 0x5c) at++
-      else if (byte === 0x22) inText = false
-    } else if (byte === 0x22) inText = true
-    else if (byte === 0x5b || byte === 0x7b) {
+      if (byte === backslash) at++
+      else if (byte === quote) inText = false
+    } else if (byte === quote) inText = true
+    else if (byte === openBracket || byte === openBrace) {
       if (++depth > limit) return true
-    } else if (byte === 0x5d || byte === 0x7d) depth--
+    } else if (byte === closeBracket || byte === closeBrace) depth--
   }
   return false
 }

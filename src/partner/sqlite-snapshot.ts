@@ -1,7 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { copyText } from '../db/copy-text.ts'
+import { copyLines } from '../db/copy-text.ts'
 import type { CursorProtection } from '../db/tables/run-tables.ts'
 import {
   allInOrder,
@@ -168,7 +168,7 @@ async function* readLines(database: DatabaseSync, query: StreamQuery): AsyncGene
   describe(database, { ...query, cursor: null })
   const text = `select ${columnsOf(query)} from (${withoutSemicolon(query.query)}\n) s`
   for await (const rows of batches(database, query, text, {})) {
-    yield Buffer.from(rows.map((row) => `${row.map(copyText).join('\t')}\n`).join(''))
+    yield copyLines(rows)
   }
 }
 

@@ -2,8 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-
-export type CopyValue = string | number | boolean | null
+import { type CopyValue, copyLine } from '../db/copy-text.ts'
 
 /** Text handed to the socket at once: large enough that the calls do not count, small enough that memory does not. */
 const chunkCharacters = 1 << 16
@@ -25,20 +24,10 @@ export async function copyRows(
 function* chunks(rows: Iterable<readonly CopyValue[]>): Generator<string> {
   let chunk = ''
   for (const row of rows) {
-    chunk += `${row.map(copyText).join('\t')}\n`
+    chunk += copyLine(row)
     if (chunk.length < chunkCharacters) continue
     yield chunk
     chunk = ''
   }
   if (chunk !== '') yield chunk
-}
-
-const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
-
-/** One value in COPY's text format. */
-function copyText(value: CopyValue): string {
-  if (value === null) return '\\N'
-  return typeof value === 'string'
-    ? value.replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? '')
-    : String(value)
 }

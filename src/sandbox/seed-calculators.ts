@@ -1,6 +1,7 @@
 import type pg from 'pg'
+import type { CopyValue } from '../db/copy-text.ts'
 import { resourceRecord } from './catalogue/resource-record.ts'
-import { type CopyValue, copyRows } from './copy-rows.ts'
+import { copyRows } from './copy-rows.ts'
 import { drawResourceYear } from './draw-resource-record.ts'
 import { companyIdAt, isKnownToService } from './hotels.ts'
 import { calculatorId } from './processing/calculator-state.ts'

@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import { type CopyValue, copyRows } from '../../sandbox/copy-rows.ts'
+import type { CopyValue } from '../../db/copy-text.ts'
+import { copyRows } from '../../sandbox/copy-rows.ts'
 import { PartnerDatabaseError } from './demo-database-error.ts'
 import { partnerConstraints, partnerTables } from './hotelier-tables.ts'
 import { inTransaction } from './in-transaction.ts'

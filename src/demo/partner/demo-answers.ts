@@ -1,5 +1,5 @@
+import type { CopyValue } from '../../db/copy-text.ts'
 import { catalogue } from '../../sandbox/catalogue.ts'
-import type { CopyValue } from '../../sandbox/copy-rows.ts'
 import { answerValue, type DataPoint, type Question } from './demo-answer-value.ts'
 import { draw, drawInteger, drawOne, drawSome } from './draw.ts'
 import type { World } from './world.ts'

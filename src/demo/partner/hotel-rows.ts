@@ -1,5 +1,5 @@
+import type { CopyValue } from '../../db/copy-text.ts'
 import { catalogue } from '../../sandbox/catalogue.ts'
-import type { CopyValue } from '../../sandbox/copy-rows.ts'
 import { hotelAt } from '../../sandbox/hotels.ts'
 import { draw, drawInteger, drawOne, drawSome } from './draw.ts'
 import { roomsAt, type World } from './world.ts'

@@ -1,4 +1,4 @@
-import type { CopyValue } from '../../sandbox/copy-rows.ts'
+import type { CopyValue } from '../../db/copy-text.ts'
 import { answerRows, declinedRows } from './demo-answers.ts'
 import { attributeRows, certificateRows, hotelAttributeRows, hotelRows, settingRows } from './hotel-rows.ts'
 import { meterRows, readingRows } from './readings.ts'

@@ -1,5 +1,5 @@
+import type { CopyValue } from '../../db/copy-text.ts'
 import { catalogue } from '../../sandbox/catalogue.ts'
-import type { CopyValue } from '../../sandbox/copy-rows.ts'
 import { draw, drawInteger, drawSome } from './draw.ts'
 import { roomsAt, type World } from './world.ts'
 

@@ -1,13 +1,21 @@
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
+import { jsonByte } from '../../exchange/json-bytes.ts'
 
-const whiteSpace: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
+const {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+  space,
+  lineFeed,
+  carriageReturn,
+  tab,
+} = jsonByte
+
+const whiteSpace: ReadonlySet<number> = new Set([space, lineFeed, carriageReturn, tab])
 
 /**
  * Follows a page outside of its companies and finds where one begins: an opening brace as an element of the list under

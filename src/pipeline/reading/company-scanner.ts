@@ -1,13 +1,7 @@
+import { jsonByte } from '../../exchange/json-bytes.ts'
 import { markWeight, type PageLimits } from './page-limits.ts'
 
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
+const { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } = jsonByte
 
 /** Levels around a company: the page and its list. */
 const levelsAround = 2

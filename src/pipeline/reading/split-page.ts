@@ -1,8 +1,11 @@
 import type { Contract } from '../../exchange/contract.ts'
+import { jsonByte } from '../../exchange/json-bytes.ts'
 import { CompanyListFinder } from './company-list-finder.ts'
 import { CompanyScanner } from './company-scanner.ts'
 import { PageFormatError, type PageLimits } from './page-limits.ts'
 import { ListReader, type PageElement, type PageElementKind, pageLists, pieceBytes } from './read-page.ts'
+
+const { comma } = jsonByte
 
 /** One company as the bytes of its page, not yet judged: they may even be no JSON. */
 export type SplitCompany = {
@@ -61,8 +64,6 @@ export async function* splitPage<Met = never>(
   const rest = page.end()
   if (rest.length > 0) yield rest
 }
-
-const comma = 0x2c
 
 /**
  * Elements handed over together: a chunk of a megabyte holds some dozens of companies, or as many as 350,000 times

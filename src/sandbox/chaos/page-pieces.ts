@@ -1,3 +1,7 @@
+import { jsonByte } from '../../exchange/json-bytes.ts'
+
+const { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quote } = jsonByte
+
 /**
  * A part of a result file. Head: everything up to the bracket that opens its list; element: one of the list; tail: the
  * closing bracket and everything behind it. Commas between elements belong to none. More: a further piece of the part
@@ -5,11 +9,8 @@
  */
 export type PagePart = { kind: 'head' | 'element' | 'tail' | 'more'; bytes: Buffer }
 
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
-const openers = new Set([0x5b, 0x7b])
-const closers = new Set([0x5d, 0x7d])
+const openers = new Set<number>([openBracket, openBrace])
+const closers = new Set<number>([closeBracket, closeBrace])
 
 /**
  * Splits a file of the form `{…,"<listName>":[…]…}` while it arrives. One element is in memory at a time, and the head,
@@ -41,7 +42,7 @@ export async function* splitPage(body: AsyncIterable<Uint8Array>, listName: stri
       if (byte === quote) inString = true
       else if (openers.has(byte)) {
         depth += 1
-        if (kind !== 'head' || depth !== 2 || byte !== 0x5b) continue
+        if (kind !== 'head' || depth !== 2 || byte !== openBracket) continue
         const before = Buffer.concat([...held, piece.subarray(from, at)])
         if (!before.subarray(-opening.length).equals(opening)) continue
         held.push(piece.subarray(from, at + 1))

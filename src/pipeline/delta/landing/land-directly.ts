@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { sql, type Transaction } from 'kysely'
 import pg, { type PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { copyText } from '../../../db/copy-text.ts'
+import { copyBytes, copyNull, copyText } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { Turns } from '../../../db/turns.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
@@ -91,7 +91,7 @@ function linesOf(
     const partner = copyText(partnerId)
     const content = contentHash(text)
     contents += `${id}\t${name}\t${partner}\t${copyText(rowKey)}\t${copyText(text)}\t${content}\n`
-    const verdict = reason === undefined ? '\\N\t0\t\\N' : `${content}\t${judged}\t${copyText(reason)}`
+    const verdict = reason === undefined ? `${copyNull}\t0\t${copyNull}` : `${content}\t${judged}\t${copyText(reason)}`
     acceptances += `${id}\t${partner}\t${content}\t${verdict}\n`
   }
   return { contents: Buffer.from(contents), acceptances: Buffer.from(acceptances) }
@@ -176,7 +176,7 @@ class Copies {
 
 /** The first 16 bytes of the SHA-256, as COPY's text form of `bytea`. */
 function contentHash(text: string): string {
-  return `\\\\x${hash('sha256', text).slice(0, 32)}`
+  return copyBytes(hash('sha256', text).slice(0, 32))
 }
 
 /** Row numbers that are asked for at a time at least, and at most ahead. */

@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import { sql, type Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { copyText } from '../../../db/copy-text.ts'
+import { copyLine } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 
 /** A partner row on its way into the ledger. */
@@ -59,8 +59,17 @@ export async function stageRows(client: PoolClient, lines: AsyncIterable<string>
 /** A row in COPY's text form, which JSON passes unquoted. */
 export function stagedLine(row: StagedRow): string {
   const { ordinal, partnerId, rowKey, content, reason, withoutCursor = false, line, hash } = row
-  const texts = `${copyText(partnerId)}\t${copyText(rowKey)}\t${copyText(JSON.stringify(content))}`
-  const judged = reason === undefined ? 'f\t\\N' : `t\t${copyText(reason)}`
-  const origin = `${copyText(line ?? null)}\t${hash?.high ?? '\\N'}\t${hash?.low ?? '\\N'}`
-  return `${ordinal}\t${texts}\t${judged}\t${withoutCursor ? 't' : 'f'}\t${origin}\n`
+  const judged = reason !== undefined
+  return copyLine([
+    ordinal,
+    partnerId,
+    rowKey,
+    JSON.stringify(content),
+    judged,
+    reason,
+    withoutCursor,
+    line,
+    hash?.high,
+    hash?.low,
+  ])
 }

@@ -1,8 +1,7 @@
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const backslash = 0x5c
-const space = 0x20
+import { jsonByte } from '../../../exchange/json-bytes.ts'
+
+const { backslash, colon, comma, quote, space, lineFeed, carriageReturn, tab } = jsonByte
+
 const zero = 0x30
 const nine = 0x39
 
@@ -116,7 +115,7 @@ export class ByteCursor {
   #space(): void {
     for (;;) {
       const byte = this.bytes[this.at]
-      if (byte !== space && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return
+      if (byte !== space && byte !== lineFeed && byte !== carriageReturn && byte !== tab) return
       this.at++
     }
   }

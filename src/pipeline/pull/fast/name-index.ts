@@ -1,15 +1,14 @@
+import { jsonByte } from '../../../exchange/json-bytes.ts'
 import type { NameKeys } from '../merge/name-keys.ts'
 import { NeedsCare } from './needs-care.ts'
+
+const { backslash, quote, space } = jsonByte
 
 /** Ids remembered at once: real pages have some hundreds, and a hostile one must not fill the heap. */
 export const maxNames = 50_000
 
 /** How many ids are tried in the order in which they came the last time, before one is looked up. */
 const guesses = 3
-
-const quote = 0x22
-const backslash = 0x5c
-const space = 0x20
 
 /**
  * The ids of the variables or properties that new companies of a page refer to, each with a number from 0 and, once

@@ -1,14 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { Contract } from '../../../exchange/contract.ts'
+import { jsonByte } from '../../../exchange/json-bytes.ts'
 import { monthNumber } from '../../../exchange/month-names.ts'
 import { ByteCursor } from './byte-cursor.ts'
 import type { NameIndex } from './name-index.ts'
 
-const colon = 0x3a
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
+const { closeBrace, closeBracket, colon, openBrace, openBracket, quote } = jsonByte
 
 /** Longer ids are for `idProblem` to judge. */
 const maxIdBytes = 200
@@ -234,7 +231,7 @@ export class PlainCompanyReader {
   /** A key that is an id, and its colon: the number of the id, or -1. */
   #name(names: NameIndex): number {
     const cursor = this.#cursor
-    if (!cursor.take(0x22)) return -1
+    if (!cursor.take(quote)) return -1
     let number = names.guess(cursor.bytes, cursor.at)
     if (number >= 0) cursor.at += names.lengthOf(number) + 1
     else {

@@ -1,7 +1,7 @@
 import { finished } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { copyField } from '../../../db/copy-text.ts'
+import { copyText } from '../../../db/copy-text.ts'
 import type { Turns } from '../../../db/turns.ts'
 
 /** The tables that take rows as they are, with the columns given. No foreign key prescribes an order. */
@@ -143,7 +143,7 @@ export class LineBuffer {
 
   /** A text of any characters, escaped as COPY needs it; null stands for no value. */
   text(value: string | null): void {
-    const field = value === null ? '\\N' : copyField(value)
+    const field = copyText(value)
     // No UTF-16 unit needs more than three bytes in UTF-8.
     this.#room(field.length * 3)
     this.#length += this.#bytes.write(field, this.#length, 'utf8')
