@@ -1,5 +1,3 @@
-import type { StreamName } from '../config/stream-names.ts'
-
 /** Names under which people keep what a stream's column means, best first; the column's own name stands before them. */
 const alike: Readonly<Record<string, readonly string[]>> = {
   partner_id: [
@@ -49,29 +47,6 @@ const cursors = [
   ],
   ...['changed', 'modified_on', 'updated_on', 'changed_on', 'modification_date', 'update_time', 'last_update'],
 ]
-
-/**
- * What a row of a stream cannot do without. `any`: at least one of these as well; the others may be null. Where a table
- * has none of `telling` itself, or any of `never`, it is no table of that stream.
- */
-type Needs = { all: readonly string[]; any?: readonly string[]; telling: readonly string[]; never?: readonly string[] }
-
-const details = ['name', 'street', 'latitude', 'country_code', 'airport_code', 'hotel_code', 'booking_id']
-const switches = ['automatic_yearly_calculation', 'automatic_publishing']
-
-export const needs: Readonly<Record<StreamName, Needs>> = {
-  properties: { all: ['partner_id'], any: details, telling: details },
-  framework_answers: {
-    all: ['partner_id', 'year', 'data_point_id', 'value'],
-    telling: ['data_point_id', 'framework_id', 'value_type', 'unit_id'],
-  },
-  // Where there is a reply, the question was answered: to say that it was left out would be wrong.
-  omissions: { all: ['partner_id', 'year', 'question_id'], telling: ['question_id'], never: ['value'] },
-  calculator_inputs: { all: ['partner_id', 'year', 'field_type_id', 'value'], telling: ['value'] },
-  calculator_settings: { all: ['partner_id'], any: switches, telling: switches },
-  custom_property_values: { all: ['partner_id', 'property_id', 'value'], telling: ['value'] },
-  standard_holders: { all: ['partner_id', 'standard_id'], telling: ['standard_id', 'expiry_date', 'level'] },
-}
 
 /** A name without case and marks, so that `countryCode` and `COUNTRY_CODE` are the same. Pure. */
 export function plain(name: string): string {

@@ -1,7 +1,7 @@
 import { type StreamName, streamNames } from '../config/stream-names.ts'
 import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
-import { cursorIn, likeness, needs, plain, singular } from './column-names.ts'
+import { cursorIn, likeness, plain, singular } from './column-names.ts'
 
 /** A column of a table, and the join that leads to it from the stream's own table; null: it is in that table. */
 type Found = { column: string; type: string; join: Join | null; score: number }
@@ -58,14 +58,14 @@ function bestOf(
     .filter((table) => !isRuledOut(stream, table))
     .map((table) => suggestionFor(stream, table, tables, hotels, columns))
     .filter(({ columns }) =>
-      needs[stream].telling.some((name) => columns[name] !== undefined && columns[name].join === null),
+      streams[stream].table.telling.some((name) => columns[name] !== undefined && columns[name].join === null),
     )
   const [best] = suggestions.toSorted((a, b) => a.missing.length - b.missing.length || b.score - a.score)
   return best === undefined || best.score < leastScore[stream === 'properties' ? 'hotels' : 'others'] ? null : best
 }
 
 function isRuledOut(stream: StreamName, table: PartnerTable): boolean {
-  const { never = [] } = needs[stream]
+  const { never = [] } = streams[stream].table
   return never.some((name) => table.columns.some((column) => likeness(name, column.name, table.name) > 0))
 }
 
@@ -91,7 +91,7 @@ function suggestionFor(
   if (hotels === null) columns.partner_id ??= keyOf(table) ?? undefined
   else columns.partner_id = idOfHotel(table, hotels) ?? idByDetour(table, hotels, tables) ?? undefined
   for (const [name, found] of own) columns[name] = found
-  const { all, any = [] } = needs[stream]
+  const { all, any = [] } = streams[stream].table
   for (const name of all) if (name !== 'partner_id') columns[name] ??= acrossJoin(name, table, tables) ?? undefined
   const present = Object.fromEntries(Object.entries(columns).filter(([, found]) => found !== undefined)) as Record<
     string,

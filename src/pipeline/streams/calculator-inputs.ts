@@ -19,6 +19,7 @@ export const calculatorInputs: Stream = {
   notes: [
     'A null `value` takes back a value that was there before: Nightferry sends it blank. [What the specification leaves open](spec-gaps.md#absent-inputs) says why.',
   ],
+  table: { all: ['partner_id', 'year', 'field_type_id', 'value'], telling: ['value'] },
   kind: 'calculators',
   foldedKey: 'inputs',
   // An input whose field type is no id is a row of its own: it must not spoil the others of its period.

@@ -13,6 +13,7 @@ export const calculatorSettings: Stream = {
     automatic_yearly_calculation: meaning,
     automatic_publishing: meaning,
   },
+  table: { all: ['partner_id'], any: switches, telling: switches },
   kind: 'calculators',
   toRow: ({ partner_id: _, ...settings }, partnerId) => ({
     partnerId,

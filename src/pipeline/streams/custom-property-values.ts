@@ -13,6 +13,7 @@ export const customPropertyValues: Stream = {
     property_id: 'Id of a custom property that is not the identifier.',
     value: 'The value, never null.',
   },
+  table: { all: ['partner_id', 'property_id', 'value'], telling: ['value'] },
   kind: 'companies',
   toRow: ({ partner_id: _, ...value }, partnerId) => ({
     partnerId,

@@ -33,6 +33,10 @@ export const frameworkAnswers: Stream = {
       '- `list`: the ids of options, as a JSON array or separated by commas',
     ].join('\n'),
   ],
+  table: {
+    all: ['partner_id', 'year', 'data_point_id', 'value'],
+    telling: ['data_point_id', 'framework_id', 'value_type', 'unit_id'],
+  },
   kind: 'framework_answers',
   toRow: ({ partner_id: _, ...answer }, partnerId) => ({
     partnerId,

@@ -13,6 +13,8 @@ export const omissions: Stream = {
     month: '1 to 12; null as in `framework_answers`.',
     question_id: 'Id of a question in a framework of the service.',
   },
+  // Where there is a reply, the question was answered: to say that it was left out would be wrong.
+  table: { all: ['partner_id', 'year', 'question_id'], telling: ['question_id'], never: ['value'] },
   kind: 'framework_answers',
   toRow: ({ partner_id: _, ...omission }, partnerId) => ({
     partnerId,

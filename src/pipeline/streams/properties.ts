@@ -2,6 +2,9 @@ import { present } from './row-key.ts'
 import { isGiven, partsOf, type RowContent, shown, text } from './rules/row-content.ts'
 import type { RowWarning, Stream } from './stream.ts'
 
+/** The kinds of detail that a property can be matched by (Company mapping request). */
+const details = ['name', 'street', 'latitude', 'country_code', 'airport_code', 'hotel_code', 'booking_id']
+
 /** Specification: Company mapping request. */
 export const properties: Stream = {
   about: 'One row per hotel. The row travels in a company-mappings request, by which the service finds its company.',
@@ -19,6 +22,7 @@ export const properties: Stream = {
   notes: [
     'Nightferry leaves details that are null out of the request. A row with nothing but its id is invalid, because the service has nothing to match by.',
   ],
+  table: { all: ['partner_id'], any: details, telling: details },
   kind: 'company_mappings',
   toRow: ({ partner_id: _, ...details }, partnerId) => ({ partnerId, rowKey: partnerId, content: present(details) }),
   check: checkProperty,
@@ -27,8 +31,6 @@ export const properties: Stream = {
 }
 
 const number = /^[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
-/** The kinds of detail that a property can be matched by (Company mapping request). */
-const details = ['name', 'street', 'latitude', 'country_code', 'airport_code', 'hotel_code', 'booking_id']
 
 /** A detail that is blank says nothing, and is no mistake. */
 function checkProperty(content: RowContent): string | null {

@@ -15,6 +15,7 @@ export const standardHolders: Stream = {
     expiry_date: 'The day on which this ends.',
   },
   notes: ["Nightferry sends dates as your query prints them; `to_char(…, 'YYYY-MM-DD')` is safe."],
+  table: { all: ['partner_id', 'standard_id'], telling: ['standard_id', 'expiry_date', 'level'] },
   kind: 'standard_holders',
   toRow: ({ partner_id: _, ...holder }, partnerId) => ({
     partnerId,

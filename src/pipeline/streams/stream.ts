@@ -21,6 +21,17 @@ export type StreamShape = {
 /** What is odd about a row and does not keep it from being sent. */
 export type RowWarning = { kind: 'coordinates_zero' | 'field_type_unseen'; detail: string }
 
+/**
+ * What a row of a stream cannot do without. `any`: at least one of these as well; the others may be null. Where a table
+ * has none of `telling` itself, or any of `never`, it is no table of that stream.
+ */
+type TableSigns = {
+  all: readonly string[]
+  any?: readonly string[]
+  telling: readonly string[]
+  never?: readonly string[]
+}
+
 /** Everything that is known of one stream of ours: each has a file in this folder. What contradicts what is in SQL. */
 export type Stream = Pick<StreamShape, 'foldedKey'> & {
   /**
@@ -31,6 +42,8 @@ export type Stream = Pick<StreamShape, 'foldedKey'> & {
   columns: Readonly<Record<string, string>>
   /** What does not fit beside a single column, in Markdown; a paragraph each. */
   notes?: readonly string[]
+  /** By which columns `init` recognises a table of the partner that holds such rows. */
+  table: TableSigns
   /** The kind of request that carries its rows. */
   kind: KindName
   /**
