@@ -22,12 +22,13 @@ export function isAmongPending(state: keyof typeof marks | null = null): RawBuil
 /**
  * Rows of the view `ledger` as `row`, among them all that are pending and may be in a state which an outcome gave them,
  * with `newest`, the place of each. They come newest first, one after the other, so that a query with a limit judges no
- * more of them than it shows: of a million rejected rows only the moments are read and sorted.
+ * more of them than it shows: of a million rejected rows only the outcomes are read, and sorted.
+ * @param narrowed which of them, as far as the outcome of a `row` says.
  */
-export function newestAmongPending(state: 'rejected' | 'unknown'): RawBuilder<unknown> {
+export function newestAmongPending(state: 'rejected' | 'unknown', narrowed: RawBuilder<boolean>): RawBuilder<unknown> {
   return sql`(
-    select row_id, outcome_at from acceptance
-    where accepted_hash is distinct from wanted_hash and ${marks[state]}
+    select row_id, outcome_at from acceptance row
+    where accepted_hash is distinct from wanted_hash and ${marks[state]} and ${narrowed}
     order by outcome_at desc, row_id) newest
     cross join lateral (select ledger.* from ledger where ledger.row_id = newest.row_id offset 0) row`
 }

@@ -66,18 +66,24 @@ export async function pageOfRows(
   const { code, reason, at } = told[state]
   const further =
     past === null
-      ? sql`true`
-      : sql`(${at} < ${past.at}::timestamptz or (${at} = ${past.at}::timestamptz and row.row_id > ${past.rowId}))`
-  const meant = sql`${rowState(requires)} = ${state} and ${passes(filter, told[state])} and ${further}`
+      ? sql<boolean>`true`
+      : sql<boolean>`(${at} < ${past.at}::timestamptz or (${at} = ${past.at}::timestamptz and row.row_id > ${past.rowId}))`
+  const isMeant = sql`${rowState(requires)} = ${state}`
+  const { stream, ...ofOutcome } = filter
+  const ofRow = stream === undefined ? {} : { stream }
   // One hotel's rows are found by its id, and are few.
   const { among, where } =
     (state === 'rejected' || state === 'unknown') && filter.partnerId === undefined
       ? {
-          among: sql`(select row.* from ${newestAmongPending(state)} where ${meant}
+          among: sql`(select row.* from ${newestAmongPending(state, sql`${passes(ofOutcome, told[state])} and ${further}`)}
+                      where ${isMeant} and ${passes(ofRow, told[state])}
                       order by newest.outcome_at desc, newest.row_id limit ${limit})`,
           where: sql`true`,
         }
-      : { among: sql`ledger`, where: sql`${isAmongPending(state)} and ${meant}` }
+      : {
+          among: sql`ledger`,
+          where: sql`${isAmongPending(state)} and ${isMeant} and ${passes(filter, told[state])} and ${further}`,
+        }
   const { rows } = await sql<FoundRow>`
     select row.row_id, ${at}::text as exact, row.stream, row.partner_id, row.row_key, row.content, ${code} as code,
       ${reason} as reason, ${at} as at,

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
+import type { Database } from '../../../src/db/database.ts'
 import type { RowFilter } from '../../../src/db/ledger/filter-rows.ts'
 import { pageOfRows, type RowPlace, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
 import { oldestUnaccepted } from '../../../src/db/runs/oldest-unaccepted.ts'
@@ -31,6 +32,21 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.close())
 
+/** The moment at which the rows with the numbers 2 × minutes and the next were rejected. */
+function minute(minutes: number): Date {
+  return new Date(Date.UTC(2026, 0, 1, 0, minutes))
+}
+
+/** The place behind which so many rejected rows are left. */
+async function placeOf(db: Database, left: number): Promise<RowPlace> {
+  const { rows } = await sql<{ at: string; rowId: number }>`
+    select outcome_at::text as at, row_id as "rowId" from ledger where refused_hash = desired_hash
+    order by outcome_at, row_id desc offset ${left} limit 1`.execute(db)
+  const [place] = rows
+  if (place === undefined) throw new Error('there is no such place')
+  return place
+}
+
 /** As the definition says: all that are rejected, by their moment and then by their number. */
 async function inOrder(): Promise<string[]> {
   const { rows } = await sql<{ partner_id: string }>`
@@ -60,20 +76,31 @@ describe('rejected rows', () => {
     expect(await listed({ reason: 'like this' })).toEqual([])
   })
 
-  it('of many rejected rows a list reads little more than it shows', async () => {
-    const read = await ledger.inTransaction(async (trx) => {
-      const count = async () => {
-        const { rows } = await sql<{ read: number }>`
-          select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read
-          from pg_stat_xact_user_tables where relid = 'source_row'::regclass`.execute(trx)
-        return rows[0]?.read ?? Number.NaN
-      }
-      const before = await count()
-      expect(await rowsInState(trx, 'rejected', {}, [], {}, 20)).toHaveLength(20)
-      return (await count()) - before
+  describe('of many rejected rows a list reads little more than it shows', () => {
+    const asked: [string, { filter?: RowFilter; past?: boolean; shown: number }][] = [
+      ['the newest', { shown: 20 }],
+      ['a late page', { past: true, shown: 5 }],
+      ['those since a moment that is after nearly all', { filter: { since: minute(299) }, shown: 3 }],
+      ['those with words that no row has', { filter: { reason: 'like this' }, shown: 0 }],
+    ]
+
+    it.each(asked)('%s', async (_, { filter = {}, past = false, shown }) => {
+      const read = await ledger.inTransaction(async (trx) => {
+        const count = async () => {
+          const { rows } = await sql<{ read: number }>`
+            select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read
+            from pg_stat_xact_user_tables where relid = 'source_row'::regclass`.execute(trx)
+          return rows[0]?.read ?? Number.NaN
+        }
+        const after = past ? await placeOf(trx, shown) : null
+        const before = await count()
+        const page = await pageOfRows(trx, 'rejected', {}, [], filter, 20, after)
+        expect(page.rows).toHaveLength(shown)
+        return (await count()) - before
+      })
+      expect(read).toBeGreaterThanOrEqual(shown)
+      expect(read).toBeLessThan(hotels / 4)
     })
-    expect(read).toBeGreaterThanOrEqual(20)
-    expect(read).toBeLessThan(hotels / 4)
   })
 })
 
