@@ -8,9 +8,6 @@
  * works, not how fast anything is. Fails when the 95th percentile of a call that a page waits for is over 300 ms, or
  * that of a first paint over 1 s.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -21,8 +18,6 @@ import { settingsInForce } from '../src/config/show-config.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
 import { createPartnerDatabase } from '../src/demo/partner/create-partner-database.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import { buildHttpServer } from '../src/http/build-http-server.ts'
 import type { HttpContext } from '../src/http/route.ts'
@@ -33,6 +28,7 @@ import { consoleCalls } from './console-calls.ts'
 import { fillNights } from './console-nights.ts'
 import { paintPages } from './console-paint.ts'
 import { fillTables } from './fill-tables.ts'
+import { Opened } from './opened.ts'
 import { fillLedger } from './verbs-world.ts'
 
 const { values } = parseArgs({
@@ -55,15 +51,8 @@ const packaged = (name: string) => fileURLToPath(new URL(`../config/${name}`, im
 const token = 'token-of-the-benchmark-of-the-console'
 const hotel = 'H-0000042'
 
-await using world = new AsyncDisposableStack()
-const folder = await mkdtemp(join(tmpdir(), 'nightferry-console-bench-'))
-world.defer(() => rm(folder, { recursive: true, force: true }))
-const cluster = await openCluster({ folder, onNotice: () => {} })
-world.defer(async () => {
-  await cluster.release()
-  const elsewhere = await locationOf(folder).catch(() => undefined)
-  if (elsewhere !== undefined) await rm(elsewhere, { recursive: true, force: true })
-})
+await using world = new Opened()
+const cluster = await world.server(await world.folder('console'))
 await cluster.ensureDatabase('nightferry')
 const url = cluster.url('nightferry')
 await migrateToLatest(url)

@@ -1,5 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
@@ -9,17 +8,18 @@ import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
 import { createPartnerDatabase } from '../src/demo/partner/create-partner-database.ts'
 import { addedHotelNumber } from '../src/demo/partner/second-night.ts'
 import { locationOf } from '../src/embedded/data-home.ts'
-import { type Cluster, openCluster } from '../src/embedded/open-cluster.ts'
+import type { Cluster } from '../src/embedded/open-cluster.ts'
 import { runningPostmaster } from '../src/embedded/postmaster.ts'
 import type { ServerSettings } from '../src/embedded/start-server.ts'
 import { bulkRequests } from '../src/exchange/contract.ts'
 import { buildProgram } from './build-program.ts'
 import type { Members } from './night-processors.ts'
+import type { Opened } from './opened.ts'
 import { startSandboxProcess } from './sandbox-process.ts'
 
 export type Capture = 'cursor' | 'snapshot'
 
-export type NightWorld = AsyncDisposable & {
+export type NightWorld = {
   hotels: number
   /** Of ours, of the partner, of the service. */
   own: pg.Client
@@ -50,13 +50,10 @@ const atOnce = [
 
 /**
  * The demo's world with so many hotels: a server for Nightferry, one for the partner and one for the service, which is
- * a process of its own. All of it is gone when the world is disposed of.
+ * a process of its own. All of it is gone when `opened` is closed.
  */
-export async function openNightWorld(hotels: number, capture: Capture): Promise<NightWorld> {
-  await using opened = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'nightferry-night-'))
-  opened.defer(() => rm(folder, { recursive: true, force: true }))
-  await chmod(folder, 0o755)
+export async function openNightWorld(opened: Opened, hotels: number, capture: Capture): Promise<NightWorld> {
+  const folder = await opened.folder('night')
   const configFile = fileURLToPath(new URL('../config/demo.yaml', import.meta.url))
   const script = await buildProgram(join(folder, 'program'))
   const config = loadConfig({ file: configFile, environment: {} })
@@ -90,7 +87,6 @@ export async function openNightWorld(hotels: number, capture: Capture): Promise<
 
   const partner = await openClient(opened, partnerUrl)
   const sandbox = await openClient(opened, sandboxServer.cluster.url(databases.sandbox))
-  const everything = opened.move()
   return {
     hotels,
     own,
@@ -111,7 +107,6 @@ export async function openNightWorld(hotels: number, capture: Capture): Promise<
       partner: { programs: [], servers: [partnerServer.pid] },
       service: { programs: [service.pid], servers: [sandboxServer.pid] },
     },
-    [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
 }
 
@@ -137,18 +132,8 @@ export async function changeOnePercent(partner: pg.Client): Promise<void> {
 
 type Server = { cluster: Cluster; pid: number }
 
-async function openServer(
-  opened: AsyncDisposableStack,
-  folder: string,
-  settings: ServerSettings = {},
-): Promise<Server> {
-  const cluster = await openCluster({ folder, settings, onNotice: () => {} })
-  opened.defer(async () => {
-    await cluster.release()
-    // Started by root, the cluster can lie elsewhere.
-    const elsewhere = await locationOf(folder).catch(() => undefined)
-    if (elsewhere !== undefined) await rm(elsewhere, { recursive: true, force: true })
-  })
+async function openServer(opened: Opened, folder: string, settings: ServerSettings = {}): Promise<Server> {
+  const cluster = await opened.server(folder, settings)
   const running = await runningPostmaster(join((await locationOf(folder)) ?? folder, 'data'))
   if (running === undefined) throw new Error(`no server runs in ${folder}`)
   return { cluster, pid: running.pid }
@@ -168,7 +153,7 @@ async function makePartner(url: string, hotels: number): Promise<void> {
   }
 }
 
-async function openClient(opened: AsyncDisposableStack, url: string): Promise<pg.Client> {
+async function openClient(opened: Opened, url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, options: `-c search_path=${schemaName},public` })
   client.on('error', () => {})
   await client.connect()

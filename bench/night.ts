@@ -13,6 +13,7 @@ import { bareCopies, type Copied } from './night-copies.ts'
 import { printNights, type Round } from './night-report.ts'
 import { type NightName, type NightSpent, nightNames, runNight } from './night-run.ts'
 import { type Capture, changeOnePercent, type NightWorld, openNightWorld } from './night-world.ts'
+import { Opened } from './opened.ts'
 
 const { values } = parseArgs({
   options: {
@@ -33,8 +34,8 @@ const measured: Round[] = []
 for (const hotels of sizes) {
   for (let round = 1; round <= rounds; round++) {
     note(`${hotels} hotels, round ${round} of ${rounds}: making the world …`)
-    await using world = await openNightWorld(hotels, capture)
-    measured.push(await measure(world))
+    await using opened = new Opened()
+    measured.push(await measure(await openNightWorld(opened, hotels, capture)))
   }
 }
 const machine = {

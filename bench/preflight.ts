@@ -1,19 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
 import { judgeRows } from '../src/pipeline/preflight/preflight.ts'
 import { keepReferenceData } from '../src/pipeline/reference/fetch-reference-data.ts'
 import { storableDocuments } from '../src/pipeline/reference/store-reference-data.ts'
+import { Opened } from './opened.ts'
 
 /**
  * How long preflight takes over a ledger of accepted rows and of others that wait: the first time, on a night on which
@@ -26,48 +22,47 @@ const { values } = parseArgs({
 const [accepted, waiting] = [Number(values.accepted), Number(values.waiting)]
 const id = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 
-const folder = await mkdtemp(join(tmpdir(), 'nightferry-bench-'))
-const cluster = await openCluster({ folder, onNotice: console.error })
-try {
-  await cluster.ensureDatabase('own')
-  await migrateToLatest(cluster.url('own'))
-  const pool = createPool(cluster.url('own'), {
-    max: 4,
-    applicationName: 'nightferry bench',
-    searchPath: schemaName,
-    onIdleError: () => {},
-  })
-  const deps = {
-    config: settings.parse({}),
-    required: { customIdentifierId: id(1) },
-    contract: loadContract(fileURLToPath(new URL('../config/contract.yaml', import.meta.url))),
-    pool,
-    db: createDatabase(pool),
-    logger: pino({ level: 'silent' }),
-    now: () => new Date(),
-  } as unknown as Deps
-  const know = async (title: string) => {
-    const framework = {
-      id: id(2),
-      title,
-      questionIds: [id(3)],
-      dataPoints: Array.from({ length: 40 }, (_, index) => ({
-        id: id(100 + index),
-        valueType: 'number',
-        reportingPeriodType: 'Any',
-        unitIds: [],
-        optionIds: [],
-        questionId: id(3),
-      })),
-      titles: {},
-    }
-    const documents = storableDocuments({ unit_type: [], group: [], custom_property: [], framework: [framework] })
-    await deps.db.transaction().execute((trx) => keepReferenceData(deps, trx, documents, null))
+await using opened = new Opened()
+const cluster = await opened.server(await opened.folder('bench'))
+await cluster.ensureDatabase('own')
+await migrateToLatest(cluster.url('own'))
+const pool = createPool(cluster.url('own'), {
+  max: 4,
+  applicationName: 'nightferry bench',
+  searchPath: schemaName,
+  onIdleError: () => {},
+})
+const deps = {
+  config: settings.parse({}),
+  required: { customIdentifierId: id(1) },
+  contract: loadContract(fileURLToPath(new URL('../config/contract.yaml', import.meta.url))),
+  pool,
+  db: createDatabase(pool),
+  logger: pino({ level: 'silent' }),
+  now: () => new Date(),
+} as unknown as Deps
+const know = async (title: string) => {
+  const framework = {
+    id: id(2),
+    title,
+    questionIds: [id(3)],
+    dataPoints: Array.from({ length: 40 }, (_, index) => ({
+      id: id(100 + index),
+      valueType: 'number',
+      reportingPeriodType: 'Any',
+      unitIds: [],
+      optionIds: [],
+      questionId: id(3),
+    })),
+    titles: {},
   }
-  await know('First')
-  // Ten answers a hotel. Of those that wait a third was rejected, a third is invalid, a third is parked.
-  await pool.query(
-    `with rows as materialized (
+  const documents = storableDocuments({ unit_type: [], group: [], custom_property: [], framework: [framework] })
+  await deps.db.transaction().execute((trx) => keepReferenceData(deps, trx, documents, null))
+}
+await know('First')
+// Ten answers a hotel. Of those that wait a third was rejected, a third is invalid, a third is parked.
+await pool.query(
+  `with rows as materialized (
        select n, jsonb_build_object('period_type', 'Yearly', 'year', '2025', 'month', '1', 'value',
                 case when n > $1 and n % 3 = 1 then 'many' else n::text end,
                 'data_point_id', '00000000-0000-4000-8000-' || lpad((100 + n % 10)::text, 12, '0')) as content,
@@ -84,31 +79,25 @@ try {
             case when n > $1 and n % 3 = 0 then desired_hash end
      from written join rows on rows.n::text = row_key
      order by row_id`,
-    [accepted, waiting],
-  )
-  await pool.query('vacuum analyze source_row, acceptance')
-  await timed('the first time', () => judgeRows(deps, new Date()))
-  await pool.query('vacuum analyze source_row, acceptance')
-  for (let round = 0; round < 3; round++) await timed('nothing changed', () => judgeRows(deps, new Date()))
-  await know('Second')
-  await timed('the reference data changed', () => judgeRows(deps, new Date()))
-  await pool.query('vacuum analyze source_row, acceptance')
-  await timed('nothing changed', () => judgeRows(deps, new Date()))
-  await pool.query(
-    `insert into row_finding (row_id, kind, other_row_id, row_hash, other_hash, detail)
+  [accepted, waiting],
+)
+await pool.query('vacuum analyze source_row, acceptance')
+await timed('the first time', () => judgeRows(deps, new Date()))
+await pool.query('vacuum analyze source_row, acceptance')
+for (let round = 0; round < 3; round++) await timed('nothing changed', () => judgeRows(deps, new Date()))
+await know('Second')
+await timed('the reference data changed', () => judgeRows(deps, new Date()))
+await pool.query('vacuum analyze source_row, acceptance')
+await timed('nothing changed', () => judgeRows(deps, new Date()))
+await pool.query(
+  `insert into row_finding (row_id, kind, other_row_id, row_hash, other_hash, detail)
      select one.row_id, 'two_frameworks', two.row_id, one.desired_hash, two.desired_hash, ''
      from ledger one join ledger two on two.row_id = one.row_id - 1
      where one.accepted_hash is null and two.accepted_hash is null`,
-  )
-  await pool.query('vacuum analyze row_finding')
-  await timed('nothing changed, and every waiting row contradicts another', () => judgeRows(deps, new Date()))
-  await pool.end()
-} finally {
-  await cluster.release()
-  // Started by root, the cluster lies elsewhere.
-  const elsewhere = await locationOf(folder).catch(() => undefined)
-  for (const gone of [elsewhere ?? folder, folder]) await rm(gone, { recursive: true, force: true })
-}
+)
+await pool.query('vacuum analyze row_finding')
+await timed('nothing changed, and every waiting row contradicts another', () => judgeRows(deps, new Date()))
+await pool.end()
 
 async function timed(what: string, work: () => Promise<object>): Promise<void> {
   const start = performance.now()

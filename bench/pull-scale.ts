@@ -12,6 +12,7 @@ import { availableParallelism, cpus, loadavg, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildLoadProcess } from './build-process.ts'
+import { Opened } from './opened.ts'
 import { grouped, median, megabytes, spread, tableOf } from './pull-table.ts'
 import { type Measured, openPullWorld } from './pull-world.ts'
 import type { StoredPage } from './sandbox-file.ts'
@@ -58,11 +59,8 @@ type Line = keyof typeof names
 
 const measured: Partial<Record<Line, Measured>>[] = []
 
-// Interrupted, it clears up all the same; a second time it ends at once.
-const interrupted = new AbortController()
-process.once('SIGINT', () => interrupted.abort(new Error('interrupted')))
-
-await using world = await openPullWorld(interrupted.signal)
+await using opened = new Opened()
+const world = await openPullWorld(opened)
 const { rows: version } = await world.db.query<{ server_version: string }>('show server_version')
 print(
   `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB, ` +

@@ -1,21 +1,18 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { type Cluster, openCluster } from '../src/embedded/open-cluster.ts'
-import type { ServerSettings } from '../src/embedded/start-server.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import { writeRows } from './copy-limit.ts'
 import { generatePage, type PageOptions } from './generate-page.ts'
 import type { LoadTask, Spent, Way } from './load-process.ts'
 import { processorOf } from './memory.ts'
+import type { Opened } from './opened.ts'
 import { emptyPeopleTables, makePeopleTables, vacuumPeopleTables } from './people-load.ts'
 import { addressOf, type StoredPage, storePage } from './sandbox-file.ts'
 import { startSandboxProcess } from './sandbox-process.ts'
@@ -33,7 +30,7 @@ export type LoadOptions = {
   endsSearch?: boolean
 }
 
-export type PullWorld = AsyncDisposable & {
+export type PullWorld = {
   db: pg.Pool
   /** Makes a page and has the sandbox keep it. */
   store(options: PageOptions): Promise<StoredPage>
@@ -54,18 +51,14 @@ const runProcess = promisify(execFile)
 
 /**
  * Opens what the benchmark needs: a Postgres for Nightferry and one for the sandbox, which is a process of its own, as
- * the service is elsewhere. All of it is gone when the world is disposed of. No load begins or goes on once `signal`
- * aborts.
+ * the service is elsewhere. All of it is gone when `opened` is closed.
  */
-export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
-  await using opened = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'nightferry-pull-'))
-  opened.defer(() => rm(folder, { recursive: true, force: true }))
-  await chmod(folder, 0o755)
+export async function openPullWorld(opened: Opened): Promise<PullWorld> {
+  const folder = await opened.folder('pull')
   const contract = loadContract(contractFile)
 
   const sandboxFolder = join(folder, 'sandbox')
-  const sandboxCluster = await openOwnCluster(opened, join(sandboxFolder, 'postgres'))
+  const sandboxCluster = await opened.server(join(sandboxFolder, 'postgres'))
   const sandboxDatabase = 'sandbox'
   const service = await startSandboxProcess(sandboxFolder, ['--companies', '2', '--database', sandboxDatabase])
   opened.defer(() => service.stop())
@@ -73,7 +66,7 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
 
   // Vacuumed where a night would have passed, and not whenever it happens to be time: that would fall on one line or
   // another.
-  const cluster = await openOwnCluster(opened, join(folder, 'nightferry'), { autovacuum: 'off' })
+  const cluster = await opened.server(join(folder, 'nightferry'), { autovacuum: 'off' })
   const databaseUrl = cluster.url('nightferry_bench')
   await cluster.ensureDatabase('nightferry_bench')
   await migrateToLatest(databaseUrl)
@@ -82,7 +75,6 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
   const rows = join(folder, 'rows')
   await mkdir(rows)
 
-  const everything = opened.move()
   return {
     db,
     store: (options) => storePage(sandbox, generatePage(options, contract)),
@@ -126,7 +118,6 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
       const { stdout } = await runProcess(process.execPath, [script, JSON.stringify(task)], {
         env: { PATH: process.env.PATH },
         timeout: 3_600_000,
-        signal,
       })
       const spent = JSON.parse(stdout) as Spent
       const writes = since(written, await writesUntilNow(db))
@@ -137,26 +128,10 @@ export async function openPullWorld(signal: AbortSignal): Promise<PullWorld> {
       await writeRows(client, rows)
       client.release()
     },
-    [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
 }
 
-async function openOwnCluster(
-  opened: AsyncDisposableStack,
-  folder: string,
-  settings: ServerSettings = {},
-): Promise<Cluster> {
-  const cluster = await openCluster({ folder, settings, onNotice: () => {} })
-  opened.defer(async () => {
-    await cluster.release()
-    // Started by root, the cluster can lie elsewhere.
-    const elsewhere = await locationOf(folder).catch(() => undefined)
-    if (elsewhere !== undefined) await rm(elsewhere, { recursive: true, force: true })
-  })
-  return cluster
-}
-
-function openPool(opened: AsyncDisposableStack, url: string): pg.Pool {
+function openPool(opened: Opened, url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 4, options: `-c search_path=${schemaName}` })
   pool.on('error', () => {})
   opened.defer(() => pool.end())

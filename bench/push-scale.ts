@@ -7,16 +7,13 @@
  */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { availableParallelism, tmpdir, totalmem } from 'node:os'
-import { join } from 'node:path'
+import { availableParallelism, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
+import { Opened } from './opened.ts'
 import type { Spent, Stage, Task } from './push-process.ts'
 
 const { values } = parseArgs({
@@ -52,26 +49,19 @@ const lines: Line[] = []
 
 const started = promisify(execFile)
 const child = fileURLToPath(new URL('./push-process.ts', import.meta.url))
-const folder = await mkdtemp(join(tmpdir(), 'nightferry-bench-'))
-const cluster = await openCluster({ folder, onNotice: () => {} })
+await using opened = new Opened()
+const cluster = await opened.server(await opened.folder('push'))
+await cluster.ensureDatabase('partner')
+const partner = new pg.Client({ connectionString: cluster.url('partner') })
+await partner.connect()
 try {
-  await cluster.ensureDatabase('partner')
-  const partner = new pg.Client({ connectionString: cluster.url('partner') })
-  await partner.connect()
-  try {
-    await makeWorld(partner)
-    await sayMachine(partner)
-    for (const capture of captures) await measure(partner, capture)
-  } finally {
-    await partner.end()
-  }
-  printTable()
+  await makeWorld(partner)
+  await sayMachine(partner)
+  for (const capture of captures) await measure(partner, capture)
 } finally {
-  await cluster.release()
-  // Started by root, the cluster lies elsewhere.
-  const elsewhere = await locationOf(folder).catch(() => undefined)
-  for (const gone of [elsewhere ?? folder, folder]) await rm(gone, { recursive: true, force: true })
+  await partner.end()
 }
+printTable()
 
 /** Hotels and answers, made inside Postgres. Every hotel has as many answers, each of a data point of its own. */
 async function makeWorld(partner: pg.Client): Promise<void> {

@@ -2,18 +2,16 @@
  * How long the sandbox takes to make a large world, to search all of it and to hand the pages over, and how much memory
  * that needs: node bench/sandbox-scale.ts [--companies 100000] [--quick]
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { Agent, request } from 'undici'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import { catalogue } from '../src/sandbox/catalogue.ts'
 import { forgetPeak, memoryOf, watchBackends } from './memory.ts'
+import { Opened } from './opened.ts'
 import { type SandboxProcess, startSandboxProcess } from './sandbox-process.ts'
 
 const { values } = parseArgs({
@@ -32,13 +30,10 @@ const database = 'sandbox_scale'
 type Row = { what: string; seconds?: number; bytes?: number; note?: string; sandboxPeak?: number; backendPeak?: string }
 const rows: Row[] = []
 
-await using opened = new AsyncDisposableStack()
+await using opened = new Opened()
 opened.defer(() => agent.close())
-const folder = await mkdtemp(join(tmpdir(), 'nightferry-scale-'))
-opened.defer(() => rm(folder, { recursive: true, force: true }))
-await chmod(folder, 0o755)
-const cluster = await openCluster({ folder: join(folder, 'postgres'), onNotice: () => {} })
-opened.defer(() => cluster.release())
+const folder = await opened.folder('scale')
+const cluster = await opened.server(join(folder, 'postgres'))
 await cluster.ensureDatabase(database)
 const pool = new pg.Pool({ connectionString: cluster.url(database), max: 1 })
 pool.on('error', () => {})

@@ -1,9 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
@@ -14,8 +12,6 @@ import { requireSettings } from '../src/config/require-settings.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool, type Database } from '../src/db/database.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { createExchangeClient } from '../src/exchange/client.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'
@@ -24,6 +20,7 @@ import { kinds } from '../src/pipeline/push/kinds.ts'
 import { beginSending } from '../src/pipeline/push/sending/send.ts'
 import { loadReferenceIndex } from '../src/pipeline/streams/rules/reference-index.ts'
 import { memoryOf } from './memory.ts'
+import { Opened } from './opened.ts'
 
 // As the program itself does.
 boundHeap()
@@ -47,8 +44,8 @@ if (values.way === undefined) await measureAll(Number(values.rows))
 else await sendOnce(values.way)
 
 async function measureAll(rows: number): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'nightferry-bench-'))
-  const cluster = await openCluster({ folder, onNotice: console.error })
+  await using opened = new Opened()
+  const cluster = await opened.server(await opened.folder('bodies'))
   const received = { bytes: 0 }
   const server = createServer((request, response) => {
     received.bytes = 0
@@ -60,31 +57,25 @@ async function measureAll(rows: number): Promise<void> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const service = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  try {
-    await cluster.ensureDatabase('own')
-    const database = cluster.url('own')
-    await migrateToLatest(database)
-    const pool = poolOf(database)
-    for (const [texts, count] of [
-      [1, 1],
-      [2, Math.ceil(rows / 10)],
-      [60, rows],
-    ] as const) {
-      for (const way of values.ways.split(',')) {
-        const submission = await plan(pool, count, texts)
-        const args = ['--way', way, '--database', database, '--service', service, '--submission', String(submission)]
-        const child = fork(import.meta.filename, args)
-        await once(child, 'close')
-        process.stdout.write(`   ${count} answers, ${(received.bytes / 1e6).toFixed(1)} MB received\n`)
-      }
+  opened.defer(() => server.close())
+  await cluster.ensureDatabase('own')
+  const database = cluster.url('own')
+  await migrateToLatest(database)
+  const pool = poolOf(database)
+  for (const [texts, count] of [
+    [1, 1],
+    [2, Math.ceil(rows / 10)],
+    [60, rows],
+  ] as const) {
+    for (const way of values.ways.split(',')) {
+      const submission = await plan(pool, count, texts)
+      const args = ['--way', way, '--database', database, '--service', service, '--submission', String(submission)]
+      const child = fork(import.meta.filename, args)
+      await once(child, 'close')
+      process.stdout.write(`   ${count} answers, ${(received.bytes / 1e6).toFixed(1)} MB received\n`)
     }
-    await pool.end()
-  } finally {
-    server.close()
-    await cluster.release()
-    const elsewhere = await locationOf(folder).catch(() => undefined)
-    for (const gone of [elsewhere ?? folder, folder]) await rm(gone, { recursive: true, force: true })
   }
+  await pool.end()
 }
 
 /** A planned submission of answers whose texts are so many hashes long, 32 characters each. */

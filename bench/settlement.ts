@@ -5,9 +5,7 @@
  * In a ledger five times as large, whose tables the planner knows nothing of, or all of. Rows a second are of the
  * server's processor time, so they are those of one core. Brings its own PostgreSQL and removes it.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import type { Transaction } from 'kysely'
 import type pg from 'pg'
@@ -18,9 +16,8 @@ import { planKind } from '../src/db/ledger/plan-kind.ts'
 import { type RowOutcome, settleRows } from '../src/db/ledger/settle-outcomes.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
 import type { Schema } from '../src/db/tables/database-schema.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { openLedgerWorld } from './growth/ledger-world.ts'
+import { Opened } from './opened.ts'
 import { grouped, spread, tableOf } from './pull-table.ts'
 
 const { values } = parseArgs({
@@ -39,22 +36,15 @@ type End = (typeof ends)[number]
 type Measured = { rows: number; statistics: boolean; what: string; seconds: number; processor: number }
 const measured: Measured[] = []
 
-const folder = await mkdtemp(join(tmpdir(), 'nightferry-settlement-'))
-const cluster = await openCluster({ folder, onNotice: () => {} })
-try {
-  for (let round = 1; round <= rounds; round++) {
-    for (const rows of sizes) {
-      for (const statistics of [false, true]) {
-        for (const end of ends) measured.push(...(await measure(rows, statistics, end, round)))
-      }
+await using opened = new Opened()
+const cluster = await opened.server(await opened.folder('settlement'))
+for (let round = 1; round <= rounds; round++) {
+  for (const rows of sizes) {
+    for (const statistics of [false, true]) {
+      for (const end of ends) measured.push(...(await measure(rows, statistics, end, round)))
     }
-    process.stderr.write(`round ${round} of ${rounds}\n`)
   }
-} finally {
-  await cluster.release()
-  // Started by root, the cluster lies elsewhere.
-  const elsewhere = await locationOf(folder).catch(() => undefined)
-  for (const gone of [elsewhere ?? folder, folder]) await rm(gone, { recursive: true, force: true })
+  process.stderr.write(`round ${round} of ${rounds}\n`)
 }
 if (values.json) process.stdout.write(`${JSON.stringify(measured, null, 2)}\n`)
 else print()

@@ -5,16 +5,12 @@
  * Work is the rows that the nodes of a plan visit; the time beside it is that of the server's clock. Brings its own
  * PostgreSQL and removes it. Exits with 1 if a statement grows faster than its rows.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { migrateToLatest } from '../src/db/migrate-to-latest.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { type Knowledge, knowledge } from './growth/ledger-world.ts'
 import { measureNight } from './growth/measured-night.ts'
 import { type Growth, growthOf, type StatementWork } from './growth/statement-work.ts'
+import { Opened } from './opened.ts'
 import { grouped, tableOf } from './pull-table.ts'
 
 const { values } = parseArgs({
@@ -33,25 +29,18 @@ const shown = 12
 type Compared = { knowledge: Knowledge; rows: number; statements: Growth[] }
 const compared: Compared[] = []
 
-const folder = await mkdtemp(join(tmpdir(), 'nightferry-growth-'))
-const cluster = await openCluster({ folder, onNotice: () => {}, settings: { fsync: 'off', autovacuum: 'off' } })
-try {
-  for (const knows of known) {
-    let smaller: StatementWork[] | undefined
-    for (const rows of sizes) {
-      const began = performance.now()
-      const statements = await night(rows, knows)
-      process.stderr.write(`${knows}, ${grouped(rows)} rows: ${((performance.now() - began) / 1000).toFixed(1)} s\n`)
-      if (smaller !== undefined)
-        compared.push({ knowledge: knows, rows, statements: growthOf(smaller, statements, rows) })
-      smaller = statements
-    }
+await using opened = new Opened()
+const cluster = await opened.server(await opened.folder('growth'), { fsync: 'off', autovacuum: 'off' })
+for (const knows of known) {
+  let smaller: StatementWork[] | undefined
+  for (const rows of sizes) {
+    const began = performance.now()
+    const statements = await night(rows, knows)
+    process.stderr.write(`${knows}, ${grouped(rows)} rows: ${((performance.now() - began) / 1000).toFixed(1)} s\n`)
+    if (smaller !== undefined)
+      compared.push({ knowledge: knows, rows, statements: growthOf(smaller, statements, rows) })
+    smaller = statements
   }
-} finally {
-  await cluster.release()
-  // Started by root, the cluster lies elsewhere.
-  const elsewhere = await locationOf(folder).catch(() => undefined)
-  for (const gone of [elsewhere ?? folder, folder]) await rm(gone, { recursive: true, force: true })
 }
 if (values.json) process.stdout.write(`${JSON.stringify(compared, null, 2)}\n`)
 else for (const comparison of compared) printGrowth(comparison)

@@ -6,9 +6,8 @@
  * company of a hundred, and asks the views what people ask. Memory is what the server process holds for itself
  * (RssAnon), seen 50 times a second; processor time is that process's, which a busy machine changes less than the time.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { availableParallelism, tmpdir, totalmem } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { availableParallelism, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { sql, type Transaction } from 'kysely'
 import pg from 'pg'
@@ -17,10 +16,9 @@ import { judgeInputs, stageInputs } from '../src/db/differences/judge-inputs.ts'
 import { storeDifferences } from '../src/db/differences/store-differences.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
 import type { Schema } from '../src/db/tables/database-schema.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { finishSearch } from '../src/pipeline/pull/search/finish-search.ts'
 import { fillTables } from './fill-tables.ts'
+import { Opened } from './opened.ts'
 
 const { values } = parseArgs({ options: { calculators: { type: 'string', default: '100000' } } })
 const sizes = values.calculators.split(',').map(Number)
@@ -41,18 +39,12 @@ const questions: Record<string, string> = {
   'all values, counted': 'select count(*) from calculator_values',
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'nightferry-bench-'))
-const cluster = await openCluster({ folder, onNotice: () => {} })
-try {
-  process.stdout.write(
-    `${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, the embedded server as it comes\n`,
-  )
-  for (const calculators of sizes) await measure(calculators)
-} finally {
-  await cluster.release()
-  const home = await locationOf(folder)
-  for (const gone of [home, folder]) if (gone !== undefined) await rm(gone, { recursive: true, force: true })
-}
+await using opened = new Opened()
+const cluster = await opened.server(await opened.folder('sizes'))
+process.stdout.write(
+  `${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, the embedded server as it comes\n`,
+)
+for (const calculators of sizes) await measure(calculators)
 
 async function measure(calculators: number): Promise<void> {
   const name = `size_${calculators}`

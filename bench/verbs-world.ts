@@ -1,14 +1,11 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { buildProgram } from './build-program.ts'
+import type { Opened } from './opened.ts'
 
-export type VerbsWorld = AsyncDisposable & {
+export type VerbsWorld = {
   /** Of Nightferry's database, on a server that runs. */
   url: string
   /** A folder to call the program from. */
@@ -21,28 +18,17 @@ export type VerbsWorld = AsyncDisposable & {
   hotel: string
 }
 
-/** The program built, and a database with so many ledger rows. All of it is gone when the world is disposed of. */
-export async function openVerbsWorld(rows: number): Promise<VerbsWorld> {
-  await using opened = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'nightferry-verbs-'))
-  opened.defer(() => rm(folder, { recursive: true, force: true }))
-  await chmod(folder, 0o755)
+/** The program built, and a database with so many ledger rows. All of it is gone when `opened` is closed. */
+export async function openVerbsWorld(opened: Opened, rows: number): Promise<VerbsWorld> {
+  const folder = await opened.folder('verbs')
   const script = await buildProgram(join(folder, 'program'))
-  const server = join(folder, 'server')
-  const cluster = await openCluster({ folder: server, onNotice: () => {} })
-  opened.defer(async () => {
-    await cluster.release()
-    // Started by root, the cluster can lie elsewhere.
-    const elsewhere = await locationOf(server).catch(() => undefined)
-    if (elsewhere !== undefined) await rm(elsewhere, { recursive: true, force: true })
-  })
+  const cluster = await opened.server(join(folder, 'server'))
   await cluster.ensureDatabase('nightferry')
   const url = cluster.url('nightferry')
   await migrateToLatest(url)
   await fillLedger(url, rows)
-  const everything = opened.move()
   const configFile = fileURLToPath(new URL('../config/demo.yaml', import.meta.url))
-  return { url, folder, script, configFile, hotel: 'H-0000042', [Symbol.asyncDispose]: () => everything.disposeAsync() }
+  return { url, folder, script, configFile, hotel: 'H-0000042' }
 }
 
 /**

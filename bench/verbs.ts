@@ -9,6 +9,7 @@ import { availableParallelism, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { Opened } from './opened.ts'
 import { grouped, spread, tableOf } from './pull-table.ts'
 import { type Called, type Spent, spentBy } from './verbs-run.ts'
 import { openVerbsWorld, type VerbsWorld } from './verbs-world.ts'
@@ -32,7 +33,8 @@ const bareNode = 'node -e 0'
 const bareQuery = 'pg: connect, select 1'
 const bareCount = 'pg: connect, count the ledger'
 
-await using world = await openVerbsWorld(rows)
+await using opened = new Opened()
+const world = await openVerbsWorld(opened, rows)
 const lines = linesOf(world)
 // What is compiled in the first call is kept for the next ones, and the server has read its tables.
 for (const line of Object.values(lines)) await spentBy(line, 1)

@@ -5,9 +5,7 @@
  * First at the rate, from the moment at which a delivery was due to its answer; then as fast as the receiver takes
  * them. The sender is a thread of its own. Brings its own PostgreSQL, with commits that reach the disk, and removes it.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { cpus, loadavg, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
@@ -15,11 +13,10 @@ import { pino } from 'pino'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
-import { locationOf } from '../src/embedded/data-home.ts'
-import { openCluster } from '../src/embedded/open-cluster.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import { startEngine } from '../src/jobs/engine.ts'
 import { startWebhooks } from '../src/webhooks/start-webhooks.ts'
+import { Opened } from './opened.ts'
 import type { Load, Sent } from './send-webhooks.ts'
 
 const { values } = parseArgs({
@@ -37,65 +34,57 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const contract = loadContract(fileURLToPath(new URL('../config/contract.yaml', import.meta.url)))
 const tasks = 2_000
 
-const folder = await mkdtemp(join(tmpdir(), 'nightferry-webhooks-'))
-const cluster = await openCluster({ folder, onNotice: () => {} })
-try {
-  await cluster.ensureDatabase('webhooks')
-  const url = cluster.url('webhooks')
-  await migrateToLatest(url)
-  const pool = createPool(url, {
-    max: 2,
-    applicationName: 'nightferry bench',
-    searchPath: schemaName,
-    onIdleError: () => {},
-  })
-  const correlationIds = await insertTasks(pool)
-  const config = settings.parse({ webhooks: { secrets: [secret], port: 0 } })
-  const engine = await startEngine(url, config, () => {})
-  const receiver = await startWebhooks(
-    {
-      config: config.webhooks,
-      contract,
-      looks: engine.looks,
-      logger: pino({ level: 'silent' }),
-      now: () => new Date(),
-    },
-    url,
+await using opened = new Opened()
+const cluster = await opened.server(await opened.folder('webhooks'))
+await cluster.ensureDatabase('webhooks')
+const url = cluster.url('webhooks')
+await migrateToLatest(url)
+const pool = createPool(url, {
+  max: 2,
+  applicationName: 'nightferry bench',
+  searchPath: schemaName,
+  onIdleError: () => {},
+})
+const correlationIds = await insertTasks(pool)
+const config = settings.parse({ webhooks: { secrets: [secret], port: 0 } })
+const engine = await startEngine(url, config, () => {})
+const receiver = await startWebhooks(
+  {
+    config: config.webhooks,
+    contract,
+    looks: engine.looks,
+    logger: pino({ level: 'silent' }),
+    now: () => new Date(),
+  },
+  url,
+)
+const load = {
+  url: `${receiver.url}${config.webhooks.path}`,
+  secret,
+  correlationIds,
+  topic: contract.webhookTopics.success,
+}
+// What runs for the first time is compiled meanwhile; a daemon has been up for days.
+await send({ ...load, seconds: values.quick ? 1 : 8, rate: null })
+const before = await counts(pool)
+const used = process.threadCpuUsage()
+const paced = await send({ ...load, seconds, rate })
+const fastest = await send({ ...load, seconds: Math.min(seconds, 10), rate: null })
+const sent = paced.answered + fastest.answered
+const { user, system } = process.threadCpuUsage(used)
+const receiverMicros = Math.round((user + system) / sent)
+const stored = (await counts(pool)) - before
+if (stored !== sent) throw new Error(`${sent} were answered with 204, and ${stored} are stored`)
+await receiver.close()
+await engine.stop()
+await pool.end()
+const machine = { processors: cpus().length, load: loadavg().map((one) => Math.round(one * 10) / 10) }
+if (values.json) process.stdout.write(`${JSON.stringify({ rate, paced, fastest, receiverMicros, machine }, null, 2)}\n`)
+else {
+  process.stdout.write(`Offered ${rate} a second: ${words(paced)}\nAs fast as they are taken: ${words(fastest)}\n`)
+  process.stdout.write(
+    `${machine.processors} processors, load ${machine.load.join(' ')}. The receiver's thread used ${receiverMicros} µs for each, with the work on its event. All that were answered are stored.\n`,
   )
-  const load = {
-    url: `${receiver.url}${config.webhooks.path}`,
-    secret,
-    correlationIds,
-    topic: contract.webhookTopics.success,
-  }
-  // What runs for the first time is compiled meanwhile; a daemon has been up for days.
-  await send({ ...load, seconds: values.quick ? 1 : 8, rate: null })
-  const before = await counts(pool)
-  const used = process.threadCpuUsage()
-  const paced = await send({ ...load, seconds, rate })
-  const fastest = await send({ ...load, seconds: Math.min(seconds, 10), rate: null })
-  const sent = paced.answered + fastest.answered
-  const { user, system } = process.threadCpuUsage(used)
-  const receiverMicros = Math.round((user + system) / sent)
-  const stored = (await counts(pool)) - before
-  if (stored !== sent) throw new Error(`${sent} were answered with 204, and ${stored} are stored`)
-  await receiver.close()
-  await engine.stop()
-  await pool.end()
-  const machine = { processors: cpus().length, load: loadavg().map((one) => Math.round(one * 10) / 10) }
-  if (values.json)
-    process.stdout.write(`${JSON.stringify({ rate, paced, fastest, receiverMicros, machine }, null, 2)}\n`)
-  else {
-    process.stdout.write(`Offered ${rate} a second: ${words(paced)}\nAs fast as they are taken: ${words(fastest)}\n`)
-    process.stdout.write(
-      `${machine.processors} processors, load ${machine.load.join(' ')}. The receiver's thread used ${receiverMicros} µs for each, with the work on its event. All that were answered are stored.\n`,
-    )
-  }
-} finally {
-  await cluster.release()
-  // Started by root, the cluster lies elsewhere.
-  const elsewhere = await locationOf(folder).catch(() => undefined)
-  for (const gone of [elsewhere ?? folder, folder]) await rm(gone, { recursive: true, force: true })
 }
 
 function words({ answered, refused, perSecond, p50, p99, max }: Sent): string {

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readlink, rm, stat } from 'node:fs/promises'
+import { mkdir, readlink, stat } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -13,15 +12,16 @@ import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
 import { createPartnerDatabase } from '../src/demo/partner/create-partner-database.ts'
 import { addedHotelNumber } from '../src/demo/partner/second-night.ts'
 import { locationOf } from '../src/embedded/data-home.ts'
-import { type Cluster, openCluster } from '../src/embedded/open-cluster.ts'
+import type { Cluster } from '../src/embedded/open-cluster.ts'
 import { runningPostmaster } from '../src/embedded/postmaster.ts'
 import { runProgram } from '../src/embedded/run-program.ts'
 import { loadContract } from '../src/exchange/contract.ts'
 import { buildProgram } from './build-program.ts'
 import { createLeapingClock, type LeapingClock } from './leaping-clock.ts'
+import type { Opened } from './opened.ts'
 import { startSandboxProcess } from './sandbox-process.ts'
 
-export type YearWorld = AsyncDisposable & {
+export type YearWorld = {
   clock: LeapingClock
   own: pg.Client
   partner: pg.Client
@@ -41,11 +41,8 @@ const secretKey = 'demo-key'
  * A server for Nightferry, one for partner and service, the service, and `serve`: all but the service's timers go by
  * one clock.
  */
-export async function openYearWorld(hotels: number, settings: readonly string[]): Promise<YearWorld> {
-  await using opened = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'nightferry-year-'))
-  opened.defer(() => rm(folder, { recursive: true, force: true }))
-  await chmod(folder, 0o755)
+export async function openYearWorld(opened: Opened, hotels: number, settings: readonly string[]): Promise<YearWorld> {
+  const folder = await opened.folder('year')
   const clock = createLeapingClock(join(folder, 'clock'))
   const script = await buildProgram(join(folder, 'program'))
 
@@ -100,7 +97,6 @@ export async function openYearWorld(hotels: number, settings: readonly string[])
   opened.defer(() => stop(child))
   if (child.pid === undefined) throw new Error('serve did not start')
   const daemon = Object.assign(child, { pid: child.pid })
-  const everything = opened.move()
   return {
     clock,
     own,
@@ -110,7 +106,6 @@ export async function openYearWorld(hotels: number, settings: readonly string[])
     daemon,
     logFile,
     administer,
-    [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
 }
 
@@ -121,17 +116,11 @@ function configured(settings: readonly string[]): string[] {
 
 /** A server that goes by the clock: it is started as ever, and again with the clock in its environment. */
 async function openServer(
-  opened: AsyncDisposableStack,
+  opened: Opened,
   folder: string,
   clock: LeapingClock,
 ): Promise<{ cluster: Cluster; home: string; pid: number }> {
-  const cluster = await openCluster({ folder, onNotice: () => {} })
-  opened.defer(async () => {
-    await cluster.release()
-    // Started by root, the cluster lies elsewhere.
-    const elsewhere = await locationOf(folder).catch(() => undefined)
-    if (elsewhere !== undefined) await rm(elsewhere, { recursive: true, force: true })
-  })
+  const cluster = await opened.server(folder)
   const home = (await locationOf(folder)) ?? folder
   const data = join(home, 'data')
   const { uid, gid } = await stat(data)
@@ -159,7 +148,7 @@ async function makePartner(url: string, hotels: number): Promise<void> {
   }
 }
 
-async function openClient(opened: AsyncDisposableStack, url: string): Promise<pg.Client> {
+async function openClient(opened: Opened, url: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'nightferry bench',

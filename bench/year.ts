@@ -10,6 +10,7 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { forgetPeak } from './memory.ts'
+import { Opened } from './opened.ts'
 import { figuresOf, type NightFigures, runJob, spendDay, tableBytes, usedBy } from './year-night.ts'
 import { type LeftOver, printYear, windowNights } from './year-report.ts'
 import { openYearWorld, type YearWorld } from './year-world.ts'
@@ -56,7 +57,8 @@ const trouble = [
 const began = performance.now()
 const figures: NightFigures[] = []
 let tablesAtNight = new Map<string, number>()
-await using world = await openYearWorld(hotels, settings)
+await using opened = new Opened({ bySignal: false })
+const world = await openYearWorld(opened, hotels, settings)
 await prepare(world)
 const stopAt = performance.now() + minutes * 60_000
 let interrupted = false
