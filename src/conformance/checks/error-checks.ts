@@ -1,36 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import type { Bench } from '../bench.ts'
-import type { Checks } from '../check.ts'
 import { endOf } from '../evidence/task-run.ts'
 import { webhookRules } from '../evidence/webhook-rules.ts'
 import { silentTrial, trials } from '../evidence/webhook-trials.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, notObserved, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { ruleSections } from '../outline/rule-sections.ts'
 import type { Answer } from '../wire.ts'
 import { at, kindOf, objectsOf, said, textOf } from '../wire-json.ts'
-import { failedRows } from './failed-rows.ts'
+import { type Checks, givenEvents, givenHotel, withHotel } from './check.ts'
+import { failedRows } from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
 import { notRefused } from './webhook-checks.ts'
-import { withEvents } from './with-events.ts'
-import { withEvidence, withHotel } from './with-hotel.ts'
 /** Specification, Errors. */
-export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${string}`>> = {
-  'errors/missing-ids': withHotel(async (bench, hotel) => {
-    const { noGroup, noIdentifier } = await refusedUpserts(bench, hotel)
-    return judged(
+export const errorChecks: Checks<'errors'> = {
+  'errors/missing-ids': givenHotel(refusedUpserts, ({ noGroup, noIdentifier }, bench) =>
+    judged(
       [noGroup, noIdentifier].every((answer) => answer.status === 400 && isWhole(bench, answer)),
       `${shown(bench, noGroup)}; ${shown(bench, noIdentifier)}`,
-    )
-  }),
-  'errors/foreign-ids': withHotel(async (bench, hotel) => {
-    const { foreignGroup, foreignIdentifier } = await refusedUpserts(bench, hotel)
+    ),
+  ),
+  'errors/foreign-ids': givenHotel(refusedUpserts, ({ foreignGroup, foreignIdentifier }, bench) => {
     const kept = [foreignGroup, foreignIdentifier].every((answer) => answer.status === 403 && isWhole(bench, answer))
     return judged(kept, `${shown(bench, foreignGroup)}; ${shown(bench, foreignIdentifier)}`)
   }),
-  'errors/items': withEvidence(writeAnswers, async (bench, { failing }, hotel) => {
+  'errors/items': givenHotel(writeAnswers, async ({ failing }, bench, hotel) => {
     const names = bench.contract.names.companyMappingsResult
     const { file } = await writeMapping(bench, hotel)
     const unmatched = objectsOf(at(file, names.companies)).filter((entry) => entry[names.status] !== names.mapped)
@@ -40,7 +34,7 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
       `${endOf(failing)} with ${rows} rows; ${unmatched.length} in the mapping's file`,
     )
   }),
-  'errors/rows': withEvidence(writeAnswers, (bench, { mixed, badRows }) => {
+  'errors/rows': givenHotel(writeAnswers, ({ mixed, badRows }, bench) => {
     const { reason, message } = bench.contract.names.rowError
     const rows = failedRows(bench, mixed.task)
     const reasons = rows.map((row) => textOf(row[reason]) ?? textOf(row[message]))
@@ -49,8 +43,7 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
       `${rows.length} rows: ${[...new Set(reasons)].join(', ')}`,
     )
   }),
-  'errors/webhook-answers': withEvents(async (bench) => {
-    const { failed, redirected } = await trials(bench)
+  'errors/webhook-answers': givenEvents(trials, async ({ failed, redirected }, bench) => {
     const silent = await silentTrial(bench)
     const trial = [failed, redirected, silent]
     const codes = trial
@@ -61,8 +54,7 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
       `${codes.join(', ')}: each queued for another attempt`,
     )
   }),
-  'errors/webhook-urls': withEvents(async (bench) => {
-    const { always, addresses } = await webhookRules(bench)
+  'errors/webhook-urls': givenEvents(webhookRules, ({ always, addresses }) => {
     const asked = Object.values(addresses).every(({ status }) => status !== 404)
     const refused = faultless(
       notRefused({ ...always, ...(asked && addresses) }),
