@@ -3,6 +3,7 @@ import { applicationsOf } from '../evidence/applications.ts'
 import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
 import { deprecated } from '../evidence/deprecated.ts'
 import {
+  ask,
   customProperties,
   frameworks,
   frameworkTrees,
@@ -11,7 +12,7 @@ import {
   questionTrees,
   unitTypes,
 } from '../evidence/reference-evidence.ts'
-import { otherPages, otherSearchNames, searches, searchNames } from '../evidence/searches.ts'
+import { otherPages, otherSearchNames, searches } from '../evidence/searches.ts'
 import { isTerminal, listTasks } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
@@ -26,18 +27,18 @@ import { differs, faultless, holds, judged, notObserved, together } from '../obs
 import type { Answer } from '../wire.ts'
 import { at, isObject, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel, withHotel } from './check.ts'
-import { failedRows, judgeImport, searchEnds } from './judge-task.ts'
+import { allAccepted, allAnswer, failedRows, judgeImport, searchEnds } from './judge-task.ts'
 
 /** Specification, Endpoints. */
 export const endpointChecks: Checks<'endpoints'> = {
-  'endpoints/conventions': async (bench) => {
-    const { submitted } = (await searches(bench)).runs.standards
+  'endpoints/conventions': given(searches, async ({ runs }, bench) => {
+    const { status } = runs.standards.submitted
     const read = await unitTypes(bench)
     return judged(
-      read.status === 200 && submitted.status === 200,
-      `key accepted (${read.status}), JSON body accepted (${submitted.status})`,
+      read.status === 200 && status === 200,
+      `key accepted (${read.status}), JSON body accepted (${status})`,
     )
-  },
+  }),
   'endpoints/company-mappings': givenHotel(writeMapping, ({ run, file }, bench) => {
     const end = judgeImport(bench, run, { statuses: ['partialSuccess', 'success'], file: true })
     return together(end, judged(isObject(file), `the file is ${kindOf(file)}`))
@@ -64,10 +65,9 @@ export const endpointChecks: Checks<'endpoints'> = {
     )
   }),
   'endpoints/calculators-search': searchEnds('calculators'),
-  'endpoints/open-calculators-search': async (bench) => {
-    const { calculators } = (await searches(bench)).runs
-    return judged(calculators.submitted.status === 200, 'a body with these two fields alone is enough')
-  },
+  'endpoints/open-calculators-search': given(searches, ({ runs }) =>
+    judged(runs.calculators.submitted.status === 200, 'a body with these two fields alone is enough'),
+  ),
   'endpoints/task': async (bench) => {
     const { last, task } = (await searches(bench)).runs.calculators
     const names = bench.contract.names.task
@@ -80,15 +80,14 @@ export const endpointChecks: Checks<'endpoints'> = {
     bench.note('error', unknown.json)
     return together(found, judged(unknown.status === 404, `an unknown task answered ${unknown.status}`))
   },
-  'endpoints/open-task': async (bench) => {
-    const { task } = (await searches(bench)).runs.calculators
-    return task === null ? notObserved('no task ended') : holds(Object.keys(task).join(', '))
-  },
+  'endpoints/open-task': given(searches, ({ runs: { calculators } }) =>
+    calculators.task === null ? notObserved('no task ended') : holds(Object.keys(calculators.task).join(', ')),
+  ),
   'endpoints/tasks': given(searches, async ({ runs }, bench) => {
     const names = bench.contract.names.task
     const { status, json } = await listTasks(bench)
     const listed = objectsOf(json)
-    const ours = new Set(searchNames.map((name) => runs[name].correlationId))
+    const ours = new Set(Object.values(runs).map(({ correlationId }) => correlationId))
     const found = listed.filter((task) => ours.has(textOf(task[names.correlationId])))
     const withStatus = found.filter((task) => textOf(task[names.status]) !== null)
     return judged(
@@ -155,31 +154,26 @@ export const endpointChecks: Checks<'endpoints'> = {
     return together(holds(bodies.join('; ')), upserts)
   },
   'endpoints/open-applications': async (bench) => {
-    const answer = await bench.wire.call(bench.contract.otherEndpoints.applications)
-    bench.note(answer.status === 200 ? 'application' : 'error', answer.json)
+    const answer = await ask(bench, 'application', bench.contract.otherEndpoints.applications)
     await applicationsOf(bench)
     return judged(
       answer.status === 200 && Array.isArray(answer.json),
       `${answer.call} answered ${answer.status}: ${kindOf(answer.json)}`,
     )
   },
-  'endpoints/open-submitted': async (bench) => {
-    const { submitted } = (await searches(bench)).runs.calculators
+  'endpoints/open-submitted': given(searches, ({ runs }, bench) => {
+    const { json } = runs.calculators.submitted
     const { correlationId } = bench.contract.names.submitted
-    return judged(textOf(at(submitted.json, correlationId)) !== null, `the answer is ${kindOf(submitted.json)}`)
-  },
+    return judged(textOf(at(json, correlationId)) !== null, `the answer is ${kindOf(json)}`)
+  }),
   'endpoints/open-requests': givenHotel(writeMapping, async (mapping, bench, hotel) => {
     const answers = await writeAnswers(bench, hotel)
     const runs = [mapping.run, ...(typeof answers === 'string' ? [] : [answers.mixed])]
-    const faults = runs
-      .filter(({ submitted }) => submitted.status !== 200)
-      .map(({ label, submitted }) => `${label}: ${submitted.status}`)
-    return faultless(faults, 'bodies with our names are accepted, and what they said came back')
+    return allAccepted(runs, 'bodies with our names are accepted, and what they said came back')
   }),
   'endpoints/deprecated': given(deprecated, ({ latest, status, customIdentifiers }) => {
     const answers = [...Object.values(latest), status, customIdentifiers]
-    const faults = answers.filter((answer) => answer.status !== 200).map(({ call, status }) => `${call}: ${status}`)
-    return faultless(faults, `${answers.length} deprecated reads answer`)
+    return allAnswer(answers, `${answers.length} deprecated reads answer`)
   }),
 }
 

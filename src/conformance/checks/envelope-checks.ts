@@ -68,14 +68,14 @@ export const envelopeChecks: Checks<'envelope' | 'bulk-event' | 'application-eve
   'bulk-event/api-key-id': member('bulkEvent', 'apiKeyId', 'UUIDs', isUuid),
   'application-event/application-id': givenEvents(
     changeApplication,
-    async ({ statusEvents, answersEvents, applicationId }, bench) => {
+    ({ statusEvents, answersEvents, applicationId }, bench) => {
       const name = bench.contract.names.applicationEvent.applicationId
       return overEvents([...statusEvents, ...answersEvents], 'the application', ({ data }) =>
         memberFault(data, name, (value) => isUuid(value) && value === applicationId),
       )
     },
   ),
-  'application-event/status': givenEvents(changeApplication, async ({ statusEvents, answersEvents }, bench) => {
+  'application-event/status': givenEvents(changeApplication, ({ statusEvents, answersEvents }, bench) => {
     const { status } = bench.contract.names.applicationEvent
     const named = overEvents(statusEvents, 'names', ({ data }) =>
       memberFault(data, status, (value) => typeof value === 'string'),
@@ -121,7 +121,7 @@ export const envelopeChecks: Checks<'envelope' | 'bulk-event' | 'application-eve
       `two changes before a dispatch: ${foldedEvents.length} event; a later one: ${answersEvents.length - foldedEvents.length} more`,
     ),
   ),
-  'application-event/echo': givenEvents(changeApplication, async ({ statusEvents, set }, bench) => {
+  'application-event/echo': givenEvents(changeApplication, ({ statusEvents, set }, bench) => {
     const { status } = bench.contract.names.applicationEvent
     const byApi = set.filter(({ by }) => by === 'api').map((one) => one.status)
     const echoed = statusEvents.filter(({ data }) => byApi.includes(said(data[status])))

@@ -8,7 +8,7 @@ import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, notObserved, together } from '../observation.ts'
 import type { Answer } from '../wire.ts'
 import { at, kindOf, objectsOf, said, textOf } from '../wire-json.ts'
-import { type Checks, givenEvents, givenHotel, withHotel } from './check.ts'
+import { type Checks, given, givenEvents, givenHotel } from './check.ts'
 import { failedRows } from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
 import { notRefused } from './webhook-checks.ts'
@@ -64,10 +64,7 @@ export const errorChecks: Checks<'errors'> = {
   }),
   'errors/fields': async (bench) => {
     await refusals(bench)
-    await withHotel(async (_bench, hotel) => {
-      await refusedUpserts(bench, hotel)
-      return holds('')
-    })(bench)
+    await givenHotel(refusedUpserts, () => holds(''))(bench)
     const answers = bench.wire.refusals
     const faults = answers.filter((answer) => !isWhole(bench, answer))
     return faultless(
@@ -96,16 +93,16 @@ export const errorChecks: Checks<'errors'> = {
       `two unknown tasks: ${codes.map((code) => code ?? 'no code').join(', ')}`,
     )
   },
-  'errors/open-codes': async (bench) => {
-    const codes = (await refusals(bench)).map(({ json }) => textOf(at(json, bench.contract.names.error.errorCode)))
+  'errors/open-codes': given(refusals, (answers, bench) => {
+    const codes = answers.map(({ json }) => textOf(at(json, bench.contract.names.error.errorCode)))
     return holds([...new Set(codes)].map((code) => code ?? 'none').join(', '))
-  },
-  'errors/open-layout': async (bench) => {
-    const shapes = new Set((await refusals(bench)).map(({ json }) => kindOf(json)))
-    return holds([...shapes].join('; '))
-  },
-  'errors/open-others': async (bench) =>
-    holds((await refusals(bench)).map((answer) => shown(bench, answer)).join('; ')),
+  }),
+  'errors/open-layout': given(refusals, (answers) =>
+    holds([...new Set(answers.map(({ json }) => kindOf(json)))].join('; ')),
+  ),
+  'errors/open-others': given(refusals, (answers, bench) =>
+    holds(answers.map((answer) => shown(bench, answer)).join('; ')),
+  ),
 }
 
 /** Refusals that every run provokes: no key, an unknown key, an unknown task, an unknown path. */

@@ -13,14 +13,15 @@ import { type Check, givenEvents } from './check.ts'
 
 /** Bulk events of the whole run, those of the written requests included where writing is allowed. */
 export async function everyBulkEvent(bench: Bench): Promise<SeenEvent[]> {
-  if (bench.writing !== null) {
-    const hotel = await findHotel(bench, bench.writing)
-    if (typeof hotel !== 'string') {
-      await writeMapping(bench, hotel)
-      await writeAnswers(bench, hotel)
-    }
-  }
+  await writeWherePossible(bench)
   return eventsOfTasks(bench)
+}
+
+async function writeWherePossible(bench: Bench): Promise<void> {
+  const hotel = bench.writing === null ? null : await findHotel(bench, bench.writing)
+  if (hotel === null || typeof hotel === 'string') return
+  await writeMapping(bench, hotel)
+  await writeAnswers(bench, hotel)
 }
 
 /** A delivery's signed headers, by the contract's names. */
@@ -115,12 +116,7 @@ async function everyStatus(bench: Bench, seen: string, wanted: (run: TaskRun) =>
 
 /** Everything that was sent while the main webhook listened, told of as far as it will be. */
 async function toldRuns(bench: Bench): Promise<TaskRun[]> {
-  const hotel = bench.writing === null ? null : await findHotel(bench, bench.writing)
-  if (hotel !== null && typeof hotel !== 'string') {
-    await writeMapping(bench, hotel)
-    await writeAnswers(bench, hotel)
-  }
-  await eventsOfTasks(bench)
+  await everyBulkEvent(bench)
   const runs = [...bench.told]
   const opened = await webhooks(bench)
   if (typeof opened !== 'string') await flush(bench, opened.main)

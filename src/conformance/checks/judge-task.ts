@@ -1,7 +1,8 @@
 import type { Bench, TaskRun } from '../bench.ts'
 import { type Searches, searches } from '../evidence/searches.ts'
 import { addressesIn, endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
-import { differs, holds, judged, type Observation } from '../observation.ts'
+import { differs, faultless, holds, judged, type Observation } from '../observation.ts'
+import type { Answer } from '../wire.ts'
 import { at, isUuid, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { type Check, given } from './check.ts'
 
@@ -53,6 +54,23 @@ export function judgeWaiting(bench: Bench, runs: readonly TaskRun[]): Observatio
     ended.length < runs.length || slow.length < runs.length,
     `${ended.length} of them had ended at the first look`,
     `each answer took ${longAnswerMs} ms or longer, and its task had ended by then`,
+  )
+}
+
+/** Each of these calls must have been answered with 200. */
+export function allAnswer(answers: readonly Pick<Answer, 'call' | 'status'>[], seen: string): Observation {
+  const others = answers.filter(({ status }) => status !== 200)
+  return faultless(
+    others.map(({ call, status }) => `${call}: ${status}`),
+    seen,
+  )
+}
+
+/** Each of these requests must have been accepted. */
+export function allAccepted(runs: readonly TaskRun[], seen: string): Observation {
+  return allAnswer(
+    runs.map(({ label, submitted }) => ({ call: label, status: submitted.status })),
+    seen,
   )
 }
 

@@ -29,17 +29,17 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
       ? notObserved('there are no custom properties')
       : faultless(faults, `${objectsOf(json).length} custom properties with id, name and the boolean`)
   }),
-  'reference/open-fields': async (bench) => {
-    const [record] = objectsOf((await customProperties(bench)).json)
+  'reference/open-fields': given(customProperties, ({ json }) => {
+    const [record] = objectsOf(json)
     return record === undefined
       ? notObserved('there are no custom properties')
       : holds(`a custom property: ${Object.keys(record).join(', ')}`)
-  },
+  }),
 
-  'page/request-type': async (bench) => {
-    const { type } = namesOf(bench, (await searches(bench)).runs.calculators)
+  'page/request-type': given(searches, ({ runs }, bench) => {
+    const { type } = namesOf(bench, runs.calculators)
     return judged(type === bench.contract.taskNames.calculatorsSearch.requestType, type ?? 'no request type')
-  },
+  }),
   'page/documents': given(calculatorPages, async ({ addresses, documents }, bench) => {
     const { companies } = bench.contract.names.calculatorsPage
     const whole = documents.filter((page) => Array.isArray(at(page, companies)))
@@ -83,7 +83,7 @@ export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'>
     const faults = [
       ...(new Set(pages.map((page) => JSON.stringify(page))).size > 1 ? ['pages differ'] : []),
       ...owned.filter((wanted) => !named.includes(wanted)).map((wanted) => `${wanted} is owned and missing`),
-      ...named.filter((given) => !owned.includes(given)).map((given) => `${given} is not owned and listed`),
+      ...named.filter((shown) => !owned.includes(shown)).map((shown) => `${shown} is not owned and listed`),
       ...(pages[0] ?? []).flatMap((property) => (textOf(property[name]) === null ? ['one without a name'] : [])),
     ]
     const left = requestedPropertyIds.length - named.length

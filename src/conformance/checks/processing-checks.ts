@@ -6,7 +6,7 @@ import { writeAnswers } from '../evidence/written-answers.ts'
 import { largeMapping, writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, together } from '../observation.ts'
 import { at, objectsOf, textOf } from '../wire-json.ts'
-import { type Checks, given, givenHotel, withHotel } from './check.ts'
+import { type Checks, given, givenHotel } from './check.ts'
 import { failedRows, judgeQueued } from './judge-task.ts'
 
 /** Specification, rules of processing. */
@@ -43,14 +43,12 @@ export const processingChecks: Checks<'processing-rules'> = {
       'our side: the mapping did not end before answers were sent',
     )
   }),
-  'processing-rules/4': async (bench) => {
-    const small = judgeQueued((await searches(bench)).runs.standards)
-    const large = await withHotel(async (_bench, hotel) => {
-      const run = await largeMapping(bench, hotel)
-      return judged(run.task !== null, `30,000 entries in one request: ${endOf(run)}`)
-    })(bench)
-    return together(small, large)
-  },
+  'processing-rules/4': given(searches, async ({ runs }, bench) => {
+    const large = givenHotel(largeMapping, (run) =>
+      judged(run.task !== null, `30,000 entries in one request: ${endOf(run)}`),
+    )
+    return together(judgeQueued(runs.standards), await large(bench))
+  }),
   'processing-rules/5': givenHotel(writeAnswers, ({ mixed }, bench) => {
     const failed = failedRows(bench, mixed.task).length
     return judged(mixed.task !== null && failed > 0, `${endOf(mixed)} with ${failed} failed rows`)
@@ -63,8 +61,7 @@ export const processingChecks: Checks<'processing-rules'> = {
         `${counts.join(' and ')} failed rows listed`,
       )
     })(bench)
-    const file = await withHotel(async (_bench, hotel) => {
-      const { run, file } = await writeMapping(bench, hotel)
+    const file = await givenHotel(writeMapping, ({ run, file }) => {
       const entries = objectsOf(at(file, bench.contract.names.companyMappingsResult.companies))
       return judged(
         entries.length === 2 && fileAddressIn(bench, run.task) !== null,

@@ -1,6 +1,6 @@
 import { applicationsOf } from '../evidence/applications.ts'
 import { customProperties, frameworks, frameworkTrees, groups, unitTypes } from '../evidence/reference-evidence.ts'
-import { calculatorPages, otherPages, otherSearchNames, pagesOf, searches, searchNames } from '../evidence/searches.ts'
+import { calculatorPages, otherPages, otherSearchNames, pagesOf, searches } from '../evidence/searches.ts'
 import { endOf, listTasks } from '../evidence/task-run.ts'
 import { eventsOfTasks } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
@@ -8,9 +8,18 @@ import { writeCalculators } from '../evidence/written-calculators.ts'
 import { writeHolders, writeMapping, writeProperties } from '../evidence/written-rest.ts'
 import { faultless, judged, together } from '../observation.ts'
 import { at, isObject, objectsOf } from '../wire-json.ts'
-import { type Checks, given, givenEvents, givenHotel } from './check.ts'
+import { type Checks, given, givenEvents, givenHotel, withHotel } from './check.ts'
 import { everyChange } from './judge-events.ts'
-import { failedRows, holdsAll, judgeImport, judgeQueued, judgeSearch, judgeWaiting, searchEnds } from './judge-task.ts'
+import {
+  allAnswer,
+  failedRows,
+  holdsAll,
+  judgeImport,
+  judgeQueued,
+  judgeSearch,
+  judgeWaiting,
+  searchEnds,
+} from './judge-task.ts'
 
 const partly = ['success', 'partialSuccess'] as const
 
@@ -26,7 +35,7 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
     )
   },
   'service/queued': given(searches, ({ runs }, bench) => {
-    const all = searchNames.map((name) => runs[name])
+    const all = Object.values(runs)
     const slowest = Math.max(...all.map(({ submitted }) => submitted.ms))
     const queued = holdsAll(
       all.map(judgeQueued),
@@ -53,7 +62,7 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
     const submitted = together(judgeQueued(runs.calculators), judgeSearch(bench, runs.calculators))
     return together(submitted, judged(documents.length > 0, `downloaded: ${documents.length}`))
   }),
-  'service/submit': async (bench) => judgeQueued((await searches(bench)).runs.companies),
+  'service/submit': given(searches, ({ runs }) => judgeQueued(runs.companies)),
   'service/poll': given(searches, ({ runs }) => {
     const pair = [runs.calculators, runs.calculatorsV1]
     const faults = pair.filter((run) => run.task === null).map(endOf)
@@ -100,7 +109,8 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
   'service/area-mapping': givenHotel(writeMapping, ({ run }, bench) =>
     judgeImport(bench, run, { statuses: partly, file: true }),
   ),
-  'service/area-imports': givenHotel(writeAnswers, async (answers, bench, hotel) => {
+  'service/area-imports': withHotel(async (bench, hotel) => {
+    const answers = await writeAnswers(bench, hotel)
     const properties = await writeProperties(bench, hotel)
     const holders = await writeHolders(bench, hotel)
     const runs = [answers, properties].flatMap((one) =>
@@ -125,11 +135,8 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
       await customProperties(bench),
     ]
     const trees = await frameworkTrees(bench)
-    const faults = [...answers, ...trees]
-      .filter(({ status }) => status !== 200)
-      .map(({ call, status }) => `${call}: ${status}`)
     const counts = answers.map(({ call, json }) => `${objectsOf(json).length} from ${call.split('/').at(-1)}`)
-    return faultless(faults, counts.join(', '))
+    return allAnswer([...answers, ...trees], counts.join(', '))
   },
   'service/area-certifiers': given(applicationsOf, ({ answer, seen }) =>
     answer === null ? seen : judged(answer.status === 200, `applications answered ${answer.status}`),

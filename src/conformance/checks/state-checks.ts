@@ -2,13 +2,13 @@ import type { Bench, TaskRun } from '../bench.ts'
 import { readLog } from '../evidence/administration.ts'
 import { applicationsOf, changeApplication } from '../evidence/applications.ts'
 import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
-import { searches, searchNames } from '../evidence/searches.ts'
+import { searches } from '../evidence/searches.ts'
 import { endOf, isTerminal, listTasks } from '../evidence/task-run.ts'
 import { eventsOf, eventsOfTasks, requeued } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { anyOf, differs, holds, judged, notObserved, type Observation, together } from '../observation.ts'
 import { at, objectsOf, said, textOf } from '../wire-json.ts'
-import { type Check, type Checks, given, givenEvents, givenHotel, withEvents, withHotel } from './check.ts'
+import { type Check, type Checks, given, givenEvents, givenHotel, withEvents } from './check.ts'
 import { failedRows } from './judge-task.ts'
 
 type StatusKey = keyof Bench['contract']['taskStatuses']
@@ -18,22 +18,18 @@ export const stateChecks: Checks<'states' | 'moves' | 'application'> = {
   'states/pending': inFlight('pending'),
   'states/scheduled': inFlight('scheduled'),
   'states/in-progress': inFlight('inProgress'),
-  'states/success': terminal('success', async (bench) => {
-    const { runs } = await searches(bench)
-    return searchNames.map((name) => runs[name])
-  }),
-  'states/partial-success': terminal('partialSuccess', async (bench) => await written(bench, 'mixed')),
-  'states/error': terminal('error', async (bench) => await written(bench, 'failing')),
+  'states/success': terminal('success', async (bench) => Object.values((await searches(bench)).runs)),
+  'states/partial-success': terminal('partialSuccess', (bench) => written(bench, 'mixed')),
+  'states/error': terminal('error', (bench) => written(bench, 'failing')),
   'states/cancelled': terminal('cancelled', async (bench) => [(await cancelling(bench)).run]),
   'moves/creation': given(searches, async ({ runs }, bench) => {
-    const first = searchNames.map((name) => runs[name].statuses[0])
+    const first = Object.values(runs).map(({ statuses }) => statuses[0])
     const { pending } = bench.contract.taskStatuses
     const began = first.filter((status) => status === pending).length
     const others = [...new Set(first.filter((status) => status !== pending))]
     const seen = `${began} of ${first.length} were seen ${pending} right after their submission`
     const polled = began > 0 ? holds(seen) : notObserved(`first seen as ${others.join(', ')}: too quick for a poll`)
-    const silent = await withEvents(async () => noInitialEvent(bench))(bench)
-    return together(polled, silent)
+    return together(polled, await withEvents(noInitialEvent)(bench))
   }),
   'moves/cancel': given(cancelling, async (seen, bench) => {
     const status = `cancel answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
@@ -64,7 +60,7 @@ export const stateChecks: Checks<'states' | 'moves' | 'application'> = {
     )
   }),
   'moves/open-others': given(searches, async ({ runs }, bench) => {
-    const courses = new Set(searchNames.map((name) => runs[name].statuses.join(' → ')))
+    const courses = new Set(Object.values(runs).map(({ statuses }) => statuses.join(' → ')))
     const logged = bench.administration ? await loggedCourse(bench) : ''
     return holds(`polled: ${[...courses].join(', ')}${logged}`)
   }),
@@ -97,10 +93,9 @@ export const stateChecks: Checks<'states' | 'moves' | 'application'> = {
 
 /** An in-flight status must have been seen, and left again: by polling, or in an event. */
 function inFlight(key: StatusKey): Check {
-  return async (bench) => {
+  return given(searches, async ({ runs }, bench) => {
     const status = bench.contract.taskStatuses[key]
-    const { runs } = await searches(bench)
-    const polled = searchNames.map((name) => runs[name]).filter(({ statuses }) => statuses.includes(status))
+    const polled = Object.values(runs).filter(({ statuses }) => statuses.includes(status))
     const ended = polled.filter((run) => run.task !== null && run.statuses.at(-1) !== status)
     const byPoll =
       polled.length === 0
@@ -109,8 +104,8 @@ function inFlight(key: StatusKey): Check {
             ended.length === polled.length,
             `polled ${polled.length} times as ${status}, left ${ended.length} times`,
           )
-    return anyOf(byPoll, await withEvents(async () => inEvents(bench, key))(bench))
-  }
+    return anyOf(byPoll, await withEvents(() => inEvents(bench, key))(bench))
+  })
 }
 
 async function inEvents(bench: Bench, key: StatusKey): Promise<Observation> {
@@ -149,9 +144,7 @@ async function fromList(bench: Bench, status: string): Promise<Observation> {
 
 async function written(bench: Bench, which: 'mixed' | 'failing'): Promise<TaskRun[] | Observation> {
   const runs: TaskRun[] = []
-  const seen = await withHotel(async (_bench, hotel) => {
-    const answers = await writeAnswers(bench, hotel)
-    if (typeof answers === 'string') return notObserved(answers)
+  const seen = await givenHotel(writeAnswers, (answers) => {
     runs.push(answers[which])
     return holds('')
   })(bench)
@@ -161,7 +154,7 @@ async function written(bench: Bench, which: 'mixed' | 'failing'): Promise<TaskRu
 async function noInitialEvent(bench: Bench): Promise<Observation> {
   const { runs } = await searches(bench)
   await eventsOfTasks(bench)
-  const ofSearches = new Set(searchNames.map((name) => runs[name].correlationId))
+  const ofSearches = new Set(Object.values(runs).map((run) => run.correlationId))
   const { correlationId } = bench.contract.names.bulkEvent
   const { pending } = bench.contract.webhookTopics
   const fired = (await eventsOfTasks(bench)).filter(

@@ -4,7 +4,7 @@ import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, notObserved, together } from '../observation.ts'
 import { at, kindOf, textOf } from '../wire-json.ts'
-import { type Checks, given, givenHotel, withHotel } from './check.ts'
+import { type Checks, given, givenHotel } from './check.ts'
 import { failedRows, namesOf } from './judge-task.ts'
 
 /** Specification, Resources: the task. */
@@ -37,8 +37,8 @@ export const taskChecks: Checks<'task'> = {
       kind === bench.contract.taskNames.calculatorsSearch.kind,
       `a search is a ${kind ?? '(no kind)'}`,
     )
-    const mapping = await withHotel(async (_bench, hotel) => {
-      const mapped = namesOf(bench, (await writeMapping(bench, hotel)).run).kind
+    const mapping = await givenHotel(writeMapping, ({ run }) => {
+      const mapped = namesOf(bench, run).kind
       return judged(mapped === bench.contract.taskNames.companyMappings.kind, `mappings are a ${mapped ?? '(no kind)'}`)
     })(bench)
     return together(search, mapping)

@@ -28,7 +28,7 @@ export const topicChecks: Checks<'events' | 'topics'> = {
   'topics/partially-succeeded': topic('partialSuccess'),
   'topics/failed': topic('error'),
   'topics/cancelled': topic('cancelled'),
-  'topics/application-status': givenEvents(changeApplication, async ({ statusEvents, set }, bench) => {
+  'topics/application-status': givenEvents(changeApplication, ({ statusEvents, set }, bench) => {
     const { status } = bench.contract.names.applicationEvent
     const seen = statusEvents.map(({ data }) => textOf(data[status]))
     const wanted = set.map((one) => one.status)
@@ -37,7 +37,7 @@ export const topicChecks: Checks<'events' | 'topics'> = {
       `statuses ${seen.join(', ') || 'none'}`,
     )
   }),
-  'topics/application-answers': givenEvents(changeApplication, async ({ answersEvents }, bench) => {
+  'topics/application-answers': givenEvents(changeApplication, ({ answersEvents }, bench) => {
     const { status } = bench.contract.names.applicationEvent
     return overEvents(answersEvents, 'status null', ({ data }) => unless(data[status] === null, status, data[status]))
   }),

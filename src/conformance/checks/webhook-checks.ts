@@ -121,19 +121,12 @@ export const webhookChecks: Checks<'webhook' | 'delivery'> = {
     const onTime =
       gaps.length === ladderMinutes.length &&
       gaps.every((gap, at) => gap >= (ladderMinutes[at] ?? 0) && gap < (ladderMinutes[at] ?? 0) + dispatchMinutes)
-    const came = judged(
-      onTime,
-      `${arrivals.length} attempts, after ${gaps.map((gap) => gap.toFixed(1)).join(', ') || 'no'} minutes`,
-    )
+    const came = judged(onTime, `${arrivals.length} attempts, after ${shown(gaps)} minutes`)
     const agreed = gapsOf(logged).every((gap, at) => Math.abs(gap - (gaps[at] ?? 0)) < agreedMinutes)
     const log = judged(
       agreed && logged.length === arrivals.length && cameLater === arrivals.length,
       'the log says so too',
-      `the log has ${logged.length}, after ${
-        gapsOf(logged)
-          .map((gap) => gap.toFixed(1))
-          .join(', ') || 'no'
-      } minutes; ${cameLater} came`,
+      `the log has ${logged.length}, after ${shown(gapsOf(logged))} minutes; ${cameLater} came`,
     )
     return together(came, log)
   }),
@@ -196,6 +189,10 @@ const agreedMinutes = 0.5
 /** Minutes between times in milliseconds. */
 function gapsOf(times: readonly number[]): number[] {
   return times.slice(1).map((time, index) => (time - (times[index] ?? 0)) / 60_000)
+}
+
+function shown(minutes: readonly number[]): string {
+  return minutes.map((gap) => gap.toFixed(1)).join(', ') || 'no'
 }
 
 function firstAttempt(delivery: WireObject | undefined): WireObject | undefined {

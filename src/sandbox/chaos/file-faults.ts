@@ -1,4 +1,4 @@
-import type { Contract } from '../../exchange/contract.ts'
+import type { BulkRequest, Contract } from '../../exchange/contract.ts'
 import type { Queryable } from '../running-sandbox.ts'
 import { asBulkRequest } from '../tasks/sandbox-task.ts'
 import type { Chaos } from './chaos.ts'
@@ -37,7 +37,7 @@ export async function findStruckFile(db: Queryable, contract: Contract, token: s
     [token],
   )
   const row = rows[0]
-  const list = row && listOf(contract, row.request)
+  const list = row && lists[asBulkRequest(row.request)]?.(contract.names)
   if (!row || list === undefined) return null
   return {
     occasion: `file ${row.sequence}/${row.ordinal}`,
@@ -48,27 +48,15 @@ export async function findStruckFile(db: Queryable, contract: Contract, token: s
   }
 }
 
-function listOf({ names }: Contract, request: string): string | undefined {
-  switch (asBulkRequest(request)) {
-    case 'companyMappings':
-      return names.companyMappingsResult.companies
-    case 'calculatorsUpsert':
-      return names.calculatorsResult.companies
-    case 'calculatorsSearch':
-      return names.calculatorsPage.companies
-    case 'companiesSearch':
-      return names.companiesPage.companies
-    case 'standardsSearch':
-      return names.standardsPage.standards
-    case 'standardHoldersSearch':
-      return names.standardHoldersPage.holders
-    case 'frameworkAnswersSearch':
-      return names.frameworkAnswersPage.companies
-    case 'frameworkAnswersUpsert':
-    case 'companiesUpsert':
-    case 'standardHoldersUpsert':
-      return undefined
-  }
+/** The name of the list in the file of each request that has files. */
+const lists: Readonly<Partial<Record<BulkRequest, (names: Contract['names']) => string>>> = {
+  companyMappings: (names) => names.companyMappingsResult.companies,
+  calculatorsUpsert: (names) => names.calculatorsResult.companies,
+  calculatorsSearch: (names) => names.calculatorsPage.companies,
+  companiesSearch: (names) => names.companiesPage.companies,
+  standardsSearch: (names) => names.standardsPage.standards,
+  standardHoldersSearch: (names) => names.standardHoldersPage.holders,
+  frameworkAnswersSearch: (names) => names.frameworkAnswersPage.companies,
 }
 
 /** What happens instead of giving the file. */
