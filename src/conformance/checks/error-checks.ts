@@ -12,6 +12,7 @@ import { type Checks, given, givenEvents, givenHotel } from './check.ts'
 import { failedRows } from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
 import { notRefused } from './webhook-checks.ts'
+
 /** Specification, Errors. */
 export const errorChecks: Checks<'errors'> = {
   'errors/missing-ids': givenHotel(refusedUpserts, ({ noGroup, noIdentifier }, bench) =>

@@ -10,6 +10,7 @@ import { holds, judged, notObserved } from '../observation.ts'
 import { at, objectsOf, said, textOf } from '../wire-json.ts'
 import { type Checks, givenEvents, givenHotel, withEvents } from './check.ts'
 import { ourSide } from './our-side.ts'
+
 /** Specification, Limits. */
 export const limitChecks: Checks<'limits'> = {
   'limits/companies-per-mapping': ourSide(() => {

@@ -13,6 +13,7 @@ import { at, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Check, type Checks, given, givenHotel } from './check.ts'
 import { allAccepted, allAnswer, judgeImport, judgeSearch, searchEnds } from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
+
 /** Specification, Versioning. */
 export const versionChecks: Checks<'versioning'> = {
   'versioning/path': given(unitTypes, async (bare, bench) => {
