@@ -1,5 +1,5 @@
 import type { Contract } from '../exchange/contract.ts'
-import type { AnswerShape } from './names/answer-shapes.ts'
+import type { AnswerShape } from './names/shapes.ts'
 import type { Answer, Wire } from './wire.ts'
 import type { WireObject } from './wire-json.ts'
 

@@ -1,4 +1,4 @@
-import type { EntryId } from '../../src/conformance/outline/outline.ts'
+import type { EntryId } from '../../src/conformance/outline.ts'
 import { isObject, objectsOf } from '../../src/conformance/wire-json.ts'
 import type { Delivery, Exchange, Fate, File, Hooks, Json } from './broken-service.ts'
 

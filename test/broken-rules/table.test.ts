@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { outline } from '../../src/conformance/outline/outline.ts'
+import { outline } from '../../src/conformance/outline.ts'
 import { endpointRules } from './endpoint-rules.ts'
 import { eventRules } from './event-rules.ts'
 import { pageRules } from './page-rules.ts'

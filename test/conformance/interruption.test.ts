@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { openBrokenService } from '../broken-rules/broken-service.ts'
 import { conform, leftBehind, openService } from './conform.ts'
 
 test('a run that is stopped while it makes trouble takes down what it set up', async () => {
@@ -17,4 +18,25 @@ test('a run that is stopped while it makes trouble takes down what it set up', a
   stop.abort()
   await ended
   expect(await leftBehind(service.url)).toEqual({ webhooks: [], chaos: [], timeWarp: 1 })
+})
+
+test.each([
+  ['trouble was switched on', 'PUT', '/sandbox/chaos'],
+  ['a webhook was created', 'POST', '/sandbox/webhooks'],
+])('a run that is stopped after %s, before it is told so, takes it back', async (_what, method, path) => {
+  await using service = await openService({ companies: 20, allowInsecureWebhooks: true })
+  const between = await openBrokenService(service)
+  const stop = new AbortController()
+  try {
+    between.break({
+      answer: (exchange) => {
+        if (exchange.method === method && exchange.path === path) stop.abort()
+      },
+    })
+    const run = conform(between.url, { administration: true, signal: stop.signal, only: ['moves/re-queue'] })
+    await expect(run).rejects.toThrow(/aborted/)
+    expect(await leftBehind(service.url)).toEqual({ webhooks: [], chaos: [], timeWarp: 1 })
+  } finally {
+    await between.close()
+  }
 })

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { answerShapes } from '../../src/conformance/names/answer-shapes.ts'
 import { judgeNames, type NameEvidence } from '../../src/conformance/names/judge-names.ts'
-import { requestShapes } from '../../src/conformance/names/request-shapes.ts'
-import type { Shape } from '../../src/conformance/names/shape.ts'
+import { answerShapes, requestShapes, type Shape } from '../../src/conformance/names/shapes.ts'
 import { contract, openNames } from './conform.ts'
 
 /** A shape and all that stand inside it. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { allChecks, checksInOrder } from '../../src/conformance/checks/all-checks.ts'
-import { outline, outlineEntries } from '../../src/conformance/outline/outline.ts'
+import { outline, outlineEntries } from '../../src/conformance/outline.ts'
 
 /**
  * How many statements stand under each heading of the specification: table rows, numbered items, bullets, and remarks

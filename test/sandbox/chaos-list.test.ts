@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { malformedPages } from '../../src/sandbox/chaos/page-cases/page-cases.ts'
-import { profiles } from '../../src/sandbox/chaos/profiles.ts'
-import { webhookProfiles } from '../../src/sandbox/chaos/webhook-profiles.ts'
+import { profiles, webhookProfiles } from '../../src/sandbox/chaos/profiles.ts'
 import { some } from '../helpers/some.ts'
 
 const folder = import.meta.dirname

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
-import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
+import { rowOccasion } from '../../src/sandbox/chaos/row-chaos.ts'
 import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { mapHotels, partnerId } from './bodies.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { randomFrom } from '../../src/sandbox/chaos/change-document.ts'
 import { withShuffledKeys } from '../../src/sandbox/chaos/change-pages.ts'
 import { joinParts, type PagePart, splitPage } from '../../src/sandbox/chaos/page-pieces.ts'
-import { randomFrom } from '../../src/sandbox/chaos/shuffle.ts'
 import { some } from '../helpers/some.ts'
 
 async function* pieces(text: string, size: number): AsyncGenerator<Buffer> {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
-import { rowOccasion } from '../../src/sandbox/chaos/poison-rows.ts'
+import { rowOccasion } from '../../src/sandbox/chaos/row-chaos.ts'
 import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 import { calculators, identifiedBy, inputsOf, mapHotels, partnerId } from './bodies.ts'

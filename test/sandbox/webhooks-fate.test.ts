@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createChaos } from '../../src/sandbox/chaos/chaos.ts'
-import { webhookProfiles } from '../../src/sandbox/chaos/webhook-profiles.ts'
+import { webhookProfiles } from '../../src/sandbox/chaos/profiles.ts'
 import { deliveryChaos, deliveryFate } from '../../src/sandbox/webhooks/delivery-chaos.ts'
 import { afterAttempt } from '../../src/sandbox/webhooks/retry-ladder.ts'
 

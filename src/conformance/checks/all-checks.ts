@@ -1,6 +1,6 @@
-import type { Check, Checks } from '../check.ts'
-import type { EntryId } from '../outline/outline.ts'
+import type { EntryId } from '../outline.ts'
 import { authenticationChecks } from './authentication-checks.ts'
+import type { Check } from './check.ts'
 import { endpointChecks } from './endpoint-checks.ts'
 import { envelopeChecks } from './envelope-checks.ts'
 import { errorChecks } from './error-checks.ts'
@@ -17,7 +17,7 @@ import { versionChecks } from './version-checks.ts'
 import { webhookChecks } from './webhook-checks.ts'
 
 /** A check for every statement of the outline; one that is missing does not compile. */
-export const allChecks: Checks<EntryId> = {
+export const allChecks: Readonly<Record<EntryId, Check>> = {
   ...serviceChecks,
   ...processingChecks,
   ...taskChecks,

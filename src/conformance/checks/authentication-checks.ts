@@ -1,28 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import type { Checks } from '../check.ts'
 import { groups, properties, unitTypes } from '../evidence/reference-evidence.ts'
 import { searches } from '../evidence/searches.ts'
 import { eventsOfTasks, siblingSearch } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { refusedUpserts } from '../evidence/written-rest.ts'
 import { judged, notObserved } from '../observation.ts'
-import type { endpointSections } from '../outline/endpoint-sections.ts'
-import type { IdOf } from '../outline/entry.ts'
 import type { Answer } from '../wire.ts'
 import { at, kindOf, objectsOf, textOf } from '../wire-json.ts'
-import { verifyAll } from './event-faults.ts'
-import { failedRows } from './failed-rows.ts'
-import { withEvents } from './with-events.ts'
-import { withEvidence } from './with-hotel.ts'
+import { type Checks, given, givenEvents, givenHotel, withEvents } from './check.ts'
+import { verifyAll } from './judge-events.ts'
+import { failedRows } from './judge-task.ts'
 
 /** Specification, Authentication. */
-export const authenticationChecks: Checks<Extract<IdOf<typeof endpointSections>, `authentication/${string}`>> = {
-  'authentication/1': async (bench) => {
-    const bare = await unitTypes(bench)
+export const authenticationChecks: Checks<'authentication'> = {
+  'authentication/1': given(unitTypes, async (bare, bench) => {
     const schemed = await bench.wire.call(bench.contract.endpoints.unitTypes, { key: `Bearer ${bench.wire.apiKey}` })
     bench.note('error', schemed.json)
     return judged(bare.status === 200, `the key alone: ${bare.status}; behind Bearer: ${schemed.status}`)
-  },
+  }),
   'authentication/2': async (bench) => {
     const own = (await properties(bench)).filter(({ owned }) => owned).length
     const { status, json } = await groups(bench)
@@ -31,7 +26,7 @@ export const authenticationChecks: Checks<Extract<IdOf<typeof endpointSections>,
       `the key's profile has ${objectsOf(json).length} groups and owns ${own} custom properties`,
     )
   },
-  'authentication/3': withEvidence(writeAnswers, async (bench, { failing }, hotel) => {
+  'authentication/3': givenHotel(writeAnswers, async ({ failing }, bench, hotel) => {
     const { foreignGroup, foreignIdentifier } = await refusedUpserts(bench, hotel)
     const rows = failedRows(bench, failing.task)
     const reasons = [...new Set(rows.map((row) => textOf(row[bench.contract.names.rowError.reason])))]
@@ -41,8 +36,7 @@ export const authenticationChecks: Checks<Extract<IdOf<typeof endpointSections>,
       `${refused.join(', ')} for foreign ids; failed items: ${reasons.join(', ')}`,
     )
   }),
-  'authentication/4': withEvents(async (bench) => {
-    const sibling = await siblingSearch(bench)
+  'authentication/4': givenEvents(siblingSearch, async (sibling, bench) => {
     if (sibling === null) return notObserved('needs a second key of the same profile: --sibling-key')
     const names = bench.contract.names.bulkEvent
     const events = await eventsOfTasks(bench)
@@ -70,14 +64,10 @@ export const authenticationChecks: Checks<Extract<IdOf<typeof endpointSections>,
       `an unknown key: ${statuses.join(', ')}`,
     )
   },
-  'authentication/6': async (bench) => {
-    const { status } = await unitTypes(bench)
-    return judged(
-      status === 200,
-      `our side: unit types first (${status}), then what the profile owns, then results per item`,
-    )
-  },
-  'authentication/7': withEvents(async (bench) => await verifyAll(bench)),
+  'authentication/6': given(unitTypes, ({ status }) =>
+    judged(status === 200, `our side: unit types first (${status}), then what the profile owns, then results per item`),
+  ),
+  'authentication/7': withEvents(verifyAll),
   'authentication/8': async (bench) => {
     const none = await bench.wire.call(bench.contract.endpoints.unitTypes, { key: null })
     const unknown = await bench.wire.call(bench.contract.endpoints.unitTypes, { key: randomUUID() })

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { Checks } from '../check.ts'
 import { applicationsOf } from '../evidence/applications.ts'
 import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
 import { deprecated } from '../evidence/deprecated.ts'
-import { type OtherSearch, otherPages, otherSearches } from '../evidence/other-pages.ts'
 import {
+  ask,
   customProperties,
   frameworks,
   frameworkTrees,
@@ -13,9 +12,8 @@ import {
   questionTrees,
   unitTypes,
 } from '../evidence/reference-evidence.ts'
-import { searches, searchNames } from '../evidence/searches.ts'
-import { isTerminal } from '../evidence/task-run.ts'
-import { listTasks } from '../evidence/tasks-as-listed.ts'
+import { otherPages, otherSearchNames, searches } from '../evidence/searches.ts'
+import { isTerminal, listTasks } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
 import {
@@ -26,30 +24,26 @@ import {
   writeProperties,
 } from '../evidence/written-rest.ts'
 import { differs, faultless, holds, judged, notObserved, together } from '../observation.ts'
-import type { endpointSections } from '../outline/endpoint-sections.ts'
-import type { IdOf } from '../outline/entry.ts'
 import type { Answer } from '../wire.ts'
 import { at, isObject, kindOf, objectsOf, textOf } from '../wire-json.ts'
-import { failedRows } from './failed-rows.ts'
-import { judgeImport, judgeSearch } from './judge-task.ts'
-import { withEvidence, withHotel } from './with-hotel.ts'
+import { type Checks, given, givenHotel, withHotel } from './check.ts'
+import { allAccepted, allAnswer, failedRows, judgeImport, searchEnds } from './judge-task.ts'
 
 /** Specification, Endpoints. */
-export const endpointChecks: Checks<Extract<IdOf<typeof endpointSections>, `endpoints/${string}`>> = {
-  'endpoints/conventions': async (bench) => {
-    const { submitted } = (await searches(bench)).runs.standards
+export const endpointChecks: Checks<'endpoints'> = {
+  'endpoints/conventions': given(searches, async ({ runs }, bench) => {
+    const { status } = runs.standards.submitted
     const read = await unitTypes(bench)
     return judged(
-      read.status === 200 && submitted.status === 200,
-      `key accepted (${read.status}), JSON body accepted (${submitted.status})`,
+      read.status === 200 && status === 200,
+      `key accepted (${read.status}), JSON body accepted (${status})`,
     )
-  },
-  'endpoints/company-mappings': withHotel(async (bench, hotel) => {
-    const { run, file } = await writeMapping(bench, hotel)
+  }),
+  'endpoints/company-mappings': givenHotel(writeMapping, ({ run, file }, bench) => {
     const end = judgeImport(bench, run, { statuses: ['partialSuccess', 'success'], file: true })
     return together(end, judged(isObject(file), `the file is ${kindOf(file)}`))
   }),
-  'endpoints/framework-answers-upsert': withEvidence(writeAnswers, async (bench, { mixed, badRows }, hotel) => {
+  'endpoints/framework-answers-upsert': givenHotel(writeAnswers, async ({ mixed, badRows }, bench, hotel) => {
     const refused = await tooManyAnswers(bench, hotel)
     return together(
       judgeImport(bench, mixed, { statuses: ['partialSuccess'], file: false }),
@@ -60,7 +54,7 @@ export const endpointChecks: Checks<Extract<IdOf<typeof endpointSections>, `endp
       judged(refused.status === 400 || refused.status === 413, `50,001 rows answered ${refused.status}`),
     )
   }),
-  'endpoints/calculators-upsert': withEvidence(writeCalculators, async (bench, { run, file }, hotel) => {
+  'endpoints/calculators-upsert': givenHotel(writeCalculators, async ({ run, file }, bench, hotel) => {
     const { noGroup, noIdentifier, foreignGroup, foreignIdentifier } = await refusedUpserts(bench, hotel)
     const refused = [noGroup, noIdentifier, foreignGroup, foreignIdentifier].map(({ status }) => status)
     const entries = objectsOf(at(file, bench.contract.names.calculatorsResult.companies))
@@ -70,11 +64,10 @@ export const endpointChecks: Checks<Extract<IdOf<typeof endpointSections>, `endp
       judged(refused.join() === '400,400,403,403', `refused with ${refused.join(', ')}`),
     )
   }),
-  'endpoints/calculators-search': async (bench) => judgeSearch(bench, (await searches(bench)).runs.calculators),
-  'endpoints/open-calculators-search': async (bench) => {
-    const { calculators } = (await searches(bench)).runs
-    return judged(calculators.submitted.status === 200, 'a body with these two fields alone is enough')
-  },
+  'endpoints/calculators-search': searchEnds('calculators'),
+  'endpoints/open-calculators-search': given(searches, ({ runs }) =>
+    judged(runs.calculators.submitted.status === 200, 'a body with these two fields alone is enough'),
+  ),
   'endpoints/task': async (bench) => {
     const { last, task } = (await searches(bench)).runs.calculators
     const names = bench.contract.names.task
@@ -87,49 +80,40 @@ export const endpointChecks: Checks<Extract<IdOf<typeof endpointSections>, `endp
     bench.note('error', unknown.json)
     return together(found, judged(unknown.status === 404, `an unknown task answered ${unknown.status}`))
   },
-  'endpoints/open-task': async (bench) => {
-    const { task } = (await searches(bench)).runs.calculators
-    return task === null ? notObserved('no task ended') : holds(Object.keys(task).join(', '))
-  },
-  'endpoints/tasks': async (bench) => {
-    const { runs } = await searches(bench)
+  'endpoints/open-task': given(searches, ({ runs: { calculators } }) =>
+    calculators.task === null ? notObserved('no task ended') : holds(Object.keys(calculators.task).join(', ')),
+  ),
+  'endpoints/tasks': given(searches, async ({ runs }, bench) => {
     const names = bench.contract.names.task
     const { status, json } = await listTasks(bench)
     const listed = objectsOf(json)
-    const ours = new Set(searchNames.map((name) => runs[name].correlationId))
+    const ours = new Set(Object.values(runs).map(({ correlationId }) => correlationId))
     const found = listed.filter((task) => ours.has(textOf(task[names.correlationId])))
     const withStatus = found.filter((task) => textOf(task[names.status]) !== null)
     return judged(
       found.length === ours.size && withStatus.length === found.length,
       `${status}: ${found.length} of our ${ours.size} searches among ${listed.length}`,
     )
-  },
-  'endpoints/open-tasks': async (bench) => {
-    const { json } = await listTasks(bench)
+  }),
+  'endpoints/open-tasks': given(listTasks, ({ json }) => {
     const [first] = objectsOf(json)
     return Array.isArray(json)
       ? holds(`${json.length} listed; each: ${Object.keys(first ?? {}).join(', ')}`)
       : judged(false, `the list is ${kindOf(json)}`)
-  },
-  'endpoints/cancel': async (bench) => {
-    const seen = await cancelling(bench)
+  }),
+  'endpoints/cancel': given(cancelling, (seen, bench) => {
     const text = `${seen.answer.call} answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
     if (wasCancelled(bench, seen)) return holds(text)
     if (wasRefusedWhileWaiting(bench, seen)) return differs(`${text}; it was ${seen.refusedAs} after the refusal`)
     return isTerminal(bench, seen.run.statuses.at(-1)) && seen.answer.status >= 400 && seen.answer.status !== 404
       ? notObserved(`${text}: perhaps it had started`)
       : judged(false, text)
-  },
-  'endpoints/open-cancel': async (bench) => {
-    const { answer } = await cancelling(bench)
-    return judged(![404, 405, 501].includes(answer.status), `${answer.call} answered ${answer.status}`)
-  },
-  'endpoints/unit-types': async (bench) => {
-    const answer = await unitTypes(bench)
-    return judged(answer.status === 200 && Array.isArray(answer.json), `${answer.status}: ${kindOf(answer.json)}`)
-  },
-  'endpoints/framework': async (bench) => {
-    const trees = await frameworkTrees(bench)
+  }),
+  'endpoints/open-cancel': given(cancelling, ({ answer }) =>
+    judged(![404, 405, 501].includes(answer.status), `${answer.call} answered ${answer.status}`),
+  ),
+  'endpoints/unit-types': given(unitTypes, judgeList),
+  'endpoints/framework': given(frameworkTrees, async (trees, bench) => {
     if (trees.length === 0) return notObserved('no framework is known to ask for')
     const points = (await questionTrees(bench)).flatMap(({ questions }) =>
       questions.flatMap(({ dataPoints }) => dataPoints),
@@ -140,20 +124,19 @@ export const endpointChecks: Checks<Extract<IdOf<typeof endpointSections>, `endp
       status.every((one) => one === 200) && options > 0,
       `${status.join(', ')}: ${points.length} data points, ${options} option ids`,
     )
-  },
-  'endpoints/groups': async (bench) => judgeList(await groups(bench)),
-  'endpoints/custom-properties': async (bench) => {
-    const list = await properties(bench)
+  }),
+  'endpoints/groups': given(groups, judgeList),
+  'endpoints/custom-properties': given(properties, async (list, bench) => {
     const identifiers = list.filter(({ isIdentifier }) => isIdentifier).length
     return together(
       judgeList(await customProperties(bench)),
       judged(identifiers > 0, `${identifiers} can be identifiers`),
     )
-  },
-  'endpoints/open-frameworks': async (bench) => judgeList(await frameworks(bench)),
+  }),
+  'endpoints/open-frameworks': given(frameworks, judgeList),
   'endpoints/open-named-later': async (bench) => {
     const bodies: string[] = []
-    for (const search of Object.keys(otherSearches) as OtherSearch[]) {
+    for (const search of otherSearchNames) {
       const { documents } = await otherPages(bench, search)
       bodies.push(`${search}: ${documents.length === 0 ? 'no page' : kindOf(documents[0])}`)
     }
@@ -171,34 +154,27 @@ export const endpointChecks: Checks<Extract<IdOf<typeof endpointSections>, `endp
     return together(holds(bodies.join('; ')), upserts)
   },
   'endpoints/open-applications': async (bench) => {
-    const answer = await bench.wire.call(bench.contract.otherEndpoints.applications)
-    bench.note(answer.status === 200 ? 'application' : 'error', answer.json)
+    const answer = await ask(bench, 'application', bench.contract.otherEndpoints.applications)
     await applicationsOf(bench)
     return judged(
       answer.status === 200 && Array.isArray(answer.json),
       `${answer.call} answered ${answer.status}: ${kindOf(answer.json)}`,
     )
   },
-  'endpoints/open-submitted': async (bench) => {
-    const { submitted } = (await searches(bench)).runs.calculators
+  'endpoints/open-submitted': given(searches, ({ runs }, bench) => {
+    const { json } = runs.calculators.submitted
     const { correlationId } = bench.contract.names.submitted
-    return judged(textOf(at(submitted.json, correlationId)) !== null, `the answer is ${kindOf(submitted.json)}`)
-  },
-  'endpoints/open-requests': withHotel(async (bench, hotel) => {
-    const mapping = await writeMapping(bench, hotel)
+    return judged(textOf(at(json, correlationId)) !== null, `the answer is ${kindOf(json)}`)
+  }),
+  'endpoints/open-requests': givenHotel(writeMapping, async (mapping, bench, hotel) => {
     const answers = await writeAnswers(bench, hotel)
     const runs = [mapping.run, ...(typeof answers === 'string' ? [] : [answers.mixed])]
-    const faults = runs
-      .filter(({ submitted }) => submitted.status !== 200)
-      .map(({ label, submitted }) => `${label}: ${submitted.status}`)
-    return faultless(faults, 'bodies with our names are accepted, and what they said came back')
+    return allAccepted(runs, 'bodies with our names are accepted, and what they said came back')
   }),
-  'endpoints/deprecated': async (bench) => {
-    const { latest, status, customIdentifiers } = await deprecated(bench)
+  'endpoints/deprecated': given(deprecated, ({ latest, status, customIdentifiers }) => {
     const answers = [...Object.values(latest), status, customIdentifiers]
-    const faults = answers.filter((answer) => answer.status !== 200).map(({ call, status }) => `${call}: ${status}`)
-    return faultless(faults, `${answers.length} deprecated reads answer`)
-  },
+    return allAnswer(answers, `${answers.length} deprecated reads answer`)
+  }),
 }
 
 function judgeList(answer: Answer) {

@@ -1,23 +1,18 @@
+import type { Contract } from '../../exchange/contract.ts'
 import type { Bench } from '../bench.ts'
-import type { Checks } from '../check.ts'
+import { changeApplication } from '../evidence/applications.ts'
 import { findHotel } from '../evidence/hotel.ts'
 import { searches } from '../evidence/searches.ts'
 import { eventsOf } from '../evidence/webhook-evidence.ts'
 import { ladder, testButton } from '../evidence/webhook-trials.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
 import { judged, notObserved, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { eventSections } from '../outline/event-sections.ts'
 import { at, isObject, isUuid, said, textOf } from '../wire-json.ts'
-import { memberFault, overEvents, signedOf, unless } from './event-faults.ts'
-import { everyBulkEvent } from './every-event.ts'
-import { withChanges } from './state-checks.ts'
-import { withEvents } from './with-events.ts'
+import { type Check, type Checks, givenEvents, withEvents } from './check.ts'
+import { everyBulkEvent, everyEvent, memberFault, overEvents, signedOf, unless } from './judge-events.ts'
 
 /** Specification, Events: envelope, data, application events. */
-export const envelopeChecks: Checks<
-  Extract<IdOf<typeof eventSections>, `${'envelope' | 'bulk-event' | 'application-event'}/${string}`>
-> = {
+export const envelopeChecks: Checks<'envelope' | 'bulk-event' | 'application-event'> = {
   'envelope/id': withEvents(async (bench) => {
     const { id } = bench.contract.names.webhookEvent
     const repeated = (await ladder(bench)).received
@@ -31,28 +26,11 @@ export const envelopeChecks: Checks<
     )
     return together(shaped, stable)
   }),
-  'envelope/type': withEvents(async (bench) => {
-    const topics = new Set<unknown>(Object.values(bench.contract.webhookTopics))
-    const { type } = bench.contract.names.webhookEvent
-    return overEvents(await everyBulkEvent(bench), 'a topic', ({ envelope }) =>
-      memberFault(envelope, type, (value) => topics.has(value)),
-    )
-  }),
-  'envelope/timestamp': withEvents(async (bench) => {
-    const { timestamp } = bench.contract.names.webhookEvent
-    const shape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-    return overEvents(await everyBulkEvent(bench), 'UTC with milliseconds', ({ envelope }) =>
-      memberFault(
-        envelope,
-        timestamp,
-        (value) => typeof value === 'string' && shape.test(value) && !Number.isNaN(Date.parse(value)),
-      ),
-    )
-  }),
-  'envelope/data': withEvents(async (bench) => {
-    const { data } = bench.contract.names.webhookEvent
-    return overEvents(await everyBulkEvent(bench), 'objects', ({ envelope }) => memberFault(envelope, data, isObject))
-  }),
+  'envelope/type': member('webhookEvent', 'type', 'a topic', (value, { webhookTopics }) =>
+    isOneOf(webhookTopics, value),
+  ),
+  'envelope/timestamp': member('webhookEvent', 'timestamp', 'UTC with milliseconds', isTimestamp),
+  'envelope/data': member('webhookEvent', 'data', 'objects', isObject),
   'bulk-event/correlation-id': withEvents(async (bench) => {
     const { correlationId } = bench.contract.names.bulkEvent
     const { runs } = await searches(bench)
@@ -61,13 +39,9 @@ export const envelopeChecks: Checks<
     const ours = events.some(({ data }) => data[correlationId] === runs.calculators.correlationId)
     return together(shaped, judged(ours, ours ? 'our search among them' : 'our search is not among them'))
   }),
-  'bulk-event/task-kind': withEvents(async (bench) => {
-    const { taskKind } = bench.contract.names.bulkEvent
-    const kinds = new Set<unknown>(Object.values(bench.contract.taskNames).map(({ kind }) => kind))
-    return overEvents(await everyBulkEvent(bench), 'kinds of the contract', ({ data }) =>
-      memberFault(data, taskKind, (kind) => kinds.has(kind)),
-    )
-  }),
+  'bulk-event/task-kind': member('bulkEvent', 'taskKind', 'kinds of the contract', (value, { taskNames }) =>
+    Object.values(taskNames).some(({ kind }) => kind === value),
+  ),
   'bulk-event/request-type': withEvents(async (bench) => {
     const { requestType, correlationId } = bench.contract.names.bulkEvent
     const { runs } = await searches(bench)
@@ -80,13 +54,9 @@ export const envelopeChecks: Checks<
     )
     return together(search, await ofMapping(bench))
   }),
-  'bulk-event/status': withEvents(async (bench) => {
-    const { status } = bench.contract.names.bulkEvent
-    const statuses = new Set<unknown>(Object.values(bench.contract.taskStatuses))
-    return overEvents(await everyBulkEvent(bench), 'statuses of the task endpoint', ({ data }) =>
-      memberFault(data, status, (value) => statuses.has(value)),
-    )
-  }),
+  'bulk-event/status': member('bulkEvent', 'status', 'statuses of the task endpoint', (value, { taskStatuses }) =>
+    isOneOf(taskStatuses, value),
+  ),
   'bulk-event/profile-id': withEvents(async (bench) => {
     const { profileId } = bench.contract.names.bulkEvent
     const events = await everyBulkEvent(bench)
@@ -95,17 +65,17 @@ export const envelopeChecks: Checks<
       memberFault(data, profileId, Number.isInteger),
     )
   }),
-  'bulk-event/api-key-id': withEvents(async (bench) => {
-    const { apiKeyId } = bench.contract.names.bulkEvent
-    return overEvents(await everyBulkEvent(bench), 'UUIDs', ({ data }) => memberFault(data, apiKeyId, isUuid))
-  }),
-  'application-event/application-id': withChanges(async (bench, { statusEvents, answersEvents, applicationId }) => {
-    const name = bench.contract.names.applicationEvent.applicationId
-    return overEvents([...statusEvents, ...answersEvents], 'the application', ({ data }) =>
-      memberFault(data, name, (value) => isUuid(value) && value === applicationId),
-    )
-  }),
-  'application-event/status': withChanges(async (bench, { statusEvents, answersEvents }) => {
+  'bulk-event/api-key-id': member('bulkEvent', 'apiKeyId', 'UUIDs', isUuid),
+  'application-event/application-id': givenEvents(
+    changeApplication,
+    ({ statusEvents, answersEvents, applicationId }, bench) => {
+      const name = bench.contract.names.applicationEvent.applicationId
+      return overEvents([...statusEvents, ...answersEvents], 'the application', ({ data }) =>
+        memberFault(data, name, (value) => isUuid(value) && value === applicationId),
+      )
+    },
+  ),
+  'application-event/status': givenEvents(changeApplication, ({ statusEvents, answersEvents }, bench) => {
     const { status } = bench.contract.names.applicationEvent
     const named = overEvents(statusEvents, 'names', ({ data }) =>
       memberFault(data, status, (value) => typeof value === 'string'),
@@ -115,15 +85,14 @@ export const envelopeChecks: Checks<
       overEvents(answersEvents, 'null', ({ data }) => memberFault(data, status, (value) => value === null)),
     )
   }),
-  'application-event/profile-id': withChanges(async (bench, { statusEvents }) => {
+  'application-event/profile-id': givenEvents(changeApplication, async ({ statusEvents }, bench) => {
     const { profileId } = bench.contract.names.applicationEvent
     const own = (await everyBulkEvent(bench))[0]?.data[profileId]
     return overEvents(statusEvents, `the certifier, not ${said(own)}`, ({ data }) =>
       memberFault(data, profileId, (value) => Number.isInteger(value) && value !== own),
     )
   }),
-  'envelope/test': withEvents(async (bench) => {
-    const { event, eventId } = await testButton(bench)
+  'envelope/test': givenEvents(testButton, ({ event, eventId }, bench) => {
     if (event === null) return judged(false, 'no test delivery came')
     const names = bench.contract.names.bulkEvent
     const { data } = event
@@ -146,13 +115,13 @@ export const envelopeChecks: Checks<
     return judged(kept, `nothing but ${[...members].join(', ')}; our side: the task was read, ${answer.status}`)
   }),
 
-  'application-event/folding': withChanges(async (_bench, { foldedEvents, answersEvents }) =>
+  'application-event/folding': givenEvents(changeApplication, async ({ foldedEvents, answersEvents }) =>
     judged(
       foldedEvents.length === 1 && answersEvents.length === 2,
       `two changes before a dispatch: ${foldedEvents.length} event; a later one: ${answersEvents.length - foldedEvents.length} more`,
     ),
   ),
-  'application-event/echo': withChanges(async (bench, { statusEvents, set }) => {
+  'application-event/echo': givenEvents(changeApplication, ({ statusEvents, set }, bench) => {
     const { status } = bench.contract.names.applicationEvent
     const byApi = set.filter(({ by }) => by === 'api').map((one) => one.status)
     const echoed = statusEvents.filter(({ data }) => byApi.includes(said(data[status])))
@@ -161,6 +130,29 @@ export const envelopeChecks: Checks<
       `${echoed.length} of ${byApi.length} changes by the API came back to their owner`,
     )
   }),
+}
+
+/** What a member of every event must be: of its envelope, or of its data. */
+function member<Message extends 'webhookEvent' | 'bulkEvent'>(
+  message: Message,
+  field: keyof Contract['names'][Message] & string,
+  seen: string,
+  isRight: (value: unknown, contract: Contract) => boolean,
+): Check {
+  return everyEvent(seen, ({ envelope, data }, { contract }) => {
+    const names: Readonly<Record<string, string>> = contract.names[message]
+    const holder = message === 'webhookEvent' ? envelope : data
+    return memberFault(holder, names[field] ?? '', (value) => isRight(value, contract))
+  })
+}
+
+function isOneOf(values: Readonly<Record<string, unknown>>, value: unknown): boolean {
+  return Object.values(values).includes(value)
+}
+
+function isTimestamp(value: unknown): boolean {
+  const shape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+  return typeof value === 'string' && shape.test(value) && !Number.isNaN(Date.parse(value))
 }
 
 async function ofMapping(bench: Bench) {

@@ -1,36 +1,31 @@
 import { randomUUID } from 'node:crypto'
 import type { Bench } from '../bench.ts'
-import type { Checks } from '../check.ts'
 import { endOf } from '../evidence/task-run.ts'
 import { webhookRules } from '../evidence/webhook-rules.ts'
 import { silentTrial, trials } from '../evidence/webhook-trials.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { refusedUpserts, writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, notObserved, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { ruleSections } from '../outline/rule-sections.ts'
 import type { Answer } from '../wire.ts'
 import { at, kindOf, objectsOf, said, textOf } from '../wire-json.ts'
-import { failedRows } from './failed-rows.ts'
+import { type Checks, given, givenEvents, givenHotel } from './check.ts'
+import { failedRows } from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
 import { notRefused } from './webhook-checks.ts'
-import { withEvents } from './with-events.ts'
-import { withEvidence, withHotel } from './with-hotel.ts'
+
 /** Specification, Errors. */
-export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${string}`>> = {
-  'errors/missing-ids': withHotel(async (bench, hotel) => {
-    const { noGroup, noIdentifier } = await refusedUpserts(bench, hotel)
-    return judged(
+export const errorChecks: Checks<'errors'> = {
+  'errors/missing-ids': givenHotel(refusedUpserts, ({ noGroup, noIdentifier }, bench) =>
+    judged(
       [noGroup, noIdentifier].every((answer) => answer.status === 400 && isWhole(bench, answer)),
       `${shown(bench, noGroup)}; ${shown(bench, noIdentifier)}`,
-    )
-  }),
-  'errors/foreign-ids': withHotel(async (bench, hotel) => {
-    const { foreignGroup, foreignIdentifier } = await refusedUpserts(bench, hotel)
+    ),
+  ),
+  'errors/foreign-ids': givenHotel(refusedUpserts, ({ foreignGroup, foreignIdentifier }, bench) => {
     const kept = [foreignGroup, foreignIdentifier].every((answer) => answer.status === 403 && isWhole(bench, answer))
     return judged(kept, `${shown(bench, foreignGroup)}; ${shown(bench, foreignIdentifier)}`)
   }),
-  'errors/items': withEvidence(writeAnswers, async (bench, { failing }, hotel) => {
+  'errors/items': givenHotel(writeAnswers, async ({ failing }, bench, hotel) => {
     const names = bench.contract.names.companyMappingsResult
     const { file } = await writeMapping(bench, hotel)
     const unmatched = objectsOf(at(file, names.companies)).filter((entry) => entry[names.status] !== names.mapped)
@@ -40,7 +35,7 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
       `${endOf(failing)} with ${rows} rows; ${unmatched.length} in the mapping's file`,
     )
   }),
-  'errors/rows': withEvidence(writeAnswers, (bench, { mixed, badRows }) => {
+  'errors/rows': givenHotel(writeAnswers, ({ mixed, badRows }, bench) => {
     const { reason, message } = bench.contract.names.rowError
     const rows = failedRows(bench, mixed.task)
     const reasons = rows.map((row) => textOf(row[reason]) ?? textOf(row[message]))
@@ -49,8 +44,7 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
       `${rows.length} rows: ${[...new Set(reasons)].join(', ')}`,
     )
   }),
-  'errors/webhook-answers': withEvents(async (bench) => {
-    const { failed, redirected } = await trials(bench)
+  'errors/webhook-answers': givenEvents(trials, async ({ failed, redirected }, bench) => {
     const silent = await silentTrial(bench)
     const trial = [failed, redirected, silent]
     const codes = trial
@@ -61,8 +55,7 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
       `${codes.join(', ')}: each queued for another attempt`,
     )
   }),
-  'errors/webhook-urls': withEvents(async (bench) => {
-    const { always, addresses } = await webhookRules(bench)
+  'errors/webhook-urls': givenEvents(webhookRules, ({ always, addresses }) => {
     const asked = Object.values(addresses).every(({ status }) => status !== 404)
     const refused = faultless(
       notRefused({ ...always, ...(asked && addresses) }),
@@ -72,10 +65,7 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
   }),
   'errors/fields': async (bench) => {
     await refusals(bench)
-    await withHotel(async (_bench, hotel) => {
-      await refusedUpserts(bench, hotel)
-      return holds('')
-    })(bench)
+    await givenHotel(refusedUpserts, () => holds(''))(bench)
     const answers = bench.wire.refusals
     const faults = answers.filter((answer) => !isWhole(bench, answer))
     return faultless(
@@ -104,16 +94,16 @@ export const errorChecks: Checks<Extract<IdOf<typeof ruleSections>, `errors/${st
       `two unknown tasks: ${codes.map((code) => code ?? 'no code').join(', ')}`,
     )
   },
-  'errors/open-codes': async (bench) => {
-    const codes = (await refusals(bench)).map(({ json }) => textOf(at(json, bench.contract.names.error.errorCode)))
+  'errors/open-codes': given(refusals, (answers, bench) => {
+    const codes = answers.map(({ json }) => textOf(at(json, bench.contract.names.error.errorCode)))
     return holds([...new Set(codes)].map((code) => code ?? 'none').join(', '))
-  },
-  'errors/open-layout': async (bench) => {
-    const shapes = new Set((await refusals(bench)).map(({ json }) => kindOf(json)))
-    return holds([...shapes].join('; '))
-  },
-  'errors/open-others': async (bench) =>
-    holds((await refusals(bench)).map((answer) => shown(bench, answer)).join('; ')),
+  }),
+  'errors/open-layout': given(refusals, (answers) =>
+    holds([...new Set(answers.map(({ json }) => kindOf(json)))].join('; ')),
+  ),
+  'errors/open-others': given(refusals, (answers, bench) =>
+    holds(answers.map((answer) => shown(bench, answer)).join('; ')),
+  ),
 }
 
 /** Refusals that every run provokes: no key, an unknown key, an unknown task, an unknown path. */

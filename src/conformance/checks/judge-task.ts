@@ -1,8 +1,10 @@
 import type { Bench, TaskRun } from '../bench.ts'
-import { addressesIn, fileAddressIn } from '../evidence/result-addresses.ts'
-import { endOf, isTerminal } from '../evidence/task-run.ts'
-import { differs, holds, judged, type Observation } from '../observation.ts'
-import { isUuid, textOf } from '../wire-json.ts'
+import { type Searches, searches } from '../evidence/searches.ts'
+import { addressesIn, endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
+import { differs, faultless, holds, judged, type Observation } from '../observation.ts'
+import type { Answer } from '../wire.ts'
+import { at, isUuid, objectsOf, textOf, type WireObject } from '../wire-json.ts'
+import { type Check, given } from './check.ts'
 
 /** A search must have been queued, end in a status that means work was done, and list its pages. */
 export function judgeSearch(bench: Bench, run: TaskRun): Observation {
@@ -11,6 +13,11 @@ export function judgeSearch(bench: Bench, run: TaskRun): Observation {
   if (run.task === null || (status !== success && status !== partialSuccess)) return differs(endOf(run))
   const pages = addressesIn(bench, run.task).length
   return judged(pages > 0, `${endOf(run)}, page addresses: ${pages}`)
+}
+
+/** The same as a check of one of the searches that every run sends. */
+export function searchEnds(name: keyof Searches['runs']): Check {
+  return given(searches, ({ runs }, bench) => judgeSearch(bench, runs[name]))
 }
 
 /**
@@ -50,6 +57,23 @@ export function judgeWaiting(bench: Bench, runs: readonly TaskRun[]): Observatio
   )
 }
 
+/** Each of these calls must have been answered with 200. */
+export function allAnswer(answers: readonly Pick<Answer, 'call' | 'status'>[], seen: string): Observation {
+  const others = answers.filter(({ status }) => status !== 200)
+  return faultless(
+    others.map(({ call, status }) => `${call}: ${status}`),
+    seen,
+  )
+}
+
+/** Each of these requests must have been accepted. */
+export function allAccepted(runs: readonly TaskRun[], seen: string): Observation {
+  return allAnswer(
+    runs.map(({ label, submitted }) => ({ call: label, status: submitted.status })),
+    seen,
+  )
+}
+
 /** What a task says of itself: its kind and request type as the contract spells them. */
 export function namesOf(
   { contract }: Pick<Bench, 'contract'>,
@@ -62,4 +86,10 @@ export function namesOf(
 export function holdsAll(parts: readonly Observation[], seen: string): Observation {
   const wrong = parts.filter(({ verdict }) => verdict !== 'holds')
   return wrong.length === 0 ? holds(seen) : differs(wrong.map((part) => part.seen).join('; '))
+}
+
+/** The failed rows that a task names. */
+export function failedRows({ contract }: Pick<Bench, 'contract'>, task: unknown): WireObject[] {
+  const { error, rowErrors } = contract.names.task
+  return objectsOf(at(task, error, rowErrors))
 }

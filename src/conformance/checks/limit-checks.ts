@@ -1,28 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { settings } from '../../config/schema.ts'
 import { createWebhookVerifier } from '../../exchange/webhook-signature.ts'
-import type { Checks } from '../check.ts'
 import { searches } from '../evidence/searches.ts'
-import { endOf } from '../evidence/task-run.ts'
-import { listTasks } from '../evidence/tasks-as-listed.ts'
+import { endOf, listTasks } from '../evidence/task-run.ts'
 import { webhookRules } from '../evidence/webhook-rules.ts'
 import { fullProfile, ladder, logAfterAMonth, silentTrial } from '../evidence/webhook-trials.ts'
 import { largeMapping, tooManyAnswers } from '../evidence/written-rest.ts'
 import { holds, judged, notObserved } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { ruleSections } from '../outline/rule-sections.ts'
 import { at, objectsOf, said, textOf } from '../wire-json.ts'
+import { type Checks, givenEvents, givenHotel, withEvents } from './check.ts'
 import { ourSide } from './our-side.ts'
-import { withEvents } from './with-events.ts'
-import { withHotel } from './with-hotel.ts'
+
 /** Specification, Limits. */
-export const limitChecks: Checks<Extract<IdOf<typeof ruleSections>, `limits/${string}`>> = {
+export const limitChecks: Checks<'limits'> = {
   'limits/companies-per-mapping': ourSide(() => {
     const most = (companies: number) => settings.safeParse({ push: { maxCompaniesPerMapping: companies } }).success
     return judged(most(99_999) && !most(100_000), 'the configuration takes 99,999 and refuses 100,000')
   }),
-  'limits/answers': withHotel(async (bench, hotel) => {
-    const { status, json } = await tooManyAnswers(bench, hotel)
+  'limits/answers': givenHotel(tooManyAnswers, ({ status, json }, bench) => {
     const most = (rows: number) => settings.safeParse({ push: { maxAnswersPerUpsert: rows } }).success
     const code = textOf(at(json, bench.contract.names.error.errorCode))
     return judged(
@@ -30,29 +25,25 @@ export const limitChecks: Checks<Extract<IdOf<typeof ruleSections>, `limits/${st
       `50,001 rows: ${status} ${code ?? ''}; our side sends no more than 50,000`,
     )
   }),
-  'limits/payload': withHotel(async (bench, hotel) => {
-    const run = await largeMapping(bench, hotel)
-    return judged(
+  'limits/payload': givenHotel(largeMapping, (run) =>
+    judged(
       run.submitted.status === 200 && run.task !== null,
       `${endOf(run)}: 30,000 entries; our side splits what is more`,
-    )
-  }),
-  'limits/webhooks-per-profile': withEvents(async (bench) => {
-    const { count, refused } = await fullProfile(bench)
-    return judged(count === 5, `${count} were taken, then ${refused ?? 'no refusal'}`)
-  }),
-  'limits/webhook-url': withEvents(async (bench) => {
-    const { longest, always } = await webhookRules(bench)
+    ),
+  ),
+  'limits/webhooks-per-profile': givenEvents(fullProfile, ({ count, refused }) =>
+    judged(count === 5, `${count} were taken, then ${refused ?? 'no refusal'}`),
+  ),
+  'limits/webhook-url': givenEvents(webhookRules, ({ longest, always }) => {
     const over = always['2049 characters']?.status
     return judged(
       longest.status === 200 && over === 400,
       `2048 answered ${longest.status}, 2049 answered ${said(over)}`,
     )
   }),
-  'limits/topics': withEvents(async (bench) => {
-    const { noTopics } = await webhookRules(bench)
-    return judged(noTopics.status === 400, `an empty list answered ${noTopics.status}`)
-  }),
+  'limits/topics': givenEvents(webhookRules, ({ noTopics }) =>
+    judged(noTopics.status === 400, `an empty list answered ${noTopics.status}`),
+  ),
   'limits/webhook-deadline': withEvents(async (bench) => {
     const [attempt] = objectsOf((await silentTrial(bench))?.attempts)
     const latency = Number(attempt?.latencyMs)
@@ -61,10 +52,9 @@ export const limitChecks: Checks<Extract<IdOf<typeof ruleSections>, `limits/${st
       `given up after ${latency} ms: ${said(attempt?.error)}`,
     )
   }),
-  'limits/attempts': withEvents(async (bench) => {
-    const { cameLater, attemptsLater } = await ladder(bench)
-    return judged(cameLater === 6 && attemptsLater === 6, `${cameLater} attempts came, ${attemptsLater} are in the log`)
-  }),
+  'limits/attempts': givenEvents(ladder, ({ cameLater, attemptsLater }) =>
+    judged(cameLater === 6 && attemptsLater === 6, `${cameLater} attempts came, ${attemptsLater} are in the log`),
+  ),
   'limits/tolerance': ourSide((bench) => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
     const verdict = (aheadMs: number) => {

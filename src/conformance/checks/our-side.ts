@@ -1,7 +1,7 @@
 import { HttpError } from '../../exchange/errors.ts'
 import { readRefusal } from '../../exchange/refusal.ts'
 import type { Bench } from '../bench.ts'
-import type { Check } from '../check.ts'
+import type { Check } from './check.ts'
 
 /** A rule for clients, shown on our own side. */
 export function ourSide(check: Check): Check {

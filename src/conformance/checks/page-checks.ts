@@ -1,5 +1,4 @@
 import type { Bench } from '../bench.ts'
-import type { Checks } from '../check.ts'
 import { customProperties, properties } from '../evidence/reference-evidence.ts'
 import {
   calculatorPages,
@@ -11,19 +10,14 @@ import {
 } from '../evidence/searches.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
 import { anyOf, faultless, holds, judged, notObserved, type Observation, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { resourceSections } from '../outline/resource-sections.ts'
 import { at, isObject, isUuid, kindOf, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
+import { type Check, type Checks, given, givenHotel } from './check.ts'
 import { judgeSearch, namesOf } from './judge-task.ts'
-import { faultsOf, isFilledText, isListOfTexts, mapFault, periodFault, variableFaults } from './page-faults.ts'
-import { withEvidence } from './with-hotel.ts'
-
-type PageId = Extract<IdOf<typeof resourceSections>, `${'reference' | 'page' | 'company' | 'calculator'}/${string}`>
+import { faultsOf, isFilledText, isListOfTexts, isText, mapFault, periodFault, variableFaults } from './page-faults.ts'
 
 /** Specification, Resources: reference records and the calculator search result page. */
-export const pageChecks: Checks<PageId> = {
-  'reference/records': async (bench) => {
-    const { json } = await customProperties(bench)
+export const pageChecks: Checks<'reference' | 'page' | 'company' | 'calculator'> = {
+  'reference/records': given(customProperties, ({ json }, bench) => {
     const names = bench.contract.names.customProperties
     const faults = faultsOf(objectsOf(json), (record) => {
       if (textOf(record[names.id]) === null || textOf(record[names.name]) === null) return `one has ${kindOf(record)}`
@@ -34,20 +28,19 @@ export const pageChecks: Checks<PageId> = {
     return objectsOf(json).length === 0
       ? notObserved('there are no custom properties')
       : faultless(faults, `${objectsOf(json).length} custom properties with id, name and the boolean`)
-  },
-  'reference/open-fields': async (bench) => {
-    const [record] = objectsOf((await customProperties(bench)).json)
+  }),
+  'reference/open-fields': given(customProperties, ({ json }) => {
+    const [record] = objectsOf(json)
     return record === undefined
       ? notObserved('there are no custom properties')
       : holds(`a custom property: ${Object.keys(record).join(', ')}`)
-  },
+  }),
 
-  'page/request-type': async (bench) => {
-    const { type } = namesOf(bench, (await searches(bench)).runs.calculators)
+  'page/request-type': given(searches, ({ runs }, bench) => {
+    const { type } = namesOf(bench, runs.calculators)
     return judged(type === bench.contract.taskNames.calculatorsSearch.requestType, type ?? 'no request type')
-  },
-  'page/documents': async (bench) => {
-    const { addresses, documents } = await calculatorPages(bench)
+  }),
+  'page/documents': given(calculatorPages, async ({ addresses, documents }, bench) => {
     const { companies } = bench.contract.names.calculatorsPage
     const whole = documents.filter((page) => Array.isArray(at(page, companies)))
     const ids = (await companiesSeen(bench)).map((company) => company[bench.contract.names.calculatorsPage.id])
@@ -60,11 +53,13 @@ export const pageChecks: Checks<PageId> = {
       judged(whole.length === documents.length && whole.length > 0, `${addresses.length} pages, ${whole.length} read`),
       once,
     )
-  },
+  }),
   'page/calculator': async (bench) => {
     const { id } = bench.contract.names.calculatorsPage
     const ids = (await calculatorsSeen(bench)).map((calculator) => calculator[id])
-    const periods = await overCalculators(bench, 'each of one period', (calculator) => periodFault(bench, calculator))
+    const periods = await over('calculators', bench, 'each of one period', (calculator) =>
+      periodFault(bench, calculator),
+    )
     return together(
       periods,
       judged(
@@ -74,8 +69,10 @@ export const pageChecks: Checks<PageId> = {
       ),
     )
   },
-  'page/values': async (bench) =>
-    overCalculators(bench, 'values are strings, none of them blank', (calculator) => valuesFault(bench, calculator)),
+  'page/values': (bench) =>
+    over('calculators', bench, 'values are strings, none of them blank', (calculator) =>
+      valuesFault(bench, calculator),
+    ),
   'page/custom-properties': async (bench) => {
     const { customProperties: list, id, name } = bench.contract.names.calculatorsPage
     const { requestedPropertyIds } = await searches(bench)
@@ -86,7 +83,7 @@ export const pageChecks: Checks<PageId> = {
     const faults = [
       ...(new Set(pages.map((page) => JSON.stringify(page))).size > 1 ? ['pages differ'] : []),
       ...owned.filter((wanted) => !named.includes(wanted)).map((wanted) => `${wanted} is owned and missing`),
-      ...named.filter((given) => !owned.includes(given)).map((given) => `${given} is not owned and listed`),
+      ...named.filter((shown) => !owned.includes(shown)).map((shown) => `${shown} is not owned and listed`),
       ...(pages[0] ?? []).flatMap((property) => (textOf(property[name]) === null ? ['one without a name'] : [])),
     ]
     const left = requestedPropertyIds.length - named.length
@@ -100,8 +97,7 @@ export const pageChecks: Checks<PageId> = {
         : notObserved('that it is the same on every page needs a search with several')
     return together(seen, several, await absentEverywhere(bench, list, 'absent when none were asked for'))
   },
-  'page/calculator-variables': async (bench) => {
-    const { documents } = await calculatorPages(bench)
+  'page/calculator-variables': given(calculatorPages, async ({ documents }, bench) => {
     const { calculatorVariables } = bench.contract.names.calculatorsPage
     const count = documents.reduce<number>((sum, page) => sum + objectsOf(at(page, calculatorVariables)).length, 0)
     const found = faultless(
@@ -109,7 +105,7 @@ export const pageChecks: Checks<PageId> = {
       `${count} variables, every one that is used`,
     )
     return together(found, await absentEverywhere(bench, calculatorVariables, 'absent when there is no value'))
-  },
+  }),
   'page/companies': async (bench) => {
     const { companies } = bench.contract.names.calculatorsPage
     const { documents } = await calculatorPages(bench)
@@ -119,20 +115,15 @@ export const pageChecks: Checks<PageId> = {
     })
     return faultless(faults, `${(await companiesSeen(bench)).length} companies on ${documents.length} pages`)
   },
-  'company/id': async (bench) =>
-    overCompanies(bench, 'UUIDs', (company, { id }) => (isUuid(company[id]) ? null : kindOf(company[id]))),
-  'company/name': async (bench) =>
-    overCompanies(bench, 'strings', (company, { name }) =>
-      typeof company[name] === 'string' ? null : kindOf(company[name]),
-    ),
-  'company/fields': async (bench) => {
-    const { requestedPropertyIds } = await searches(bench)
-    const shaped = await overCompanies(bench, 'property id to strings', (company, { fields }) => {
+  'company/id': member('companies', 'id', 'UUIDs', isUuid),
+  'company/name': member('companies', 'name', 'strings', isText),
+  'company/fields': given(searches, async ({ requestedPropertyIds }, bench) => {
+    const shaped = await over('companies', bench, 'property id to strings', (company, { fields }) => {
       const strange = Object.keys(at(company, fields) ?? {}).find((id) => !requestedPropertyIds.includes(id))
       return strange === undefined ? mapFault('fields', company[fields], isListOfTexts) : `${strange} was not asked for`
     })
     return together(shaped, await absentInCompanies(bench))
-  },
+  }),
   'company/calculators': async (bench) => {
     const { calculators } = bench.contract.names.calculatorsPage
     const { nowhere } = await narrowSearches(bench)
@@ -142,20 +133,12 @@ export const pageChecks: Checks<PageId> = {
       'empty lists when nothing matches',
       `where nothing matches: ${[...new Set(none.map((list) => (Array.isArray(list) && list.length === 0 ? 'an empty list' : kindOf(list))))].join(', ') || 'no company'}`,
     )
-    return together(
-      await overCompanies(bench, 'arrays', (company) =>
-        Array.isArray(company[calculators]) ? null : kindOf(company[calculators]),
-      ),
-      empty,
-    )
+    return together(await member('companies', 'calculators', 'arrays', Array.isArray)(bench), empty)
   },
-  'calculator/id': async (bench) =>
-    overCalculators(bench, 'UUIDs', (calculator, { id }) => (isUuid(calculator[id]) ? null : kindOf(calculator[id]))),
+  'calculator/id': member('calculators', 'id', 'UUIDs', isUuid),
   'calculator/type-id': async (bench) => {
     const { typeId } = bench.contract.names.calculatorsPage
-    const shaped = await overCalculators(bench, 'UUIDs', (calculator) =>
-      isUuid(calculator[typeId]) ? null : kindOf(calculator[typeId]),
-    )
+    const shaped = await member('calculators', 'typeId', 'UUIDs', isUuid)(bench)
     const { oneType, typeId: wanted } = await narrowSearches(bench)
     if (oneType === null) return shaped
     const { calculators } = bench.contract.names.calculatorsPage
@@ -170,67 +153,63 @@ export const pageChecks: Checks<PageId> = {
       ),
     )
   },
-  'calculator/title': async (bench) =>
-    overCalculators(bench, 'strings', (calculator, { title }) =>
-      typeof calculator[title] === 'string' ? null : kindOf(calculator[title]),
-    ),
+  'calculator/title': member('calculators', 'title', 'strings', isText),
   'calculator/period': async (bench) => {
     const names = bench.contract.names.calculatorsPage
     const all = await allCalculators(bench)
     const monthly = all.filter((calculator) => at(calculator, names.period, names.month) !== undefined).length
     const seen = `${monthly} with the name of a month, ${all.length - monthly} without`
     const kinds = monthly > 0 && monthly < all.length ? [] : [notObserved('needs a monthly and a yearly calculator')]
-    return together(await overCalculators(bench, seen, (calculator) => periodFault(bench, calculator)), ...kinds)
+    return together(await over('calculators', bench, seen, (calculator) => periodFault(bench, calculator)), ...kinds)
   },
-  'calculator/inputs': async (bench) => {
-    const { inputs } = bench.contract.names.calculatorsPage
-    const shaped = await overCalculators(bench, 'variable ids to strings', (calculator) =>
-      mapFault('inputs', calculator[inputs], isFilledText),
-    )
-    return anyOf(shaped, await storedAsSent(bench))
-  },
-  'calculator/outputs': async (bench) => {
-    const { outputs } = bench.contract.names.calculatorsPage
-    return overCalculators(bench, 'variable ids to strings', (calculator) =>
-      mapFault('outputs', calculator[outputs], isFilledText),
-    )
-  },
+  'calculator/inputs': async (bench) => anyOf(await variables('inputs')(bench), await storedAsSent(bench)),
+  'calculator/outputs': variables('outputs'),
 }
 
 type PageNames = Bench['contract']['names']['calculatorsPage']
 
-async function overCompanies(
+/** The records of a page that are looked at, and how they are counted. */
+const records = {
+  companies: { gather: companiesSeen, none: 'no company came back', counted: '' },
+  calculators: { gather: allCalculators, none: 'no company has a calculator', counted: ' calculators:' },
+}
+type Records = keyof typeof records
+
+async function over(
+  kind: Records,
   bench: Bench,
   seen: string,
-  fault: (company: WireObject, names: PageNames) => string | null,
+  fault: (record: WireObject, names: PageNames) => string | null,
 ): Promise<Observation> {
-  const companies = await companiesSeen(bench)
-  if (companies.length === 0) return notObserved('no company came back')
-  return faultless(
-    faultsOf(companies, (company) => fault(company, bench.contract.names.calculatorsPage)),
-    `${companies.length} ${seen}`,
-  )
+  const { gather, none, counted } = records[kind]
+  const found = await gather(bench)
+  if (found.length === 0) return notObserved(none)
+  const faults = faultsOf(found, (record) => fault(record, bench.contract.names.calculatorsPage))
+  return faultless(faults, `${found.length}${counted} ${seen}`)
+}
+
+/** What a member of each record must be. */
+function member(kind: Records, field: keyof PageNames, seen: string, isRight: (value: unknown) => boolean): Check {
+  return (bench) =>
+    over(kind, bench, seen, (record, { [field]: name }) => (isRight(record[name]) ? null : kindOf(record[name])))
+}
+
+/** The values of every calculator under one of its two members. */
+function variables(field: 'inputs' | 'outputs'): Check {
+  return (bench) =>
+    over('calculators', bench, 'variable ids to strings', (calculator, { [field]: name }) =>
+      mapFault(field, calculator[name], isFilledText),
+    )
 }
 
 /** Those of the search, and where writing is allowed those of the hotel that was written to. */
 async function allCalculators(bench: Bench): Promise<WireObject[]> {
   const written: WireObject[] = []
-  await withEvidence(writeCalculators, (_bench, { stored }) => {
+  await givenHotel(writeCalculators, ({ stored }) => {
     written.push(...stored)
     return holds('')
   })(bench)
   return [...(await calculatorsSeen(bench)), ...written]
-}
-
-async function overCalculators(
-  bench: Bench,
-  seen: string,
-  fault: (calculator: WireObject, names: PageNames) => string | null,
-): Promise<Observation> {
-  const calculators = await allCalculators(bench)
-  if (calculators.length === 0) return notObserved('no company has a calculator')
-  const faults = faultsOf(calculators, (calculator) => fault(calculator, bench.contract.names.calculatorsPage))
-  return faultless(faults, `${calculators.length} calculators: ${seen}`)
 }
 
 function valuesFault(bench: Bench, calculator: WireObject): string | null {
@@ -239,7 +218,7 @@ function valuesFault(bench: Bench, calculator: WireObject): string | null {
 }
 
 async function storedAsSent(bench: Bench): Promise<Observation> {
-  return withEvidence(writeCalculators, (_bench, { stored, fieldTypeId }) => {
+  return givenHotel(writeCalculators, ({ stored, fieldTypeId }) => {
     const { inputs } = bench.contract.names.calculatorsPage
     const values = stored.map((calculator) => at(calculator, inputs, fieldTypeId))
     return judged(

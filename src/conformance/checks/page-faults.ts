@@ -19,8 +19,12 @@ export function mapFault(what: string, value: unknown, isValue: (value: unknown)
   return bad === undefined ? null : `${what} holds ${bad[0]}: ${kindOf(bad[1])}`
 }
 
+export function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
 export function isFilledText(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== ''
+  return isText(value) && value.trim() !== ''
 }
 
 export function isListOfTexts(value: unknown): boolean {

@@ -1,23 +1,17 @@
 import type { Bench } from '../bench.ts'
-import type { Checks } from '../check.ts'
 import { reportOf } from '../evidence/administration.ts'
-import { fileAddressIn } from '../evidence/result-addresses.ts'
 import { searches, searchNames } from '../evidence/searches.ts'
-import { endOf, isTerminal } from '../evidence/task-run.ts'
+import { endOf, fileAddressIn, isTerminal } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { largeMapping, writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { serviceSections } from '../outline/service-sections.ts'
 import { at, objectsOf, textOf } from '../wire-json.ts'
-import { failedRows } from './failed-rows.ts'
-import { judgeQueued } from './judge-task.ts'
-import { withEvidence, withHotel } from './with-hotel.ts'
+import { type Checks, given, givenHotel } from './check.ts'
+import { failedRows, judgeQueued } from './judge-task.ts'
 
 /** Specification, rules of processing. */
-export const processingChecks: Checks<Extract<IdOf<typeof serviceSections>, `processing-rules/${string}`>> = {
-  'processing-rules/1': async (bench) => {
-    const { snapshots, runs } = await searches(bench)
+export const processingChecks: Checks<'processing-rules'> = {
+  'processing-rules/1': given(searches, ({ snapshots, runs }, bench) => {
     const created = searchNames.map((name) => textOf(at(runs[name].task, bench.contract.names.task.createdAt)) ?? '')
     const ordered = created.every((time, index) => index === 0 || time >= (created[index - 1] ?? ''))
     const overtaken = snapshots.flatMap((statuses) => overtaking(bench, statuses))
@@ -26,9 +20,8 @@ export const processingChecks: Checks<Extract<IdOf<typeof serviceSections>, `pro
       faultless(overtaken, seen),
       judged(ordered, 'created in the order sent', `created in another order than sent: ${created.join(', ')}`),
     )
-  },
-  'processing-rules/2': async (bench) => {
-    const { runs, snapshots } = await searches(bench)
+  }),
+  'processing-rules/2': given(searches, ({ runs, snapshots }, bench) => {
     const ended = searchNames.filter((name) => runs[name].task !== null)
     const running = Math.max(
       ...snapshots.map((statuses) => statuses.filter((status) => !isTerminal(bench, status)).length),
@@ -39,9 +32,8 @@ export const processingChecks: Checks<Extract<IdOf<typeof serviceSections>, `pro
       ended.length === searchNames.length,
       `up to ${running} in flight at once, seen to end in the order ${places}`,
     )
-  },
-  'processing-rules/3': withHotel(async (bench, hotel) => {
-    const { run } = await writeMapping(bench, hotel)
+  }),
+  'processing-rules/3': givenHotel(writeMapping, async ({ run }, bench, hotel) => {
     const answers = await writeAnswers(bench, hotel)
     if (typeof answers === 'string') return holds(`our side: nothing depends on the mapping (${answers})`)
     const waited = run.endedAt !== null && answers.mixed.startedAt >= run.endedAt
@@ -51,28 +43,25 @@ export const processingChecks: Checks<Extract<IdOf<typeof serviceSections>, `pro
       'our side: the mapping did not end before answers were sent',
     )
   }),
-  'processing-rules/4': async (bench) => {
-    const small = judgeQueued((await searches(bench)).runs.standards)
-    const large = await withHotel(async (_bench, hotel) => {
-      const run = await largeMapping(bench, hotel)
-      return judged(run.task !== null, `30,000 entries in one request: ${endOf(run)}`)
-    })(bench)
-    return together(small, large)
-  },
-  'processing-rules/5': withEvidence(writeAnswers, (bench, { mixed }) => {
+  'processing-rules/4': given(searches, async ({ runs }, bench) => {
+    const large = givenHotel(largeMapping, (run) =>
+      judged(run.task !== null, `30,000 entries in one request: ${endOf(run)}`),
+    )
+    return together(judgeQueued(runs.standards), await large(bench))
+  }),
+  'processing-rules/5': givenHotel(writeAnswers, ({ mixed }, bench) => {
     const failed = failedRows(bench, mixed.task).length
     return judged(mixed.task !== null && failed > 0, `${endOf(mixed)} with ${failed} failed rows`)
   }),
   'processing-rules/6': async (bench) => {
-    const rows = await withEvidence(writeAnswers, (_bench, { mixed, failing, badRows }) => {
+    const rows = await givenHotel(writeAnswers, ({ mixed, failing, badRows }) => {
       const counts = [mixed, failing].map((run) => failedRows(bench, run.task).length)
       return judged(
         counts.every((count) => count === badRows),
         `${counts.join(' and ')} failed rows listed`,
       )
     })(bench)
-    const file = await withHotel(async (_bench, hotel) => {
-      const { run, file } = await writeMapping(bench, hotel)
+    const file = await givenHotel(writeMapping, ({ run, file }) => {
       const entries = objectsOf(at(file, bench.contract.names.companyMappingsResult.companies))
       return judged(
         entries.length === 2 && fileAddressIn(bench, run.task) !== null,
@@ -81,15 +70,14 @@ export const processingChecks: Checks<Extract<IdOf<typeof serviceSections>, `pro
     })(bench)
     return together(rows, file, await reportOf(bench))
   },
-  'processing-rules/7': async (bench) => {
-    const { runs } = await searches(bench)
+  'processing-rules/7': given(searches, ({ runs }, bench) => {
     const gaps = searchNames.flatMap((name) =>
       runs[name].looks.slice(2).map((time, at) => time - (runs[name].looks[at + 1] ?? 0)),
     )
     const shortest = gaps.length === 0 ? bench.limits.pollMs : Math.min(...gaps)
     const kept = shortest >= bench.limits.pollMs - 2
     return judged(kept, `our side: ${Math.round(shortest)} ms at least between polls of one task`)
-  },
+  }),
 }
 
 /** Tasks that had begun while an earlier one of the same key had not. */

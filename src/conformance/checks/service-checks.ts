@@ -1,28 +1,30 @@
-import type { Checks } from '../check.ts'
 import { applicationsOf } from '../evidence/applications.ts'
-import { otherPages } from '../evidence/other-pages.ts'
 import { customProperties, frameworks, frameworkTrees, groups, unitTypes } from '../evidence/reference-evidence.ts'
-import { calculatorPages, pagesOf, searches, searchNames } from '../evidence/searches.ts'
-import { endOf } from '../evidence/task-run.ts'
-import { listTasks } from '../evidence/tasks-as-listed.ts'
+import { calculatorPages, otherPages, otherSearchNames, pagesOf, searches } from '../evidence/searches.ts'
+import { endOf, listTasks } from '../evidence/task-run.ts'
 import { eventsOfTasks } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeCalculators } from '../evidence/written-calculators.ts'
 import { writeHolders, writeMapping, writeProperties } from '../evidence/written-rest.ts'
 import { faultless, judged, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { serviceSections } from '../outline/service-sections.ts'
 import { at, isObject, objectsOf } from '../wire-json.ts'
-import { failedRows } from './failed-rows.ts'
-import { holdsAll, judgeImport, judgeQueued, judgeSearch, judgeWaiting } from './judge-task.ts'
-import { everyChange } from './told-runs.ts'
-import { withEvents } from './with-events.ts'
-import { withEvidence, withHotel } from './with-hotel.ts'
+import { type Checks, given, givenEvents, givenHotel, withHotel } from './check.ts'
+import { everyChange } from './judge-events.ts'
+import {
+  allAnswer,
+  failedRows,
+  holdsAll,
+  judgeImport,
+  judgeQueued,
+  judgeSearch,
+  judgeWaiting,
+  searchEnds,
+} from './judge-task.ts'
 
 const partly = ['success', 'partialSuccess'] as const
 
 /** Specification, introduction and What the service does. */
-export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `processing-rules/${string}`>> = {
+export const serviceChecks: Checks<'introduction' | 'service'> = {
   'introduction/paths': async (bench) => {
     const answers = [await unitTypes(bench), await listTasks(bench)]
     const { unitTypes: first, tasks } = bench.contract.endpoints
@@ -32,16 +34,15 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
       `below the base address: ${answers.map(({ call, status }) => `${call} answered ${status}`).join(', ')}`,
     )
   },
-  'service/queued': async (bench) => {
-    const { runs } = await searches(bench)
-    const all = searchNames.map((name) => runs[name])
+  'service/queued': given(searches, ({ runs }, bench) => {
+    const all = Object.values(runs)
     const slowest = Math.max(...all.map(({ submitted }) => submitted.ms))
     const queued = holdsAll(
       all.map(judgeQueued),
       `${all.length} searches queued, the slowest answer after ${Math.round(slowest)} ms`,
     )
     return together(queued, judgeWaiting(bench, all))
-  },
+  }),
   'service/immediate': async (bench) => {
     const answers = [
       await unitTypes(bench),
@@ -56,21 +57,18 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
     const faults = wrong.map(({ call, status }) => `${call} answered ${status}`)
     return faultless(faults, `${answers.map(({ ms }) => `${Math.round(ms)} ms`).join(', ')}, each with its content`)
   },
-  'service/workflow': async (bench) => {
-    const { runs } = await searches(bench)
+  'service/workflow': given(searches, async ({ runs }, bench) => {
     const { documents } = await calculatorPages(bench)
     const submitted = together(judgeQueued(runs.calculators), judgeSearch(bench, runs.calculators))
     return together(submitted, judged(documents.length > 0, `downloaded: ${documents.length}`))
-  },
-  'service/submit': async (bench) => judgeQueued((await searches(bench)).runs.companies),
-  'service/poll': async (bench) => {
-    const { runs } = await searches(bench)
+  }),
+  'service/submit': given(searches, ({ runs }) => judgeQueued(runs.companies)),
+  'service/poll': given(searches, ({ runs }) => {
     const pair = [runs.calculators, runs.calculatorsV1]
     const faults = pair.filter((run) => run.task === null).map(endOf)
     return faultless(faults, 'tasks of v1 and v2 requests read at one endpoint until terminal')
-  },
-  'service/result': async (bench) => {
-    const { runs } = await searches(bench)
+  }),
+  'service/result': given(searches, async ({ runs }, bench) => {
     const read = await Promise.all(
       [runs.companies, runs.standards].map(async (run) => (await pagesOf(bench, run)).documents.every(isObject)),
     )
@@ -79,10 +77,9 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
       'result files named by finished tasks are JSON documents',
       'a result file is no JSON object',
     )
-  },
-  'service/result-search': async (bench) => judgeSearch(bench, (await searches(bench)).runs.calculators),
-  'service/result-file': withHotel(async (bench, hotel) => {
-    const mapping = await writeMapping(bench, hotel)
+  }),
+  'service/result-search': searchEnds('calculators'),
+  'service/result-file': givenHotel(writeMapping, async (mapping, bench, hotel) => {
     const calculators = await writeCalculators(bench, hotel)
     const parts = [judgeImport(bench, mapping.run, { statuses: ['partialSuccess'], file: true })]
     if (typeof calculators !== 'string') {
@@ -90,18 +87,16 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
     }
     return together(...parts)
   }),
-  'service/result-none': withEvidence(writeAnswers, (bench, { mixed, badRows }) => {
+  'service/result-none': givenHotel(writeAnswers, ({ mixed, badRows }, bench) => {
     const rows = failedRows(bench, mixed.task)
     const end = judgeImport(bench, mixed, { statuses: ['partialSuccess'], file: false })
     return together(end, judged(rows.length === badRows, `${rows.length} of ${badRows} failed rows listed`))
   }),
-  'service/push': withEvents(async (bench) => {
-    const events = await eventsOfTasks(bench)
+  'service/push': givenEvents(eventsOfTasks, async (events, bench) => {
     const came = judged(events.length > 0, `${events.length} events of status changes delivered`)
     return together(came, await everyChange(bench))
   }),
-  'service/areas': async (bench) => {
-    const { runs } = await searches(bench)
+  'service/areas': given(searches, async ({ runs }, bench) => {
     const lookup = await unitTypes(bench)
     const applications = await bench.wire.call(bench.contract.otherEndpoints.applications)
     const found = judged(applications.status === 200, `applications answered ${applications.status}`)
@@ -110,11 +105,10 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
       judged(lookup.status === 200, 'lookups answer', `unit types answered ${lookup.status}`),
       found,
     )
-  },
-  'service/area-mapping': withHotel(async (bench, hotel) => {
-    const { run } = await writeMapping(bench, hotel)
-    return judgeImport(bench, run, { statuses: partly, file: true })
   }),
+  'service/area-mapping': givenHotel(writeMapping, ({ run }, bench) =>
+    judgeImport(bench, run, { statuses: partly, file: true }),
+  ),
   'service/area-imports': withHotel(async (bench, hotel) => {
     const answers = await writeAnswers(bench, hotel)
     const properties = await writeProperties(bench, hotel)
@@ -125,17 +119,14 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
     const imports = runs.map((run) => judgeImport(bench, run, { statuses: partly, file: false }))
     return together(...imports, judgeImport(bench, holders, { statuses: ['error', 'partialSuccess'], file: false }))
   }),
-  'service/area-searches': async (bench) => {
-    const { runs } = await searches(bench)
+  'service/area-searches': given(searches, async ({ runs }, bench) => {
     const wanted = [runs.companies, runs.standards, runs.standardHolders, runs.frameworkAnswers, runs.calculators]
-    for (const search of ['companies', 'standards', 'standardHolders', 'frameworkAnswers'] as const) {
-      await otherPages(bench, search)
-    }
+    for (const search of otherSearchNames) await otherPages(bench, search)
     return holdsAll(
       wanted.map((run) => judgeSearch(bench, run)),
       `${wanted.length} searches ended with pages that download`,
     )
-  },
+  }),
   'service/area-lookups': async (bench) => {
     const answers = [
       await frameworks(bench),
@@ -144,14 +135,10 @@ export const serviceChecks: Checks<Exclude<IdOf<typeof serviceSections>, `proces
       await customProperties(bench),
     ]
     const trees = await frameworkTrees(bench)
-    const faults = [...answers, ...trees]
-      .filter(({ status }) => status !== 200)
-      .map(({ call, status }) => `${call}: ${status}`)
     const counts = answers.map(({ call, json }) => `${objectsOf(json).length} from ${call.split('/').at(-1)}`)
-    return faultless(faults, counts.join(', '))
+    return allAnswer([...answers, ...trees], counts.join(', '))
   },
-  'service/area-certifiers': async (bench) => {
-    const { answer, seen } = await applicationsOf(bench)
-    return answer === null ? seen : judged(answer.status === 200, `applications answered ${answer.status}`)
-  },
+  'service/area-certifiers': given(applicationsOf, ({ answer, seen }) =>
+    answer === null ? seen : judged(answer.status === 200, `applications answered ${answer.status}`),
+  ),
 }

@@ -1,28 +1,29 @@
-import type { Checks } from '../check.ts'
 import { type SeenEvent, setUp } from '../evidence/webhook-evidence.ts'
 import { rotation } from '../evidence/webhook-trials.ts'
 import { holds, judged, notObserved, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { eventSections } from '../outline/event-sections.ts'
-import { expectedSignature, overEvents, signedOf, unless, verdictOn, verifyAll } from './event-faults.ts'
-import { everyBulkEvent } from './every-event.ts'
-import { withEvents } from './with-events.ts'
+import { type Checks, givenEvents, withEvents } from './check.ts'
+import {
+  everyBulkEvent,
+  everyEvent,
+  expectedSignature,
+  overEvents,
+  signedOf,
+  unless,
+  verdictOn,
+  verifyAll,
+} from './judge-events.ts'
 
 /** Specification, Signature. */
-export const signatureChecks: Checks<Extract<IdOf<typeof eventSections>, `signature/${string}`>> = {
-  'signature/id': withEvents(async (bench) => {
-    const { id } = bench.contract.names.webhookEvent
-    return overEvents(await everyBulkEvent(bench), 'equal to the event id', ({ envelope, received }) =>
-      unless(signedOf(bench, received).id === envelope[id], 'the header', signedOf(bench, received).id),
-    )
+export const signatureChecks: Checks<'signature'> = {
+  'signature/id': everyEvent('equal to the event id', ({ envelope, received }, bench) => {
+    const { id } = signedOf(bench, received)
+    return unless(id === envelope[bench.contract.names.webhookEvent.id], 'the header', id)
   }),
-  'signature/timestamp': withEvents(async (bench) =>
-    overEvents(await everyBulkEvent(bench), 'Unix seconds, within five of their arrival', ({ received }) => {
-      const { timestamp } = signedOf(bench, received)
-      const apart = Math.abs(Number(timestamp) - received.at / 1000)
-      return unless(/^\d+$/.test(timestamp ?? '') && apart <= 5, 'the header', timestamp)
-    }),
-  ),
+  'signature/timestamp': everyEvent('Unix seconds, within five of their arrival', ({ received }, bench) => {
+    const { timestamp } = signedOf(bench, received)
+    const apart = Math.abs(Number(timestamp) - received.at / 1000)
+    return unless(/^\d+$/.test(timestamp ?? '') && apart <= 5, 'the header', timestamp)
+  }),
   'signature/signature': withEvents(async (bench) => {
     const entries = (event: SeenEvent) => (signedOf(bench, event.received).signature ?? '').split(' ')
     const { event } = await rotation(bench)
@@ -35,9 +36,8 @@ export const signatureChecks: Checks<Extract<IdOf<typeof eventSections>, `signat
     )
     return together(shaped, holds(`${event === null ? 'no' : entries(event).length} entries after a rotation`))
   }),
-  'signature/1': withEvents(async (bench) => {
-    const { main } = await setUp(bench)
-    return overEvents(await everyBulkEvent(bench), 'as computed here over the raw body', ({ received }) => {
+  'signature/1': givenEvents(setUp, async ({ main }, bench) =>
+    overEvents(await everyBulkEvent(bench), 'as computed here over the raw body', ({ received }) => {
       const entries = (signedOf(bench, received).signature ?? '').split(' ')
       const expected = main.secrets.map((secret) => expectedSignature(bench, secret, received))
       return unless(
@@ -45,10 +45,9 @@ export const signatureChecks: Checks<Extract<IdOf<typeof eventSections>, `signat
         'the signature',
         entries[0],
       )
-    })
-  }),
-  'signature/2': withEvents(async (bench) => {
-    const { main } = await setUp(bench)
+    }),
+  ),
+  'signature/2': givenEvents(setUp, async ({ main }, bench) => {
     const { secret, event } = await rotation(bench)
     if (secret === null || event === null) return judged(false, 'no delivery came after the rotation')
     const entries = (signedOf(bench, event.received).signature ?? '').split(' ')
@@ -58,9 +57,8 @@ export const signatureChecks: Checks<Extract<IdOf<typeof eventSections>, `signat
       `a key of ${bytes} bytes, one of ${main.secrets.length} secrets`,
     )
   }),
-  'signature/3': withEvents(async (bench) => await verifyAll(bench)),
-  'signature/4': withEvents(async (bench) => {
-    const { main } = await setUp(bench)
+  'signature/3': withEvents(verifyAll),
+  'signature/4': givenEvents(setUp, async ({ main }, bench) => {
     const [event] = await everyBulkEvent(bench)
     if (event === undefined) return notObserved('no delivery came')
     const { received } = event

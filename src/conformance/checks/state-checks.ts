@@ -1,48 +1,37 @@
 import type { Bench, TaskRun } from '../bench.ts'
-import type { Check, Checks } from '../check.ts'
 import { readLog } from '../evidence/administration.ts'
 import { applicationsOf, changeApplication } from '../evidence/applications.ts'
 import { cancelling, wasCancelled, wasRefusedWhileWaiting } from '../evidence/cancelling.ts'
-import { searches, searchNames } from '../evidence/searches.ts'
-import { endOf, isTerminal } from '../evidence/task-run.ts'
-import { listTasks } from '../evidence/tasks-as-listed.ts'
+import { searches } from '../evidence/searches.ts'
+import { endOf, isTerminal, listTasks } from '../evidence/task-run.ts'
 import { eventsOf, eventsOfTasks, requeued } from '../evidence/webhook-evidence.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { anyOf, differs, holds, judged, notObserved, type Observation, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { stateSections } from '../outline/state-sections.ts'
 import { at, objectsOf, said, textOf } from '../wire-json.ts'
-import { failedRows } from './failed-rows.ts'
-import { withEvents } from './with-events.ts'
-import { withEvidence, withHotel } from './with-hotel.ts'
+import { type Check, type Checks, given, givenEvents, givenHotel, withEvents } from './check.ts'
+import { failedRows } from './judge-task.ts'
 
 type StatusKey = keyof Bench['contract']['taskStatuses']
 
 /** Specification, States and transitions. */
-export const stateChecks: Checks<IdOf<typeof stateSections>> = {
+export const stateChecks: Checks<'states' | 'moves' | 'application'> = {
   'states/pending': inFlight('pending'),
   'states/scheduled': inFlight('scheduled'),
   'states/in-progress': inFlight('inProgress'),
-  'states/success': terminal('success', async (bench) => {
-    const { runs } = await searches(bench)
-    return searchNames.map((name) => runs[name])
-  }),
-  'states/partial-success': terminal('partialSuccess', async (bench) => await written(bench, 'mixed')),
-  'states/error': terminal('error', async (bench) => await written(bench, 'failing')),
+  'states/success': terminal('success', async (bench) => Object.values((await searches(bench)).runs)),
+  'states/partial-success': terminal('partialSuccess', (bench) => written(bench, 'mixed')),
+  'states/error': terminal('error', (bench) => written(bench, 'failing')),
   'states/cancelled': terminal('cancelled', async (bench) => [(await cancelling(bench)).run]),
-  'moves/creation': async (bench) => {
-    const { runs } = await searches(bench)
-    const first = searchNames.map((name) => runs[name].statuses[0])
+  'moves/creation': given(searches, async ({ runs }, bench) => {
+    const first = Object.values(runs).map(({ statuses }) => statuses[0])
     const { pending } = bench.contract.taskStatuses
     const began = first.filter((status) => status === pending).length
     const others = [...new Set(first.filter((status) => status !== pending))]
     const seen = `${began} of ${first.length} were seen ${pending} right after their submission`
     const polled = began > 0 ? holds(seen) : notObserved(`first seen as ${others.join(', ')}: too quick for a poll`)
-    const silent = await withEvents(async () => noInitialEvent(bench))(bench)
-    return together(polled, silent)
-  },
-  'moves/cancel': async (bench) => {
-    const seen = await cancelling(bench)
+    return together(polled, await withEvents(noInitialEvent)(bench))
+  }),
+  'moves/cancel': given(cancelling, async (seen, bench) => {
     const status = `cancel answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
     const later = judged(seen.again.status >= 400, `cancelling what had ended answered ${seen.again.status}`)
     if (wasRefusedWhileWaiting(bench, seen)) return differs(`${status}; it was ${seen.refusedAs} after the refusal`)
@@ -56,9 +45,8 @@ export const stateChecks: Checks<IdOf<typeof stateSections>> = {
       return judged(topics.includes(bench.contract.webhookTopics.cancelled), `events: ${topics.join(', ') || 'none'}`)
     })(bench)
     return together(holds(status), later, told)
-  },
-  'moves/re-queue': withEvents(async (bench) => {
-    const runs = await requeued(bench)
+  }),
+  'moves/re-queue': givenEvents(requeued, async (runs, bench) => {
     await eventsOfTasks(bench)
     const repeated: string[] = []
     for (const run of runs) {
@@ -71,13 +59,12 @@ export const stateChecks: Checks<IdOf<typeof stateSections>> = {
       `${runs.length} re-queued searches: ${[...new Set(repeated)].join(', ') || 'nothing'} again, all ended`,
     )
   }),
-  'moves/open-others': async (bench) => {
-    const { runs } = await searches(bench)
-    const courses = new Set(searchNames.map((name) => runs[name].statuses.join(' → ')))
+  'moves/open-others': given(searches, async ({ runs }, bench) => {
+    const courses = new Set(Object.values(runs).map(({ statuses }) => statuses.join(' → ')))
     const logged = bench.administration ? await loggedCourse(bench) : ''
     return holds(`polled: ${[...courses].join(', ')}${logged}`)
-  },
-  'states/terminal': withEvidence(writeAnswers, (bench, { mixed }) => {
+  }),
+  'states/terminal': givenHotel(writeAnswers, ({ mixed }, bench) => {
     const rows = failedRows(bench, mixed.task).length
     return judged(
       isTerminal(bench, mixed.statuses.at(-1)) && rows > 0,
@@ -85,19 +72,18 @@ export const stateChecks: Checks<IdOf<typeof stateSections>> = {
     )
   }),
 
-  'application/open-statuses': async (bench) => {
-    const { answer, records, seen } = await applicationsOf(bench)
+  'application/open-statuses': given(applicationsOf, ({ answer, records, seen }, bench) => {
     if (answer === null) return seen
     const statuses = new Set(records.map((record) => textOf(record[bench.contract.names.application.status])))
     return statuses.size === 0 ? notObserved('there are no applications') : holds([...statuses].join(', '))
-  },
-  'application/open-moves': withChanges(async (_bench, { set, answers }) =>
+  }),
+  'application/open-moves': givenEvents(changeApplication, async ({ set, answers }) =>
     judged(
       answers.slice(0, 2).every(({ status }) => status === 200),
       `set to ${set.map(({ status, by }) => `${status} (${by})`).join(', then ')}`,
     ),
   ),
-  'application/events': withChanges(async (_bench, { set, statusEvents, answersEvents }) =>
+  'application/events': givenEvents(changeApplication, async ({ set, statusEvents, answersEvents }) =>
     judged(
       statusEvents.length === set.length && answersEvents.length > 0,
       `${statusEvents.length} events for ${set.length} changes of status, by the API and in the web application; ${answersEvents.length} for answers`,
@@ -107,10 +93,9 @@ export const stateChecks: Checks<IdOf<typeof stateSections>> = {
 
 /** An in-flight status must have been seen, and left again: by polling, or in an event. */
 function inFlight(key: StatusKey): Check {
-  return async (bench) => {
+  return given(searches, async ({ runs }, bench) => {
     const status = bench.contract.taskStatuses[key]
-    const { runs } = await searches(bench)
-    const polled = searchNames.map((name) => runs[name]).filter(({ statuses }) => statuses.includes(status))
+    const polled = Object.values(runs).filter(({ statuses }) => statuses.includes(status))
     const ended = polled.filter((run) => run.task !== null && run.statuses.at(-1) !== status)
     const byPoll =
       polled.length === 0
@@ -119,8 +104,8 @@ function inFlight(key: StatusKey): Check {
             ended.length === polled.length,
             `polled ${polled.length} times as ${status}, left ${ended.length} times`,
           )
-    return anyOf(byPoll, await withEvents(async () => inEvents(bench, key))(bench))
-  }
+    return anyOf(byPoll, await withEvents(() => inEvents(bench, key))(bench))
+  })
 }
 
 async function inEvents(bench: Bench, key: StatusKey): Promise<Observation> {
@@ -159,9 +144,7 @@ async function fromList(bench: Bench, status: string): Promise<Observation> {
 
 async function written(bench: Bench, which: 'mixed' | 'failing'): Promise<TaskRun[] | Observation> {
   const runs: TaskRun[] = []
-  const seen = await withHotel(async (_bench, hotel) => {
-    const answers = await writeAnswers(bench, hotel)
-    if (typeof answers === 'string') return notObserved(answers)
+  const seen = await givenHotel(writeAnswers, (answers) => {
     runs.push(answers[which])
     return holds('')
   })(bench)
@@ -171,7 +154,7 @@ async function written(bench: Bench, which: 'mixed' | 'failing'): Promise<TaskRu
 async function noInitialEvent(bench: Bench): Promise<Observation> {
   const { runs } = await searches(bench)
   await eventsOfTasks(bench)
-  const ofSearches = new Set(searchNames.map((name) => runs[name].correlationId))
+  const ofSearches = new Set(Object.values(runs).map((run) => run.correlationId))
   const { correlationId } = bench.contract.names.bulkEvent
   const { pending } = bench.contract.webhookTopics
   const fired = (await eventsOfTasks(bench)).filter(
@@ -185,17 +168,4 @@ async function loggedCourse(bench: Bench): Promise<string> {
   const lines = (await readLog(bench, 0)).filter((line) => line.correlationId === correlationId)
   const phases = lines.filter(({ phase, path }) => phase !== 'received' || !said(path).includes('/tasks/'))
   return `; logged: ${phases.map(({ phase, status }) => [phase, status].flatMap((word) => textOf(word) ?? []).join(' ')).join(', ')}`
-}
-
-/** A check of what changing an application brought about, where it may be changed. */
-export function withChanges(
-  check: (
-    bench: Bench,
-    changes: Exclude<Awaited<ReturnType<typeof changeApplication>>, string>,
-  ) => Promise<Observation>,
-): Check {
-  return withEvents(async (bench) => {
-    const changes = await changeApplication(bench)
-    return typeof changes === 'string' ? notObserved(changes) : await check(bench, changes)
-  })
 }

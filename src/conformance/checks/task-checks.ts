@@ -1,30 +1,23 @@
-import type { Checks } from '../check.ts'
-import { addressesIn, fileAddressIn } from '../evidence/result-addresses.ts'
 import { searches, searchNames } from '../evidence/searches.ts'
-import { isKnownStatus } from '../evidence/task-run.ts'
+import { addressesIn, fileAddressIn, isKnownStatus } from '../evidence/task-run.ts'
 import { writeAnswers } from '../evidence/written-answers.ts'
 import { writeMapping } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, notObserved, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { resourceSections } from '../outline/resource-sections.ts'
 import { at, kindOf, textOf } from '../wire-json.ts'
-import { failedRows } from './failed-rows.ts'
-import { namesOf } from './judge-task.ts'
-import { withEvidence, withHotel } from './with-hotel.ts'
+import { type Checks, given, givenHotel } from './check.ts'
+import { failedRows, namesOf } from './judge-task.ts'
 
 /** Specification, Resources: the task. */
-export const taskChecks: Checks<Extract<IdOf<typeof resourceSections>, `task/${string}`>> = {
-  'task/correlation-id': async (bench) => {
-    const { runs } = await searches(bench)
+export const taskChecks: Checks<'task'> = {
+  'task/correlation-id': given(searches, ({ runs }, bench) => {
     const { correlationId } = bench.contract.names.task
     const faults = searchNames
       .map((name) => runs[name])
       .filter((run) => run.correlationId === null || at(run.last?.json, correlationId) !== run.correlationId)
       .map(({ label, last }) => `${label}: ${kindOf(at(last?.json, correlationId))}`)
     return faultless(faults, 'each task names the correlation id that its submission gave')
-  },
-  'task/status-and-type': async (bench) => {
-    const { runs } = await searches(bench)
+  }),
+  'task/status-and-type': given(searches, ({ runs }, bench) => {
     const { calculatorsSearch, companiesSearch } = bench.contract.taskNames
     const calculators = namesOf(bench, runs.calculators).type
     const companies = namesOf(bench, runs.companies).type
@@ -37,20 +30,20 @@ export const taskChecks: Checks<Extract<IdOf<typeof resourceSections>, `task/${s
       'statuses of the specification',
     )
     return together(types, known)
-  },
+  }),
   'task/kind': async (bench) => {
     const { kind } = namesOf(bench, (await searches(bench)).runs.calculators)
     const search = judged(
       kind === bench.contract.taskNames.calculatorsSearch.kind,
       `a search is a ${kind ?? '(no kind)'}`,
     )
-    const mapping = await withHotel(async (_bench, hotel) => {
-      const mapped = namesOf(bench, (await writeMapping(bench, hotel)).run).kind
+    const mapping = await givenHotel(writeMapping, ({ run }) => {
+      const mapped = namesOf(bench, run).kind
       return judged(mapped === bench.contract.taskNames.companyMappings.kind, `mappings are a ${mapped ?? '(no kind)'}`)
     })(bench)
     return together(search, mapping)
   },
-  'task/error': withEvidence(writeAnswers, (bench, { failing, badRows }) => {
+  'task/error': givenHotel(writeAnswers, ({ failing, badRows }, bench) => {
     const { reason } = bench.contract.names.rowError
     const rows = failedRows(bench, failing.task)
     const reasoned = rows.filter((row) => textOf(row[reason]) !== null)
@@ -59,15 +52,14 @@ export const taskChecks: Checks<Extract<IdOf<typeof resourceSections>, `task/${s
       `${rows.length} rows, ${reasoned.length} with a reason`,
     )
   }),
-  'task/result': async (bench) => {
-    const { runs } = await searches(bench)
+  'task/result': given(searches, ({ runs }, bench) => {
     const { task } = runs.calculators
     const both = fileAddressIn(bench, task) !== null
     return judged(
       addressesIn(bench, task).length > 0 && !both,
       `${addressesIn(bench, task).length} page addresses, no file`,
     )
-  },
+  }),
   'task/open-shape': async (bench) => {
     const { task } = (await searches(bench)).runs.calculators
     return task === null ? notObserved('no task ended') : holds(`members: ${Object.keys(task).join(', ')}`)

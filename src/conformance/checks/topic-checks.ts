@@ -1,23 +1,18 @@
-import type { Check, Checks } from '../check.ts'
+import { changeApplication } from '../evidence/applications.ts'
 import { finish, isTerminal, submit } from '../evidence/task-run.ts'
 import { eventsAt, eventsOf, setUp } from '../evidence/webhook-evidence.ts'
 import { webhookRules } from '../evidence/webhook-rules.ts'
 import { testButton } from '../evidence/webhook-trials.ts'
 import { judged, notObserved, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { eventSections } from '../outline/event-sections.ts'
 import { textOf } from '../wire-json.ts'
-import { memberFault, overEvents, unless } from './event-faults.ts'
-import { everyBulkEvent } from './every-event.ts'
-import { withChanges } from './state-checks.ts'
-import { withEvents } from './with-events.ts'
+import { type Check, type Checks, givenEvents, withEvents } from './check.ts'
+import { everyBulkEvent, everyEvent, memberFault, overEvents, unless } from './judge-events.ts'
 
 type BulkTopic = 'pending' | 'scheduled' | 'inProgress' | 'success' | 'partialSuccess' | 'error' | 'cancelled'
 
 /** Specification, Events: which there are, by topic. */
-export const topicChecks: Checks<Extract<IdOf<typeof eventSections>, `${'events' | 'topics'}/${string}`>> = {
-  'events/source': withEvents(async (bench) => {
-    const events = await everyBulkEvent(bench)
+export const topicChecks: Checks<'events' | 'topics'> = {
+  'events/source': givenEvents(everyBulkEvent, (events, bench) => {
     const { taskKind, requestType } = bench.contract.names.bulkEvent
     const kinds = new Set(events.map(({ data }) => textOf(data[requestType]) ?? textOf(data[taskKind])))
     return judged(
@@ -33,7 +28,7 @@ export const topicChecks: Checks<Extract<IdOf<typeof eventSections>, `${'events'
   'topics/partially-succeeded': topic('partialSuccess'),
   'topics/failed': topic('error'),
   'topics/cancelled': topic('cancelled'),
-  'topics/application-status': withChanges(async (bench, { statusEvents, set }) => {
+  'topics/application-status': givenEvents(changeApplication, ({ statusEvents, set }, bench) => {
     const { status } = bench.contract.names.applicationEvent
     const seen = statusEvents.map(({ data }) => textOf(data[status]))
     const wanted = set.map((one) => one.status)
@@ -42,19 +37,17 @@ export const topicChecks: Checks<Extract<IdOf<typeof eventSections>, `${'events'
       `statuses ${seen.join(', ') || 'none'}`,
     )
   }),
-  'topics/application-answers': withChanges(async (bench, { answersEvents }) => {
+  'topics/application-answers': givenEvents(changeApplication, ({ answersEvents }, bench) => {
     const { status } = bench.contract.names.applicationEvent
     return overEvents(answersEvents, 'status null', ({ data }) => unless(data[status] === null, status, data[status]))
   }),
-  'topics/terminal': withEvents(async (bench) => {
+  'topics/terminal': everyEvent('terminal topics with terminal statuses only', ({ type, data }, bench) => {
     const { success, partialSuccess, error, cancelled } = bench.contract.webhookTopics
-    const { status } = bench.contract.names.bulkEvent
-    const terminal = new Set<string | null>([success, partialSuccess, error, cancelled])
-    return overEvents(await everyBulkEvent(bench), 'terminal topics with terminal statuses only', ({ type, data }) =>
-      unless(terminal.has(type) === isTerminal(bench, data[status]), `the status of ${type}`, data[status]),
-    )
+    const terminal: (string | null)[] = [success, partialSuccess, error, cancelled]
+    const status = data[bench.contract.names.bulkEvent.status]
+    return unless(terminal.includes(type) === isTerminal(bench, status), `the status of ${type}`, status)
   }),
-  'topics/certifiers': withChanges(async (bench, { statusEvents }) => {
+  'topics/certifiers': givenEvents(changeApplication, async ({ statusEvents }, bench) => {
     const opened = await setUp(bench)
     const { applicationStatusChanged, applicationAnswersChanged } = bench.contract.webhookTopics
     const others = eventsAt(bench, opened, opened.main.path).filter(
@@ -65,8 +58,7 @@ export const topicChecks: Checks<Extract<IdOf<typeof eventSections>, `${'events'
       `${statusEvents.length} to the owner, ${others.length} to another profile that subscribed too`,
     )
   }),
-  'topics/test': withEvents(async (bench) => {
-    const { event, eventId } = await testButton(bench)
+  'topics/test': givenEvents(testButton, async ({ event, eventId }, bench) => {
     const { testTopic } = await webhookRules(bench)
     const sent = judged(
       event?.type === bench.contract.webhookTopics.test && eventId !== null,

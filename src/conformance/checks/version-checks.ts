@@ -1,25 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { decodeTask } from '../../exchange/task.ts'
 import type { Bench } from '../bench.ts'
-import type { Check, Checks } from '../check.ts'
 import { type Deprecated, deprecated } from '../evidence/deprecated.ts'
 import { describedOperation, description, openApiVersion } from '../evidence/description.ts'
 import { frameworks, groups, properties, unitTypes } from '../evidence/reference-evidence.ts'
-import { narrowSearches, searches, searchNames } from '../evidence/searches.ts'
-import { listTasks } from '../evidence/tasks-as-listed.ts'
+import { narrowSearches, searches } from '../evidence/searches.ts'
+import { listTasks } from '../evidence/task-run.ts'
 import { type DeprecatedUpserts, writeDeprecated } from '../evidence/written-rest.ts'
 import { faultless, holds, judged, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { ruleSections } from '../outline/rule-sections.ts'
 import type { Answer } from '../wire.ts'
 import { at, kindOf, objectsOf, textOf } from '../wire-json.ts'
-import { judgeImport, judgeSearch } from './judge-task.ts'
+import { type Check, type Checks, given, givenHotel } from './check.ts'
+import { allAccepted, allAnswer, judgeImport, judgeSearch, searchEnds } from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
-import { withHotel } from './with-hotel.ts'
+
 /** Specification, Versioning. */
-export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versioning/${string}`>> = {
-  'versioning/path': async (bench) => {
-    const bare = await unitTypes(bench)
+export const versionChecks: Checks<'versioning'> = {
+  'versioning/path': given(unitTypes, async (bare, bench) => {
     const headed = await bench.wire.call(bench.contract.endpoints.unitTypes, {
       headers: { 'api-version': '2', 'x-api-version': '99' },
     })
@@ -29,15 +26,11 @@ export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versionin
       `version headers change nothing (${headed.status})`,
       `with version headers: ${headed.status}, ${same ? 'the same' : 'another'} answer`,
     )
-  },
-  'versioning/per-endpoint': async (bench) => {
-    const { runs } = await searches(bench)
+  }),
+  'versioning/per-endpoint': given(searches, ({ runs }) => {
     const both = [runs.companies, runs.companiesV1, runs.calculators, runs.calculatorsV1]
-    const faults = both
-      .filter(({ submitted }) => submitted.status !== 200)
-      .map(({ label, submitted }) => `${label}: ${submitted.status}`)
-    return faultless(faults, 'the same searches answer under v1 and v2, reference data under v1')
-  },
+    return allAccepted(both, 'the same searches answer under v1 and v2, reference data under v1')
+  }),
   'versioning/new-fields': ourSide(async (bench) => {
     const { task } = (await searches(bench)).runs.calculators
     const plain = decodeTask(bench.contract, task)
@@ -47,10 +40,9 @@ export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versionin
       'a task with an unknown field reads the same',
     )
   }),
-  'versioning/new-request-fields': async (bench) => {
-    const { oneType, nowhere } = await narrowSearches(bench)
-    return judged((oneType ?? nowhere).submitted.status === 200, 'a search with stated fields alone is accepted')
-  },
+  'versioning/new-request-fields': given(narrowSearches, ({ oneType, nowhere }) =>
+    judged((oneType ?? nowhere).submitted.status === 200, 'a search with stated fields alone is accepted'),
+  ),
   'versioning/new-endpoints': ourSide((bench) => {
     const known = Object.keys({ ...bench.contract.endpoints, ...bench.contract.otherEndpoints }).length
     return holds(`${known} endpoints are asked by name; others are never looked for`)
@@ -68,45 +60,35 @@ export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versionin
   'versioning/keeps-endpoints': async (bench) => {
     const reads = [await unitTypes(bench), await groups(bench), await frameworks(bench), await listTasks(bench)]
     const { runs } = await searches(bench)
-    const answers = [...reads, ...searchNames.map((name) => runs[name].submitted)]
-    const faults = answers.filter(({ status }) => status !== 200).map(({ call, status }) => `${call}: ${status}`)
-    return faultless(faults, `${answers.length} endpoints answer at their stated paths`)
+    const answers = [...reads, ...Object.values(runs).map(({ submitted }) => submitted)]
+    return allAnswer(answers, `${answers.length} endpoints answer at their stated paths`)
   },
-  'versioning/keeps-fields': async (bench) => {
-    const { last } = (await searches(bench)).runs.calculators
+  'versioning/keeps-fields': given(searches, ({ runs }, bench) => {
     const names = bench.contract.names.task
     const missing = [names.status, names.requestType, names.pageUrls].filter(
-      (name) => at(last?.json, name) === undefined,
+      (name) => at(runs.calculators.last?.json, name) === undefined,
     )
     return faultless(
       missing.map((name) => `a finished search has no ${name}`),
       'the stated fields of a task and of the pages are there',
     )
-  },
-  'versioning/keeps-optional': async (bench) => {
-    const { standards, standardHolders } = (await searches(bench)).runs
-    const statuses = [standards, standardHolders].map(({ submitted }) => submitted.status)
+  }),
+  'versioning/keeps-optional': given(searches, ({ runs }) => {
+    const statuses = [runs.standards, runs.standardHolders].map(({ submitted }) => submitted.status)
     return judged(
       statuses.every((status) => status === 200),
       `searches without any field answered ${statuses.join(', ')}`,
     )
-  },
+  }),
   'versioning/keeps-codes': async (bench) => {
-    const ask = async () =>
-      textOf(
-        at(
-          (await bench.wire.call(bench.contract.endpoints.unitTypes, { key: null })).json,
-          bench.contract.names.error.errorCode,
-        ),
-      )
-    const codes = [await ask(), await ask()]
+    const ask = () => bench.wire.call(bench.contract.endpoints.unitTypes, { key: null })
+    const codes = [await ask(), await ask()].map(({ json }) => textOf(at(json, bench.contract.names.error.errorCode)))
     return judged(
       codes[0] !== null && codes[0] === codes[1],
       `a call without a key, twice: ${codes.map((code) => code ?? 'no code').join(', ')}`,
     )
   },
-  'versioning/deprecation': async (bench) => {
-    const { json } = await description(bench)
+  'versioning/deprecation': given(description, async ({ json }, bench) => {
     const { calculatorsV1 } = (await searches(bench)).runs
     const { otherEndpoints } = bench.contract
     const old = Object.entries(otherEndpoints)
@@ -123,19 +105,19 @@ export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versionin
         'none is documented as current',
       ),
     )
-  },
-  'versioning/deprecated/companies-search': oldSearch('companiesV1'),
+  }),
+  'versioning/deprecated/companies-search': searchEnds('companiesV1'),
   'versioning/deprecated/companies-latest-file': oldRead(
     ({ latest }) => latest.companies,
     (bench, { json }) => pages(bench, json),
   ),
-  'versioning/deprecated/standards-search': oldSearch('standardsV1'),
+  'versioning/deprecated/standards-search': searchEnds('standardsV1'),
   'versioning/deprecated/standards-latest-file': oldRead(
     ({ latest }) => latest.standards,
     (bench, { json }) => pages(bench, json),
   ),
-  'versioning/deprecated/framework-answers-search': oldSearch('frameworkAnswersV1'),
-  'versioning/deprecated/calculators-search': oldSearch('calculatorsV1'),
+  'versioning/deprecated/framework-answers-search': searchEnds('frameworkAnswersV1'),
+  'versioning/deprecated/calculators-search': searchEnds('calculatorsV1'),
   'versioning/deprecated/performance-answers-upsert': oldUpsert('performanceAnswers', false),
   'versioning/deprecated/consolidated-upsert': oldUpsert('consolidated', false),
   'versioning/deprecated/companies-upsert': oldUpsert('companies', true),
@@ -143,19 +125,17 @@ export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versionin
     ({ status }) => status,
     (bench, { json }) => textOf(at(json, bench.contract.names.task.status)),
   ),
-  'versioning/deprecated/custom-identifiers': async (bench) => {
-    const { customIdentifiers } = await deprecated(bench)
+  'versioning/deprecated/custom-identifiers': given(deprecated, async ({ customIdentifiers }, bench) => {
     const { id } = bench.contract.names.customProperties
-    const given = objectsOf(customIdentifiers.json).map((record) => record[id])
+    const listed = objectsOf(customIdentifiers.json).map((record) => record[id])
     const wanted = (await properties(bench)).filter(({ isIdentifier }) => isIdentifier).map((property) => property.id)
-    const same = wanted.every((one) => given.includes(one)) && given.length === wanted.length
+    const same = wanted.every((one) => listed.includes(one)) && listed.length === wanted.length
     return judged(
       customIdentifiers.status === 200 && same,
-      `${customIdentifiers.status}: ${given.length} of ${wanted.length} identifiers`,
+      `${customIdentifiers.status}: ${listed.length} of ${wanted.length} identifiers`,
     )
-  },
-  'versioning/description': async (bench) => {
-    const { status, json } = await description(bench)
+  }),
+  'versioning/description': given(description, ({ status, json }, bench) => {
     const version = openApiVersion(json)
     const { endpoints } = bench.contract
     const missing = Object.values(endpoints).filter((endpoint) => describedOperation(json, endpoint) === undefined)
@@ -165,19 +145,15 @@ export const versionChecks: Checks<Extract<IdOf<typeof ruleSections>, `versionin
       missing.map(({ method, path }) => `${method} ${path} is not in it`),
       `OpenAPI ${version}, with all ${Object.keys(endpoints).length} endpoints in use`,
     )
-  },
-}
-
-function oldSearch(name: 'companiesV1' | 'standardsV1' | 'frameworkAnswersV1' | 'calculatorsV1'): Check {
-  return async (bench) => judgeSearch(bench, (await searches(bench)).runs[name])
+  }),
 }
 
 function oldRead(which: (all: Deprecated) => Answer, found: (bench: Bench, answer: Answer) => string | null): Check {
-  return async (bench) => {
-    const answer = which(await deprecated(bench))
+  return given(deprecated, (all, bench) => {
+    const answer = which(all)
     const seen = found(bench, answer)
     return judged(answer.status === 200 && seen !== null, `${answer.status}: ${seen ?? kindOf(answer.json)}`)
-  }
+  })
 }
 
 function pages({ contract }: Pick<Bench, 'contract'>, json: unknown): string | null {
@@ -186,8 +162,7 @@ function pages({ contract }: Pick<Bench, 'contract'>, json: unknown): string | n
 }
 
 function oldUpsert(name: keyof DeprecatedUpserts, file: boolean): Check {
-  return withHotel(async (bench, hotel) => {
-    const run = (await writeDeprecated(bench, hotel))[name]
-    return judgeImport(bench, run, { statuses: ['success', 'partialSuccess'], file })
-  })
+  return givenHotel(writeDeprecated, (runs, bench) =>
+    judgeImport(bench, runs[name], { statuses: ['success', 'partialSuccess'], file }),
+  )
 }

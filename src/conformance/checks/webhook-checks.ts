@@ -1,4 +1,3 @@
-import type { Checks } from '../check.ts'
 import { administer } from '../evidence/administration.ts'
 import { changeApplication } from '../evidence/applications.ts'
 import { finish, submit } from '../evidence/task-run.ts'
@@ -16,21 +15,14 @@ import {
   trials,
 } from '../evidence/webhook-trials.ts'
 import { faultless, judged, notObserved, together } from '../observation.ts'
-import type { IdOf } from '../outline/entry.ts'
-import type { eventSections } from '../outline/event-sections.ts'
-import type { resourceSections } from '../outline/resource-sections.ts'
 import type { Answer } from '../wire.ts'
 import { at, isObject, isUuid, objectsOf, said, textOf, type WireObject } from '../wire-json.ts'
-import { everyEnd } from './told-runs.ts'
-import { withEvents } from './with-events.ts'
-
-type WebhookId = Extract<IdOf<typeof resourceSections>, `webhook/${string}`>
-type DeliveryId = Extract<IdOf<typeof eventSections>, `delivery/${string}`>
+import { type Checks, givenEvents } from './check.ts'
+import { everyEnd } from './judge-events.ts'
 
 /** Specification, Webhook, and Delivery and retries. */
-export const webhookChecks: Checks<WebhookId | DeliveryId> = {
-  'webhook/url': withEvents(async (bench) => {
-    const { addresses, publicAddress, always, longest } = await webhookRules(bench)
+export const webhookChecks: Checks<'webhook' | 'delivery'> = {
+  'webhook/url': givenEvents(webhookRules, ({ addresses, publicAddress, always, longest }) => {
     const silent = Object.values(addresses).some(({ status }) => status === 404)
     const judgedAddresses = silent
       ? notObserved('HTTPS and public addresses are not judged: the sandbox runs with --allow-insecure-webhooks')
@@ -48,12 +40,10 @@ export const webhookChecks: Checks<WebhookId | DeliveryId> = {
       judged(longest.status === 200, `2048 characters answered ${longest.status}`),
     )
   }),
-  'webhook/topics': withEvents(async (bench) => {
-    const { noTopics } = await webhookRules(bench)
-    return judged(noTopics.status === 400, `none answered ${noTopics.status}`)
-  }),
-  'webhook/custom-header': withEvents(async (bench) => {
-    const opened = await setUp(bench)
+  'webhook/topics': givenEvents(webhookRules, ({ noTopics }) =>
+    judged(noTopics.status === 400, `none answered ${noTopics.status}`),
+  ),
+  'webhook/custom-header': givenEvents(setUp, async (opened, bench) => {
     const { reservedHeaders } = await webhookRules(bench)
     const { json } = await administer(bench, 'GET', `webhooks/${opened.main.id}`)
     await eventsOfTasks(bench)
@@ -69,8 +59,7 @@ export const webhookChecks: Checks<WebhookId | DeliveryId> = {
       faultless(notRefused(reservedHeaders), 'reserved names refused'),
     )
   }),
-  'webhook/secret': withEvents(async (bench) => {
-    const { main } = await setUp(bench)
+  'webhook/secret': givenEvents(setUp, async ({ main }, bench) => {
     const { secret, former } = await rotation(bench)
     const { json } = await administer(bench, 'GET', `webhooks/${main.id}`)
     const shown = main.secrets.some((one) => JSON.stringify(json).includes(one))
@@ -86,16 +75,14 @@ export const webhookChecks: Checks<WebhookId | DeliveryId> = {
       `${main.secrets.length} with the prefix: at creation, a new one at rotation, none when read`,
     )
   }),
-  'webhook/enabled': withEvents(async (bench) => {
-    const { before, after, whileDisabled } = await testButton(bench)
+  'webhook/enabled': givenEvents(testButton, ({ before, after, whileDisabled }) => {
     const same = JSON.stringify(before) === JSON.stringify(after)
     return judged(
       same && whileDisabled === 0,
       `${whileDisabled} events while disabled; enabled again, its configuration ${same ? 'as before' : 'differs'}`,
     )
   }),
-  'webhook/ownership': withEvents(async (bench) => {
-    const opened = await setUp(bench)
+  'webhook/ownership': givenEvents(setUp, async (opened, bench) => {
     const changes = await changeApplication(bench)
     if (typeof changes === 'string') return notObserved(changes)
     const run = await submit(bench, 'standardsSearch', bench.contract.endpoints.standardsSearch, {})
@@ -108,13 +95,11 @@ export const webhookChecks: Checks<WebhookId | DeliveryId> = {
       `${own.length} events of a search to its own profile, ${others.length} to another`,
     )
   }),
-  'webhook/count': withEvents(async (bench) => {
-    const { count, refused } = await fullProfile(bench)
-    return judged(count === 5 && refused !== null, `${count}, then: ${refused ?? 'no refusal'}`)
-  }),
+  'webhook/count': givenEvents(fullProfile, ({ count, refused }) =>
+    judged(count === 5 && refused !== null, `${count}, then: ${refused ?? 'no refusal'}`),
+  ),
 
-  'delivery/success': withEvents(async (bench) => {
-    const { main } = await setUp(bench)
+  'delivery/success': givenEvents(setUp, async ({ main }, bench) => {
     await eventsOfTasks(bench)
     const log = await deliveriesOf(bench, main)
     const delivered = log.filter(({ status }) => status === 'delivered')
@@ -124,45 +109,34 @@ export const webhookChecks: Checks<WebhookId | DeliveryId> = {
       `200 with HTML: ${delivered.length} delivered, logged as ${excerpt ?? 'nothing'}`,
     )
   }),
-  'delivery/redirects': withEvents(async (bench) => {
-    const { redirected, followed } = await trials(bench)
+  'delivery/redirects': givenEvents(trials, ({ redirected, followed }) => {
     const status = firstAttempt(redirected)?.httpStatus
     return judged(
       status === 307 && followed === 0 && redirected?.status === 'queued',
       `${said(status)}: followed ${followed} times, ${said(redirected?.status)} for another attempt`,
     )
   }),
-  'delivery/ladder': withEvents(async (bench) => {
-    const { arrivals, logged, cameLater } = await ladder(bench)
+  'delivery/ladder': givenEvents(ladder, ({ arrivals, logged, cameLater }) => {
     const gaps = gapsOf(arrivals)
     const onTime =
       gaps.length === ladderMinutes.length &&
       gaps.every((gap, at) => gap >= (ladderMinutes[at] ?? 0) && gap < (ladderMinutes[at] ?? 0) + dispatchMinutes)
-    const came = judged(
-      onTime,
-      `${arrivals.length} attempts, after ${gaps.map((gap) => gap.toFixed(1)).join(', ') || 'no'} minutes`,
-    )
+    const came = judged(onTime, `${arrivals.length} attempts, after ${shown(gaps)} minutes`)
     const agreed = gapsOf(logged).every((gap, at) => Math.abs(gap - (gaps[at] ?? 0)) < agreedMinutes)
     const log = judged(
       agreed && logged.length === arrivals.length && cameLater === arrivals.length,
       'the log says so too',
-      `the log has ${logged.length}, after ${
-        gapsOf(logged)
-          .map((gap) => gap.toFixed(1))
-          .join(', ') || 'no'
-      } minutes; ${cameLater} came`,
+      `the log has ${logged.length}, after ${shown(gapsOf(logged))} minutes; ${cameLater} came`,
     )
     return together(came, log)
   }),
-  'delivery/after-sixth': withEvents(async (bench) => {
-    const { delivery, attemptsLater, enabled } = await ladder(bench)
-    return judged(
+  'delivery/after-sixth': givenEvents(ladder, ({ delivery, attemptsLater, enabled }) =>
+    judged(
       delivery?.status === 'failed' && attemptsLater === 6 && enabled === true,
       `${said(delivery?.status)}, ${attemptsLater} attempts a day later, webhook ${enabled === true ? 'enabled' : 'disabled'}`,
-    )
-  }),
-  'delivery/guarantee': withEvents(async (bench) => {
-    const { received } = await ladder(bench)
+    ),
+  ),
+  'delivery/guarantee': givenEvents(ladder, async ({ received }, bench) => {
     const { id } = bench.contract.names.webhookEvent
     const ids = new Set(received.map(({ envelope }) => envelope[id]))
     const again = judged(
@@ -171,8 +145,7 @@ export const webhookChecks: Checks<WebhookId | DeliveryId> = {
     )
     return together(await everyEnd(bench), again)
   }),
-  'delivery/cadence': withEvents(async (bench) => {
-    const waits = await cadence(bench)
+  'delivery/cadence': givenEvents(cadence, (waits) => {
     if (waits.length === 0) return notObserved('no event was delivered while the clock ran fast')
     const longest = Math.max(...waits.map(({ recorded, sent }) => sent - recorded)) / 1000
     const times = waits.map(({ sent }) => sent).toSorted((a, b) => a - b)
@@ -185,8 +158,7 @@ export const webhookChecks: Checks<WebhookId | DeliveryId> = {
       `${waits.length} events waited ${Math.round(longest)} s at most; dispatches with events were ${Math.round(Math.min(...gaps))} s or more apart`,
     )
   }),
-  'delivery/log': withEvents(async (bench) => {
-    const { delivery, resent, attemptsLater } = await ladder(bench)
+  'delivery/log': givenEvents(ladder, async ({ delivery, resent, attemptsLater }, bench) => {
     const attempt = firstAttempt(delivery)
     const told =
       typeof attempt?.httpStatus === 'number' && typeof attempt.latencyMs === 'number' && isObject(delivery?.payload)
@@ -200,13 +172,12 @@ export const webhookChecks: Checks<WebhookId | DeliveryId> = {
       ),
     )
   }),
-  'delivery/disabling': withEvents(async (bench) => {
-    const { redirected, stopped } = await trials(bench)
-    return judged(
+  'delivery/disabling': givenEvents(trials, ({ redirected, stopped }) =>
+    judged(
       redirected?.status === 'queued' && stopped?.status === 'stopped',
       `${said(redirected?.status)}, then ${said(stopped?.status)}`,
-    )
-  }),
+    ),
+  ),
 }
 
 /** An attempt that is due waits for a dispatch, which comes about once a minute. */
@@ -218,6 +189,10 @@ const agreedMinutes = 0.5
 /** Minutes between times in milliseconds. */
 function gapsOf(times: readonly number[]): number[] {
   return times.slice(1).map((time, index) => (time - (times[index] ?? 0)) / 60_000)
+}
+
+function shown(minutes: readonly number[]): string {
+  return minutes.map((gap) => gap.toFixed(1)).join(', ') || 'no'
 }
 
 function firstAttempt(delivery: WireObject | undefined): WireObject | undefined {

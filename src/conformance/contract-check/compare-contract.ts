@@ -1,7 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { describedOperation } from '../evidence/description.ts'
 import type { ContractName } from '../names/open-names.ts'
-import type { Shape } from '../names/shape.ts'
+import type { Shape } from '../names/shapes.ts'
 import { at, isObject } from '../wire-json.ts'
 import { type DescribedPlace, describedPlaces } from './described-places.ts'
 import { describedValue } from './described-schema.ts'

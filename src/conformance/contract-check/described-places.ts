@@ -1,8 +1,6 @@
 import { type BulkRequest, bulkRequests, type Contract } from '../../exchange/contract.ts'
 import { describedOperation } from '../evidence/description.ts'
-import { answerShapes } from '../names/answer-shapes.ts'
-import { requestShapes } from '../names/request-shapes.ts'
-import { type Shape, shape } from '../names/shape.ts'
+import { answerShapes, requestShapes, type Shape, shape } from '../names/shapes.ts'
 import { at, isObject } from '../wire-json.ts'
 import { bodySchemas, describedValue } from './described-schema.ts'
 

@@ -3,6 +3,7 @@ import { differs, holds, notObserved, type Observation } from '../observation.ts
 import type { Answer } from '../wire.ts'
 import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { administer } from './administration.ts'
+import { ask } from './reference-evidence.ts'
 import { eventsAt, type SeenEvent, setUp } from './webhook-evidence.ts'
 import { createWebhook, everyTopic, flush, type OwnWebhook } from './webhook-set-up.ts'
 
@@ -13,8 +14,7 @@ export function applicationsOf(
   return bench.once('applications', async () => {
     const key = bench.certifierKey
     if (key === null) return { answer: null, records: [], seen: notObserved(needsCertifier) }
-    const answer = await bench.wire.call(bench.contract.otherEndpoints.applications, { key })
-    bench.note(answer.status === 200 ? 'application' : 'error', answer.json)
+    const answer = await ask(bench, 'application', bench.contract.otherEndpoints.applications, { key })
     const records = objectsOf(answer.json)
     const seen = answer.status === 200 ? holds(`${records.length} applications`) : differs(`${answer.status}`)
     return { answer, records, seen }
@@ -66,13 +66,10 @@ export function changeApplication(bench: Bench): Promise<ApplicationChanges | st
     answers.push(await administer(bench, 'PUT', `applications/${applicationId}/status`, administered))
     const statusEvents = await events(applicationStatusChanged)
 
-    const stored = await bench.wire.call(applicationAnswers, id)
-    bench.note(stored.status === 200 ? 'applicationAnswers' : 'error', stored.json)
+    const stored = await ask(bench, 'applicationAnswers', applicationAnswers, id)
     const rewritten = rewrite(bench, stored.json)
     for (const body of rewritten) {
-      const answer = await bench.wire.call(applicationAnswersUpdate, { ...id, body })
-      bench.note(answer.status === 200 ? 'applicationAnswers' : 'error', answer.json)
-      answers.push(answer)
+      answers.push(await ask(bench, 'applicationAnswers', applicationAnswersUpdate, { ...id, body }))
     }
     const foldedEvents = await events(applicationAnswersChanged)
     const back = rewritten[0]

@@ -1,8 +1,8 @@
 import type { Bench, Writing } from '../bench.ts'
 import { at, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { groups, properties } from './reference-evidence.ts'
-import { addressesIn } from './result-addresses.ts'
 import { searches } from './searches.ts'
+import { addressesIn } from './task-run.ts'
 
 /** The company of the one hotel that may be written to, as the companies search shows it. */
 export type Hotel = { companyId: string; record: WireObject; writing: Writing }

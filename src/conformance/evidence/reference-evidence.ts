@@ -1,35 +1,26 @@
 import type { Bench } from '../bench.ts'
-import type { Answer } from '../wire.ts'
+import type { AnswerShape } from '../names/shapes.ts'
+import type { Answer, Wire } from '../wire.ts'
 import { at, isObject, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 
-/** The synchronous endpoints, each asked once. */
-export function unitTypes(bench: Bench): Promise<Answer> {
-  return read(bench, 'unitTypes', 'unitTypes')
+/** Asks, and notes the names of the answer as those of a document of this shape, or of an error. */
+export async function ask(bench: Bench, shape: AnswerShape, ...call: Parameters<Wire['call']>): Promise<Answer> {
+  const answer = await bench.wire.call(...call)
+  bench.note(answer.status === 200 ? shape : 'error', answer.json)
+  return answer
 }
 
-export function groups(bench: Bench): Promise<Answer> {
-  return read(bench, 'groups', 'groups')
-}
-
-export function customProperties(bench: Bench): Promise<Answer> {
-  return read(bench, 'customProperties', 'customProperties')
-}
-
-export function frameworks(bench: Bench): Promise<Answer> {
-  return read(bench, 'frameworks', 'frameworks')
-}
-
-function read(
-  bench: Bench,
-  endpoint: 'unitTypes' | 'groups' | 'customProperties' | 'frameworks',
-  shape: 'unitTypes' | 'groups' | 'customProperties' | 'frameworks',
-): Promise<Answer> {
-  return bench.once(`read ${endpoint}`, async () => {
-    const answer = await bench.wire.call(bench.contract.endpoints[endpoint])
-    bench.note(answer.status === 200 ? shape : 'error', answer.json)
-    return answer
-  })
-}
+/** One of the synchronous endpoints, asked once. */
+const read = (endpoint: 'unitTypes' | 'groups' | 'customProperties' | 'frameworks') => (bench: Bench) =>
+  bench.once(`read ${endpoint}`, () => ask(bench, endpoint, bench.contract.endpoints[endpoint]))
+/** The unit types. */
+export const unitTypes = read('unitTypes')
+/** The groups. */
+export const groups = read('groups')
+/** The custom properties, as they came. */
+export const customProperties = read('customProperties')
+/** The list of frameworks. */
+export const frameworks = read('frameworks')
 
 /** Every framework of the list, whole, up to a few; empty where there is no list. */
 export function frameworkTrees(bench: Bench): Promise<Answer[]> {
@@ -39,9 +30,7 @@ export function frameworkTrees(bench: Bench): Promise<Answer[]> {
     for (const framework of list.slice(0, 3)) {
       const id = textOf(framework[bench.contract.names.frameworks.id])
       if (id === null) continue
-      const answer = await bench.wire.call(bench.contract.endpoints.framework, { id })
-      bench.note(answer.status === 200 ? 'framework' : 'error', answer.json)
-      trees.push(answer)
+      trees.push(await ask(bench, 'framework', bench.contract.endpoints.framework, { id }))
     }
     return trees
   })

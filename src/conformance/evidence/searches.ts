@@ -1,26 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import type { Bench, TaskRun } from '../bench.ts'
+import type { AnswerShape } from '../names/shapes.ts'
 import { objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { properties } from './reference-evidence.ts'
-import { addressesIn } from './result-addresses.ts'
-import { finish, isOpen, submit } from './task-run.ts'
-import { listTasks } from './tasks-as-listed.ts'
+import { addressesIn, finish, isOpen, listTasks, submit } from './task-run.ts'
 
-/** The searches that are sent one right after the other, in this order. */
-export const searchNames = [
-  'calculators',
-  'companies',
-  'standards',
-  'standardHolders',
-  'frameworkAnswers',
-  'calculatorsV1',
-  'companiesV1',
-  'standardsV1',
-  'frameworkAnswersV1',
-] as const
-export type SearchName = (typeof searchNames)[number]
+/**
+ * The searches that are sent one right after the other, in this order: the request, and the request by whose names it
+ * asks for custom properties; null: it asks for nothing.
+ */
+const sentSearches = {
+  calculators: ['calculatorsSearch', 'calculatorsSearch'],
+  companies: ['companiesSearch', 'companiesSearch'],
+  standards: ['standardsSearch', null],
+  standardHolders: ['standardHoldersSearch', null],
+  frameworkAnswers: ['frameworkAnswersSearch', 'frameworkAnswersSearch'],
+  calculatorsV1: ['calculatorsSearchV1', 'calculatorsSearch'],
+  companiesV1: ['companiesSearchV1', 'companiesSearch'],
+  standardsV1: ['standardsSearchV1', null],
+  frameworkAnswersV1: ['frameworkAnswersSearchV1', 'frameworkAnswersSearch'],
+} as const
+type SearchName = keyof typeof sentSearches
+export const searchNames = Object.keys(sentSearches) as SearchName[]
 
-type Searches = {
+export type Searches = {
   runs: Record<SearchName, TaskRun>
   /** The statuses of these tasks as the list of the newest tasks showed them, each time in the order of submission. */
   snapshots: (string | null)[][]
@@ -36,25 +39,13 @@ export function searches(bench: Bench): Promise<Searches> {
   return bench.once('searches', async () => {
     const { endpoints, otherEndpoints, names } = bench.contract
     const requestedPropertyIds = [...(await properties(bench)).map(({ id }) => id), randomUUID()]
-    const calculators = { [names.calculatorsSearch.customPropertyIds]: requestedPropertyIds }
-    const companies = { [names.companiesSearch.customPropertyIds]: requestedPropertyIds }
-    const answers = { [names.frameworkAnswersSearch.customPropertyIds]: requestedPropertyIds }
-    const runs: Record<SearchName, TaskRun> = {
-      calculators: await submit(bench, 'calculatorsSearch', endpoints.calculatorsSearch, calculators),
-      companies: await submit(bench, 'companiesSearch', endpoints.companiesSearch, companies),
-      standards: await submit(bench, 'standardsSearch', endpoints.standardsSearch, {}),
-      standardHolders: await submit(bench, 'standardHoldersSearch', endpoints.standardHoldersSearch, {}),
-      frameworkAnswers: await submit(bench, 'frameworkAnswersSearch', endpoints.frameworkAnswersSearch, answers),
-      calculatorsV1: await submit(bench, 'calculatorsSearchV1', otherEndpoints.calculatorsSearchV1, calculators),
-      companiesV1: await submit(bench, 'companiesSearchV1', otherEndpoints.companiesSearchV1, companies),
-      standardsV1: await submit(bench, 'standardsSearchV1', otherEndpoints.standardsSearchV1, {}),
-      frameworkAnswersV1: await submit(
-        bench,
-        'frameworkAnswersSearchV1',
-        otherEndpoints.frameworkAnswersSearchV1,
-        answers,
-      ),
+    const sent: [SearchName, TaskRun][] = []
+    for (const name of searchNames) {
+      const [request, asking] = sentSearches[name]
+      const body = asking === null ? {} : { [names[asking].customPropertyIds]: requestedPropertyIds }
+      sent.push([name, await submit(bench, request, { ...endpoints, ...otherEndpoints }[request], body)])
     }
+    const runs = Object.fromEntries(sent) as Record<SearchName, TaskRun>
     const inOrder = searchNames.map((name) => runs[name])
     const snapshots = [await snapshot(bench, inOrder)]
     const until = bench.now() + bench.limits.taskMs
@@ -99,7 +90,7 @@ function looked(addresses: readonly string[]): string[] {
   return [...addresses.slice(0, 2), ...addresses.slice(2).slice(-1)]
 }
 
-export type Pages = { addresses: string[]; documents: unknown[] }
+type Pages = { addresses: string[]; documents: unknown[] }
 
 /** The first pages of a finished search, and its last. */
 export function pagesOf(bench: Bench, run: TaskRun): Promise<Pages> {
@@ -129,4 +120,23 @@ export async function companiesSeen(bench: Bench): Promise<WireObject[]> {
 export async function calculatorsSeen(bench: Bench): Promise<WireObject[]> {
   const { calculators } = bench.contract.names.calculatorsPage
   return (await companiesSeen(bench)).flatMap((company) => objectsOf(company[calculators]))
+}
+
+/** The searches whose pages the specification does not show, and what their pages are. */
+const otherSearches = {
+  companies: 'companiesPage',
+  standards: 'standardsPage',
+  standardHolders: 'standardHoldersPage',
+  frameworkAnswers: 'frameworkAnswersPage',
+} as const satisfies Partial<Record<SearchName, AnswerShape>>
+type OtherSearch = keyof typeof otherSearches
+export const otherSearchNames = Object.keys(otherSearches) as OtherSearch[]
+
+/** The first pages of one of these searches, noted. */
+export function otherPages(bench: Bench, search: OtherSearch): Promise<Pages> {
+  return bench.once(`noted pages of ${search}`, async () => {
+    const pages = await pagesOf(bench, (await searches(bench)).runs[search])
+    for (const page of pages.documents) bench.note(otherSearches[search], page)
+    return pages
+  })
 }

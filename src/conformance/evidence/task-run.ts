@@ -129,3 +129,25 @@ export function endOf(run: TaskRun): string {
   }
   return `${run.label} ended ${run.statuses.at(-1)}`
 }
+
+/** The page addresses of a finished search: plain texts, or objects that contain one. */
+export function addressesIn({ contract }: Pick<Bench, 'contract'>, task: unknown): string[] {
+  const { pageUrls, pageUrl } = contract.names.task
+  const pages = at(task, pageUrls)
+  if (!Array.isArray(pages)) return []
+  return pages.flatMap((page: unknown) => textOf(isObject(page) ? page[pageUrl] : page) ?? [])
+}
+
+/** The address of the one file of a finished import; null when it has none. */
+export function fileAddressIn({ contract }: Pick<Bench, 'contract'>, task: unknown): string | null {
+  const { file, fileUrl } = contract.names.task
+  const entry = at(task, file)
+  return textOf(isObject(entry) ? entry[fileUrl] : entry)
+}
+
+/** The newest tasks, asked for again. */
+export async function listTasks(bench: Bench): Promise<Answer> {
+  const answer = await bench.wire.call(bench.contract.endpoints.tasks)
+  if (answer.status !== 200) bench.note('error', answer.json)
+  return answer
+}

@@ -72,29 +72,30 @@ export async function eventsOf(bench: Bench, run: TaskRun): Promise<SeenEvent[]>
 export function requeued(bench: Bench): Promise<TaskRun[]> {
   return bench.once('re-queued', async () => {
     const endpoint = bench.contract.endpoints.standardsSearch
-    const before = await addChaos(bench, { 'statuses-repeated': 1, 'pending-repeated': 1 })
-    const restore = () => administer(bench, 'PUT', 'chaos', { body: { profiles: before } })
-    bench.atEnd(restore)
+    const before = await chaosNow(bench)
+    const set = (profiles: Record<string, number>) => administer(bench, 'PUT', 'chaos', { body: { profiles } })
+    // Before it is switched on: a run that is stopped meanwhile does not learn whether it was.
+    bench.atEnd(() => set(before))
+    await set({ ...before, 'statuses-repeated': 1, 'pending-repeated': 1 })
     try {
       const runs: TaskRun[] = []
       for (let nth = 0; nth < 6; nth += 1) runs.push(await submit(bench, 'standardsSearch', endpoint, {}))
       await finish(bench, runs)
       return runs
     } finally {
-      await restore()
+      await set(before)
     }
   })
 }
 
-/** Adds trouble to what is on; returns what was on. */
-async function addChaos(bench: Bench, added: Record<string, number>): Promise<Record<string, number>> {
+/** The trouble that is on, with its shares. */
+async function chaosNow(bench: Bench): Promise<Record<string, number>> {
   const { json } = await administer(bench, 'GET', 'chaos')
-  const before: Record<string, number> = {}
-  for (const profile of objectsOf(at(json, 'profiles'))) {
-    if (typeof profile.name === 'string' && typeof profile.share === 'number') before[profile.name] = profile.share
+  const on: Record<string, number> = {}
+  for (const { name, share } of objectsOf(at(json, 'profiles'))) {
+    if (typeof name === 'string' && typeof share === 'number') on[name] = share
   }
-  await administer(bench, 'PUT', 'chaos', { body: { profiles: { ...before, ...added } } })
-  return before
+  return on
 }
 
 /** A search of another integration of the same profile; null without its key. */

@@ -13,6 +13,10 @@ function search(bench: Bench, told = true): Promise<TaskRun> {
   return runTask(bench, 'standardsSearch', bench.contract.endpoints.standardsSearch, {}, { told })
 }
 
+function enable(bench: Bench, { id }: OwnWebhook, enabled: boolean): Promise<Answer> {
+  return administer(bench, 'PATCH', `webhooks/${id}`, { body: { enabled } })
+}
+
 type BadReceivers = { failing: OwnWebhook; redirecting: OwnWebhook; silent: OwnWebhook }
 
 /** Three receivers with bad manners: one answers 500, one redirects, and one never answers. */
@@ -52,7 +56,7 @@ export function trials(bench: Bench): Promise<Trials> {
     await search(bench)
     await advance(bench, dispatchMs)
     const found = { failed: await tried(bench, failing), redirected: await tried(bench, redirecting) }
-    await administer(bench, 'PATCH', `webhooks/${redirecting.id}`, { body: { enabled: false } })
+    await enable(bench, redirecting, false)
     const [stopped] = await deliveriesOf(bench, redirecting)
     const followed = receiver.received.filter(({ path }) => path === '/redirected').length
     return { failing, silent, ...found, stopped, followed }
@@ -64,7 +68,7 @@ export function silentTrial(bench: Bench): Promise<WireObject | undefined> {
   return bench.once('silent trial', async () => {
     const { silent } = await trials(bench)
     const given = await tried(bench, silent)
-    await administer(bench, 'PATCH', `webhooks/${silent.id}`, { body: { enabled: false } })
+    await enable(bench, silent, false)
     return given
   })
 }
@@ -93,7 +97,7 @@ async function fillUp(bench: Bench, topics: readonly string[]): Promise<string |
   for (let nth = 0; nth < 10; nth += 1) {
     const created = await createWebhook(bench, receiver, `/spare-${nth}`, topics)
     if (typeof created === 'string') return created
-    await administer(bench, 'PATCH', `webhooks/${created.id}`, { body: { enabled: false } })
+    await enable(bench, created, false)
   }
   return null
 }
@@ -117,7 +121,7 @@ export function testButton(bench: Bench): Promise<TestButton> {
     const before = await read()
     // Disabling stops what is queued, and those events are looked for elsewhere.
     await flush(bench, main)
-    await administer(bench, 'PATCH', `webhooks/${main.id}`, { body: { enabled: false } })
+    await enable(bench, main, false)
     const run = await search(bench, false)
     const eventId = textOf(at((await administer(bench, 'POST', `webhooks/${main.id}/test`)).json, 'eventId'))
     const names = bench.contract.names
@@ -125,7 +129,7 @@ export function testButton(bench: Bench): Promise<TestButton> {
       const events = eventsAt(bench, opened, main.path)
       return events.find(({ envelope }) => envelope[names.webhookEvent.id] === eventId) ?? null
     })
-    await administer(bench, 'PATCH', `webhooks/${main.id}`, { body: { enabled: true } })
+    await enable(bench, main, true)
     const after = await read()
     await flush(bench, main)
     const ofSearch = eventsAt(bench, opened, main.path).filter(
@@ -255,7 +259,7 @@ export function logAfterAMonth(bench: Bench): Promise<{ before: WireObject[]; ke
       (time, { createdAt }) => Math.min(time, Date.parse(said(createdAt))),
       Number.POSITIVE_INFINITY,
     )
-    const now = Date.parse(said(at((await administer(bench, 'GET', 'clock')).json, 'now')))
+    const now = await clockNow(bench)
     await advance(bench, Math.max(0, oldest + 28 * dayMs - now))
     await flush(bench, main)
     const kept = (await deliveriesOf(bench, main)).length

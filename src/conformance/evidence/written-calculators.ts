@@ -3,9 +3,8 @@ import { monthName } from '../../exchange/month-names.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import { at, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel, nobody } from './hotel.ts'
-import { fileAddressIn } from './result-addresses.ts'
 import { calculatorsSeen } from './searches.ts'
-import { runTask } from './task-run.ts'
+import { fileAddressIn, runTask } from './task-run.ts'
 
 type WrittenCalculators = {
   fieldTypeId: string

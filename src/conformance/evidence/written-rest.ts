@@ -2,13 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { Endpoint } from '../../exchange/contract.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import type { Answer } from '../wire.ts'
-import { at, type WireObject } from '../wire-json.ts'
+import { at, objectsOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel, mappingEntry, nobody } from './hotel.ts'
-import { recordsOf } from './other-pages.ts'
 import { properties, questionTrees } from './reference-evidence.ts'
-import { fileAddressIn } from './result-addresses.ts'
-import { pagesOf } from './searches.ts'
-import { runTask } from './task-run.ts'
+import { otherPages, pagesOf } from './searches.ts'
+import { fileAddressIn, runTask } from './task-run.ts'
 import { omissionBody, tooManyOmissions } from './written-answers.ts'
 import { calculatorsBody } from './written-calculators.ts'
 
@@ -91,7 +89,8 @@ export function writeProperties(bench: Bench, hotel: Hotel): Promise<TaskRun | s
 export function writeHolders(bench: Bench, hotel: Hotel): Promise<TaskRun> {
   return bench.once('written holders', async () => {
     const { names, endpoints } = bench.contract
-    const [standard] = await recordsOf(bench, 'standards')
+    const pages = (await otherPages(bench, 'standards')).documents
+    const [standard] = pages.flatMap((page) => objectsOf(at(page, names.standardsPage.standards)))
     const levels = standard?.[names.standardsPage.levels]
     const holder = (identifier: string) => ({
       [names.standardHolders.identifier]: identifier,

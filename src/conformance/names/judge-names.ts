@@ -4,7 +4,7 @@ import { describedOperation, describedRequestNames } from '../evidence/descripti
 import { differs, holds, judged, notObserved, type Observation } from '../observation.ts'
 import { isObject } from '../wire-json.ts'
 import type { OpenName } from './open-names.ts'
-import { requestShapes } from './request-shapes.ts'
+import { requestShapes } from './shapes.ts'
 import type { Place } from './sightings.ts'
 
 /** Everything that a run has seen of names. */

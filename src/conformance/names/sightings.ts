@@ -1,6 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { isObject } from '../wire-json.ts'
-import type { Shape } from './shape.ts'
+import type { Shape } from './shapes.ts'
 
 /** What stood in one place of the documents that came by. */
 export type Place = {

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { ChaosRefused } from '../chaos/chaos-refused.ts'
-import { checkChaos } from '../chaos/parse-chaos.ts'
+import { ChaosRefused, checkChaos } from '../chaos/parse-chaos.ts'
 import { profiles } from '../chaos/profiles.ts'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../running-sandbox.ts'

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Sandbox } from '../running-sandbox.ts'
 import type { Chaos } from './chaos.ts'
 import { pickCase } from './profile.ts'
-import { cutAnswer, requestProfile } from './request-profiles.ts'
+import { cutAnswer, requestProfile } from './profiles.ts'
 import { type Ending, sendCut, sendGarbage, sendReset, sendSlowly } from './send-broken.ts'
 import { noteStrike } from './struck.ts'
 

@@ -2,14 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Contract } from '../../exchange/contract.ts'
 import type { Sandbox } from '../running-sandbox.ts'
 import { routePath } from '../server/route-path.ts'
-import { pagesShuffled } from './file-profiles.ts'
-import { createOccasionOf } from './occasion-of.ts'
-import { requestProfile } from './request-profiles.ts'
-import { randomFrom, shuffle, shuffleKeys } from './shuffle.ts'
-import { noteStrike, strikesOn } from './struck.ts'
-import { taskProfile } from './task-profiles.ts'
-import { forgottenAmong } from './tasks-forgotten.ts'
-import { withUnknownFields } from './unknown-fields.ts'
+import { randomFrom, shuffle, shuffleKeys, withUnknownFields } from './change-document.ts'
+import { fileProfile, requestProfile, taskProfile } from './profiles.ts'
+import { createOccasionOf, noteStrike, strikesOn } from './struck.ts'
+import { forgottenAmong } from './task-chaos.ts'
 
 type Document = Record<string, unknown>
 
@@ -65,9 +61,9 @@ function withShuffledPages(sandbox: Sandbox, request: FastifyRequest, occasion: 
   const { pageUrls } = contract.names.task
   const urls = isDocument(answer) ? answer[pageUrls] : undefined
   if (!isDocument(answer) || !Array.isArray(urls) || urls.length < 2) return answer
-  if (!chaos.strikes(pagesShuffled.name, occasion)) return answer
-  noteStrike(request, pagesShuffled.name)
-  return { ...answer, [pageUrls]: shuffle(urls, randomFrom(chaos.measure(pagesShuffled.name, occasion))) }
+  if (!chaos.strikes(fileProfile.pagesShuffled.name, occasion)) return answer
+  noteStrike(request, fileProfile.pagesShuffled.name)
+  return { ...answer, [pageUrls]: shuffle(urls, randomFrom(chaos.measure(fileProfile.pagesShuffled.name, occasion))) }
 }
 
 const unknownStatuses = ['Validating', 'WaitingForCapacity', 'Archiving']

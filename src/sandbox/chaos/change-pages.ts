@@ -1,7 +1,6 @@
+import { shuffle, shuffleKeys, withUnknownFields } from './change-document.ts'
 import { type Document, partOf, readHead, writeFrame } from './page-opening.ts'
 import type { PagePart } from './page-pieces.ts'
-import { shuffle, shuffleKeys } from './shuffle.ts'
-import { withUnknownFields } from './unknown-fields.ts'
 
 type Parts = AsyncIterable<PagePart>
 

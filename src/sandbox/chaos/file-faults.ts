@@ -1,10 +1,63 @@
+import type { BulkRequest, Contract } from '../../exchange/contract.ts'
+import type { Queryable } from '../running-sandbox.ts'
+import { asBulkRequest } from '../tasks/sandbox-task.ts'
 import type { Chaos } from './chaos.ts'
-import { fileProfile, pagesCut, pagesShuffled, redirectElsewhere } from './file-profiles.ts'
 import { malformedPages, type PageCaseName, pageCases } from './page-cases/page-cases.ts'
 import { pickCase } from './profile.ts'
-import { requestProfile } from './request-profiles.ts'
+import { fileProfile, pagesCut, redirectElsewhere, requestProfile } from './profiles.ts'
 import type { Ending } from './send-broken.ts'
-import type { StruckFile } from './struck-file.ts'
+
+/** A result file as chaos sees it. */
+export type StruckFile = {
+  /** Under which it is judged: its task's place in the order of all tasks, and its place among the task's files. */
+  occasion: string
+  bytes: number
+  /** The name of the list that the file holds. */
+  list: string
+  isCalculatorsPage: boolean
+  /** The page beside it, of a search with several. */
+  neighbour: string | null
+}
+
+/** The complete file behind a token, or null; also for a file that is no result, such as a report. */
+export async function findStruckFile(db: Queryable, contract: Contract, token: string): Promise<StruckFile | null> {
+  const { rows } = await db.query<{
+    sequence: string
+    request: string
+    ordinal: number
+    bytes: string
+    neighbour: string | null
+  }>(
+    `select t.sequence, t.request, f.ordinal, f.bytes,
+       (select beside.token from sandbox.file beside
+        where beside.task_id = t.id and beside.ordinal = case f.ordinal when 0 then 1 else f.ordinal - 1 end)
+          as neighbour
+     from sandbox.file f join sandbox.task t on t.id = f.task_id
+     where f.token = $1 and f.bytes is not null and f.ordinal >= 0 and t.finished_at is not null`,
+    [token],
+  )
+  const row = rows[0]
+  const list = row && lists[asBulkRequest(row.request)]?.(contract.names)
+  if (!row || list === undefined) return null
+  return {
+    occasion: `file ${row.sequence}/${row.ordinal}`,
+    bytes: Number(row.bytes),
+    list,
+    isCalculatorsPage: row.request === 'calculatorsSearch',
+    neighbour: row.neighbour,
+  }
+}
+
+/** The name of the list in the file of each request that has files. */
+const lists: Readonly<Partial<Record<BulkRequest, (names: Contract['names']) => string>>> = {
+  companyMappings: (names) => names.companyMappingsResult.companies,
+  calculatorsUpsert: (names) => names.calculatorsResult.companies,
+  calculatorsSearch: (names) => names.calculatorsPage.companies,
+  companiesSearch: (names) => names.companiesPage.companies,
+  standardsSearch: (names) => names.standardsPage.standards,
+  standardHoldersSearch: (names) => names.standardHoldersPage.holders,
+  frameworkAnswersSearch: (names) => names.frameworkAnswersPage.companies,
+}
 
 /** What happens instead of giving the file. */
 export type FileRefusal = 'expired' | 'missing' | 'unknown-host' | 'private-address' | 'other-name'
@@ -52,7 +105,7 @@ export function strikeFile(chaos: Chaos, file: StruckFile, isLoopback: boolean):
   if (refusal) return { struck, refusal, ...nothing, sending: null }
   const hasGuest = strikes(fileProfile.companyOnTwoPages, file.neighbour !== null)
   const hasUnknownFields = strikes(requestProfile.unknownFields)
-  const shuffle = strikes(pagesShuffled) ? chaos.measure(pagesShuffled.name, occasion) : null
+  const shuffle = strikes(fileProfile.pagesShuffled) ? chaos.measure(fileProfile.pagesShuffled.name, occasion) : null
   const isPossible = (name: PageCaseName) => file.isCalculatorsPage || !pageCases[name].calculatorsOnly
   const malformed = picked(pickCase(chaos, malformedPages, occasion, isPossible))
   const coding =

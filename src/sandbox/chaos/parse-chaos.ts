@@ -1,5 +1,14 @@
-import { ChaosRefused } from './chaos-refused.ts'
 import { profiles, profilesByName } from './profiles.ts'
+
+/** Trouble was asked for that does not exist, or on a share of occasions that is none. The message lists the names. */
+export class ChaosRefused extends Error {
+  readonly code = 'chaos_invalid'
+
+  constructor(message: string) {
+    super(message)
+    this.name = 'ChaosRefused'
+  }
+}
 
 /**
  * Reads `lost-answer=0.2,latency`: names of profiles, each with the share of occasions that it strikes, from 0 to 1,

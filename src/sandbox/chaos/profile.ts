@@ -9,17 +9,30 @@ export type Profile = {
   share: number
 }
 
+/** A profile as a row of a table. */
+type Row = readonly [name: string, share: number, what: string]
+
+const profileOf = ([name, share, what]: Row): Profile => ({ name, what, share })
+
+/** The profiles of a table, under the keys of their rows. */
+export function tableOf<Key extends string>(rows: Readonly<Record<Key, Row>>): Readonly<Record<Key, Profile>> {
+  const made = Object.entries<Row>(rows).map(([key, row]) => [key, profileOf(row)])
+  return Object.fromEntries(made) as Record<Key, Profile>
+}
+
 /** Trouble that comes in several cases: one profile for any of them, and one for each. */
 type Choice<Case extends string> = { any: Profile; cases: ReadonlyMap<Case, Profile> }
 
 /**
- * The profile `any` picks a case by measure; the profile `<prefix>:<case>` asks for one, with the same default share.
+ * The profile of the row picks a case by measure; the profile `<prefix>:<case>` asks for one, with the same default
+ * share.
  */
 export function choiceOf<Case extends string>(
-  any: Profile,
-  prefix: string,
+  row: Row,
   cases: Readonly<Record<Case, string>>,
+  prefix = row[0],
 ): Choice<Case> {
+  const any = profileOf(row)
   const entries = Object.entries<string>(cases) as [Case, string][]
   return {
     any,

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { RequestRefused } from '../request-refused.ts'
 import type { Sandbox } from '../running-sandbox.ts'
 import { pickCase } from './profile.ts'
-import { rateLimited, requestProfile, serverErrors } from './request-profiles.ts'
+import { rateLimited, requestProfile, serverErrors } from './profiles.ts'
 
 /** What is done to a request instead of looking at it. */
 export type Refusal = { name: string; refuse: (reply: FastifyReply) => RequestRefused } | { name: string; reset: true }

@@ -3,12 +3,11 @@ import type { Sandbox } from '../running-sandbox.ts'
 import { logRequest } from '../server/request-log.ts'
 import { decideAnswerFault } from './answer-chaos.ts'
 import { changeAnswers } from './change-answer.ts'
-import { createOccasionOf } from './occasion-of.ts'
+import { requestProfile } from './profiles.ts'
 import { type Refusal, strikeRefusal } from './refuse-request.ts'
-import { requestProfile } from './request-profiles.ts'
-import { noteStrike } from './struck.ts'
-import { forgetsTaskOf } from './tasks-forgotten.ts'
-import { wallWait } from './wall-wait.ts'
+import { wallWait } from './send-broken.ts'
+import { createOccasionOf, noteStrike } from './struck.ts'
+import { forgetsTaskOf } from './task-chaos.ts'
 
 /** Milliseconds. */
 const latency = { shortest: 100, longest: 2000 }
@@ -20,7 +19,7 @@ const latency = { shortest: 100, longest: 2000 }
  * 3. whatever is to be answered then, a refusal too, is changed by all that change documents (change-answer.ts);
  * 4. and sent as the first of these has it: lost-answer, late-server-errors, garbage-answer, html-answer,
  *    stalled-answer, cut-answer, slow-bytes (answer-chaos.ts).
- * An import that none of these refuses may still be refused over its rows, once it was read (refuse-rows.ts).
+ * An import that none of these refuses may still be refused over its rows, once it was read (row-chaos.ts).
  * What happens in 2 to 4 is decided here, so that the line of a queued request can tell it.
  */
 export function addRequestChaos(server: FastifyInstance, sandbox: Sandbox): void {

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { FastifyReply } from 'fastify'
-import type { SandboxClock } from '../clock.ts'
-import { wallWait } from './wall-wait.ts'
+import { isAdjustable, type SandboxClock } from '../clock.ts'
 
 /** A body that is ready to be sent. */
 type Sending = {
@@ -94,4 +93,12 @@ async function* withoutEnd(body: Sending['body'], missing: number): AsyncGenerat
     held = held.subarray(held.length - missing)
   }
   if (!isLonger) yield held.subarray(0, held.length >> 1)
+}
+
+/**
+ * Waits `ms` as a client's own clock measures them, however fast the sandbox's time runs: what happens on a connection
+ * is compared with the patience of the one at its other end. Resolves at once when the signal aborts.
+ */
+export function wallWait(clock: SandboxClock, ms: number, signal: AbortSignal): Promise<void> {
+  return clock.wait(isAdjustable(clock) ? ms * clock.timeWarp() : ms, signal)
 }

@@ -1,7 +1,7 @@
 import type { Sandbox } from '../running-sandbox.ts'
 import type { StartedTask } from '../tasks/sandbox-task.ts'
+import { taskProfile } from './profiles.ts'
 import { isStruck, logTaskChaos } from './task-chaos.ts'
-import { taskProfile } from './task-profiles.ts'
 
 export type LaterEnds = {
   /** Resolves when the task may end: at once, or after a smaller one that was sent later. */

@@ -1,15 +1,25 @@
+import type { FastifyRequest } from 'fastify'
 import type { BulkRequest } from '../../exchange/contract.ts'
-import type { Sandbox } from '../running-sandbox.ts'
+import { RequestRefused } from '../request-refused.ts'
+import { isUuid } from '../requests/read-json.ts'
+import { inTransaction, type Sandbox } from '../running-sandbox.ts'
 import { cancelTask } from '../tasks/move-task.ts'
-import { isSearch, type Outcome, type StartedTask, terminalStatus } from '../tasks/sandbox-task.ts'
+import { asBulkRequest, isSearch, type Outcome, type StartedTask, terminalStatus } from '../tasks/sandbox-task.ts'
+import { recordTaskEvents } from '../webhooks/record-event.ts'
 import type { Profile } from './profile.ts'
-import { taskOccasion, taskProfile } from './task-profiles.ts'
+import { taskProfile } from './profiles.ts'
+import type { Refusal } from './refuse-request.ts'
 
 // What is done to tasks. A task's fate is its own: it does not depend on when the dispatcher asks. When several
 // profiles strike one task, they come in this order: pending-repeated; tasks-cancelled, which leaves nothing for the
 // rest; tasks-stuck, which keeps the rest from happening; one of error-without-body, errors-without-rows and
 // poison-rows in the place of the work; statuses-repeated, which repeats that; one of partial-without-rows and
 // success-without-pages; small-first.
+
+/** Under which a task is judged: its place in the order of all tasks, which the same seed repeats. */
+function taskOccasion(sequence: number | string): string {
+  return `task ${sequence}`
+}
 
 /** Whether the profile strikes the task; the log is told by what does as the profile says. */
 export function isStruck({ chaos }: Sandbox, { name }: Profile, task: { sequence: number | string }): boolean {
@@ -23,6 +33,41 @@ export async function logTaskChaos({ pool, clock }: Sandbox, { name }: Profile, 
      select $2, profile_id, method, path, id, 'chaos', $3 from sandbox.task where id = $1`,
     [taskId, new Date(clock.now()), [name]],
   )
+}
+
+/**
+ * Re-queues what is struck among the tasks that have been Pending since `before` or longer: each enters Pending once
+ * more, and this time it fires. To be called before scheduling.
+ * @returns the ids of the tasks that it looked at: only these may be scheduled now, since others can be committed
+ *   meanwhile and would go unseen. null: the profile is off, and any may.
+ */
+export async function repeatPending(sandbox: Sandbox, before: Date): Promise<string[] | null> {
+  const profile = taskProfile.pendingRepeated
+  if (!sandbox.chaos.active().has(profile.name)) return null
+  const { rows } = await sandbox.pool.query<{
+    id: string
+    sequence: string
+    request: string
+    profile_id: number
+    api_key_id: string
+  }>(
+    `select id, sequence, request, profile_id, api_key_id from sandbox.task
+     where status = 'pending' and created_at <= $1 order by sequence`,
+    [before],
+  )
+  for (const row of rows.filter((task) => isStruck(sandbox, profile, task))) {
+    const event = {
+      correlationId: row.id,
+      request: asBulkRequest(row.request),
+      status: 'pending',
+      profileId: row.profile_id,
+      apiKeyId: row.api_key_id,
+    } as const
+    const { urgent } = await inTransaction(sandbox.pool, (client) => recordTaskEvents(client, sandbox, [event]))
+    if (urgent) sandbox.webhooks.wake()
+    await logTaskChaos(sandbox, profile, row.id)
+  }
+  return rows.map(({ id }) => id)
 }
 
 /**
@@ -76,3 +121,23 @@ export async function changeOutcome(sandbox: Sandbox, task: StartedTask, outcome
 }
 
 const importsWithFile: readonly BulkRequest[] = ['companyMappings', 'calculatorsUpsert']
+
+const forgotten = taskProfile.tasksForgotten.name
+
+/** 404 for a request about a task that the service has forgotten, though it works on it as on any other. */
+export async function forgetsTaskOf(sandbox: Sandbox, request: FastifyRequest): Promise<Refusal | null> {
+  const id = (request.params as { correlationId?: string } | undefined)?.correlationId
+  if (!isUuid(id) || (await forgottenAmong(sandbox, [id])).size === 0) return null
+  const refused = new RequestRefused(404, 'task_not_found', `There is no task "${id}".`)
+  return { name: forgotten, refuse: () => refused }
+}
+
+/** The tasks among these that are forgotten, by correlation id. */
+export async function forgottenAmong({ pool, chaos }: Sandbox, ids: readonly string[]): Promise<Set<string>> {
+  if (!chaos.active().has(forgotten) || ids.length === 0) return new Set()
+  const { rows } = await pool.query<{ id: string; sequence: string }>(
+    'select id, sequence from sandbox.task where id = any($1::uuid[])',
+    [ids],
+  )
+  return new Set(rows.filter(({ sequence }) => chaos.fate(forgotten, taskOccasion(sequence))).map(({ id }) => id))
+}

@@ -1,4 +1,4 @@
-import { failOverPoison } from '../chaos/poison-rows.ts'
+import { failOverPoison } from '../chaos/row-chaos.ts'
 import { discardFiles } from '../files/write-file.ts'
 import { type ReadRequest, readStoredRequest } from '../requests/read-bulk-request.ts'
 import type { Sandbox } from '../running-sandbox.ts'

@@ -1,4 +1,4 @@
-import { refusalOverRows } from '../chaos/refuse-rows.ts'
+import { refusalOverRows } from '../chaos/row-chaos.ts'
 import { noteStrike, strikesOn } from '../chaos/struck.ts'
 import { taskAnswers } from '../description/task-answers.ts'
 import {

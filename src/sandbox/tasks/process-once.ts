@@ -1,7 +1,7 @@
 import pg from 'pg'
+import { taskProfile } from '../chaos/profiles.ts'
 import type { LaterEnds } from '../chaos/small-first.ts'
 import { changeOutcome, failInstead, logTaskChaos } from '../chaos/task-chaos.ts'
-import { taskProfile } from '../chaos/task-profiles.ts'
 import { type Durations, processingMs } from '../durations.ts'
 import type { Sandbox } from '../running-sandbox.ts'
 import { finishTask } from './move-task.ts'

@@ -1,5 +1,5 @@
 import type { Contract } from '../../../exchange/contract.ts'
-import { type Document, type PageOpening, partOf, writeFrame } from '../page-opening.ts'
+import { type Document, type PageOpening, partOf, withOpening, writeFrame } from '../page-opening.ts'
 import type { PagePart } from '../page-pieces.ts'
 
 /** How the file spells things: the name of its list, and the names of a page of calculators. */
@@ -66,4 +66,35 @@ export function content(what: string, change: (page: Opened, names: Spelling['na
 
 function encoded(bytes: string | Buffer): Buffer {
   return typeof bytes === 'string' ? Buffer.from(bytes, 'utf8') : bytes
+}
+
+/** The file as the case has it. What the case does not need is not kept, however large the file is. */
+export async function* breakPage(
+  parts: AsyncIterable<PagePart>,
+  { change }: PageCase,
+  spelling: Spelling,
+): AsyncGenerator<PagePart> {
+  switch (change.by) {
+    case 'bytes':
+      yield { kind: 'head', bytes: change.bytes(spelling) }
+      return
+    case 'opening':
+      yield* withOpening(parts, spelling.list, (opening) => change.parts(opening, spelling))
+      return
+    case 'frame':
+      yield* withFrame(parts, (frame) => ({ ...frame, ...change.frame(frame, spelling) }))
+  }
+}
+
+async function* withFrame(parts: AsyncIterable<PagePart>, change: (frame: Frame) => Frame): AsyncGenerator<PagePart> {
+  let head = ''
+  for await (const part of parts) {
+    const text = part.kind === 'head' || part.kind === 'tail' ? part.bytes.toString('utf8') : null
+    if (text !== null && part.kind === 'head') {
+      head = text
+      yield partOf('head', change({ head, tail: '' }).head)
+    } else if (text !== null) {
+      yield partOf('tail', change({ head, tail: text }).tail)
+    } else yield part
+  }
 }

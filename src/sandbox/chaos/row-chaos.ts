@@ -1,8 +1,10 @@
+import { RequestRefused } from '../request-refused.ts'
 import type { ReadRequest } from '../requests/read-bulk-request.ts'
 import type { Sandbox } from '../running-sandbox.ts'
 import type { Outcome, StartedTask } from '../tasks/sandbox-task.ts'
+import type { Chaos } from './chaos.ts'
+import { rowsNotAccepted, taskProfile } from './profiles.ts'
 import { logTaskChaos } from './task-chaos.ts'
-import { taskProfile } from './task-profiles.ts'
 
 const profile = taskProfile.poisonRows
 
@@ -27,7 +29,7 @@ export async function failOverPoison(
 }
 
 /** The rows of an import, as they are judged; a search has none. */
-export function rowsOf(request: ReadRequest): string[] {
+function rowsOf(request: ReadRequest): string[] {
   switch (request.kind) {
     case 'companyMappings':
       return request.body.companies.map(({ id }) => rowOccasion(id))
@@ -67,4 +69,32 @@ function propertyRows(companies: readonly { identifier: string; properties: { pr
 
 function holderRows(holders: readonly { identifier: string; standardId: string }[]): string[] {
   return holders.map(({ identifier, standardId }) => rowOccasion(identifier, standardId))
+}
+
+const refusals = {
+  '400': { status: 400, code: 'request_invalid' },
+  '422': { status: 422, code: 'request_unprocessable' },
+} as const
+
+/**
+ * The refusal of an import that holds a refused row, and the name under which the log has it; no row is named. The same
+ * row has the same fate in every request. Cases that were asked for by name come first. Null where it holds none.
+ */
+export function refusalOverRows(chaos: Chaos, request: ReadRequest): { name: string; refused: RequestRefused } | null {
+  const { any, cases } = rowsNotAccepted
+  const active = chaos.active()
+  if (![any, ...cases.values()].some(({ name }) => active.has(name))) return null
+  const rows = rowsOf(request)
+  for (const [status, { name }] of cases) {
+    if (rows.some((row) => chaos.fate(name, row))) return { name, refused: refusal(status) }
+  }
+  const row = rows.find((one) => chaos.fate(any.name, one))
+  if (row === undefined) return null
+  const status = chaos.fate(any.name, `${row} 400`) ? '400' : '422'
+  return { name: cases.get(status)?.name ?? any.name, refused: refusal(status) }
+}
+
+function refusal(of: keyof typeof refusals): RequestRefused {
+  const { status, code } = refusals[of]
+  return new RequestRefused(status, code, 'Something in the request cannot be accepted.')
 }

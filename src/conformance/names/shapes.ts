@@ -1,4 +1,28 @@
-import { type Message, type Shape, shape } from './shape.ts'
+import type { BulkRequest, Contract } from '../../exchange/contract.ts'
+
+type Message = keyof Contract['names']
+
+/**
+ * Where names of one message stand in a document: members of an object, those inside its members, and values that are
+ * names themselves. The keys are the contract's own, so that a document is walked by whatever the contract spells.
+ */
+export type Shape = {
+  message: Message
+  fields: readonly string[]
+  /** Those of the fields that may be absent; of the others, every document has each. */
+  optional: readonly string[]
+  inside: Readonly<Record<string, Shape>>
+  /** Values of a field, by the contract's key of the field: keys of the same message. */
+  values: Readonly<Record<string, readonly string[]>>
+}
+
+/** A shape from the keys of its fields, parted by spaces; a question mark follows those that may be absent. */
+export function shape(message: Message, fields: string, more: Partial<Pick<Shape, 'inside' | 'values'>> = {}): Shape {
+  const words = fields.split(' ')
+  const bare = (word: string) => word.replace(/\?$/, '')
+  const optional = words.filter((word) => word.endsWith('?')).map(bare)
+  return { message, fields: words.map(bare), optional, inside: more.inside ?? {}, values: more.values ?? {} }
+}
 
 const rowErrors = shape(
   'rowError',
@@ -98,3 +122,56 @@ export const answerShapes = {
   framework: level('topics', level('subtopics', level('clusters', level('questions', level('dataPoints', dataPoint))))),
 } as const
 export type AnswerShape = keyof typeof answerShapes
+
+const answer = shape('frameworkAnswers', 'text? number? boolean? dateIso? dateRangeFrom? dateRangeTo? list?')
+
+const sentPeriod = shape('frameworkAnswers', 'periodType year month? answers? omissions?', {
+  inside: {
+    answers: shape('frameworkAnswers', 'dataPointId answer unitId?', { inside: { answer } }),
+    omissions: shape('frameworkAnswers', 'questionId'),
+  },
+})
+
+const identifiedBy = shape('frameworkAnswers', 'customProperty? companyId?', {
+  inside: { customProperty: shape('frameworkAnswers', 'customPropertyId value') },
+})
+
+const fedCalculator = shape('calculators', 'period inputs', {
+  inside: { period: shape('calculators', 'year month?'), inputs: shape('calculators', 'fieldTypeId value') },
+})
+
+const fedCompany = 'identifier automaticYearlyCalculation? automaticPublishing? calculators'
+const mappedCompany = 'id name? street? coordinates? countryCode? airportCode? hotelCode? bookingId?'
+
+/** What the suite sends: where each name of a request's body stands. */
+export const requestShapes: Readonly<Partial<Record<BulkRequest, Shape>>> = {
+  companyMappings: shape('companyMappings', 'customIdentifierId companies', {
+    inside: {
+      companies: shape('companyMappings', mappedCompany, {
+        inside: { coordinates: shape('companyMappings', 'latitude longitude') },
+      }),
+    },
+  }),
+  frameworkAnswersUpsert: shape('frameworkAnswers', 'frameworkId? companies', {
+    inside: {
+      companies: shape('frameworkAnswers', 'identifiedBy periods', { inside: { identifiedBy, periods: sentPeriod } }),
+    },
+  }),
+  calculatorsUpsert: shape('calculators', 'groupId customIdentifierId companies', {
+    inside: { companies: shape('calculators', fedCompany, { inside: { calculators: fedCalculator } }) },
+  }),
+  companiesUpsert: shape('companies', 'customIdentifierId companies', {
+    inside: {
+      companies: shape('companies', 'identifier customProperties', {
+        inside: { customProperties: shape('companies', 'propertyId value') },
+      }),
+    },
+  }),
+  standardHoldersUpsert: shape('standardHolders', 'customIdentifierId holders', {
+    inside: { holders: shape('standardHolders', 'identifier standardId level? startDate? expiryDate?') },
+  }),
+  calculatorsSearch: shape('calculatorsSearch', 'customPropertyIds? calculatorTypeIds?'),
+  companiesSearch: shape('companiesSearch', 'customPropertyIds?'),
+  standardHoldersSearch: shape('standardHoldersSearch', 'standardIds?'),
+  frameworkAnswersSearch: shape('frameworkAnswersSearch', 'frameworkIds? customPropertyIds?'),
+}

@@ -1,11 +1,28 @@
 import { createHmac } from 'node:crypto'
 import { createWebhookVerifier } from '../../exchange/webhook-signature.ts'
-import type { Bench } from '../bench.ts'
+import type { Bench, TaskRun } from '../bench.ts'
+import { findHotel } from '../evidence/hotel.ts'
 import type { Received } from '../evidence/receiver.ts'
 import { eventsAt, eventsOfTasks, type SeenEvent, setUp } from '../evidence/webhook-evidence.ts'
-import type { OwnWebhook } from '../evidence/webhook-set-up.ts'
+import { flush, type OwnWebhook, webhooks } from '../evidence/webhook-set-up.ts'
+import { writeAnswers } from '../evidence/written-answers.ts'
+import { writeMapping } from '../evidence/written-rest.ts'
 import { faultless, notObserved, type Observation } from '../observation.ts'
-import { kindOf, type WireObject } from '../wire-json.ts'
+import { kindOf, textOf, type WireObject } from '../wire-json.ts'
+import { type Check, givenEvents } from './check.ts'
+
+/** Bulk events of the whole run, those of the written requests included where writing is allowed. */
+export async function everyBulkEvent(bench: Bench): Promise<SeenEvent[]> {
+  await writeWherePossible(bench)
+  return eventsOfTasks(bench)
+}
+
+async function writeWherePossible(bench: Bench): Promise<void> {
+  const hotel = bench.writing === null ? null : await findHotel(bench, bench.writing)
+  if (hotel === null || typeof hotel === 'string') return
+  await writeMapping(bench, hotel)
+  await writeAnswers(bench, hotel)
+}
 
 /** A delivery's signed headers, by the contract's names. */
 export function signedOf({ contract }: Pick<Bench, 'contract'>, { headers, body }: Received) {
@@ -54,6 +71,11 @@ export function overEvents(
   return faultless([...new Set(events.flatMap((event) => fault(event) ?? []))], `${events.length} events: ${seen}`)
 }
 
+/** A check that looks for a fault of every bulk event. */
+export function everyEvent(seen: string, fault: (event: SeenEvent, bench: Bench) => string | null): Check {
+  return givenEvents(everyBulkEvent, (events, bench) => overEvents(events, seen, (event) => fault(event, bench)))
+}
+
 /** What stands in the place of what was expected. */
 export function unless(kept: boolean, what: string, value: unknown): string | null {
   return kept ? null : `${what} is ${kindOf(value)}`
@@ -62,4 +84,41 @@ export function unless(kept: boolean, what: string, value: unknown): string | nu
 /** The members of an event's data and of an envelope that the specification names. */
 export function memberFault(data: WireObject, name: string, isRight: (value: unknown) => boolean): string | null {
   return unless(isRight(data[name]), name, data[name])
+}
+
+/** At least once: every task that ended must have been told of, under the topic of its end. */
+export function everyEnd(bench: Bench): Promise<Observation> {
+  return everyStatus(bench, 'ends of tasks, each told of', ({ task, statuses }) =>
+    task === null ? [] : statuses.slice(-1),
+  )
+}
+
+/** Every change of a status that a poll saw must have been told of; how a task began is no change. */
+export function everyChange(bench: Bench): Promise<Observation> {
+  return everyStatus(bench, 'changes that polls saw, each told of', ({ statuses }) =>
+    statuses.filter((status) => status !== bench.contract.taskStatuses.pending),
+  )
+}
+
+async function everyStatus(bench: Bench, seen: string, wanted: (run: TaskRun) => string[]): Promise<Observation> {
+  const runs = await toldRuns(bench)
+  const { correlationId, status } = bench.contract.names.bulkEvent
+  const told = new Set(
+    (await eventsOfTasks(bench)).map(({ data }) => `${textOf(data[correlationId])} ${textOf(data[status])}`),
+  )
+  const expected = runs.flatMap((run) => [...new Set(wanted(run))].map((one) => ({ run, one })))
+  const missing = expected.filter(({ run, one }) => !told.has(`${run.correlationId} ${one}`))
+  return faultless(
+    missing.map(({ run, one }) => `no event says that a ${run.label} was ${one}`),
+    `${expected.length} ${seen}`,
+  )
+}
+
+/** Everything that was sent while the main webhook listened, told of as far as it will be. */
+async function toldRuns(bench: Bench): Promise<TaskRun[]> {
+  await everyBulkEvent(bench)
+  const runs = [...bench.told]
+  const opened = await webhooks(bench)
+  if (typeof opened !== 'string') await flush(bench, opened.main)
+  return runs
 }
