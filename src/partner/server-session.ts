@@ -17,7 +17,7 @@ export type ServerSession<Field, Value> = {
 
 /**
  * Connects, and makes of the session what `begin` does; where that fails it is closed again.
- * @throws {PartnerDatabaseError} `partner_unreachable`, naming the place but never the password, and what `begin` throws.
+ * @throws {PartnerDatabaseError} as `begin` does; `partner_unreachable`, naming the place but never the password.
  */
 export async function inSession<Session extends { close(): Promise<void> }, Made>(
   options: PartnerOptions,

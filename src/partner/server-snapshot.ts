@@ -25,7 +25,7 @@ export type ServerDialect<Field extends { name: string }, Column extends { kind:
   /** Whether its values are dates or times: only of these can be said which an open transaction may still commit. */
   isTime(column: Column): boolean
 
-  /** A configured query as it may stand in parentheses. */
+  /** A configured query as it may stand in parentheses. @throws {PartnerDatabaseError} when it would end them. */
   alone(stream: string, query: string): string
   /** Asks for all columns and no row. */
   noRow(from: Sql): Sql
@@ -45,10 +45,10 @@ export type ServerDialect<Field extends { name: string }, Column extends { kind:
   printedCursor(cursor: Sql, column: Column): Sql
   /** A watermark as a value of its cursor's type. */
   watermarkValue(text: string, column: Column): Sql
-  /** Whether a watermark that was of another type is null then, and no error. */
+  /** Whether a watermark of another type becomes null, where other servers refuse it. */
   mayLoseWatermark: boolean
   earlier(time: Sql, ms: number): Sql
-  /** The bound as a value of a cursor's type. Where that has no zone, its times are what clocks showed at the partner. */
+  /** The bound as a value of a cursor's type: a time without a zone is what clocks showed at the partner. */
   newest(bound: ServerBound, column: Column): Sql
 
   explain(session: ServerSession<Field, Value>, asked: PlanQuestion): Promise<QueryPlan>
@@ -56,7 +56,7 @@ export type ServerDialect<Field extends { name: string }, Column extends { kind:
   readonly isLost: (error: unknown) => boolean
 }
 
-/** A query, and the statements that read all of its rows and those past a watermark; `past` is null without a cursor. */
+/** A query, and what reads all of its rows, and those past a watermark; `past` is null without a cursor. */
 export type PlanQuestion = { query: string; cursor: string | null; whole: Sql; past: Sql | null }
 
 /**
@@ -84,7 +84,7 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
     this.#bound = bound
   }
 
-  // Fields and no methods: what reads a stream is handed on without its snapshot.
+  // Fields and no methods: each may be handed on without its snapshot, as in the other dialects.
   readonly cursorType: PartnerSnapshot['cursorType'] = async (query) =>
     (await this.#describe(query)).get(query.cursor)?.kind ?? null
 
