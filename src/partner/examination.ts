@@ -1,3 +1,6 @@
+import type { RawBuilder } from 'kysely'
+import type { ServerSession } from './server-session.ts'
+
 /** What our role could do beside reading. */
 export type PartnerRights = {
   /** May do everything, whatever else is listed. */
@@ -53,4 +56,37 @@ export function tablesOf(
       { schema: first.schema, name: first.table, columns: rows.map(({ column, type }) => ({ name: column, type })) },
     ]
   })
+}
+
+/**
+ * A look by way of a session that only asks.
+ * @param clock asks for the milliseconds since 1970.
+ * @param columns asks for schema, table, name and type of every column.
+ */
+export function examinationIn<Session extends Pick<ServerSession<unknown, unknown>, 'ask' | 'close'>>(
+  session: Session,
+  asked: {
+    product: string
+    clock: RawBuilder<unknown>
+    columns: RawBuilder<unknown>
+    rightsOf: (session: Session) => Promise<PartnerRights>
+  },
+): PartnerExamination {
+  return {
+    product: asked.product,
+    rights: () => asked.rightsOf(session),
+    clock: async () => Number((await session.ask(asked.clock)).rows[0]?.[0]),
+    tables: async () => {
+      const { rows } = await session.ask(asked.columns)
+      return tablesOf(
+        rows.map(([schema = null, table, column, type]) => ({
+          schema,
+          table: table ?? '',
+          column: column ?? '',
+          type: type ?? '',
+        })),
+      )
+    },
+    close: () => session.close(),
+  }
 }

@@ -1,50 +1,30 @@
 import { sql } from 'kysely'
 import type { PartnerOptions } from './dialect.ts'
-import { type PartnerExamination, type PartnerRights, tablesOf, toldRights } from './examination.ts'
+import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
 import { type MysqlSession, openMysqlSession } from './mysql-session.ts'
-import { unreachable } from './partner-database-error.ts'
-import { placeOf } from './server-address.ts'
+import { inSession } from './server-session.ts'
 
 /** A session of a MySQL or MariaDB server that only asks. */
 export async function examineMysql(options: PartnerOptions): Promise<PartnerExamination> {
-  let session: MysqlSession | undefined
-  try {
-    session = await openMysqlSession(options.url, options.connectTimeoutMs ?? 15_000)
-    const open = session
-    const version = (await open.ask(sql`select version()`)).rows[0]?.[0] ?? ''
+  return await inSession(options, openMysqlSession, async (session) => {
+    const version = (await session.ask(sql`select version()`)).rows[0]?.[0] ?? ''
+    const isMariadb = version.includes('MariaDB')
     const limit = options.statementTimeoutMs
-    await open.ask(
-      version.includes('MariaDB')
+    await session.ask(
+      isMariadb
         ? sql`set session max_statement_time = ${sql.lit(limit / 1000)}`
         : sql`set session max_execution_time = ${sql.lit(limit)}`,
     )
-    return {
-      product: version.includes('MariaDB') ? `MariaDB ${version.replace(/-MariaDB.*/, '')}` : `MySQL ${version}`,
-      rights: () => rightsOf(open),
-      clock: async () => {
-        const { rows } = await open.ask(sql`select cast(1000 * unix_timestamp(sysdate(6)) as char)`)
-        return Number(rows[0]?.[0])
-      },
-      tables: async () => {
-        const { rows } = await open.ask(sql`
-          select table_schema, table_name, column_name, column_type from information_schema.columns
-          where table_schema not in ('information_schema', 'performance_schema', 'mysql', 'sys')
-          order by table_schema, table_name, ordinal_position`)
-        return tablesOf(
-          rows.map(([schema = null, table = null, column = null, type = null]) => ({
-            schema,
-            table: table ?? '',
-            column: column ?? '',
-            type: type ?? '',
-          })),
-        )
-      },
-      close: () => open.close(),
-    }
-  } catch (error) {
-    await session?.close()
-    throw unreachable(placeOf(options.url), error)
-  }
+    return examinationIn(session, {
+      product: isMariadb ? `MariaDB ${version.replace(/-MariaDB.*/, '')}` : `MySQL ${version}`,
+      clock: sql`select cast(1000 * unix_timestamp(sysdate(6)) as char)`,
+      columns: sql`
+        select table_schema, table_name, column_name, column_type from information_schema.columns
+        where table_schema not in ('information_schema', 'performance_schema', 'mysql', 'sys')
+        order by table_schema, table_name, ordinal_position`,
+      rightsOf,
+    })
+  })
 }
 
 /** Privileges with which nothing can be written. */

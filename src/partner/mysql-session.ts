@@ -1,20 +1,13 @@
 import { DummyDriver, Kysely, MysqlAdapter, MysqlIntrospector, MysqlQueryCompiler, type RawBuilder } from 'kysely'
 import type { Connection, FieldPacket } from 'mysql2'
-import { loadDriver } from './load-driver.ts'
-import { brokeOff, PartnerDatabaseError, queryFailed } from './partner-database-error.ts'
+import type { PartnerOptions } from './dialect.ts'
 import { pushedRows } from './pushed-rows.ts'
 import { keepAliveAfterMs, readServerAddress } from './server-address.ts'
+import { loadDriver, type ServerSession } from './server-session.ts'
 
-/** Values as the server wrote them on the wire. */
-export type MysqlRow = (Buffer | null)[]
-
-export type MysqlSession = {
-  /** The whole answer to a statement of ours, as texts. */
-  ask(statement: RawBuilder<unknown>): Promise<{ fields: FieldPacket[]; rows: (string | null)[][] }>
-  /** Rows a few at a time; the server waits while nobody takes them. */
-  read(statement: RawBuilder<unknown>, fetchRows: number): AsyncGenerator<MysqlRow[]>
-  close(): Promise<void>
-}
+/** A value as the server wrote it on the wire. */
+export type MysqlValue = Buffer | null
+export type MysqlSession = ServerSession<FieldPacket, MysqlValue>
 
 /** Writes statements in this dialect; the driver is asked directly, see docs/decisions/0015. */
 const compiler = new Kysely<unknown>({
@@ -27,7 +20,7 @@ const compiler = new Kysely<unknown>({
 })
 
 /** Connects, and changes nothing about the session. */
-export async function openMysqlSession(url: string, connectTimeoutMs: number): Promise<MysqlSession> {
+export async function openMysqlSession({ url, connectTimeoutMs }: Required<PartnerOptions>): Promise<MysqlSession> {
   const { createConnection } = await loadDriver('MySQL or MariaDB', ['mysql2'], () => import('mysql2'))
   const address = await readServerAddress(url, { allowed: ['socket'], tlsByDefault: false })
   const socketPath = address.parameters.get('socket')
@@ -83,14 +76,14 @@ async function ask(connection: Connection, statement: RawBuilder<unknown>) {
     connection.query(compiled(statement), (error, rows, fields) => {
       if (error) reject(error)
       else {
-        const texts = Array.isArray(rows) ? (rows as unknown as MysqlRow[]) : []
+        const texts = Array.isArray(rows) ? (rows as unknown as MysqlValue[][]) : []
         resolve({ fields: fields ?? [], rows: texts.map((row) => row.map((value) => value?.toString('utf8') ?? null)) })
       }
     })
   })
 }
 
-function bytesOf(row: MysqlRow): number {
+function bytesOf(row: MysqlValue[]): number {
   return row.reduce((sum, value) => sum + (value?.length ?? 0), 0)
 }
 
@@ -99,8 +92,8 @@ async function* read(
   reads: Set<(error: unknown) => void>,
   statement: RawBuilder<unknown>,
   fetchRows: number,
-): AsyncGenerator<MysqlRow[]> {
-  const rows = pushedRows<MysqlRow>(fetchRows, bytesOf, {
+): AsyncGenerator<MysqlValue[][]> {
+  const rows = pushedRows<MysqlValue[]>(fetchRows, bytesOf, {
     pause: () => {
       connection.pause()
     },
@@ -108,25 +101,20 @@ async function* read(
       connection.resume()
     },
   })
-  let wanted = true
-  const fail = (error: unknown) => {
-    rows.fail(error)
-  }
-  reads.add(fail)
+  reads.add(rows.fail)
   const query = connection.query(compiled(statement))
-  query.on('error', fail)
+  query.on('error', rows.fail)
   query.on('result', (row: unknown) => {
-    if (wanted) rows.push(row as MysqlRow)
+    rows.push(row as MysqlValue[])
   })
   query.on('end', () => {
-    reads.delete(fail)
+    reads.delete(rows.fail)
     rows.end()
   })
   try {
     yield* rows.batches()
   } finally {
     // What is left of the answer stands before the next one on the wire, and is passed over.
-    wanted = false
     connection.resume()
   }
 }
@@ -140,10 +128,8 @@ async function close(connection: Connection, reading: boolean): Promise<void> {
 /** The errors of a server that stops, ends the connection or the statement, or is out of time. */
 const brokenOff = new Set([1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 1969, 3024, 4031])
 
-/** What an error of the driver means for the stream that was read. */
-export function readFailed(stream: string, error: unknown): PartnerDatabaseError {
-  if (error instanceof PartnerDatabaseError) return error
+/** Whether an error of the driver says that server or connection are lost. */
+export function isLost(error: unknown): boolean {
   const { sqlState, errno, fatal } = error as { sqlState?: string; errno?: number; fatal?: boolean }
-  const lost = fatal === true || sqlState === undefined || (errno !== undefined && brokenOff.has(errno))
-  return lost ? brokeOff(stream, error) : queryFailed(stream, error)
+  return fatal === true || sqlState === undefined || (errno !== undefined && brokenOff.has(errno))
 }

@@ -1,72 +1,25 @@
-import { type RawBuilder, sql } from 'kysely'
-import { copyLines } from '../db/copy-text.ts'
-import {
-  allInOrder,
-  type DeltaQuery,
-  type DeltaRows,
-  type PartnerOptions,
-  type PartnerSnapshot,
-  type QueryPlan,
-  type StreamQuery,
-  withoutSemicolon,
-} from './dialect.ts'
-import { type MysqlBound, oldestOpen } from './mysql-bound.ts'
-import {
-  columnOf,
-  cursorOf,
-  type MysqlColumn,
-  type MysqlKind,
-  selected,
-  textLiteral,
-  textRows,
-  watermarkValue,
-} from './mysql-columns.ts'
-import { explainMysql } from './mysql-plan.ts'
-import { type MysqlSession, openMysqlSession, readFailed } from './mysql-session.ts'
-import { requireColumns, unreachable } from './partner-database-error.ts'
-import { placeOf } from './server-address.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { PartnerOptions, PartnerSnapshot } from './dialect.ts'
+import { mysqlDialect, textLiteral } from './mysql-dialect.ts'
+import { type MysqlSession, openMysqlSession } from './mysql-session.ts'
+import { boundOf, inUtc, type OldestTransaction, type ServerBound } from './server-bound.ts'
+import { inSession } from './server-session.ts'
+import { ServerSnapshot } from './server-snapshot.ts'
 
 /** One read-only transaction of a MySQL or MariaDB server with a consistent snapshot of its InnoDB tables. */
 export async function openMysqlSnapshot(options: PartnerOptions): Promise<PartnerSnapshot> {
-  let session: MysqlSession | undefined
-  try {
-    session = await openMysqlSession(options.url, options.connectTimeoutMs ?? 15_000)
+  return await inSession(options, openMysqlSession, async (session) => {
     const bound = await begin(session, options.statementTimeoutMs)
-    return snapshotOf(session, bound)
-  } catch (error) {
-    await session?.close()
-    throw unreachable(placeOf(options.url), error)
-  }
-}
-
-function snapshotOf(session: MysqlSession, bound: MysqlBound): PartnerSnapshot {
-  return {
     // A server's own id says nothing of a restore, and changes with every node of a cluster.
-    server: null,
-    lacks: bound.lacks,
-    cursorType: async (query) => (await describe(session, query)).get(query.cursor)?.kind ?? null,
-    check: async (query) => {
-      const columns = await describe(session, query)
-      if (query.cursor === null) return null
-      if (!isTime(columns.get(query.cursor))) return 'none'
-      return bound.lacks === null ? 'transactions' : 'overlap'
-    },
-    explain: (query) => explain(session, bound, query),
-    delta: (delta) => readDelta(session, bound, delta),
-    all: (query) => allInOrder({ delta: (delta) => readDelta(session, bound, delta) }, query),
-    lines: (query) => readLines(session, query),
-    hasRows: async ({ stream, query }) => {
-      const { rows } = await failing(stream, session.ask(sql`select 1 from ${derived(query)} limit 1`))
-      return rows.length > 0
-    },
-    close: () => session.close(),
-  }
+    return new ServerSnapshot(mysqlDialect, session, { server: null, bound })
+  })
 }
 
 /** How long the server may wait for us: between two streams, or while rows of one are being stored. Seconds: a day. */
 const patience = 86_400
 
-async function begin(session: MysqlSession, statementTimeoutMs: number): Promise<MysqlBound> {
+async function begin(session: MysqlSession, statementTimeoutMs: number): Promise<ServerBound> {
   const { rows } = await session.ask(sql`select @@session.time_zone, version()`)
   const [zone = null, version = null] = rows[0] ?? []
   // With the collation that literals of this character set have by themselves, ours and those of a configured query.
@@ -90,123 +43,80 @@ async function begin(session: MysqlSession, statementTimeoutMs: number): Promise
   return bound
 }
 
-async function explain(
-  session: MysqlSession,
-  bound: MysqlBound,
-  query: StreamQuery & { cursor: string | null },
-): Promise<QueryPlan> {
-  const columns = await describe(session, query)
-  const whole = sql`select ${selection(columns, query)} from ${derived(query.query)}`
-  const { cursor } = query
-  const column = columns.get(cursor ?? '')
-  if (cursor === null || column === undefined) return await failing(query.stream, explainMysql(session, whole, null))
-  const from = isTime(column) ? '9999-12-01' : '1999912'
-  const delta = deltaSql(columns, column, bound, { ...query, cursor, from, overlapMs: 0 })
-  return await failing(query.stream, explainMysql(session, whole, delta))
-}
-
-async function* readDelta(session: MysqlSession, bound: MysqlBound, delta: DeltaQuery): DeltaRows {
-  const columns = await describe(session, delta)
-  const cursor = columns.get(delta.cursor) ?? { kind: 'text', decimals: 0 }
-  const names = [...delta.columns, delta.cursor]
-  try {
-    for await (const rows of session.read(deltaSql(columns, cursor, bound, delta), delta.fetchRows)) {
-      yield textRows(delta.stream, names, columns, rows)
-    }
-  } catch (error) {
-    throw readFailed(delta.stream, error)
+/**
+ * The start of the oldest transaction that may still write, or of the oldest statement at work, or a tenth of a second
+ * ago; asked before the snapshot is taken, in a session that stands at UTC. A row that the snapshot does not show
+ * was written by one of these or by a later one. Without the privilege PROCESS the server shows only ourselves,
+ * and a replica does not show what is open at its primary.
+ *
+ * The order matters: a statement that ended before the first list was made has its transaction in the second.
+ *
+ * @param zone where the session's clock stood before it was set to UTC.
+ */
+async function oldestOpen(session: MysqlSession, zone: string): Promise<ServerBound> {
+  const statements = await session.ask(
+    sql`select cast(min(began) as char) from (
+          select utc_timestamp(6) - interval 100000 microsecond as began
+          union all
+          select utc_timestamp(6) - interval (greatest(time, 0) + 1) second
+          from information_schema.processlist where command in ('Query', 'Execute') and id <> connection_id()) s`,
+  )
+  const began = statements.rows[0]?.[0]
+  if (typeof began !== 'string') throw new Error('the server did not say what time it is')
+  const shownAt = async (moment: string) => {
+    const { rows } = await session.ask(
+      sql`select cast(convert_tz(cast(${textLiteral(moment)} as datetime(6)), '+00:00', ${textLiteral(zone)}) as char)`,
+    )
+    const there = rows[0]?.[0]
+    if (typeof there !== 'string') throw new Error(`the server does not know its own time zone ${zone}`)
+    return there
   }
-}
-
-async function* readLines(session: MysqlSession, query: StreamQuery): AsyncGenerator<Buffer> {
-  const columns = await describe(session, { ...query, cursor: null })
-  const statement = sql`select ${selection(columns, query)} from ${derived(query.query)}`
-  try {
-    for await (const rows of session.read(statement, query.fetchRows)) {
-      yield copyLines(textRows(query.stream, query.columns, columns, rows))
-    }
-  } catch (error) {
-    throw readFailed(query.stream, error)
-  }
+  return await boundOf({ began, ...(await oldestTransaction(session)) }, shownAt, () => isReplica(session))
 }
 
 /**
- * The configured query, wrapped: its columns, in cursor order, from the watermark on; rows without a cursor are always
- * read.
+ * Whether rows arrive by replication: threads of the user `system user` apply them, or nobody else may write. Either
+ * may be wrong of a server that has several sources or is frozen; the overlap protects then, which harms nothing.
  */
-function deltaSql(
-  columns: ReadonlyMap<string, MysqlColumn>,
-  cursor: MysqlColumn,
-  bound: MysqlBound,
-  delta: DeltaQuery,
-): RawBuilder<unknown> {
-  const at = cursorOf(delta.cursor, cursor)
-  let printed = at
-  if (isTime(cursor)) {
-    // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies
-    // ahead may be anything: neither may carry the watermark past what was not seen. Only a timestamp knows its zone;
-    // a datetime is what clocks showed at the partner, which may stand at UTC or behind it.
-    const moment = textLiteral(cursor.kind === 'timestamp' ? bound.moment : bound.shown)
-    const newest = cursor.kind === 'date' ? sql`cast(${moment} as date)` : sql`cast(${moment} as datetime(6))`
-    printed = sql`case when ${at} > ${newest} then ${newest} else ${at} end`
-  }
-  let past = sql``
-  if (delta.from !== null) {
-    const value = watermarkValue(delta.from, cursor)
-    const lower = isTime(cursor)
-      ? sql`${value} - interval ${sql.lit(Math.trunc(delta.overlapMs) * 1000)} microsecond`
-      : value
-    // A watermark of another type says nothing of these values: then everything is read.
-    past = sql` where ${at} >= ${lower} or ${at} is null or ${lower} is null`
-  }
-  const which = delta.only === undefined ? past : onlySql(columns, delta.only)
-  return sql`select ${selection(columns, delta)}, ${printed} from ${derived(delta.query)}${which} order by ${at}`
-}
-
-/** Kinds whose values are sent otherwise than SQL casts them: of these all rows are read. */
-const notCast: readonly MysqlKind[] = ['real', 'bits', 'bytes']
-
-/** Collations may take more for equal than we do: rows of other hotels come along, and are left out afterwards. */
-function onlySql(
-  columns: ReadonlyMap<string, MysqlColumn>,
-  { column, partnerIds }: NonNullable<DeltaQuery['only']>,
-): RawBuilder<unknown> {
-  if (notCast.includes(columns.get(column)?.kind ?? 'text')) return sql``
-  const id = sql.id('s', column)
-  const orNull = partnerIds.includes('') ? sql` or ${id} is null` : sql``
-  return sql` where cast(${id} as char) in (${sql.join(partnerIds.map(textLiteral))})${orNull}`
-}
-
-function selection(columns: ReadonlyMap<string, MysqlColumn>, query: StreamQuery): RawBuilder<unknown> {
-  return sql.join(query.columns.map((name) => selected(name, columns.get(name))))
-}
-
-/** Around a configured query, so that it can be nothing but a query. */
-function derived(query: string): RawBuilder<unknown> {
-  return sql`(${sql.raw(withoutSemicolon(query))}\n) s`
-}
-
-function isTime(column: MysqlColumn | undefined): boolean {
-  return column?.kind === 'timestamp' || column?.kind === 'datetime' || column?.kind === 'date'
-}
-
-async function describe(
-  session: MysqlSession,
-  { stream, query, columns, cursor }: StreamQuery & { cursor: string | null },
-): Promise<Map<string, MysqlColumn>> {
-  const { fields } = await failing(stream, session.ask(sql`select * from ${derived(query)} limit 0`))
-  requireColumns(
-    stream,
-    cursor === null ? columns : [...columns, cursor],
-    fields.map(({ name }) => name),
+async function isReplica(session: MysqlSession): Promise<boolean> {
+  const { rows } = await session.ask(
+    sql`select cast(@@global.read_only as char),
+               cast((select count(*) from information_schema.processlist
+                     where user = 'system user' and command <> 'Daemon') as char)`,
   )
-  return new Map(fields.map((field) => [field.name, columnOf(field)]))
+  const [readOnly = '0', appliers = '0'] = rows[0] ?? []
+  return !['0', 'OFF'].includes(readOnly ?? '0') || appliers !== '0'
 }
 
-async function failing<T>(stream: string, work: Promise<T>): Promise<T> {
+/** The list of transactions is renewed at most every tenth of a second, and not while others ask for it more often. */
+const listTries = 50
+const listPauseMs = 110
+
+/** Refused without the privilege PROCESS. */
+const accessDenied = 1227
+
+/**
+ * The list says starts in the server's own time zone, to the second. A transaction of ours in it shows how far that is
+ * from UTC, and that the list is not older than it.
+ */
+async function oldestTransaction(session: MysqlSession): Promise<OldestTransaction> {
+  await session.ask(sql`start transaction with consistent snapshot, read only`)
   try {
-    return await work
+    for (let tries = 0; tries < listTries; tries++) {
+      const { rows } = await session.ask(
+        sql`select cast(timestampdiff(second, utc_timestamp(), max(case when mine then trx_started end)) as char),
+                   cast(min(case when trx_is_read_only = 0 then trx_started end) as char)
+            from (select trx_started, trx_is_read_only, trx_mysql_thread_id = connection_id() as mine
+                  from information_schema.innodb_trx) t`,
+      )
+      const [ahead = null, oldest = null] = rows[0] ?? []
+      if (ahead !== null) return { oldest: oldest === null ? null : inUtc(oldest, Number(ahead)), seesAll: true }
+      await delay(listPauseMs)
+    }
   } catch (error) {
-    throw readFailed(stream, error)
+    if ((error as { errno?: number }).errno !== accessDenied) throw error
+  } finally {
+    await session.ask(sql`rollback`)
   }
+  return { oldest: null, seesAll: false }
 }

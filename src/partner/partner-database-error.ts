@@ -34,6 +34,12 @@ export function queryFailed(stream: string, error: unknown): PartnerDatabaseErro
   )
 }
 
+/** What an error of a driver means for the stream that was read. */
+export function readFailed(stream: string, error: unknown, isLost: (error: unknown) => boolean): PartnerDatabaseError {
+  if (error instanceof PartnerDatabaseError) return error
+  return isLost(error) ? brokeOff(stream, error) : queryFailed(stream, error)
+}
+
 /** @throws {PartnerDatabaseError} when a query yields less than its stream needs. */
 export function requireColumns(stream: string, wanted: readonly string[], yielded: readonly string[]): void {
   const missing = wanted.filter((column) => !yielded.includes(column))

@@ -16,7 +16,7 @@ import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachabl
 import { oldestOpen, type PostgresBound, serverOf } from './postgres-bound.ts'
 import { cursorSql, deltaSql, NewestRow, protectionOf, textColumns } from './postgres-cursor.ts'
 import { explainPostgres, markerOf } from './postgres-plan.ts'
-import { keepAliveAfterMs } from './server-address.ts'
+import { keepAliveAfterMs, placeOf } from './server-address.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
 
@@ -270,13 +270,4 @@ function readFailed(stream: string, error: unknown): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
   const lost = !(error instanceof pg.DatabaseError) || error.code?.startsWith('57') || error.code?.startsWith('08')
   return lost ? brokeOff(stream, error) : queryFailed(stream, error)
-}
-
-function placeOf(url: string): string {
-  if (!URL.canParse(url)) return 'an address that is no URL'
-  const { host, pathname } = new URL(url)
-  // A slash in a password that is not written as %2F ends the host, and the password stands in the path.
-  return pathname.includes('@')
-    ? 'an address whose user or password holds a slash that is not written as %2F'
-    : `${host}${pathname}`
 }

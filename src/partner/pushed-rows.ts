@@ -6,10 +6,10 @@ const batchBytes = 1024 * 1024
 
 /** What a driver pushes row by row, kept back so that no more than some rows are in memory. */
 type PushedRows<Row> = {
-  push(row: Row): void
-  end(): void
-  fail(error: unknown): void
-  /** The rows in arrays of `size`, shorter where the rows are long, and at the end. */
+  readonly push: (row: Row) => void
+  readonly end: () => void
+  readonly fail: (error: unknown) => void
+  /** The rows in arrays of `size`, shorter where the rows are long, and at the end. What comes later is not kept. */
   batches(): AsyncGenerator<Row[]>
 }
 
@@ -26,6 +26,7 @@ export function pushedRows<Row>(
   let rows: Row[] = []
   let bytes = 0
   let ended = false
+  let wanted = true
   let failure: { error: unknown } | undefined
   let wake = () => {}
   const isFull = () => rows.length >= size || bytes >= batchBytes
@@ -46,6 +47,7 @@ export function pushedRows<Row>(
   }
   return {
     push: (row) => {
+      if (!wanted) return
       rows.push(row)
       bytes += weigh(row)
       if (!isFull()) return
@@ -61,16 +63,20 @@ export function pushedRows<Row>(
       wake()
     },
     batches: async function* () {
-      for (;;) {
-        while (!isFull() && !ended && failure === undefined) {
-          await new Promise<void>((resolve) => {
-            wake = resolve
-            source.resume()
-          })
+      try {
+        for (;;) {
+          while (!isFull() && !ended && failure === undefined) {
+            await new Promise<void>((resolve) => {
+              wake = resolve
+              source.resume()
+            })
+          }
+          if (failure !== undefined) throw failure.error
+          if (rows.length === 0) return
+          yield take()
         }
-        if (failure !== undefined) throw failure.error
-        if (rows.length === 0) return
-        yield take()
+      } finally {
+        wanted = false
       }
     },
   }

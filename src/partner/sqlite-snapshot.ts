@@ -13,6 +13,7 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
+import { bytesText } from './exact-text.ts'
 import { PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
 
 /**
@@ -200,7 +201,7 @@ async function* batches(
 /** A value as text: integers exactly, reals with the digits that tell them apart, blobs in hexadecimal. */
 function textOf(stream: string, column: string, value: SQLOutputValue): string | null {
   if (value === null) return null
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
+  if (value instanceof Uint8Array) return bytesText(value)
   const text = String(value)
   if (!text.includes('\0')) return text
   throw new PartnerDatabaseError(

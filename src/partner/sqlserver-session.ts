@@ -1,28 +1,22 @@
 import { DummyDriver, Kysely, MssqlAdapter, MssqlIntrospector, MssqlQueryCompiler, type RawBuilder } from 'kysely'
 import type * as Tedious from 'tedious'
-import { loadDriver } from './load-driver.ts'
-import { brokeOff, PartnerDatabaseError, queryFailed } from './partner-database-error.ts'
+import type { PartnerOptions } from './dialect.ts'
 import { pushedRows } from './pushed-rows.ts'
 import { readServerAddress, type ServerAddress } from './server-address.ts'
+import { loadDriver, type ServerSession } from './server-session.ts'
 
-/** What the driver says of a column and makes of a value. */
-export type SqlserverValue = { value: unknown; metadata: SqlserverMetadata }
-export type SqlserverMetadata = {
-  colName: string
+/** What the driver makes of a value. */
+export type SqlserverValue = { value: unknown }
+/** What it says of a column. */
+export type SqlserverField = {
+  name: string
   type: { name: string }
   dataLength?: number | undefined
   precision?: number | undefined
   scale?: number | undefined
 }
 
-export type SqlserverSession = {
-  /** The whole answer to a statement of ours. */
-  ask(statement: RawBuilder<unknown>): Promise<{ columns: SqlserverMetadata[]; rows: SqlserverValue[][] }>
-  /** Rows a few at a time; the server waits while nobody takes them. */
-  read(statement: RawBuilder<unknown>, fetchRows: number): AsyncGenerator<SqlserverValue[][]>
-  beginSnapshot(): Promise<void>
-  close(): Promise<void>
-}
+export type SqlserverSession = ServerSession<SqlserverField, SqlserverValue> & { beginSnapshot(): Promise<void> }
 
 /** Writes statements in this dialect; the driver is asked directly, see docs/decisions/0015. */
 const compiler = new Kysely<unknown>({
@@ -34,17 +28,11 @@ const compiler = new Kysely<unknown>({
   },
 })
 
-/** Parameters of the URL besides those of TLS. */
-const allowed = ['instance']
-
-/** Connects, and changes nothing about the session. `statementTimeoutMs`: 0 for no limit. */
-export async function openSqlserverSession(
-  url: string,
-  limits: { connectTimeoutMs: number; statementTimeoutMs: number },
-): Promise<SqlserverSession> {
+/** Connects, and changes nothing about the session. */
+export async function openSqlserverSession(options: Required<PartnerOptions>): Promise<SqlserverSession> {
   const tedious = await loadDriver('SQL Server', ['tedious'], () => import('tedious'))
-  const address = await readServerAddress(url, { allowed, tlsByDefault: true })
-  const connection = new tedious.Connection(connectionSettings(address, limits.connectTimeoutMs))
+  const address = await readServerAddress(options.url, { allowed: ['instance'], tlsByDefault: true })
+  const connection = new tedious.Connection(connectionSettings(address, options.connectTimeoutMs))
   // Anyone who waits for an answer is told of it; without a listener it would end the process.
   connection.on('error', () => {})
   let ended = false
@@ -57,7 +45,7 @@ export async function openSqlserverSession(
       else resolve()
     })
   })
-  const open: Open = { tedious, connection, statementTimeoutMs: limits.statementTimeoutMs }
+  const open: Open = { tedious, connection, statementTimeoutMs: options.statementTimeoutMs }
   return {
     ask: (statement) => ask(open, statement),
     read: (statement, fetchRows) => read(open, statement, fetchRows),
@@ -115,20 +103,23 @@ export function connectionSettings(
 type Open = { tedious: typeof Tedious; connection: Tedious.Connection; statementTimeoutMs: number }
 
 async function ask(open: Open, statement: RawBuilder<unknown>) {
-  const rows: SqlserverValue[][] = []
-  let columns: SqlserverMetadata[] = []
+  const rows: (string | null)[][] = []
+  let fields: SqlserverField[] = []
   await new Promise<void>((resolve, reject) => {
     const request = requestOf(open, statement, (error) => {
       if (error) reject(error)
       else resolve()
     })
     request.on('columnMetadata', (list) => {
-      columns = Array.isArray(list) ? list : Object.values(list)
+      const columns = Array.isArray(list) ? list : Object.values(list)
+      fields = columns.map((column) => ({ ...column, name: column.colName }))
     })
-    request.on('row', (row: SqlserverValue[]) => rows.push(row))
+    request.on('row', (row: SqlserverValue[]) =>
+      rows.push(row.map(({ value }) => (typeof value === 'string' ? value : null))),
+    )
     open.connection.execSql(request)
   })
-  return { columns, rows }
+  return { fields, rows }
 }
 
 function bytesOf(row: SqlserverValue[]): number {
@@ -154,15 +145,11 @@ async function* read(
     finished()
   })
   const rows = pushedRows<SqlserverValue[]>(fetchRows, bytesOf, request)
-  let wanted = true
-  request.on('row', (row: SqlserverValue[]) => {
-    if (wanted) rows.push(row)
-  })
+  request.on('row', rows.push)
   open.connection.execSql(request)
   try {
     yield* rows.batches()
   } finally {
-    wanted = false
     // The next statement has to wait until the server has stopped with this one.
     open.connection.cancel()
     await answered
@@ -203,10 +190,8 @@ const snapshotLost = new Set([3960, 3961, 3966])
 /** Errors of this class and above are the server's own trouble, not the statement's. */
 const serverTrouble = 17
 
-/** What an error of the driver means for the stream that was read. */
-export function readFailed(stream: string, error: unknown): PartnerDatabaseError {
-  if (error instanceof PartnerDatabaseError) return error
+/** Whether an error of the driver says that server or connection are lost. */
+export function isLost(error: unknown): boolean {
   const { number, class: severity = 0 } = error as { number?: number; class?: number }
-  const lost = number === undefined || severity >= serverTrouble || snapshotLost.has(number)
-  return lost ? brokeOff(stream, error) : queryFailed(stream, error)
+  return number === undefined || severity >= serverTrouble || snapshotLost.has(number)
 }

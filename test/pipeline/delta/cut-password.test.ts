@@ -2,6 +2,8 @@ import { expect, it } from 'vitest'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 
 it.each([
+  'postgres://reader:4711?s3cret-word@127.0.0.1:9/hotels',
+  'postgresql://reader:4711#s3cret-word@127.0.0.1:9/hotels',
   'mysql://reader:?s3cret-word@127.0.0.1:9/hotels',
   'mysql://reader:4711?s3cret-word@127.0.0.1:9/hotels',
   'sqlserver://reader:4711#s3cret-word@127.0.0.1:9/hotels',

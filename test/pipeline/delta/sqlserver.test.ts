@@ -7,10 +7,11 @@ import { RequestError } from 'tedious'
 import { TYPE } from 'tedious/lib/data-type.js'
 import { readValue } from 'tedious/lib/value-parser.js'
 import { afterEach, describe, expect, it } from 'vitest'
+import { readFailed } from '../../../src/partner/partner-database-error.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 import { readServerAddress } from '../../../src/partner/server-address.ts'
-import { columnOf, type SqlserverColumn, textRows } from '../../../src/partner/sqlserver-columns.ts'
-import { connectionSettings, readFailed } from '../../../src/partner/sqlserver-session.ts'
+import { sqlserverDialect } from '../../../src/partner/sqlserver-dialect.ts'
+import { connectionSettings, isLost } from '../../../src/partner/sqlserver-session.ts'
 import { authority } from '../../exchange/certificates.ts'
 import { some } from '../../helpers/some.ts'
 
@@ -18,15 +19,14 @@ import { some } from '../../helpers/some.ts'
 const types = new Map(Object.values(TYPE).map((type) => [type.name, type]))
 
 /** A value as the driver reads it off the wire, then as the text that lands. */
-function landed(name: string, bytes: Buffer, metadata: object = {}): string | null | undefined {
+function landed(name: string, bytes: Buffer, metadata: object = {}): string | null {
   const type = types.get(name)
   if (type === undefined) throw new Error(`the driver knows no ${name}`)
-  const column = { colName: 'value', type, ...metadata }
-  const { value } = readValue(bytes, 0, column as never, { useUTC: true, lowerCaseGuids: false } as never) as {
+  const field = { name: 'value', type, ...metadata }
+  const { value } = readValue(bytes, 0, field as never, { useUTC: true, lowerCaseGuids: false } as never) as {
     value: unknown
   }
-  const columns = new Map([['value', columnOf('properties', column)]])
-  return textRows('properties', ['value'], columns, [[{ value, metadata: column }]])[0]?.[0]
+  return sqlserverDialect.textOf('properties', 'value', sqlserverDialect.columnOf('properties', field), { value })
 }
 
 const float = (value: number) => {
@@ -89,11 +89,11 @@ describe('a value of SQL Server, as the driver decodes it,', () => {
   )
 
   it('has a way to be read whatever its type, or its query is refused by name', () => {
-    const read: Record<string, SqlserverColumn['kind']> = {}
+    const read: Record<string, string> = {}
     const refused: string[] = []
     for (const [name, type] of some(types)) {
       try {
-        read[name] = columnOf('properties', { colName: 'value', type }).kind
+        read[name] = sqlserverDialect.columnOf('properties', { name: 'value', type }).kind
       } catch (error) {
         expect(error).toMatchObject({
           code: 'partner_query_failed',
@@ -206,7 +206,7 @@ describe('an error of SQL Server', () => {
   const failed = (number: number | undefined, severity: number) => {
     const error = new RequestError('it failed', 'EREQUEST')
     if (number !== undefined) Object.assign(error, { number, class: severity })
-    return readFailed('properties', error).code
+    return readFailed('properties', error, isLost).code
   }
 
   it.each([
