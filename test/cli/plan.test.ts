@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
 import type { RunPlan } from '../../src/pipeline/plan/plan-run.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
+import { patience } from '../helpers/patience.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 import { type Ended, nightferry, start, workingFolder } from './nightferry-process.ts'
 
@@ -165,10 +166,7 @@ test('the plan beside a run leaves out the rows that this run has in flight, and
     const state = async () =>
       (await slow.pool.query<{ state: string }>('select state from nightferry.submission').catch(() => ({ rows: [] })))
         .rows
-    await vi.waitFor(async () => expect(await state()).toEqual([{ state: 'accepted' }]), {
-      timeout: 30_000,
-      interval: 100,
-    })
+    await vi.waitFor(async () => expect(await state()).toEqual([{ state: 'accepted' }]), patience)
     const { code, stdout } = await nightferry(
       folder.path,
       ['plan', '--json', '--config', demoConfig],

@@ -280,7 +280,7 @@ describe('somebody who acts', () => {
     await page
       .getByRole('link', { name: /^Run 3,/ })
       .first()
-      .waitFor({ timeout: 40_000 })
+      .waitFor({ timeout: 60_000 })
   })
   it('has the doctor look', async () => {
     await open('doctor')
@@ -412,7 +412,7 @@ describe('while nobody answers', () => {
       await expect.poll(asOf).not.toBe(last)
     }
     expect(await page.locator('.sentence').count()).toBe(1)
-    await page.getByText(/cannot be worked with/).waitFor({ state: 'detached', timeout: 30_000 })
+    await page.getByText(/cannot be worked with/).waitFor({ state: 'detached', timeout: 60_000 })
     forgive(/Failed to load resource/)
   })
 })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import type { Deps } from '../../../../src/pipeline/deps.ts'
 import { preflight } from '../../../../src/pipeline/preflight/preflight.ts'
 import { planWave } from '../../../../src/pipeline/push/waves/plan-wave.ts'
+import { patience } from '../../../helpers/patience.ts'
 import { type Ferry, openFerry } from '../ferry.ts'
 import { ids, reference } from '../rows.ts'
 
@@ -77,15 +78,12 @@ describe('a wave', () => {
     const { client, release } = await blocker()
     await client.query('lock table held_property in exclusive mode')
     const waves = Promise.all([ferry.wave(deps), ferry.wave(deps)])
-    await vi.waitFor(
-      async () => {
-        const { rows } = await ferry.ledger.pool.query(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        expect(rows).toHaveLength(2)
-      },
-      { timeout: 30_000 },
-    )
+    await vi.waitFor(async () => {
+      const { rows } = await ferry.ledger.pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      expect(rows).toHaveLength(2)
+    }, patience)
     await release()
     await waves
     const held = await ferry.ledger.db.selectFrom('submission_row').select('row_id').execute()
