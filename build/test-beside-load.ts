@@ -39,6 +39,7 @@ try {
   // The tests are to meet the load from their first moment on.
   await delay(2_000)
   const tests = spawn('vitest', ['run', ...process.argv.slice(2)], { stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void tests.kill(signal))
   const [code] = (await once(tests, 'exit')) as [number | null]
   status = code ?? 1
   const [average = 0] = loadavg()
