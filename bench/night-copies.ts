@@ -62,6 +62,7 @@ export async function bareCopies(
   folder: string,
 ): Promise<Copied[]> {
   const partner = new pg.Client({ connectionString: partnerUrl })
+  partner.on('error', () => {})
   await partner.connect()
   try {
     return [

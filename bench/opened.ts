@@ -9,31 +9,44 @@ const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
 /**
  * What a benchmark has opened: folders, servers, connections. It is closed, the newest first, when the benchmark ends,
- * fails or is told to end by SIGINT or SIGTERM; a second signal ends it at once.
+ * fails or is told to end by SIGINT or SIGTERM; a second signal ends it at once. What is opened while it closes is
+ * closed as well.
  */
 export class Opened implements AsyncDisposable {
   readonly #stack = new AsyncDisposableStack()
+  readonly #ending = new AbortController()
+  #late: Promise<unknown>[] = []
   #closing: Promise<void> | undefined
 
   /** @param bySignal false where the benchmark itself says what a signal ends. */
   constructor({ bySignal = true }: { bySignal?: boolean } = {}) {
     if (!bySignal) return
-    for (const [signal, code] of Object.entries(signals)) {
-      const close = () => void this[Symbol.asyncDispose]().finally(() => process.exit(code))
-      process.once(signal, close)
-      this.#stack.defer(() => void process.off(signal, close))
+    const listeners = Object.entries(signals).map(([signal, code]) => ({ signal, listener: () => end(code) }))
+    const forget = () => {
+      for (const { signal, listener } of listeners) process.off(signal, listener)
     }
+    const end = (code: number) => {
+      forget()
+      void this[Symbol.asyncDispose]().finally(() => process.exit(code))
+    }
+    for (const { signal, listener } of listeners) process.once(signal, listener)
+    this.#stack.defer(forget)
+  }
+
+  /** Aborts when closing begins: for processes that are children of the benchmark. */
+  get signal(): AbortSignal {
+    return this.#ending.signal
   }
 
   /** What is to be done when all is closed. */
   defer(close: () => unknown): void {
-    this.#stack.defer(async () => {
-      await close()
-    })
+    if (this.#ending.signal.aborted) this.#late.push(Promise.resolve(close()).catch(() => {}))
+    else this.#stack.defer(async () => void (await close()))
   }
 
   /** A temporary folder that other accounts can enter: a server that root starts runs under another one. */
   async folder(name: string): Promise<string> {
+    this.#ending.signal.throwIfAborted()
     const folder = await mkdtemp(join(tmpdir(), `nightferry-${name}-`))
     this.defer(() => rm(folder, { recursive: true, force: true }))
     await chmod(folder, 0o755)
@@ -42,10 +55,9 @@ export class Opened implements AsyncDisposable {
 
   /** A PostgreSQL of its own with its data in `folder`. */
   async server(folder: string, settings: ServerSettings = {}): Promise<Cluster> {
-    const closing = new AbortController()
-    const opening = openCluster({ folder, settings, onNotice: () => {}, signal: closing.signal })
+    this.#ending.signal.throwIfAborted()
+    const opening = openCluster({ folder, settings, onNotice: () => {}, signal: this.#ending.signal })
     this.defer(async () => {
-      closing.abort(new Error('the benchmark ends'))
       const cluster = await opening.catch(() => undefined)
       await cluster?.release()
       // Started by root, the cluster can lie elsewhere.
@@ -57,7 +69,13 @@ export class Opened implements AsyncDisposable {
 
   /** Anyone who closes it again waits for the same end. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing ??= this.#stack.disposeAsync()
+    this.#closing ??= this.#close()
     await this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#ending.abort(new Error('the benchmark ends'))
+    await this.#stack.disposeAsync()
+    await Promise.all(this.#late)
   }
 }

@@ -118,6 +118,7 @@ export async function openPullWorld(opened: Opened): Promise<PullWorld> {
       const { stdout } = await runProcess(process.execPath, [script, JSON.stringify(task)], {
         env: { PATH: process.env.PATH },
         timeout: 3_600_000,
+        signal: opened.signal,
       })
       const spent = JSON.parse(stdout) as Spent
       const writes = since(written, await writesUntilNow(db))

@@ -53,6 +53,7 @@ await using opened = new Opened()
 const cluster = await opened.server(await opened.folder('push'))
 await cluster.ensureDatabase('partner')
 const partner = new pg.Client({ connectionString: cluster.url('partner') })
+partner.on('error', () => {})
 await partner.connect()
 try {
   await makeWorld(partner)
@@ -89,6 +90,7 @@ async function measure(partner: pg.Client, capture: Task['capture']): Promise<vo
   await cluster.ensureDatabase(database)
   await migrateToLatest(cluster.url(database))
   const own = new pg.Client({ connectionString: cluster.url(database) })
+  own.on('error', () => {})
   await own.connect()
   try {
     const idle = await stage(own, 'nothing', capture)
@@ -148,6 +150,7 @@ async function stage(own: pg.Client, name: Stage, capture: Task['capture']): Pro
   const { stdout } = await started(process.execPath, [child, JSON.stringify(task)], {
     env: { PATH: process.env.PATH },
     timeout: 3_600_000,
+    signal: opened.signal,
   })
   return JSON.parse(stdout) as Spent
 }

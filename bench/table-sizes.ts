@@ -176,6 +176,7 @@ type Spent = { ms: number; cpuMs: number; peak: number }
 /** Runs something on a connection of its own, and looks at what its server process holds for itself meanwhile. */
 async function watched(url: string, work: (client: pg.Client) => Promise<void>): Promise<Spent> {
   const client = new pg.Client({ connectionString: url, options: `-c search_path=${schemaName}` })
+  client.on('error', () => {})
   await client.connect()
   try {
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')

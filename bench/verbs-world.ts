@@ -38,6 +38,7 @@ export async function openVerbsWorld(opened: Opened, rows: number): Promise<Verb
  */
 export async function fillLedger(url: string, rows: number): Promise<void> {
   const client = new pg.Client({ connectionString: url, options: `-c search_path=${schemaName}` })
+  client.on('error', () => {})
   await client.connect()
   try {
     await client.query(

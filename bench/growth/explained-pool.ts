@@ -73,6 +73,7 @@ export async function openExplainedPool(url: string): Promise<ExplainedPool> {
 
 async function setForDatabase(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
   await client.connect()
   try {
     const { rows } = await client.query<{ name: string }>('select quote_ident(current_database()) as name')

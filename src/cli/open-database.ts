@@ -7,6 +7,7 @@ import { DatabaseTrouble, withRemedy } from '../db/database-trouble.ts'
 import { requireKeptSession, SessionNotKept } from '../db/kept-session.ts'
 import { requireSchema, schemaMissing, schemaName } from '../db/schema-standing.ts'
 import type { Cluster } from '../embedded/open-cluster.ts'
+import { whyUnreachable } from '../partner/server-address.ts'
 import { poolSize } from './check-connections.ts'
 import { type Cli, printLine } from './cli.ts'
 import { readable } from './show/readable.ts'
@@ -180,21 +181,18 @@ async function connectOnce(url: string): Promise<void> {
     client = await connect()
     await requireKeptSession(client, connect)
   } catch (error) {
-    const { host, pathname } = new URL(url)
-    // A slash in a password that is not written as %2F ends the host, and the password stands in the path.
-    const place = pathname.includes('@')
-      ? 'an address whose password holds a bare slash (write %2F)'
-      : `${host}${pathname}`
-    const { message, code } = error as { message?: string; code?: string }
+    const { place, reason } = whyUnreachable(url, error)
     if (error instanceof SessionNotKept) {
-      throw new SessionNotKept(`Nightferry's database at ${place} is behind a pooler that ${message}`, { cause: error })
+      throw new SessionNotKept(`Nightferry's database at ${place} is behind a pooler that ${error.message}`, {
+        cause: error,
+      })
     }
     const named = withRemedy(error)
     if (named instanceof DatabaseTrouble && named.code !== 'database_unreachable') {
       throw new DatabaseTrouble(named.code, `Nightferry's database at ${place}: ${named.message}`, { cause: error })
     }
     throw new DatabaseUnreachable(
-      `Nightferry's database at ${place} cannot be reached: ${message || code}. Check database.url (DATABASE_URL), and that the server is up.`,
+      `Nightferry's database at ${place} cannot be reached: ${reason}. Check database.url (DATABASE_URL), and that the server is up.`,
       { cause: error },
     )
   } finally {

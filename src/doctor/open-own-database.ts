@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { sql } from 'kysely'
 import { createDatabase, createPool, type Database } from '../db/database.ts'
 import { schemaName } from '../db/schema-standing.ts'
+import { whyUnreachable } from '../partner/server-address.ts'
 import { NotMadeYet, type OwnDatabase } from './ward.ts'
 
 const missingDatabase = '3D000'
@@ -31,20 +32,13 @@ export async function openOwnDatabase(
   try {
     await sql`select 1`.execute(db)
   } catch (error) {
-    const { code, message } = error as Error & { code?: string }
-    if (embedded !== null && code === missingDatabase) {
+    if (embedded !== null && (error as { code?: unknown }).code === missingDatabase) {
       throw new NotMadeYet(`The embedded server has no database ${embedded} yet`)
     }
-    throw new Error(`Nightferry's database at ${placeOf(url)} cannot be reached: ${message || code}`, { cause: error })
+    const { place, reason } = whyUnreachable(url, error)
+    throw new Error(`Nightferry's database at ${place} cannot be reached: ${reason}`, { cause: error })
   }
   return { db, dataFolder: await localDataFolder(url, db) }
-}
-
-/** A slash in a password that is not written as %2F ends the host, and the password stands in the path. */
-function placeOf(url: string): string {
-  if (!URL.canParse(url)) return 'an address that is no URL'
-  const { host, pathname } = new URL(url)
-  return pathname.includes('@') ? 'an address whose password holds a bare slash (write %2F)' : `${host}${pathname}`
 }
 
 /** Where a server on this machine keeps its data, if it tells and we may see the folder. */

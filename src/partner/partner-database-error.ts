@@ -1,3 +1,5 @@
+import { whyUnreachable } from './server-address.ts'
+
 /** A query against the partner's database failed; `code` tells what a person has to look at. */
 export class PartnerDatabaseError extends Error {
   readonly code: 'partner_unreachable' | 'partner_query_failed' | 'partner_driver_missing' | 'partner_snapshot_off'
@@ -8,11 +10,21 @@ export class PartnerDatabaseError extends Error {
   }
 }
 
-export function unreachable(place: string, error: unknown): PartnerDatabaseError {
+/** @param url of the server that cannot be read. */
+export function unreachable(url: string, error: unknown): PartnerDatabaseError {
+  return unreadable(whyUnreachable(url, error), error)
+}
+
+/** @param place of a file, or of what is none. */
+export function unreadableFile(place: string, error: unknown): PartnerDatabaseError {
+  return unreadable({ place, reason: reasonOf(error) }, error)
+}
+
+function unreadable({ place, reason }: { place: string; reason: string }, error: unknown): PartnerDatabaseError {
   if (error instanceof PartnerDatabaseError) return error
   return new PartnerDatabaseError(
     'partner_unreachable',
-    `The partner's database at ${place} cannot be read: ${reasonOf(error)}. Check partner.url (PARTNER_DATABASE_URL), and that its server is up.`,
+    `The partner's database at ${place} cannot be read: ${reason}. Check partner.url (PARTNER_DATABASE_URL), and that its server is up.`,
     { cause: error },
   )
 }

@@ -3,7 +3,6 @@ import type { PartnerOptions } from './dialect.ts'
 import { type PartnerExamination, type PartnerRights, type PartnerTable, tablesOf, toldRights } from './examination.ts'
 import { unreachable } from './partner-database-error.ts'
 import { isOurSession, postgresClient } from './postgres-snapshot.ts'
-import { placeOf } from './server-address.ts'
 
 /** A read-only session of a PostgreSQL server. */
 export async function examinePostgres(options: PartnerOptions): Promise<PartnerExamination> {
@@ -34,7 +33,7 @@ export async function examinePostgres(options: PartnerOptions): Promise<PartnerE
     }
   } catch (error) {
     await client.end().catch(() => {})
-    throw unreachable(placeOf(options.url), error)
+    throw unreachable(options.url, error)
   }
 }
 

@@ -16,7 +16,7 @@ import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachabl
 import { oldestOpen, type PostgresBound, serverOf } from './postgres-bound.ts'
 import { cursorSql, deltaSql, NewestRow, protectionOf, textColumns } from './postgres-cursor.ts'
 import { explainPostgres, markerOf } from './postgres-plan.ts'
-import { keepAliveAfterMs, placeOf } from './server-address.ts'
+import { keepAliveAfterMs } from './server-address.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
 
@@ -45,7 +45,7 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
     await client.query('select pg_current_snapshot()')
   } catch (error) {
     await client.end().catch(() => {})
-    throw unreachable(placeOf(options.url), error)
+    throw unreachable(options.url, error)
   }
   return {
     server,
@@ -110,7 +110,7 @@ function clientOf(url: string, settings: pg.ClientConfig): pg.Client {
       connectionString: url,
     })
   } catch (error) {
-    throw unreachable(placeOf(url), error)
+    throw unreachable(url, error)
   }
 }
 

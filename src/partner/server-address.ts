@@ -29,7 +29,7 @@ export async function readServerAddress(
 ): Promise<ServerAddress> {
   if (!URL.canParse(url)) throw new Error('the address is no URL; write special characters of its password as %XX')
   const { hostname, port, username, password, pathname, searchParams } = new URL(url)
-  if (holdsCutPassword(url)) throw new Error(`the address ends early: ${cutPassword}`)
+  if (holdsCutPassword(url)) throw new Error('its user or password holds a ? or # that is not written as %3F or %23')
   const known = ['ssl', 'sslrootcert', ...allowed]
   const unknown = [...searchParams.keys()].filter((name) => !known.includes(name))
   if (unknown.length > 0) {
@@ -65,23 +65,33 @@ function decoded(text: string): string {
   }
 }
 
-const cutPassword = 'its user or password holds a ? or # that is not written as %3F or %23'
-
 /** A question mark or hash sign ends the host, whose port and parameters are parts of the password then. */
 function holdsCutPassword(url: string): boolean {
   const { search, hash, username } = new URL(url)
   return username === '' && `${search}${hash}`.includes('@')
 }
 
-/** Where a URL leads, for messages: nothing that could be a part of a password. */
-export function placeOf(url: string): string {
-  if (!URL.canParse(url)) return 'an address that is no URL'
-  if (holdsCutPassword(url)) return `an address: ${cutPassword}`
-  const { host, pathname } = new URL(url)
-  // A slash in a password that is not written as %2F ends the host, and the password stands in the path.
-  return pathname.includes('@')
-    ? 'an address whose user or password holds a slash that is not written as %2F'
-    : `${host}${pathname}`
+/**
+ * Where a URL of a database leads and why it cannot be reached, for messages: nothing that could be a part of a
+ * password. A bare mark in it ends the host early, and what is taken for the host, which drivers name, is a part of the
+ * password then.
+ */
+export function whyUnreachable(url: string, error: unknown): { place: string; reason: string } {
+  const { message, code } = error as { message?: string; code?: unknown }
+  const reason = message || (typeof code === 'string' ? code : 'no reason given')
+  if (!URL.canParse(url)) return { place: 'an address that is no URL', reason }
+  const { host, pathname, search, hash } = new URL(url)
+  const mark = pathname.includes('@')
+    ? 'a slash that is not written as %2F'
+    : /@|%40/i.test(`${search}${hash}`)
+      ? 'a ? or # that is not written as %3F or %23'
+      : null
+  if (mark === null) return { place: `${host}${pathname}`, reason }
+  // What has no code is said by us, and of no host.
+  return {
+    place: `an address whose user or password may hold ${mark}`,
+    reason: typeof code === 'string' ? code : reason,
+  }
 }
 
 /**

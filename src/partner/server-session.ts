@@ -1,7 +1,6 @@
 import type { RawBuilder } from 'kysely'
 import type { PartnerOptions } from './dialect.ts'
 import { PartnerDatabaseError, unreachable } from './partner-database-error.ts'
-import { placeOf } from './server-address.ts'
 
 /**
  * A connection to a server whose driver is only there where somebody wants it, see docs/decisions/0015. `Field` is what
@@ -30,7 +29,7 @@ export async function inSession<Session extends { close(): Promise<void> }, Made
     return await begin(session)
   } catch (error) {
     await session?.close()
-    throw unreachable(placeOf(options.url), error)
+    throw unreachable(options.url, error)
   }
 }
 

@@ -14,7 +14,7 @@ import {
   withoutSemicolon,
 } from './dialect.ts'
 import { bytesText } from './exact-text.ts'
-import { PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
+import { PartnerDatabaseError, queryFailed, requireColumns, unreadableFile } from './partner-database-error.ts'
 
 /**
  * A SQLite file, opened to read, in one read transaction: what others commit meanwhile is not seen. Nobody can say
@@ -62,7 +62,7 @@ export function openSqliteFile(options: PartnerOptions): { database: DatabaseSyn
     return { database, path }
   } catch (error) {
     database?.close()
-    throw unreachable(path, error)
+    throw unreadableFile(path, error)
   }
 }
 
@@ -70,7 +70,7 @@ function pathOf(url: string): string {
   try {
     return fileURLToPath(url)
   } catch (error) {
-    throw unreachable('an address that names no file', error)
+    throw unreadableFile('an address that names no file', error)
   }
 }
 

@@ -27,6 +27,25 @@ test.each([
   await vi.waitFor(() => expect(() => process.kill(server, 0)).toThrow('ESRCH'), patience)
 })
 
+test('what a benchmark opens while it closes is closed as well', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'nightferry-told-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const script = fileURLToPath(new URL('./opened-late.ts', import.meta.url))
+  const environment = { PATH: process.env.PATH, TMPDIR: folder }
+  const child = spawn(process.execPath, [script], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.on('data', (text: Buffer) => {
+    said += String(text)
+  })
+  const ended = once(child, 'exit')
+  await vi.waitFor(() => expect(said).toBe('ready\n'), patience)
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([143, null])
+  expect(said.split('\n').toSorted()).toEqual(['', 'closed late', 'ready', 'the benchmark ends'])
+  expect(await readdir(folder)).toEqual([])
+})
+
 /** The process of the server that the benchmark has started, once it takes connections. */
 async function postmasterIn(folder: string): Promise<number> {
   const [own] = (await readdir(folder)).filter((name) => name.startsWith('nightferry-settlement-'))

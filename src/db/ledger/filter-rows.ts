@@ -28,3 +28,8 @@ export function passes(
   ].filter((condition) => condition !== null)
   return conditions.length === 0 ? sql<boolean>`true` : sql<boolean>`(${sql.join(conditions, sql` and `)})`
 }
+
+/** A filter in two: what the outcome of a row says, with its partner id, and what only the row itself says. */
+export function splitFilter({ stream, ...ofOutcome }: RowFilter): { ofOutcome: RowFilter; ofRow: RowFilter } {
+  return { ofOutcome, ofRow: stream === undefined ? {} : { stream } }
+}

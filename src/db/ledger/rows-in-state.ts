@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
-import { passes, type RowFilter } from './filter-rows.ts'
+import { passes, type RowFilter, splitFilter } from './filter-rows.ts'
 import { parkedReason } from './parked-reason.ts'
 import { isAmongPending, newestAmongPending } from './pending-rows.ts'
 import type { Requires } from './requirement.ts'
@@ -69,8 +69,7 @@ export async function pageOfRows(
       ? sql<boolean>`true`
       : sql<boolean>`(${at} < ${past.at}::timestamptz or (${at} = ${past.at}::timestamptz and row.row_id > ${past.rowId}))`
   const isMeant = sql`${rowState(requires)} = ${state}`
-  const { stream, ...ofOutcome } = filter
-  const ofRow = stream === undefined ? {} : { stream }
+  const { ofOutcome, ofRow } = splitFilter(filter)
   // One hotel's rows are found by its id, and are few.
   const { among, where } =
     (state === 'rejected' || state === 'unknown') && filter.partnerId === undefined
