@@ -40,7 +40,7 @@ export class Opened implements AsyncDisposable {
 
   /** What is to be done when all is closed. */
   defer(close: () => unknown): void {
-    if (this.#ending.signal.aborted) this.#late.push(Promise.resolve(close()).catch(() => {}))
+    if (this.#ending.signal.aborted) this.#late.push((async () => await close())().catch(() => {}))
     else this.#stack.defer(async () => void (await close()))
   }
 
