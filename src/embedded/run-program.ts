@@ -18,7 +18,7 @@ type Finished = { status: number | null; output: string }
  * It runs in a process group of its own, so that Ctrl-C in the terminal does not end an initdb or a start half-way;
  * and in `/`, because the current folder may be closed to `account`.
  *
- * @param signal ends it; initdb deletes what it made then.
+ * @param signal ends it, or keeps it from being started; initdb deletes what it made then.
  * @returns status null when a signal ended it or it could not be started at all; `output` then says so.
  */
 export function runProgram(
@@ -27,6 +27,7 @@ export function runProgram(
   account: Account | undefined,
   signal?: AbortSignal,
 ): Promise<Finished> {
+  if (signal?.aborted) return Promise.resolve({ status: null, output: `${file} was not started` })
   return new Promise((resolve) => {
     const notStarted = (error: Error) => resolve({ status: null, output: `${file}: ${error.message}` })
     let output = ''

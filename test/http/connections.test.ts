@@ -120,7 +120,7 @@ it('a client that sends neither headers nor body is given up', async () => {
     socket.on('close', () => resolve(text))
   })
   expect(said).toMatch(/^HTTP\/1\.1 408 /)
-}, 20_000)
+}, 60_000)
 
 it('the API refuses headers and bodies beyond its limits, by their status', async () => {
   const { held, letGo } = heldRoute()

@@ -1,7 +1,9 @@
 import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { runningPostmaster } from '../../src/embedded/postmaster.ts'
-import { type Running, start } from '../cli/nightferry-process.ts'
+import { runProgram } from '../../src/embedded/run-program.ts'
+import { type Running, start, workingFolder } from '../cli/nightferry-process.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { demoConfig } from '../helpers/world.ts'
 
@@ -37,6 +39,14 @@ test('Ctrl-C while initdb works ends the demo, and leaves neither a server nor h
   expect(await endedPromptly(demo)).toEqual({ code: 130, stderr: expect.stringContaining('Stopping what was started') })
   expect((await namesIn(folder)).filter((name) => name.startsWith('init-') || name === 'data')).toEqual([])
 }, 120_000)
+
+test('a signal that came first keeps a program from being started at all', async () => {
+  await using folder = await workingFolder()
+  const made = join(folder.path, 'made')
+  const { status } = await runProgram('/bin/touch', [made], undefined, AbortSignal.abort())
+  expect(status).toBeNull()
+  expect(await namesIn(folder.path)).toEqual([])
+})
 
 test.each([
   ['the hotel group is made', 'Making a hotel group'],

@@ -29,4 +29,4 @@ test('openFerry stops the embedded server when the queue cannot be opened', asyn
   ])
   expect(ended).toMatchObject({ code: 1, stdout: '' })
   expect(await runningPostmaster(place.data)).toBeUndefined()
-}, 25_000)
+}, 180_000)

@@ -12,6 +12,8 @@ import { nextDraw } from '../reliability/draws.ts'
 
 const daemons = 5
 const triggers = 200
+/** A busy machine starts daemons slowly, so fewer die in the same time: then the triggers go on until so many did. */
+const deaths = 16
 const hotels = 12
 /** What a daemon that died was at is to be in other hands after so long. */
 const takeoverMs = 60_000
@@ -159,7 +161,7 @@ test('five daemons, of which one is killed every few seconds, carry out 200 trig
   })()
 
   let [triggered, changes] = [0, 0]
-  while (triggered < triggers) {
+  while (triggered < triggers || killed < deaths) {
     const job = jobs[Math.floor(draw() * jobs.length)] ?? 'nightly-sync'
     const way = triggered % 3
     if (way === 0) await world.pool.query('insert into job_request (job) values ($1)', [job])
@@ -221,7 +223,7 @@ test('five daemons, of which one is killed every few seconds, carry out 200 trig
     upserts: await upsertsReceived(world.sandboxPool),
   }
   process.stderr.write(`${JSON.stringify(figures)}\n`)
-  expect(killed).toBeGreaterThan(15)
+  expect(killed).toBeGreaterThanOrEqual(deaths)
   expect(overlaps).toEqual([])
   expect(answers.map(({ state }: { state: string }) => state)).not.toContain('refused')
   expect(runs.filter(({ state }) => state !== 'finished')).toEqual([])
