@@ -4,7 +4,7 @@ import type { FinalTables } from '../helpers/final-tables.ts'
 import { openDatabaseProxy } from './database-proxy.ts'
 import { atOnce, calmTables, expectSameNight, ofSize, smallNight } from './small-night.ts'
 
-const points = ofSize({ S: 40, M: 120, L: 1000 })
+const points = ofSize({ XS: 12, S: 40, M: 120, L: 1000 })
 
 let calm: FinalTables
 /** Commits of an uninterrupted night, from its first one on. */

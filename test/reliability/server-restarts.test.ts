@@ -11,7 +11,7 @@ import { fastSettings } from '../helpers/test-cluster.ts'
 import { nextDraw } from './draws.ts'
 import { atOnce, calmTables, expectSameNight, ofSize, smallNight } from './small-night.ts'
 
-const restarts = ofSize({ S: 10, M: 30, L: 100 })
+const restarts = ofSize({ XS: 4, S: 10, M: 30, L: 100 })
 
 /** Ends the server as a crash would, and starts it again a moment later. */
 async function restart(cluster: Cluster, folder: string, downMs: number): Promise<void> {

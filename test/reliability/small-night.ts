@@ -6,10 +6,11 @@ import { type FinalTables, finalTables } from '../helpers/final-tables.ts'
 import { sentTooEarly, unfinishedTogether } from '../helpers/request-log.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'
 
-/** How many nights a test plays: S in CI, M and L by hand. See docs/reliability.md. */
-export function ofSize<T>(sizes: { S: T; M: T; L: T }): T {
+/** How many nights a test plays: XS in CI, S by itself, M and L by hand. See docs/reliability.md. */
+export function ofSize<T>(sizes: { XS?: T; S: T; M: T; L: T }): T {
   const size = process.env.RELIABILITY_SIZE ?? 'S'
-  if (size !== 'S' && size !== 'M' && size !== 'L') throw new Error(`RELIABILITY_SIZE is ${size}, not S, M or L`)
+  if (size === 'XS') return sizes.XS ?? sizes.S
+  if (size !== 'S' && size !== 'M' && size !== 'L') throw new Error(`RELIABILITY_SIZE is ${size}, not XS, S, M or L`)
   return sizes[size]
 }
 

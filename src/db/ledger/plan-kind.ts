@@ -2,7 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../tables/database-schema.ts'
 import { hasCandidates, sweepKind } from './candidates.ts'
 import { gatherRows } from './gather-rows.ts'
-import type { Requires } from './requirement.ts'
+import { type Requires, requirementTable } from './requirement.ts'
 
 export type PlanKindOptions = {
   runId: number
@@ -153,15 +153,14 @@ async function cut(trx: Transaction<Schema>, options: PlanKindOptions): Promise<
  * counts twice.
  */
 async function recordReleases(trx: Transaction<Schema>, runId: number, requires: Requires): Promise<void> {
-  const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
-  if (pairs.length === 0) return
+  if (Object.values(requires).every((names) => names.length === 0)) return
   await sql`
     insert into submission_release (submission_id, released_by, rows)
     select released.submission_id, last.submission_id, sum(released.rows)
     from cut_property released
     cross join lateral (
       select releasing.submission_id
-      from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
+      from ${requirementTable(requires)}
       join ledger needed on needed.stream = requirement.required and needed.partner_id = released.partner_id
       join submission releasing on releasing.submission_id = needed.outcome_submission and releasing.run_id = ${runId}
       where requirement.stream = released.stream and needed.outcome in ('confirmed', 'inferred')

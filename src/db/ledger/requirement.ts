@@ -4,13 +4,24 @@ import { type RawBuilder, sql } from 'kysely'
 export type Requires = Readonly<Record<string, readonly string[]>>
 
 /**
+ * What streams require as a table `requirement (stream, required)`, to be read from in a query. As a list of values: a
+ * function that unpacks a document is called anew for each row that is looked at.
+ */
+export function requirementTable(requires: Requires): RawBuilder<unknown> {
+  const pairs = Object.entries(requires).flatMap(([stream, names]) =>
+    names.map((required) => sql`(${stream}::text, ${required}::text)`),
+  )
+  if (pairs.length === 0) return sql`(select null::text, null::text where false) as requirement(stream, required)`
+  return sql`(values ${sql.join(pairs)}) as requirement(stream, required)`
+}
+
+/**
  * Whether a row, which the query must call `row`, lacks something that its stream requires: what is required is there,
  * and all of it is accepted as it stands. What is gone at the partner and was never accepted counts as not there.
  */
 export function lacksRequirement(requires: Requires): RawBuilder<boolean> {
-  const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
   return sql<boolean>`exists (
-    select from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
+    select from ${requirementTable(requires)}
     where requirement.stream = row.stream
       and not exists (
         select from ledger needed

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { heldRun } from '../guard/guard-plan.ts'
 import { keyRequirement } from '../service-key/key-in-use.ts'
 import type { RequirementState, WaitsFor } from './parked-reason.ts'
-import type { Requires } from './requirement.ts'
+import { type Requires, requirementTable } from './requirement.ts'
 
 /** The fragment's columns as JSON; all null, or null as a whole, where a row waits for nothing. */
 export type MaybeWaits = { [K in keyof WaitsFor]: WaitsFor[K] | null } | null
@@ -12,7 +12,6 @@ export type MaybeWaits = { [K in keyof WaitsFor]: WaitsFor[K] | null } | null
  * met, that the service accepts the key, if it does not.
  */
 export function waitsFor(requires: Requires): RawBuilder<unknown> {
-  const pairs = Object.entries(requires).flatMap(([stream, names]) => names.map((required) => ({ stream, required })))
   const state: RawBuilder<RequirementState> = sql`case
     when needed.row_id is null then 'missing'
     when needed.gone_at is not null then 'gone'
@@ -27,7 +26,7 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
            coalesce(needed.invalid_reason, needed.outcome_reason) as requirement_reason,
            needed.held_by as requirement_held_by, coalesce(needed.guard_run, ${heldRun}) as requirement_guard_run,
            null::timestamptz as requirement_since
-    from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as requirement(stream text, required text)
+    from ${requirementTable(requires)}
     left join ledger needed
       on needed.stream = requirement.required and needed.partner_id = row.partner_id
     where requirement.stream = row.stream
