@@ -11,7 +11,10 @@ import { inspect } from '../helpers/leaks.ts'
 /** Where Node keeps what it has compiled: a process of the suite starts in half the time. */
 const compiled = { NODE_COMPILE_CACHE: join(tmpdir(), 'nightferry-compiled') }
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+export const mainOfSources = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+/** The sources, or what NIGHTFERRY_TESTED names: a built program starts with half the work. */
+const main = process.env.NIGHTFERRY_TESTED ?? mainOfSources
 
 export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Ended, nightferryProcess, workingFolder } from '../cli/nightferry-process.ts'
+import { type Ended, mainOfSources, start, workingFolder } from '../cli/nightferry-process.ts'
 import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
 
 /** What takes long to load, and what only runs, the daemon and the sandbox need. */
@@ -42,7 +42,7 @@ async function loadedBy(...args: string[]): Promise<Ended & { packages: Set<stri
   await using folder = await workingFolder()
   const list = join(folder.path, 'loaded')
   const environment = { NODE_OPTIONS: `--import ${recorder}`, LOADED_MODULES: list, DATABASE_URL: database.url }
-  const ended = await nightferryProcess(folder.path, args, environment)
+  const ended = await start(folder.path, args, environment, mainOfSources).ended
   const modules = (await readFile(list, 'utf8')).split('\n')
   const found = (form: RegExp) => modules.flatMap((url) => form.exec(url)?.[1] ?? [])
   return {
