@@ -5,7 +5,7 @@ export type Requires = Readonly<Record<string, readonly string[]>>
 
 /**
  * What streams require as a table `requirement (stream, required)`, to be read from in a query. As a list of values: a
- * function that unpacks a document is called anew for each row that is looked at.
+ * function that unpacks a document is called for each row that is looked at.
  */
 export function requirementTable(requires: Requires): RawBuilder<unknown> {
   const pairs = Object.entries(requires).flatMap(([stream, names]) =>
