@@ -29,7 +29,7 @@ const mayImport: Record<string, readonly RegExp[]> = {
   jobs: [/^(pipeline|exchange|db|config)\//],
   webhooks: [/^(pipeline|exchange|db|config|network)\//],
   pipeline: [/^(partner|exchange|db|config)\//],
-  partner: [/^db\/(copy-text\.ts|tables\/)/],
+  partner: [/^db\/(copy-text\.ts|tables\/)/, /^config\/database-address\.ts$/],
   embedded: [],
   conformance: [/^(exchange|network|config)\//],
   exchange: [/^network\//],

@@ -38,7 +38,13 @@ function bareCharacter(rest: string): string | null {
   const question = tail.indexOf('?')
   const path = question === -1 ? tail : tail.slice(0, question)
   if (path.includes('@')) return 'a / before an @'
-  // In parameters an @ stands behind the = of one of them.
-  const query = question === -1 ? '' : tail.slice(question)
-  return /^[^=]*@/.test(query) ? 'a ? before an @' : null
+  const parameters = question === -1 ? [] : tail.slice(question + 1).split('&')
+  const cut = parameters.some((one) => one.includes('@') && !mayHoldAt.has(one.split('=', 1)[0] ?? ''))
+  return cut ? 'a ? before an @' : null
 }
+
+/** Parameters of drivers whose values are names or files, in which an @ is nothing special. */
+const mayHoldAt = new Set([
+  ...['user', 'password', 'host', 'dbname', 'application_name', 'fallback_application_name', 'options'],
+  ...['passfile', 'sslcert', 'sslkey', 'sslrootcert', 'sslpassword'],
+])

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
+import { addressProblem } from './database-address.ts'
 import { namedVariables, variableOf } from './environment.ts'
 import type { ConfigSources } from './load-config.ts'
 import type { Config } from './schema.ts'
@@ -65,10 +66,13 @@ function secretsOfReceiver(text: string): string[] {
   return [text, ...parts]
 }
 
-/** A database URL as it may be shown: `embedded`, or with its password masked. */
+/**
+ * A database URL as it may be shown: `embedded`, or with its password masked; of one whose password may stand outside
+ * its place nothing is shown.
+ */
 export function withoutPassword(text: string): string {
   if (text === 'embedded') return text
-  if (!URL.canParse(text)) return mask
+  if (!URL.canParse(text) || addressProblem(text, 'postgres') !== null) return mask
   const url = new URL(text)
   if (url.password !== '') url.password = mask
   for (const name of passwordParameters) if (url.searchParams.has(name)) url.searchParams.set(name, mask)

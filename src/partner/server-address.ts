@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { addressProblem } from '../config/database-address.ts'
 
 /** How a connection is protected; without `ca` the authorities that Node.js knows are trusted. */
 type Tls = { verify: boolean; ca?: string }
@@ -28,8 +29,9 @@ export async function readServerAddress(
   { allowed, tlsByDefault }: { allowed: readonly string[]; tlsByDefault: boolean },
 ): Promise<ServerAddress> {
   if (!URL.canParse(url)) throw new Error('the address is no URL; write special characters of its password as %XX')
-  const { hostname, port, username, password, pathname, searchParams } = new URL(url)
-  if (holdsCutPassword(url)) throw new Error('its user or password holds a ? or # that is not written as %3F or %23')
+  const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url)
+  const problem = addressProblem(url, protocol.slice(0, -1))
+  if (problem !== null) throw new Error(`the address ${problem}`)
   const known = ['ssl', 'sslrootcert', ...allowed]
   const unknown = [...searchParams.keys()].filter((name) => !known.includes(name))
   if (unknown.length > 0) {
@@ -65,33 +67,19 @@ function decoded(text: string): string {
   }
 }
 
-/** A question mark or hash sign ends the host, whose port and parameters are parts of the password then. */
-function holdsCutPassword(url: string): boolean {
-  const { search, hash, username } = new URL(url)
-  return username === '' && `${search}${hash}`.includes('@')
-}
-
 /**
- * Where a URL of a database leads and why it cannot be reached, for messages: nothing that could be a part of a
- * password. A bare mark in it ends the host early, and what is taken for the host, which drivers name, is a part of the
- * password then.
+ * Where a URL of a database leads and why it cannot be reached, for messages. A bare mark in a password ends it early,
+ * and what is taken for the host, which drivers name, is a part of the password then: of such an address nothing is
+ * shown but what is wrong with it.
  */
 export function whyUnreachable(url: string, error: unknown): { place: string; reason: string } {
   const { message, code } = error as { message?: string; code?: unknown }
-  const reason = message || (typeof code === 'string' ? code : 'no reason given')
-  if (!URL.canParse(url)) return { place: 'an address that is no URL', reason }
-  const { host, pathname, search, hash } = new URL(url)
-  const mark = pathname.includes('@')
-    ? 'a slash that is not written as %2F'
-    : /@|%40/i.test(`${search}${hash}`)
-      ? 'a ? or # that is not written as %3F or %23'
-      : null
-  if (mark === null) return { place: `${host}${pathname}`, reason }
-  // What has no code is said by us, and of no host.
-  return {
-    place: `an address whose user or password may hold ${mark}`,
-    reason: typeof code === 'string' ? code : reason,
-  }
+  const said = typeof code === 'string' ? code : undefined
+  if (!URL.canParse(url)) return { place: 'an address that is no URL', reason: message || said || 'no reason given' }
+  const { protocol, host, pathname } = new URL(url)
+  const problem = addressProblem(url, protocol.slice(0, -1))
+  if (problem === null) return { place: `${host}${pathname}`, reason: message || said || 'no reason given' }
+  return { place: 'an address that is not shown', reason: `it ${problem}${said === undefined ? '' : ` (${said})`}` }
 }
 
 /**

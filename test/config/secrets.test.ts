@@ -46,6 +46,7 @@ test.each(secretPaths)(
 
 test('the program shows nothing of an address that is no URL', () => {
   expect(withoutPassword('host=db.example password=hunter#22')).toBe('********')
+  expect(withoutPassword('postgres://reader:4711?s3=cret@db.example/own')).toBe('********')
 })
 
 test.each([
