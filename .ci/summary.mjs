@@ -1,28 +1,26 @@
 // Names what failed and why, adds up the result files of the test runs and prints one line; fails when a file is missing,
-// when nothing ran, when a suite ended badly without a failed test, and when a file failed in both of its attempts.
+// when nothing ran, when a suite or a second attempt ended badly without a failed test, and when a file failed in both of
+// its attempts.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
 const suites = process.argv.slice(2).map((suite) => ({
   name: basename(suite),
-  result: resultOf(`${suite}.json`),
-  second: resultOf(`${suite}.second.json`),
-  endedBadly: existsSync(`${suite}.failed`),
-  log: existsSync(`${suite}.log`) ? readFileSync(`${suite}.log`, 'utf8') : '',
+  first: attemptOf(suite),
+  second: attemptOf(`${suite}.second`),
 }))
 let failed = false
 const counts = { passed: 0, failed: 0, unstable: 0, skipped: 0 }
 
-for (const { name, result, second, endedBadly, log } of suites) {
+for (const { name, first, second } of suites) {
   // A suite that was ended because it took too long has written nothing; what the others found is still to be told.
-  if (result === undefined) fail(`FAILED ${name}: the suite ended without a result, see its step above`)
+  if (first.result === undefined) fail(`FAILED ${name}: the suite ended without a result, see its step above`)
   else {
-    const broken = result.testResults.filter(({ status }) => status === 'failed')
-    for (const file of broken) tell(file, passedLater(file, second))
-    counts.passed += result.numPassedTests
-    counts.skipped += result.numPendingTests
-    const unhandled = /Unhandled (Errors|Rejection)/.test(log)
-    if (endedBadly && (broken.length === 0 || unhandled)) fail(`FAILED ${name}: see its step above`)
+    for (const file of first.broken) tell(file, passedLater(file, second.result))
+    counts.passed += first.result.numPassedTests
+    counts.skipped += first.result.numPendingTests
+    if (first.endedBadly) fail(`FAILED ${name}: see its step above`)
+    if (second.endedBadly) fail(`FAILED ${name}, once more by itself: see its step above`)
   }
 }
 const { passed, unstable, skipped } = counts
@@ -51,6 +49,11 @@ function fail(text) {
   failed = true
 }
 
-function resultOf(file) {
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
+/** What an attempt left behind; it ended badly if something went wrong that no failed file explains. */
+function attemptOf(place) {
+  const result = existsSync(`${place}.json`) ? JSON.parse(readFileSync(`${place}.json`, 'utf8')) : undefined
+  const log = existsSync(`${place}.log`) ? readFileSync(`${place}.log`, 'utf8') : ''
+  const broken = (result?.testResults ?? []).filter(({ status }) => status === 'failed')
+  const unexplained = broken.length === 0 || /Unhandled (Errors|Rejection)/.test(log)
+  return { result, broken, endedBadly: existsSync(`${place}.failed`) && unexplained }
 }

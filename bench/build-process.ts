@@ -9,9 +9,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /**
  * Builds load-process.ts and what it needs into `folder`, as `npm run build` builds the program: run from the sources,
  * a process also holds the compiler that takes the types off them.
+ * @param signal ends the compiler too.
  * @returns the script to start.
  */
-export async function buildLoadProcess(folder: string): Promise<string> {
+export async function buildLoadProcess(folder: string, signal: AbortSignal): Promise<string> {
   const project = join(folder, 'tsconfig.json')
   const compilerOptions = {
     noEmit: false,
@@ -30,6 +31,6 @@ export async function buildLoadProcess(folder: string): Promise<string> {
   )
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
-  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', project])
+  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', project], { signal })
   return join(folder, 'bench/load-process.js')
 }

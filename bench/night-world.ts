@@ -55,7 +55,7 @@ const atOnce = [
 export async function openNightWorld(opened: Opened, hotels: number, capture: Capture): Promise<NightWorld> {
   const folder = await opened.folder('night')
   const configFile = fileURLToPath(new URL('../config/demo.yaml', import.meta.url))
-  const script = await buildProgram(join(folder, 'program'))
+  const script = await buildProgram(join(folder, 'program'), opened.signal)
   const config = loadConfig({ file: configFile, environment: {} })
 
   const partnerServer = await openServer(opened, join(folder, 'partner'))

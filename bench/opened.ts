@@ -5,11 +5,14 @@ import { locationOf } from '../src/embedded/data-home.ts'
 import { type Cluster, openCluster } from '../src/embedded/open-cluster.ts'
 import type { ServerSettings } from '../src/embedded/start-server.ts'
 
+/** One Ctrl-C may come twice: from the terminal, and from npm. */
+const sameMs = 1_000
+
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
 /**
  * What a benchmark has opened: folders, servers, connections. It is closed, the newest first, when the benchmark ends,
- * fails or is told to end by SIGINT or SIGTERM; a second signal ends it at once. What is opened while it closes is
+ * fails or is told to end by SIGINT or SIGTERM; a further signal ends it at once. What is opened while it closes is
  * closed as well.
  */
 export class Opened implements AsyncDisposable {
@@ -25,11 +28,14 @@ export class Opened implements AsyncDisposable {
     const forget = () => {
       for (const { signal, listener } of listeners) process.off(signal, listener)
     }
+    let told = 0
     const end = (code: number) => {
-      forget()
-      void this[Symbol.asyncDispose]().finally(() => process.exit(code))
+      if (told === 0) {
+        told = performance.now()
+        void this[Symbol.asyncDispose]().finally(() => process.exit(code))
+      } else if (performance.now() - told > sameMs) process.exit(code)
     }
-    for (const { signal, listener } of listeners) process.once(signal, listener)
+    for (const { signal, listener } of listeners) process.on(signal, listener)
     this.#stack.defer(forget)
   }
 

@@ -7,9 +7,7 @@
  * a process of its own (load-process.ts). A round runs all lines one after the other, each round beginning with
  * another; ratios are of one round, and their median is given.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { availableParallelism, cpus, loadavg, tmpdir, totalmem } from 'node:os'
-import { join } from 'node:path'
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { buildLoadProcess } from './build-process.ts'
 import { Opened } from './opened.ts'
@@ -266,26 +264,22 @@ async function printDownloads(page: { token: string; bytes: number }): Promise<v
 
 /** Line 7. */
 async function printPeaks(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'nightferry-built-'))
-  try {
-    const scripts = { 'from the sources': undefined, built: await buildLoadProcess(folder) }
-    const table: string[][] = []
-    for (const size of sizes) {
-      const page = await world.store({ seed, companies: size, calculatorsEach, valuesEach })
-      const line = [megabytes(page.bytes)]
-      for (const script of Object.values(scripts)) {
-        await world.empty()
-        const { peak, seconds } = await world.load('nightferry', page, { script })
-        line.push(megabytes(peak), `${seconds.toFixed(1)} s`)
-      }
-      process.stderr.write(`7. ${line.join(', ')}\n`)
-      table.push(line)
+  const folder = await opened.folder('built')
+  const scripts = { 'from the sources': undefined, built: await buildLoadProcess(folder, opened.signal) }
+  const table: string[][] = []
+  for (const size of sizes) {
+    const page = await world.store({ seed, companies: size, calculatorsEach, valuesEach })
+    const line = [megabytes(page.bytes)]
+    for (const script of Object.values(scripts)) {
+      await world.empty()
+      const { peak, seconds } = await world.load('nightferry', page, { script })
+      line.push(megabytes(peak), `${seconds.toFixed(1)} s`)
     }
-    const head = ['7. first load of a page of', ...Object.keys(scripts).flatMap((how) => [`peak RSS ${how}`, 'time'])]
-    print(`\n${tableOf(head, table, options.markdown)}`)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+    process.stderr.write(`7. ${line.join(', ')}\n`)
+    table.push(line)
   }
+  const head = ['7. first load of a page of', ...Object.keys(scripts).flatMap((how) => [`peak RSS ${how}`, 'time'])]
+  print(`\n${tableOf(head, table, options.markdown)}`)
 }
 
 function whole(text: string, option: string, most = 10_000_000): number {

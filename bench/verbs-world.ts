@@ -21,7 +21,7 @@ export type VerbsWorld = {
 /** The program built, and a database with so many ledger rows. All of it is gone when `opened` is closed. */
 export async function openVerbsWorld(opened: Opened, rows: number): Promise<VerbsWorld> {
   const folder = await opened.folder('verbs')
-  const script = await buildProgram(join(folder, 'program'))
+  const script = await buildProgram(join(folder, 'program'), opened.signal)
   const cluster = await opened.server(join(folder, 'server'))
   await cluster.ensureDatabase('nightferry')
   const url = cluster.url('nightferry')

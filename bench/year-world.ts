@@ -44,7 +44,7 @@ const secretKey = 'demo-key'
 export async function openYearWorld(opened: Opened, hotels: number, settings: readonly string[]): Promise<YearWorld> {
   const folder = await opened.folder('year')
   const clock = createLeapingClock(join(folder, 'clock'))
-  const script = await buildProgram(join(folder, 'program'))
+  const script = await buildProgram(join(folder, 'program'), opened.signal)
 
   const theirFolder = join(folder, 'theirs')
   const theirs = await openServer(opened, join(theirFolder, 'postgres'), clock)

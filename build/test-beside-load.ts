@@ -39,7 +39,9 @@ try {
   // The tests are to meet the load from their first moment on.
   await delay(2_000)
   const tests = spawn('vitest', ['run', ...process.argv.slice(2)], { stdio: 'inherit' })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void tests.kill(signal))
+  // Ctrl-C in a terminal has reached the tests already.
+  process.on('SIGINT', () => {})
+  process.on('SIGTERM', () => void tests.kill('SIGTERM'))
   const [code] = (await once(tests, 'exit')) as [number | null]
   status = code ?? 1
   const [average = 0] = loadavg()

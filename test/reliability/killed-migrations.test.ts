@@ -11,7 +11,7 @@ import { openDatabaseProxy } from './database-proxy.ts'
 import { ofSize } from './small-night.ts'
 
 const names = Object.keys(migrations)
-const points = ofSize({ XS: 6, S: 12, M: 60, L: 300 })
+const points = ofSize({ XS: 5, S: 12, M: 60, L: 300 })
 
 /** Schemas from an empty database to that before the newest, and instants within what is left to migrate. */
 const places = Array.from({ length: points }, (_, index) => ({

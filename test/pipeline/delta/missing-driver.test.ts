@@ -13,7 +13,9 @@ let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'nightferry-drivers-'))
   await cp(join(root, 'src/partner'), join(folder, 'partner'), { recursive: true })
-  await cp(join(root, 'src/db/copy-text.ts'), join(folder, 'db/copy-text.ts'))
+  for (const file of ['db/copy-text.ts', 'config/database-address.ts']) {
+    await cp(join(root, 'src', file), join(folder, file))
+  }
   await mkdir(join(folder, 'node_modules'))
   for (const name of ['kysely', 'pg', 'pg-cursor', 'pg-copy-streams']) {
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name))
