@@ -19,7 +19,7 @@ const roomForRows = 16
  * How much of the heap may be garbage, in percent of what is in use, before a full collection frees it; V8 lets it
  * double and more.
  */
-const garbageShare = 60
+const garbageShare = 35
 
 /** Turns of 2,000 objects after which the room must have grown. It takes about five. */
 const mostTurns = 200
