@@ -10,6 +10,7 @@ import { type Cluster, openCluster } from '../../src/embedded/open-cluster.ts'
 import { runningPostmaster } from '../../src/embedded/postmaster.ts'
 import { type Running, start } from '../cli/nightferry-process.ts'
 import { unusedPort } from '../exchange/fault-server.ts'
+import { dataFolder } from '../helpers/data-folder.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'
 import { demoConfig } from '../helpers/world.ts'
 import { posted, type Served, served, tokens } from '../http/served.ts'
@@ -57,7 +58,7 @@ describe('while the daemon or the database is away', () => {
   let here: Visit
 
   beforeAll(async () => {
-    folder = join(tmpdir(), `nightferry-console-restarts-${randomBytes(4).toString('hex')}`)
+    folder = join(dataFolder(), `nightferry-console-restarts-${randomBytes(4).toString('hex')}`)
     cluster = await openCluster({ folder, onNotice: () => {}, settings: fastSettings })
     await cluster.ensureDatabase('own')
     const port = String(await unusedPort())

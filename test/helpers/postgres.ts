@@ -28,7 +28,7 @@ export async function testDatabase(
   made.push(name)
   await asAdmin(adminUrl, async (client) => {
     const source = client.escapeIdentifier(templateDatabase(template))
-    await client.query(`create database ${client.escapeIdentifier(name)} template ${source}`)
+    await client.query(`create database ${client.escapeIdentifier(name)} template ${source} strategy file_copy`)
   })
   const url = new URL(partner ? partnerUrl : adminUrl)
   url.pathname = name

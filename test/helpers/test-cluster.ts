@@ -1,14 +1,14 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { locationOf } from '../../src/embedded/data-home.ts'
 import { livingMembers } from '../../src/embedded/folder-lock.ts'
 import { runningPostmaster } from '../../src/embedded/postmaster.ts'
 import { isAlive, ownIdentity } from '../../src/embedded/process-identity.ts'
+import { dataFolder, dataFolders } from './data-folder.ts'
 
 const prefix = 'nightferry-tests-'
-/** Enough to look back at, few enough for /tmp: a cluster takes some 50 MB. */
+/** Enough to look back at, few enough to have room: a cluster takes some 50 MB. */
 const keptRuns = 3
 
 /** Server settings that trade durability, which no test asks of this cluster, for speed. */
@@ -34,7 +34,7 @@ export const sharedSettings = {
 
 /** A run's folder: the cluster in `postgres`, and in `databases` a file per database that was not dropped yet. */
 export async function makeRunFolder(): Promise<string> {
-  const folder = join(tmpdir(), `${prefix}${ownIdentity()}`)
+  const folder = join(dataFolder(), `${prefix}${ownIdentity()}`)
   await mkdir(join(folder, 'databases'), { recursive: true })
   // The server may run as another user, who must pass through.
   await chmod(folder, 0o755)
@@ -75,9 +75,15 @@ export async function removeRunFolder(folder: string): Promise<void> {
 /** Removes what killed runs left behind, and all but the newest kept ones that nobody is looking at. */
 export async function sweepRunFolders(): Promise<void> {
   const kept: { folder: string; at: number }[] = []
-  for (const name of await readdir(tmpdir())) {
+  const found = await Promise.all(
+    dataFolders.map(async (parent) => {
+      const names = await readdir(parent).catch(() => [])
+      return names.map((name) => join(parent, name))
+    }),
+  )
+  for (const folder of found.flat()) {
+    const name = basename(folder)
     if (!name.startsWith(prefix) || isAlive(name.slice(prefix.length))) continue
-    const folder = join(tmpdir(), name)
     const mark = await stat(join(folder, 'kept')).catch(() => undefined)
     if (mark !== undefined) kept.push({ folder, at: mark.mtimeMs })
     else await removeRunFolder(folder)

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { chmod, chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import mysql, { type Connection } from 'mysql2/promise'
 import { authority, valid } from '../exchange/certificates.ts'
+import { dataFolder } from '../helpers/data-folder.ts'
 
 /** A MariaDB server of the tests' own. Root has no password; its certificate is signed by `authorityFile`. */
 export type MariadbServer = { port: number; authorityFile: string }
@@ -22,7 +22,7 @@ export const zone = 'EST5EDT,M3.2.0,M11.1.0'
 /** Starts one in a folder of its own, on a free port, as a user who is not root. */
 export async function startMariadb(): Promise<RunningMariadb> {
   const user = process.getuid?.() === 0 ? userNamed('mysql') : undefined
-  const folder = await mkdtemp(join(tmpdir(), 'nightferry-mariadb-'))
+  const folder = await mkdtemp(join(dataFolder(), 'nightferry-mariadb-'))
   try {
     await chmod(folder, 0o755)
     for (const [name, text] of [

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { type Cluster, openCluster } from '../../src/embedded/open-cluster.ts'
+import { dataFolder } from '../helpers/data-folder.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'
 import { nextDraw } from './draws.ts'
 import { atOnce, calmTables, expectSameNight, ofSize, smallNight } from './small-night.ts'
@@ -25,7 +25,7 @@ async function restart(cluster: Cluster, folder: string, downMs: number): Promis
 test(`nights whose database server crashes ${restarts} times and comes back lose nothing`, async () => {
   const calm = await calmTables()
   const draw = nextDraw(6)
-  const folder = join(tmpdir(), `nightferry-restarts-${randomBytes(4).toString('hex')}`)
+  const folder = join(dataFolder(), `nightferry-restarts-${randomBytes(4).toString('hex')}`)
   const cluster = await openCluster({ folder, onNotice: () => {}, settings: { ...fastSettings, fsync: 'on' } })
   try {
     for (let done = 0; done < restarts; ) {

@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFile, chmod, chown, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { unusedPort } from '../exchange/fault-server.ts'
+import { dataFolder } from '../helpers/data-folder.ts'
 import { debianPostgres, serverUser } from './programs.ts'
 
 const execute = promisify(execFile)
@@ -37,7 +37,7 @@ export async function startDebianServer(): Promise<DebianServer> {
 }
 
 async function emptyFolder(): Promise<{ folder: string; data: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'nightferry-server-'))
+  const folder = await mkdtemp(join(dataFolder(), 'nightferry-server-'))
   await chmod(folder, 0o755)
   if (user !== undefined) await chown(folder, user.uid, user.gid)
   return { folder, data: join(folder, 'data') }
