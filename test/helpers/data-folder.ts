@@ -4,8 +4,8 @@ import { freemem, tmpdir } from 'node:os'
 /** Kept in memory on Linux. */
 const inMemory = '/dev/shm'
 
-/** The databases of the largest suite take less than half of that. */
-const roomBytes = 8 * 1024 ** 3
+/** Two suites at a time took 1.1 GB. */
+const roomBytes = 4 * 1024 ** 3
 
 /** Wherever earlier runs may have left something. */
 export const dataFolders: readonly string[] = [inMemory, tmpdir()]

@@ -80,7 +80,14 @@ export async function openLedger(at?: string): Promise<Ledger> {
       await sql`update run set state = 'failed' where state = 'running'`.execute(db)
       const { run_id } = await db
         .insertInto('run')
-        .values({ job: 'nightly-sync', trigger: 'cli', scheduled_for: new Date(), state: 'running', step: 'push' })
+        .values({
+          job: 'nightly-sync',
+          trigger: 'cli',
+          // Two may start in one millisecond, and the database tells them apart.
+          scheduled_for: sql`clock_timestamp()`,
+          state: 'running',
+          step: 'push',
+        })
         .returning('run_id')
         .executeTakeFirstOrThrow()
       return run_id
