@@ -127,11 +127,9 @@ export async function runNight(world: NightWorld, night: NightName, profileFolde
   }
 }
 
-function optionsOf({ configFile, capture, streams }: NightWorld): string[] {
-  const captures = Object.keys(streams).map((stream) => `streams.${stream}.capture=${capture}`)
+function optionsOf({ configFile }: NightWorld): string[] {
   // At `info` the verb says nothing of its steps, because it shows them to a person by itself.
-  const settings = ['log.level=debug', ...(capture === 'snapshot' ? captures : [])]
-  return ['--config', configFile, ...settings.flatMap((setting) => ['--set', setting])]
+  return ['--config', configFile, '--set', 'log.level=debug']
 }
 
 function usedBetween(slices: Parameters<typeof spellOf>[0], from: number, to: number): Seconds {

@@ -1,7 +1,8 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { parseDocument } from 'yaml'
 import { loadConfig } from '../src/config/load-config.ts'
 import { createPool } from '../src/db/database.ts'
 import { migrateToLatest, schemaName } from '../src/db/migrate-to-latest.ts'
@@ -19,6 +20,8 @@ import { startSandboxProcess } from './sandbox-process.ts'
 
 export type Capture = 'cursor' | 'snapshot'
 
+const demoFile = fileURLToPath(new URL('../config/demo.yaml', import.meta.url))
+
 export type NightWorld = {
   hotels: number
   /** Of ours, of the partner, of the service. */
@@ -31,7 +34,6 @@ export type NightWorld = {
   configFile: string
   /** The built program. */
   script: string
-  capture: Capture
   /** The partner's queries, by stream. */
   streams: Readonly<Record<string, string>>
   folder: string
@@ -54,7 +56,7 @@ const atOnce = [
  */
 export async function openNightWorld(opened: Opened, hotels: number, capture: Capture): Promise<NightWorld> {
   const folder = await opened.folder('night')
-  const configFile = fileURLToPath(new URL('../config/demo.yaml', import.meta.url))
+  const configFile = capture === 'cursor' ? demoFile : await bySnapshot(folder)
   const script = await buildProgram(join(folder, 'program'), opened.signal)
   const config = loadConfig({ file: configFile, environment: {} })
 
@@ -97,7 +99,6 @@ export async function openNightWorld(opened: Opened, hotels: number, capture: Ca
     serviceUrl: service.url,
     configFile,
     script,
-    capture,
     streams: Object.fromEntries(
       Object.entries(config.streams).flatMap(([name, stream]) => (stream ? [[name, stream.query]] : [])),
     ),
@@ -159,4 +160,15 @@ async function openClient(opened: Opened, url: string): Promise<pg.Client> {
   await client.connect()
   opened.defer(() => client.end())
   return client
+}
+
+/** The demo's configuration with every stream read by snapshot: `--set` reaches no setting of a stream. */
+async function bySnapshot(folder: string): Promise<string> {
+  const document = parseDocument(await readFile(demoFile, 'utf8'))
+  for (const name of Object.keys((document.toJS() as { streams: object }).streams)) {
+    document.setIn(['streams', name, 'capture'], 'snapshot')
+  }
+  const file = join(folder, 'by-snapshot.yaml')
+  await writeFile(file, document.toString())
+  return file
 }
