@@ -6,6 +6,7 @@ import type { StreamShape } from '../streams/stream.ts'
 import { type JsonbValue, jsonbText } from './landing/jsonb-text.ts'
 import { type DirectRow, RowNeedsCare } from './landing/land-directly.ts'
 import { stagedLine } from './landing/stage-rows.ts'
+import { RowParts } from './row-parts.ts'
 
 /** What was seen of a delta on its way. */
 export type Seen = {
@@ -46,14 +47,20 @@ type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean }
  * together, are merged here: each row less is one less to store, sort and merge.
  */
 async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }: Walk): AsyncGenerator<WalkedRow[]> {
-  const { columns } = shape
+  const { columns, foldedKey } = shape
+  const parts = shape.part === undefined ? null : new RowParts(columns, shape.part)
   let ordinal = 0
   let before: string | null = null
   let begun: WalkedRow | null = null
+  const add = (known: Record<string, unknown>, name: string, value: unknown) => {
+    if (inAnyOrder && name in known) throw new RowNeedsCare('repeated_key')
+    known[name] = value
+  }
   for await (const batch of batches) {
     const walked: WalkedRow[] = []
     for (const values of batch) {
-      const row = landingOf(shape, values)
+      const further: WalkedRow | null = parts?.isFurther(values) ? begun : null
+      const row: LandingRow = further ?? landingOf(shape, values)
       if (only?.has(row.partnerId) === false) continue
       seen.rows += 1
       const cursor = values[columns.length] ?? null
@@ -67,21 +74,25 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
       if (at !== before) ordinal += 1
       before = at
       const withoutCursor = cursor === null
-      if (shape.foldedKey === undefined) {
+      if (foldedKey === undefined) {
         walked.push({ partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor })
-      } else if (begun !== null && begun.rowKey === row.rowKey) {
-        const parts = begun.content[shape.foldedKey] as object
-        const more = row.content[shape.foldedKey] as object
-        if (inAnyOrder && Object.keys(more).some((name) => name in parts)) throw new RowNeedsCare('repeated_key')
-        Object.assign(parts, more)
+        continue
+      }
+      if (begun !== null && begun.rowKey === row.rowKey) {
+        const known = begun.content[foldedKey] as Record<string, unknown>
+        if (further === null || parts === null) {
+          const more = row.content[foldedKey] as Record<string, unknown>
+          for (const name in more) add(known, name, more[name])
+        } else add(known, parts.nameOf(values), parts.valueOf(values))
         begun.withoutCursor ||= withoutCursor
         seen.folded += 1
-      } else {
-        if (begun !== null) walked.push(begun)
-        // A number of its own: of two such rows the later one wins where both say something of one part.
-        ordinal += 1
-        begun = { partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor }
+        continue
       }
+      if (begun !== null) walked.push(begun)
+      // A number of its own: of two such rows the later one wins where both say something of one part.
+      ordinal += 1
+      begun = { partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor }
+      parts?.begin(values)
     }
     if (walked.length > 0) yield walked
   }
@@ -132,6 +143,7 @@ const maxKeyBytes = 1_000
 
 /** A key as it can be stored: of an absurdly long one the beginning and a digest. Preflight refuses it. */
 function indexable(text: string): string {
-  if (Buffer.byteLength(text) <= maxKeyBytes) return text
+  // A character is three bytes at most.
+  if (text.length * 3 <= maxKeyBytes || Buffer.byteLength(text) <= maxKeyBytes) return text
   return `${text.slice(0, maxPartnerIdLength + 1)}…${createHash('sha256').update(text).digest('hex')}`
 }

@@ -23,6 +23,7 @@ export const calculatorInputs: Stream = {
   kind: 'calculators',
   foldedKey: 'inputs',
   // An input whose field type is no id is a row of its own: it must not spoil the others of its period.
+  part: { name: 'field_type_id', value: 'value', isName: isId },
   toRow: (row, partnerId) => ({
     partnerId,
     rowKey: isId(row.field_type_id)
@@ -46,8 +47,9 @@ function checkInputs(content: RowContent): string | null {
   if (fieldTypeIds.length === 0) return 'every input is empty: there is nothing to send'
   const malformed = fieldTypeIds.find((id) => !isId(id))
   if (malformed !== undefined) return `field_type_id '${shown(malformed)}' is no id`
-  const spelt = new Map(fieldTypeIds.map((id) => [key(id), id]))
-  if (spelt.size < fieldTypeIds.length) {
+  // Names of one object differ, so two can only be alike where one of them has capitals.
+  const spelt = fieldTypeIds.every((id) => key(id) === id) ? null : new Map(fieldTypeIds.map((id) => [key(id), id]))
+  if (spelt !== null && spelt.size < fieldTypeIds.length) {
     const twice = fieldTypeIds.find((id) => spelt.get(key(id)) !== id)
     return `field_type_id ${twice ?? ''} stands twice, in capitals and in small letters`
   }

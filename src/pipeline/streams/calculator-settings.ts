@@ -15,7 +15,7 @@ export const calculatorSettings: Stream = {
   },
   table: { all: ['partner_id'], any: switches, telling: switches },
   kind: 'calculators',
-  toRow: ({ partner_id: _, ...settings }, partnerId) => ({
+  toRow: (settings, partnerId) => ({
     partnerId,
     rowKey: partnerId,
     content: present(settings),

@@ -15,7 +15,7 @@ export const customPropertyValues: Stream = {
   },
   table: { all: ['partner_id', 'property_id', 'value'], telling: ['value'] },
   kind: 'companies',
-  toRow: ({ partner_id: _, ...value }, partnerId) => ({
+  toRow: (value, partnerId) => ({
     partnerId,
     rowKey: keyOf(partnerId, value.property_id),
     content: present(value),

@@ -1,6 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { FrameworkDataPoint } from '../../exchange/reference-data.ts'
-import { keyOf, monthOf, present } from './row-key.ts'
+import { keyOf, monthOf, presentInPeriod } from './row-key.ts'
 import { answerValue, type ValueType, valueTypeOf, valueTypes } from './rules/answer-value.ts'
 import { checkPeriod } from './rules/check-period.ts'
 import { checkId, checkOptions, checkUnit, hint, listed, named } from './rules/known-id.ts'
@@ -38,7 +38,7 @@ export const frameworkAnswers: Stream = {
     telling: ['data_point_id', 'framework_id', 'value_type', 'unit_id'],
   },
   kind: 'framework_answers',
-  toRow: ({ partner_id: _, ...answer }, partnerId) => ({
+  toRow: (answer, partnerId) => ({
     partnerId,
     rowKey: keyOf(
       partnerId,
@@ -48,7 +48,7 @@ export const frameworkAnswers: Stream = {
       monthOf(answer),
       answer.data_point_id,
     ),
-    content: present({ ...answer, month: monthOf(answer) }),
+    content: presentInPeriod(answer),
   }),
   check: (content, reference, contract) => checkPeriod(content) ?? checkAnswer(contract, reference, content),
   words: (content) => `${periodWords(content)} ${idWords(content, 'data point', 'data_point_id')}`,

@@ -1,4 +1,4 @@
-import { keyOf, monthOf, present } from './row-key.ts'
+import { keyOf, monthOf, presentInPeriod } from './row-key.ts'
 import { checkPeriod } from './rules/check-period.ts'
 import { checkId, hint, named } from './rules/known-id.ts'
 import { dataPointOf, key, type ReferenceIndex } from './rules/reference-index.ts'
@@ -16,10 +16,10 @@ export const omissions: Stream = {
   // Where there is a reply, the question was answered: to say that it was left out would be wrong.
   table: { all: ['partner_id', 'year', 'question_id'], telling: ['question_id'], never: ['value'] },
   kind: 'framework_answers',
-  toRow: ({ partner_id: _, ...omission }, partnerId) => ({
+  toRow: (omission, partnerId) => ({
     partnerId,
     rowKey: keyOf(partnerId, omission.period_type, omission.year, monthOf(omission), omission.question_id),
-    content: present({ ...omission, month: monthOf(omission) }),
+    content: presentInPeriod(omission),
   }),
   check: (content, reference) => checkPeriod(content) ?? checkQuestion(reference, content),
   words: (content) => `${periodWords(content)} question ${text(content, 'question_id') ?? '–'} declined`,

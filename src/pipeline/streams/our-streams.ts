@@ -27,8 +27,14 @@ export const streams: Record<StreamName, Stream> = {
 
 const shapes = new Map<StreamName, StreamShape>(streamNames.map((name) => [name, shapeOfStream(streams[name])]))
 
-function shapeOfStream({ columns, foldedKey, toRow }: Stream): StreamShape {
-  return { idColumn: 'partner_id', columns: Object.keys(columns), toRow, ...(foldedKey && { foldedKey }) }
+function shapeOfStream({ columns, foldedKey, part, toRow }: Stream): StreamShape {
+  return {
+    idColumn: 'partner_id',
+    columns: Object.keys(columns),
+    toRow,
+    ...(foldedKey && { foldedKey }),
+    ...(part && { part }),
+  }
 }
 
 /** How the rows of a stream of ours land in the ledger. */
@@ -59,9 +65,9 @@ function addedShape({ columns, partnerId: idColumn, key }: GenericKind): StreamS
     columns,
     idColumn,
     toRow: (row) => {
-      const { [idColumn]: id, ...rest } = row
-      const partnerId = id ?? ''
-      return { partnerId, rowKey: keyOf(partnerId, ...key.map((column) => row[column])), content: present(rest) }
+      const partnerId = row[idColumn] ?? ''
+      const rowKey = keyOf(partnerId, ...key.map((column) => row[column]))
+      return { partnerId, rowKey, content: present(row, idColumn) }
     },
   }
 }

@@ -24,7 +24,7 @@ export const properties: Stream = {
   ],
   table: { all: ['partner_id'], any: details, telling: details },
   kind: 'company_mappings',
-  toRow: ({ partner_id: _, ...given }, partnerId) => ({ partnerId, rowKey: partnerId, content: present(given) }),
+  toRow: (given, partnerId) => ({ partnerId, rowKey: partnerId, content: present(given) }),
   check: checkProperty,
   warn: nullIsland,
   words: (content) => partsOf(content, ['name', 'street', 'country_code']).join(', '),

@@ -7,11 +7,20 @@ export type LandingRow = { partnerId: string; rowKey: string; content: Record<st
 /** Longer ones cannot be a key, and are invalid. Partners' ids are codes of a few characters. */
 export const maxPartnerIdLength = 255
 
-const id = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+/** The form of an id of the service, with `0` for any hexadecimal digit. */
+const idForm = Buffer.from('00000000-0000-0000-0000-000000000000')
 
-/** Whether a column holds an id of the service. */
+/** What each character below 128 is in the form of an id. */
+const inIdForm = Uint8Array.from({ length: 128 }, (_, code) => code)
+for (const digit of Buffer.from('123456789abcdefABCDEF')) inIdForm[digit] = idForm[0] ?? 0
+
+/** Whether a column holds an id of the service. A regular expression takes three times as long, several times a row. */
 export function isId(text: string | null | undefined): boolean {
-  return typeof text === 'string' && id.test(text)
+  if (text?.length !== idForm.length) return false
+  for (let at = 0; at < idForm.length; at++) {
+    if (inIdForm[text.charCodeAt(at)] !== idForm[at]) return false
+  }
+  return true
 }
 
 /** An omitted month of a yearly period means January (Framework answers upsert request). */
@@ -24,12 +33,23 @@ export function keyOf(...parts: (string | null | undefined)[]): string {
   return JSON.stringify(parts.map((part) => part ?? null))
 }
 
-/** Absent and null are one thing here; leaving nulls out keeps the content's hash from depending on which it was. */
-export function present(columns: PartnerRow): Record<string, string> {
+/**
+ * The columns of a row that have a value, but for the one that names the hotel. Absent and null are one thing here;
+ * leaving nulls out keeps the content's hash from depending on which it was.
+ */
+export function present(columns: PartnerRow, idColumn = 'partner_id'): Record<string, string> {
   const known: Record<string, string> = {}
   for (const name in columns) {
     const value = columns[name] ?? null
-    if (value !== null) known[name] = value
+    if (value !== null && name !== idColumn) known[name] = value
   }
+  return known
+}
+
+/** The same of a row with a period, whose month may be left out. */
+export function presentInPeriod(columns: PartnerRow): Record<string, string> {
+  const known = present(columns)
+  const month = monthOf(columns)
+  if (month !== null) known.month = month
   return known
 }

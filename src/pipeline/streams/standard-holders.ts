@@ -17,7 +17,7 @@ export const standardHolders: Stream = {
   notes: ["Nightferry sends dates as your query prints them; `to_char(…, 'YYYY-MM-DD')` is safe."],
   table: { all: ['partner_id', 'standard_id'], telling: ['standard_id', 'expiry_date', 'level'] },
   kind: 'standard_holders',
-  toRow: ({ partner_id: _, ...holder }, partnerId) => ({
+  toRow: (holder, partnerId) => ({
     partnerId,
     rowKey: keyOf(partnerId, holder.standard_id),
     content: present(holder),

@@ -15,6 +15,11 @@ export type StreamShape = {
    * into what the ledger holds, because a delta brings only those that changed.
    */
   foldedKey?: 'inputs'
+  /**
+   * What is a part's own in such a row: the columns of its name and its value. Rows that agree in all others are parts of
+   * one ledger row, if `isName` says so of their names.
+   */
+  part?: { name: string; value: string; isName: (name: string | null | undefined) => boolean }
   toRow: (row: PartnerRow, partnerId: string) => LandingRow
 }
 
@@ -33,7 +38,7 @@ type TableSigns = {
 }
 
 /** Everything that is known of one stream of ours: each has a file in this folder. What contradicts what is in SQL. */
-export type Stream = Pick<StreamShape, 'foldedKey'> & {
+export type Stream = Pick<StreamShape, 'foldedKey' | 'part'> & {
   /**
    * What one row of the query is, in Markdown: docs/streams.md is generated from it, from the columns and the notes.
    */

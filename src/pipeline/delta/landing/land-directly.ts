@@ -76,12 +76,11 @@ export async function landDirectly(
   return written
 }
 
-/** A batch becomes bytes at once: as objects its rows would be moved by every collection until they are sent. */
 function linesOf(
   { stream, judgedBy }: DirectLanding,
   rows: readonly DirectRow[],
   numbers: readonly number[],
-): { contents: Buffer; acceptances: Buffer } {
+): { contents: string; acceptances: string } {
   const name = copyText(stream)
   const judged = String(notCompared(judgedBy))
   let contents = ''
@@ -94,7 +93,7 @@ function linesOf(
     const verdict = reason === undefined ? `${copyNull}\t0\t${copyNull}` : `${content}\t${judged}\t${copyText(reason)}`
     acceptances += `${id}\t${partner}\t${content}\t${verdict}\n`
   }
-  return { contents: Buffer.from(contents), acceptances: Buffer.from(acceptances) }
+  return { contents, acceptances }
 }
 
 const columns = {
@@ -114,13 +113,30 @@ const chunkBytes = 1024 * 1024
 /** Chunks that are with the server or wait for it, so that it never waits for us; each is held in memory. */
 const chunksAhead = 2
 
-/** Copies the lines of each table as soon as there are enough of them. */
+/** Room for a chunk and the batch that fills it; of longer rows there may be more than fits. */
+const roomBytes = chunkBytes + 512 * 1024
+
+type Chunk = {
+  room: Buffer
+  bytes: number
+  /** Batches that did not fit. */
+  further: Buffer[]
+  /** Bytes from which on it is copied. */
+  enough: number
+}
+
+/**
+ * Copies the lines of each table as soon as there are enough of them. A batch becomes bytes at once: as objects its rows
+ * would be moved by every collection until they are sent. The bytes of a chunk that was copied are written over by a
+ * later one, because V8 collects its whole heap each time that so many are allocated anew.
+ */
 class Copies {
   readonly #client: PoolClient
   readonly #turns: Turns
-  readonly #chunks: Record<Table, { pieces: Buffer[]; bytes: number; enough: number }> = {
-    source_row: { pieces: [], bytes: 0, enough: firstChunkBytes },
-    acceptance: { pieces: [], bytes: 0, enough: firstChunkBytes },
+  readonly #rooms: Buffer[] = []
+  readonly #chunks: Record<Table, Chunk> = {
+    source_row: this.#newChunk(firstChunkBytes),
+    acceptance: this.#newChunk(firstChunkBytes),
   }
   readonly #copying: Promise<void>[] = []
 
@@ -134,13 +150,13 @@ class Copies {
     return this.#chunks[table].bytes === 0
   }
 
-  async add(table: Table, lines: Buffer): Promise<void> {
+  async add(table: Table, lines: string): Promise<void> {
     const chunk = this.#chunks[table]
-    chunk.pieces.push(lines)
-    chunk.bytes += lines.length
-    if (chunk.bytes < chunk.enough) return
+    // A character is three bytes at most.
+    if (lines.length * 3 <= chunk.room.length - chunk.bytes) chunk.bytes += chunk.room.write(lines, chunk.bytes)
+    else chunk.further.push(Buffer.from(lines))
+    if (chunk.bytes < chunk.enough && chunk.further.length === 0) return
     this.#copy(table)
-    chunk.enough = Math.min(chunk.enough * 2, chunkBytes)
     if (this.#copying.length > chunksAhead) await this.#copying.shift()
   }
 
@@ -160,14 +176,18 @@ class Copies {
     return reasons.find((reason) => !(reason instanceof pg.DatabaseError && reason.code === '25P02'))
   }
 
+  #newChunk(enough: number): Chunk {
+    return { room: this.#rooms.pop() ?? Buffer.allocUnsafeSlow(roomBytes), bytes: 0, further: [], enough }
+  }
+
   #copy(table: Table): void {
-    const chunk = this.#chunks[table]
-    const { pieces } = chunk
-    chunk.pieces = []
-    chunk.bytes = 0
-    const copying = this.#turns.take(() =>
-      pipeline(pieces, this.#client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))),
-    )
+    const { room, bytes, further, enough } = this.#chunks[table]
+    this.#chunks[table] = this.#newChunk(Math.min(enough * 2, chunkBytes))
+    const pieces = [room.subarray(0, bytes), ...further]
+    const copying = this.#turns.take(async () => {
+      await pipeline(pieces, this.#client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`)))
+      this.#rooms.push(room)
+    })
     // It is awaited before too many wait.
     copying.catch(() => {})
     this.#copying.push(copying)
@@ -224,13 +244,16 @@ class RowNumbers {
   }
 }
 
+/** Written out only where somebody else took numbers meanwhile, so that there are gaps. */
 async function nextRowIds(trx: Transaction<Schema>, count: number): Promise<number[]> {
-  const { rows } = await sql<{ ids: number[] }>`
-    with named as materialized (select pg_get_serial_sequence('source_row', 'row_id')::regclass as sequence)
-    select array_to_json(array(
-      select nextval(sequence) from named, generate_series(1, ${count}::integer)
-    )) as ids`.execute(trx)
-  return rows[0]?.ids ?? []
+  const { rows } = await sql<{ first: string; ids: number[] | null }>`
+    with named as materialized (select pg_get_serial_sequence('source_row', 'row_id')::regclass as sequence),
+    taken as materialized (select nextval(sequence) as id from named, generate_series(1, ${count}::integer))
+    select min(id)::text as first,
+           case when max(id) - min(id) >= count(*) then (select json_agg(id) from taken) end as ids
+    from taken`.execute(trx)
+  const [row] = rows
+  return row?.ids ?? Array.from({ length: count }, (_, index) => Number(row?.first) + index)
 }
 
 async function hashesAgree(trx: Transaction<Schema>, rowIds: readonly number[]): Promise<boolean> {

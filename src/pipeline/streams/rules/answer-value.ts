@@ -58,7 +58,8 @@ export function exactNumber(text: string): { number: number } | { problem: strin
   if (!decimal.test(text)) return { problem: `'${shown(text)}' is no number` }
   const number = Number(text)
   if (!Number.isFinite(number)) return { problem: `'${shown(text)}' is too large a number` }
-  if (significant(text) !== significant(String(number))) {
+  const written = String(number)
+  if (written !== text && significant(text) !== significant(written)) {
     return { problem: `'${shown(text)}' has more digits than a JSON number keeps` }
   }
   return { number }

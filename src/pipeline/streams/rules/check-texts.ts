@@ -9,7 +9,8 @@ const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/ // oxlin
 
 /** What is wrong with the characters or the length of one of a row's texts, whatever it means; or null. */
 export function checkTexts(content: RowContent, maxLength: number): string | null {
-  for (const [name, value] of Object.entries(content)) {
+  for (const name in content) {
+    const value = content[name]
     if (typeof value === 'string') {
       const problem = checkText(name, value, maxLength)
       if (problem !== null) return problem

@@ -103,6 +103,35 @@ test('many rows are written in several chunks, with ascending numbers', async ()
   expect(rows).toEqual([{ ids: 2_000, acceptances: 2_000, ordered: true }])
 })
 
+test('numbers that are not in a row, because somebody else took some, are given as they were taken', async () => {
+  const next = sql<{ id: string }>`select nextval(pg_get_serial_sequence('source_row', 'row_id')) as id`
+  const { rows: before } = await next.execute(ledger.db)
+  await sql`alter table source_row alter column row_id set increment by 3`.execute(ledger.db)
+  try {
+    expect(await landAtOnce('properties', [[row('H-1', 'a')], [row('H-2', 'b'), row('H-3', 'c')]])).toBe(3)
+  } finally {
+    await sql`alter table source_row alter column row_id set increment by 1`.execute(ledger.db)
+  }
+  const { rows } = await sql<{ ids: number[] }>`
+    select array_agg(row_id order by row_key)::integer[] as ids from source_row`.execute(ledger.db)
+  const first = Number(before[0]?.id) + 3
+  expect(rows[0]?.ids).toEqual([first, first + 3, first + 6])
+})
+
+test('a batch that is larger than a chunk is written whole', async () => {
+  const rows = [row('H-1', 'a'), row('H-2', 'ü'.repeat(3_000_000)), row('H-3', 'c')]
+  expect(await landAtOnce('properties', [rows, [row('H-4', 'd')]])).toBe(4)
+  const { rows: stored } = await sql<{ row_key: string; length: number; places: boolean }>`
+    select row_key, length(content ->> 'text') as length, row_id > coalesce(lag(row_id) over (order by ctid), 0) as places
+    from source_row order by row_key`.execute(ledger.db)
+  expect(stored).toEqual([
+    { row_key: 'H-1', length: 1, places: true },
+    { row_key: 'H-2', length: 3_000_000, places: true },
+    { row_key: 'H-3', length: 1, places: true },
+    { row_key: 'H-4', length: 1, places: true },
+  ])
+})
+
 test.each([
   ['in one chunk', [[row('H-1', 'a'), row('H-2', 'b'), row('H-1', 'c')]]],
   ['in two', [[row('H-1', 'x'.repeat(600_000))], [row('H-2', 'b')], [row('H-1', 'y'.repeat(600_000))]]],
