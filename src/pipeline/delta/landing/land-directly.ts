@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
-import { pipeline } from 'node:stream/promises'
 import { sql, type Transaction } from 'kysely'
 import pg, { type PoolClient } from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
+import { copyReady } from '../../../db/copy-ready.ts'
 import { copyBytes, copyNull, copyText } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { Turns } from '../../../db/turns.ts'
@@ -56,10 +55,8 @@ export async function landDirectly(
   try {
     for await (const rows of batches) {
       const taken = await numbers.take(rows.length)
-      const { contents, acceptances } = linesOf(landing, rows, taken)
-      if (copies.isAtStart('source_row')) samples.push(taken[0] ?? 0)
-      await copies.add('source_row', contents)
-      await copies.add('acceptance', acceptances)
+      if (copies.isAtStart) samples.push(taken[0] ?? 0)
+      await copies.add(linesOf(landing, rows, taken))
       written += rows.length
     }
     await copies.end()
@@ -80,7 +77,7 @@ function linesOf(
   { stream, judgedBy }: DirectLanding,
   rows: readonly DirectRow[],
   numbers: readonly number[],
-): { contents: string; acceptances: string } {
+): Record<Table, string> {
   const name = copyText(stream)
   const judged = String(notCompared(judgedBy))
   let contents = ''
@@ -93,7 +90,7 @@ function linesOf(
     const verdict = reason === undefined ? `${copyNull}\t0\t${copyNull}` : `${content}\t${judged}\t${copyText(reason)}`
     acceptances += `${id}\t${partner}\t${content}\t${verdict}\n`
   }
-  return { contents, acceptances }
+  return { source_row: contents, acceptance: acceptances }
 }
 
 const columns = {
@@ -102,9 +99,10 @@ const columns = {
 } as const
 
 type Table = keyof typeof columns
+const tables = Object.keys(columns) as Table[]
 
 /**
- * Bytes of a table that are copied at a time, while the next are made. The first chunk is small, so that the server
+ * Bytes of contents that are copied at a time, while the next are made. The first chunk is small, so that the server
  * begins soon; each of the next is twice as large, because between two chunks the server waits.
  */
 const firstChunkBytes = 64 * 1024
@@ -114,55 +112,53 @@ const chunkBytes = 1024 * 1024
 const chunksAhead = 2
 
 /** Room for a chunk and the batch that fills it; of longer rows there may be more than fits. */
-const roomBytes = chunkBytes + 512 * 1024
+const roomBytes = { source_row: chunkBytes + 512 * 1024, acceptance: 1024 * 1024 }
 
-type Chunk = {
-  room: Buffer
-  bytes: number
-  /** Batches that did not fit. */
-  further: Buffer[]
-  /** Bytes from which on it is copied. */
-  enough: number
-}
+/** Lines of one table as bytes, and those of batches that did not fit. */
+type Lines = { room: Buffer; bytes: number; further: Buffer[] }
+
+type Chunk = Record<Table, Lines>
 
 /**
- * Copies the lines of each table as soon as there are enough of them. A batch becomes bytes at once: as objects its rows
- * would be moved by every collection until they are sent. The bytes of a chunk that was copied are written over by a
- * later one, because V8 collects its whole heap each time that so many are allocated anew.
+ * Copies the lines of both tables as soon as there are enough of them. A batch becomes bytes at once: as objects its
+ * rows would be moved by every collection until they are sent. The bytes of a chunk that was copied are written over by
+ * a later one, because V8 collects its whole heap each time that so many are allocated.
  */
 class Copies {
   readonly #client: PoolClient
   readonly #turns: Turns
-  readonly #rooms: Buffer[] = []
-  readonly #chunks: Record<Table, Chunk> = {
-    source_row: this.#newChunk(firstChunkBytes),
-    acceptance: this.#newChunk(firstChunkBytes),
-  }
+  readonly #copied: Chunk[] = []
   readonly #copying: Promise<void>[] = []
+  #chunk = emptyChunk()
+  #enough = firstChunkBytes
 
   constructor(client: PoolClient, turns: Turns) {
     this.#client = client
     this.#turns = turns
   }
 
-  /** Whether nothing of a table's next chunk has come yet. */
-  isAtStart(table: Table): boolean {
-    return this.#chunks[table].bytes === 0
+  /** Whether nothing of the next chunk has come yet. */
+  get isAtStart(): boolean {
+    return this.#chunk.source_row.bytes === 0
   }
 
-  async add(table: Table, lines: string): Promise<void> {
-    const chunk = this.#chunks[table]
-    // A character is three bytes at most.
-    if (lines.length * 3 <= chunk.room.length - chunk.bytes) chunk.bytes += chunk.room.write(lines, chunk.bytes)
-    else chunk.further.push(Buffer.from(lines))
-    if (chunk.bytes < chunk.enough && chunk.further.length === 0) return
-    this.#copy(table)
+  async add(batch: Record<Table, string>): Promise<void> {
+    for (const table of tables) {
+      const [lines, text] = [this.#chunk[table], batch[table]]
+      // A character is three bytes at most.
+      if (text.length * 3 <= lines.room.length - lines.bytes) lines.bytes += lines.room.write(text, lines.bytes)
+      else lines.further.push(Buffer.from(text))
+    }
+    const isFull = tables.some((table) => this.#chunk[table].further.length > 0)
+    if (!isFull && this.#chunk.source_row.bytes < this.#enough) return
+    this.#copy()
+    this.#enough = Math.min(this.#enough * 2, chunkBytes)
     if (this.#copying.length > chunksAhead) await this.#copying.shift()
   }
 
   /** Copies what is left, and waits for all. */
   async end(): Promise<void> {
-    for (const table of Object.keys(columns) as Table[]) if (!this.isAtStart(table)) this.#copy(table)
+    if (!this.isAtStart) this.#copy()
     for (const copying of this.#copying) await copying
   }
 
@@ -176,22 +172,29 @@ class Copies {
     return reasons.find((reason) => !(reason instanceof pg.DatabaseError && reason.code === '25P02'))
   }
 
-  #newChunk(enough: number): Chunk {
-    return { room: this.#rooms.pop() ?? Buffer.allocUnsafeSlow(roomBytes), bytes: 0, further: [], enough }
-  }
-
-  #copy(table: Table): void {
-    const { room, bytes, further, enough } = this.#chunks[table]
-    this.#chunks[table] = this.#newChunk(Math.min(enough * 2, chunkBytes))
-    const pieces = [room.subarray(0, bytes), ...further]
+  #copy(): void {
+    const chunk = this.#chunk
+    this.#chunk = this.#copied.pop() ?? emptyChunk()
     const copying = this.#turns.take(async () => {
-      await pipeline(pieces, this.#client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`)))
-      this.#rooms.push(room)
+      await copyReady(
+        this.#client,
+        tables.map((table) => {
+          const { room, bytes, further } = chunk[table]
+          return { into: `${table} (${columns[table]})`, rows: [room.subarray(0, bytes), ...further] }
+        }),
+      )
+      for (const table of tables) chunk[table] = { room: chunk[table].room, bytes: 0, further: [] }
+      this.#copied.push(chunk)
     })
     // It is awaited before too many wait.
     copying.catch(() => {})
     this.#copying.push(copying)
   }
+}
+
+function emptyChunk(): Chunk {
+  const linesOf = (table: Table): Lines => ({ room: Buffer.allocUnsafeSlow(roomBytes[table]), bytes: 0, further: [] })
+  return { source_row: linesOf('source_row'), acceptance: linesOf('acceptance') }
 }
 
 /** The first 16 bytes of the SHA-256, as COPY's text form of `bytea`. */

@@ -1,6 +1,5 @@
-import { finished } from 'node:stream/promises'
 import type pg from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
+import { copyReady } from '../../../db/copy-ready.ts'
 import { copyText } from '../../../db/copy-text.ts'
 import type { Turns } from '../../../db/turns.ts'
 
@@ -51,8 +50,8 @@ export function createDirectWriter(client: pg.ClientBase, turns: Turns): DirectW
 
   async function copyNext(full: readonly DirectTable[]): Promise<void> {
     await copying
-    const batch = full.map((table) => [table, lines[table].take()] as const)
-    copying = turns.take(() => copyAll(client, batch))
+    const batch = full.map((table) => ({ into: `${table} (${columns[table]})`, rows: [lines[table].take()] }))
+    copying = turns.take(() => copyReady(client, batch))
     // Anyone who drains or flushes next is told.
     copying.catch(() => {})
   }
@@ -69,14 +68,6 @@ export function createDirectWriter(client: pg.ClientBase, turns: Turns): DirectW
       await copyNext(tables.filter((table) => lines[table].length > 0))
       await copying
     },
-  }
-}
-
-async function copyAll(client: pg.ClientBase, batch: readonly (readonly [DirectTable, Buffer])[]): Promise<void> {
-  for (const [table, rows] of batch) {
-    const copy = client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))
-    copy.end(rows)
-    await finished(copy)
   }
 }
 

@@ -1,7 +1,6 @@
-import { finished } from 'node:stream/promises'
 import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
+import { copyReady } from '../../../db/copy-ready.ts'
 import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Turns } from '../../../db/turns.ts'
@@ -161,12 +160,11 @@ export function createStagingWriter(client: pg.ClientBase, turns: Turns): Stagin
       companies = 'created'
       await createCompanyStaging(client)
     }
-    for (const [table, lines] of batch) {
-      const columns = stagingColumns[table].join(', ')
-      const copy = client.query(copyFrom(`copy pg_temp.${table} (${columns}) from stdin`))
-      copy.end(lines.join(''))
-      await finished(copy)
-    }
+    const copies = [...batch].map(([table, lines]) => ({
+      into: `pg_temp.${table} (${stagingColumns[table].join(', ')})`,
+      rows: [Buffer.from(lines.join(''))],
+    }))
+    await copyReady(client, copies)
   }
 
   return {

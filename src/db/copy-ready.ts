@@ -1,0 +1,59 @@
+import type pg from 'pg'
+
+/** Rows in COPY's text form, and the table that takes them, with the columns: `company (company_key, name)`. */
+export type ReadyRows = { into: string; rows: readonly Uint8Array[] }
+
+/**
+ * Copies rows that are ready into tables, one table after the other. The bytes follow the statements at once: the server
+ * takes them as soon as it has begun, and does not wait for us between two tables. If one of them fails, the server
+ * skips the rest (PostgreSQL, message flow of COPY operations).
+ *
+ * @returns when all are in their tables. Until then the bytes must stay as they are.
+ */
+export async function copyReady(client: pg.ClientBase, copies: readonly ReadyRows[]): Promise<void> {
+  if (copies.length === 0) return
+  await new Promise<void>((resolve, reject) => {
+    client.query(new ReadyCopies(copies, resolve, reject))
+  })
+}
+
+/** What the driver asks of a statement that sends itself; its types know only the first of these. */
+class ReadyCopies implements pg.Submittable {
+  readonly #copies: readonly ReadyRows[]
+  readonly handleReadyForQuery: () => void
+  readonly handleError: (error: unknown) => void
+
+  constructor(copies: readonly ReadyRows[], done: () => void, failed: (error: unknown) => void) {
+    this.#copies = copies
+    this.handleReadyForQuery = done
+    this.handleError = failed
+  }
+
+  submit(connection: pg.Connection): void {
+    const { stream } = connection
+    stream.cork()
+    connection.query(this.#copies.map(({ into }) => `copy ${into} from stdin`).join('; '))
+    for (const { rows } of this.#copies) {
+      for (const bytes of rows) {
+        stream.write(copyData(bytes.length))
+        stream.write(bytes)
+      }
+      stream.write(copyDone)
+    }
+    stream.uncork()
+  }
+
+  handleCopyInResponse(): void {}
+
+  handleCommandComplete(): void {}
+}
+
+/** The message CopyDone: its letter, and a length that counts itself. */
+const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
+
+/** What stands before the bytes of a message CopyData. */
+function copyData(bytes: number): Buffer {
+  const head = Buffer.from([0x64, 0, 0, 0, 0])
+  head.writeUInt32BE(bytes + 4, 1)
+  return head
+}
