@@ -1,11 +1,11 @@
 import type pg from 'pg'
 
 /** Rows in COPY's text form, and the table that takes them, with the columns: `company (company_key, name)`. */
-export type ReadyRows = { into: string; rows: readonly Uint8Array[] }
+type ReadyRows = { into: string; rows: readonly Uint8Array[] }
 
 /**
- * Copies rows that are ready into tables, one table after the other. The bytes follow the statements at once: the server
- * takes them as soon as it has begun, and does not wait for us between two tables. If one of them fails, the server
+ * Copies rows that are ready into tables, one table after the other. The bytes follow the statements at once: the
+ * server takes them as soon as it has begun, and does not wait for us between two tables. If one of them fails, it
  * skips the rest (PostgreSQL, message flow of COPY operations).
  *
  * @returns when all are in their tables. Until then the bytes must stay as they are.

@@ -16,8 +16,8 @@ export type StreamShape = {
    */
   foldedKey?: 'inputs'
   /**
-   * What is a part's own in such a row: the columns of its name and its value. Rows that agree in all others are parts of
-   * one ledger row, if `isName` says so of their names.
+   * What is a part's own in such a row: the columns of its name and its value. Rows that agree in all others are parts
+   * of one ledger row, if `isName` says so of their names.
    */
   part?: { name: string; value: string; isName: (name: string | null | undefined) => boolean }
   toRow: (row: PartnerRow, partnerId: string) => LandingRow
