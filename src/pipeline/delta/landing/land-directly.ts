@@ -247,16 +247,18 @@ class RowNumbers {
   }
 }
 
-/** Written out only where somebody else took numbers meanwhile, so that there are gaps. */
 async function nextRowIds(trx: Transaction<Schema>, count: number): Promise<number[]> {
-  const { rows } = await sql<{ first: string; ids: number[] | null }>`
-    with named as materialized (select pg_get_serial_sequence('source_row', 'row_id')::regclass as sequence),
-    taken as materialized (select nextval(sequence) as id from named, generate_series(1, ${count}::integer))
-    select min(id)::text as first,
-           case when max(id) - min(id) >= count(*) then (select json_agg(id) from taken) end as ids
-    from taken`.execute(trx)
-  const [row] = rows
-  return row?.ids ?? Array.from({ length: count }, (_, index) => Number(row?.first) + index)
+  const taken = sql`
+    select nextval(sequence) as id
+    from (select pg_get_serial_sequence('source_row', 'row_id')::regclass as sequence offset 0) named,
+      generate_series(1, ${count}::integer)`
+  const { rows } = await sql<{ first: number; last: number }>`
+    select min(id) as first, max(id) as last from (${taken} offset 0) taken`.execute(trx)
+  const { first, last } = rows[0] ?? { first: 0, last: 0 }
+  if (last - first === count - 1) return Array.from({ length: count }, (_, index) => first + index)
+  // Somebody else took numbers meanwhile: those are let go, and the next are told one by one.
+  const { rows: listed } = await sql<{ ids: number[] }>`select json_agg(id) as ids from (${taken}) taken`.execute(trx)
+  return listed[0]?.ids ?? []
 }
 
 async function hashesAgree(trx: Transaction<Schema>, rowIds: readonly number[]): Promise<boolean> {

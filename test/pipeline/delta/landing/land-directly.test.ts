@@ -114,7 +114,8 @@ test('numbers that are not in a row, because somebody else took some, are given 
   }
   const { rows } = await sql<{ ids: number[] }>`
     select array_agg(row_id order by row_key)::integer[] as ids from source_row`.execute(ledger.db)
-  const first = Number(before[0]?.id) + 3
+  const [first = 0] = rows[0]?.ids ?? []
+  expect(first).toBeGreaterThan(Number(before[0]?.id))
   expect(rows[0]?.ids).toEqual([first, first + 3, first + 6])
 })
 
