@@ -20,13 +20,15 @@ export async function copyReady(client: pg.ClientBase, copies: readonly ReadyRow
 /** What the driver asks of a statement that sends itself; its types know only the first of these. */
 class ReadyCopies implements pg.Submittable {
   readonly #copies: readonly ReadyRows[]
-  readonly handleReadyForQuery: () => void
-  readonly handleError: (error: unknown) => void
+  readonly #done: () => void
+  readonly #failed: (error: unknown) => void
+  /** Taken over by the driver where the database's address has a `query_timeout`: to call it stops the clock. */
+  callback: () => void = () => {}
 
   constructor(copies: readonly ReadyRows[], done: () => void, failed: (error: unknown) => void) {
     this.#copies = copies
-    this.handleReadyForQuery = done
-    this.handleError = failed
+    this.#done = done
+    this.#failed = failed
   }
 
   submit(connection: pg.Connection): void {
@@ -46,6 +48,16 @@ class ReadyCopies implements pg.Submittable {
   handleCopyInResponse(): void {}
 
   handleCommandComplete(): void {}
+
+  handleReadyForQuery(): void {
+    this.callback()
+    this.#done()
+  }
+
+  handleError(error: unknown): void {
+    this.callback()
+    this.#failed(error)
+  }
 }
 
 /** The message CopyDone: its letter, and a length that counts itself. */

@@ -55,6 +55,24 @@ test('nothing to copy is nothing to ask, and a table without rows is none that f
   expect(await counts()).toEqual({ one: 0, two: 0 })
 })
 
+test('a limit of the driver on the time of a query ends a copy that waits, and nothing that has ended', async () => {
+  const limited = new pg.Client({ connectionString: database.url, query_timeout: 300 })
+  limited.on('error', () => {})
+  await limited.connect()
+  try {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    await copyReady(limited, [{ into: 'two (id)', rows: [numbers(1, 3)] }])
+    expect(timers()).toBe(before)
+    await client.query('begin')
+    await client.query('lock table two in share mode')
+    await expect(copyReady(limited, [{ into: 'two (id)', rows: [numbers(4, 6)] }])).rejects.toThrow('timeout')
+  } finally {
+    await client.query('rollback')
+    await limited.end()
+  }
+})
+
 const much = numbers(1, 200_000, 'x'.repeat(20))
 
 test.each([
