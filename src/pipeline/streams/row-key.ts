@@ -48,8 +48,7 @@ export function present(columns: PartnerRow, idColumn = 'partner_id'): Record<st
 
 /** The same of a row with a period, whose month may be left out. */
 export function presentInPeriod(columns: PartnerRow): Record<string, string> {
-  const known = present(columns)
   const month = monthOf(columns)
-  if (month !== null) known.month = month
-  return known
+  // The order of the columns stays, by which the text of a content is found to be built as the one before.
+  return present(month === (columns.month ?? null) ? columns : { ...columns, month })
 }

@@ -145,8 +145,10 @@ class Copies {
   async add(batch: Record<Table, string>): Promise<void> {
     for (const table of tables) {
       const [lines, text] = [this.#chunk[table], batch[table]]
+      const left = lines.room.length - lines.bytes
       // A character is three bytes at most.
-      if (text.length * 3 <= lines.room.length - lines.bytes) lines.bytes += lines.room.write(text, lines.bytes)
+      const fits = text.length * 3 <= left || Buffer.byteLength(text) <= left
+      if (fits) lines.bytes += lines.room.write(text, lines.bytes)
       else lines.further.push(Buffer.from(text))
     }
     const isFull = tables.some((table) => this.#chunk[table].further.length > 0)
