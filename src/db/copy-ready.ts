@@ -17,7 +17,7 @@ export async function copyReady(client: pg.ClientBase, copies: readonly ReadyRow
   })
 }
 
-/** What the driver asks of a statement that sends itself; its types know only the first of these. */
+/** A statement that sends itself. The driver calls all that is public here; its types know `submit` alone. */
 class ReadyCopies implements pg.Submittable {
   readonly #copies: readonly ReadyRows[]
   readonly #done: () => void

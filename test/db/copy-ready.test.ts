@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { isConnectionLost } from '../../src/db/connection-lost.ts'
 import { copyReady } from '../../src/db/copy-ready.ts'
 import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
@@ -60,14 +60,15 @@ test('a limit of the driver on the time of a query ends a copy that waits, and n
   limited.on('error', () => {})
   await limited.connect()
   try {
-    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-    const before = timers()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await copyReady(limited, [{ into: 'two (id)', rows: [numbers(1, 3)] }])
-    expect(timers()).toBe(before)
+    expect(vi.getTimerCount()).toBe(0)
+    vi.useRealTimers()
     await client.query('begin')
     await client.query('lock table two in share mode')
     await expect(copyReady(limited, [{ into: 'two (id)', rows: [numbers(4, 6)] }])).rejects.toThrow('timeout')
   } finally {
+    vi.useRealTimers()
     await client.query('rollback')
     await limited.end()
   }

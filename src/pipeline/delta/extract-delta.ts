@@ -60,7 +60,7 @@ export async function extractDelta(
         return await landRows(trx, {
           runId: run.run_id,
           stream: name,
-          foldedKey: shape.foldedKey,
+          foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
           completeRows: whole === null ? 'none' : 'all',
           missing: whole !== null,

@@ -44,12 +44,12 @@ export async function extractSnapshot(
       await createStage(trx)
       const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
       const read = (await hasSnapshot(trx, name)) ? await readAgain(reading) : await readFirst(reading)
-      const fresh = shape.foldedKey === undefined && (await isNewStream(trx, name))
+      const fresh = shape.parts === undefined && (await isNewStream(trx, name))
       let held = false
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
-        foldedKey: shape.foldedKey,
+        foldedKey: shape.parts?.key,
         judgedBy: judge.basis,
         completeRows: read.differs ? (read.first ? 'all' : 'some') : 'none',
         missing: read.differs,
@@ -139,7 +139,7 @@ async function readAgain({ client, trx, name, shape, query, snapshot, judge }: R
   }
   await stage(neededLines(trx, Math.min(neededAtOnce, query.fetchRows)))
   // What folds is merged over what the ledger holds, which stands for the lines that stay.
-  if (shape.foldedKey === undefined) {
+  if (shape.parts === undefined) {
     await stage(gainedLines(trx, name, Math.min(neededAtOnce, query.fetchRows)))
   }
   await findMissing(trx, name, false)
@@ -169,7 +169,7 @@ function stagedSnapshotLine(
 ): string {
   const row = landingOf(shape, valuesOf(line))
   // Of one that folds nobody can say yet whether it is right: its content is a part.
-  return stagedLine({ ...row, ...origin, ordinal: 0, reason: shape.foldedKey === undefined ? judge(row) : undefined })
+  return stagedLine({ ...row, ...origin, ordinal: 0, reason: shape.parts === undefined ? judge(row) : undefined })
 }
 
 const newline = 10

@@ -32,7 +32,7 @@ type FirstLanding = {
 export async function landFirst(landing: FirstLanding): Promise<{ counts: LandedCounts; seen: Seen } | null> {
   const { deps, run, snapshot, stream } = landing
   const { name, shape, query, cursor } = stream
-  const folds = shape.foldedKey !== undefined
+  const folds = shape.parts !== undefined
   const all = snapshot.all({ ...query, cursor })
   let seen = nothingSeen()
   let written = await write(landing, all, seen)

@@ -81,7 +81,7 @@ async function readHotels(
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
-        foldedKey: shape.foldedKey,
+        foldedKey: shape.parts?.key,
         judgedBy: judge.basis,
         completeRows: 'all',
         missing: true,

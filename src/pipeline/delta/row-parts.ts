@@ -1,4 +1,4 @@
-import type { StreamShape } from '../streams/stream.ts'
+import type { PartsShape } from '../streams/stream.ts'
 
 type PartnerValues = readonly (string | null)[]
 
@@ -7,13 +7,16 @@ type PartnerValues = readonly (string | null)[]
  * those that are a part's own, so nothing else of them need be read: most rows of such a stream are of that sort.
  */
 export class RowParts {
+  /** Where in the content parts stand. */
+  readonly key: PartsShape['key']
   readonly #name: number
   readonly #value: number
   readonly #common: readonly number[]
-  readonly #isName: (name: string | null | undefined) => boolean
+  readonly #isName: PartsShape['isName']
   #first: PartnerValues | null = null
 
-  constructor(columns: readonly string[], { name, value, isName }: NonNullable<StreamShape['part']>) {
+  constructor(columns: readonly string[], { key, name, value, isName }: PartsShape) {
+    this.key = key
     this.#name = columns.indexOf(name)
     this.#value = columns.indexOf(value)
     this.#common = columns.flatMap((column, at) => (column === name || column === value ? [] : [at]))

@@ -47,8 +47,8 @@ type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean }
  * together, are merged here: each row less is one less to store, sort and merge.
  */
 async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }: Walk): AsyncGenerator<WalkedRow[]> {
-  const { columns, foldedKey } = shape
-  const parts = shape.part === undefined ? null : new RowParts(columns, shape.part)
+  const { columns } = shape
+  const parts = shape.parts === undefined ? null : new RowParts(columns, shape.parts)
   let ordinal = 0
   let before: string | null = null
   let begun: WalkedRow | null = null
@@ -74,16 +74,15 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
       if (at !== before) ordinal += 1
       before = at
       const withoutCursor = cursor === null
-      if (foldedKey === undefined) {
+      if (parts === null) {
         walked.push({ partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor })
         continue
       }
       if (begun !== null && begun.rowKey === row.rowKey) {
-        const known = begun.content[foldedKey] as Record<string, unknown>
-        if (further === null || parts === null) {
-          const more = row.content[foldedKey] as Record<string, unknown>
-          for (const name in more) add(known, name, more[name])
-        } else add(known, parts.nameOf(values), parts.valueOf(values))
+        const known = begun.content[parts.key] as Record<string, unknown>
+        const more = row.content[parts.key] as Record<string, unknown>
+        if (further !== null) add(known, parts.nameOf(values), parts.valueOf(values))
+        else for (const name in more) add(known, name, more[name])
         begun.withoutCursor ||= withoutCursor
         seen.folded += 1
         continue
@@ -92,7 +91,7 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
       // A number of its own: of two such rows the later one wins where both say something of one part.
       ordinal += 1
       begun = { partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor }
-      parts?.begin(values)
+      parts.begin(values)
     }
     if (walked.length > 0) yield walked
   }
@@ -101,7 +100,7 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
 
 /** Rows of a delta as lines for the stage. Of one that may be a part nobody can say yet whether it is right. */
 export async function* stagedLines(batches: DeltaRows, { judge, ...walk }: Staging): AsyncGenerator<string> {
-  const folds = walk.shape.foldedKey !== undefined
+  const folds = walk.shape.parts !== undefined
   for await (const rows of walkedRows(batches, walk)) {
     let lines = ''
     for (const row of rows) lines += stagedLine({ ...row, reason: folds ? undefined : judge(row) })
@@ -115,7 +114,7 @@ export async function* stagedLines(batches: DeltaRows, { judge, ...walk }: Stagi
  *   twice.
  */
 export async function* directRows(batches: DeltaRows, { judge, ...walk }: Staging): AsyncGenerator<DirectRow[]> {
-  const { foldedKey } = walk.shape
+  const foldedKey = walk.shape.parts?.key
   for await (const rows of walkedRows(batches, walk)) {
     yield rows.map((row) => {
       if (row.withoutCursor) throw new RowNeedsCare('without_cursor')

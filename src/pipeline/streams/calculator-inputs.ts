@@ -21,9 +21,8 @@ export const calculatorInputs: Stream = {
   ],
   table: { all: ['partner_id', 'year', 'field_type_id', 'value'], telling: ['value'] },
   kind: 'calculators',
-  foldedKey: 'inputs',
   // An input whose field type is no id is a row of its own: it must not spoil the others of its period.
-  part: { name: 'field_type_id', value: 'value', isName: isId },
+  parts: { key: 'inputs', name: 'field_type_id', value: 'value', isName: isId },
   toRow: (row, partnerId) => ({
     partnerId,
     rowKey: isId(row.field_type_id)

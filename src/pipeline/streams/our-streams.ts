@@ -27,14 +27,8 @@ export const streams: Record<StreamName, Stream> = {
 
 const shapes = new Map<StreamName, StreamShape>(streamNames.map((name) => [name, shapeOfStream(streams[name])]))
 
-function shapeOfStream({ columns, foldedKey, part, toRow }: Stream): StreamShape {
-  return {
-    idColumn: 'partner_id',
-    columns: Object.keys(columns),
-    toRow,
-    ...(foldedKey && { foldedKey }),
-    ...(part && { part }),
-  }
+function shapeOfStream({ columns, parts, toRow }: Stream): StreamShape {
+  return { idColumn: 'partner_id', columns: Object.keys(columns), toRow, ...(parts && { parts }) }
 }
 
 /** How the rows of a stream of ours land in the ledger. */

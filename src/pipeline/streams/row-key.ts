@@ -49,6 +49,6 @@ export function present(columns: PartnerRow, idColumn = 'partner_id'): Record<st
 /** The same of a row with a period, whose month may be left out. */
 export function presentInPeriod(columns: PartnerRow): Record<string, string> {
   const month = monthOf(columns)
-  // The order of the columns stays, by which the text of a content is found to be built as the one before.
+  // The month stays in its column's place: members in the same order as before are written fastest (`jsonbText`).
   return present(month === (columns.month ?? null) ? columns : { ...columns, month })
 }

@@ -10,17 +10,23 @@ export type StreamShape = {
   columns: readonly string[]
   /** The one of them that holds the partner id. */
   idColumn: string
-  /**
-   * Several partner rows make one ledger row: their contents are merged, key by key under `foldedKey`,
-   * into what the ledger holds, because a delta brings only those that changed.
-   */
-  foldedKey?: 'inputs'
-  /**
-   * What is a part's own in such a row: the columns of its name and its value. Rows that agree in all others are parts
-   * of one ledger row, if `isName` says so of their names.
-   */
-  part?: { name: string; value: string; isName: (name: string | null | undefined) => boolean }
+  /** Several partner rows make one ledger row, each a part of it. */
+  parts?: PartsShape
   toRow: (row: PartnerRow, partnerId: string) => LandingRow
+}
+
+/** How parts make up a ledger row. */
+export type PartsShape = {
+  /**
+   * Where in the content they stand, each under its name. They are merged into what the ledger holds, because a delta
+   * brings only those that changed.
+   */
+  key: 'inputs'
+  /** The columns that are a part's own. Rows that agree in all others are parts of one ledger row. */
+  name: string
+  value: string
+  /** A row whose name is none is a ledger row of its own. */
+  isName: (name: string | null | undefined) => boolean
 }
 
 /** What is odd about a row and does not keep it from being sent. */
@@ -38,7 +44,7 @@ type TableSigns = {
 }
 
 /** Everything that is known of one stream of ours: each has a file in this folder. What contradicts what is in SQL. */
-export type Stream = Pick<StreamShape, 'foldedKey' | 'part'> & {
+export type Stream = Pick<StreamShape, 'parts'> & {
   /**
    * What one row of the query is, in Markdown: docs/streams.md is generated from it, from the columns and the notes.
    */

@@ -1,8 +1,11 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { reserveCalls } from '../../../src/db/service-key/reserve-calls.ts'
 import { defaultBackOff } from '../../../src/exchange/back-off.ts'
+import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { httpServer, sendJson } from '../../exchange/fault-server.ts'
 import { rejection } from '../../exchange/test-client.ts'
+import { canaries } from '../../helpers/canaries.ts'
 import { inTime } from '../../helpers/in-time.ts'
 import { patience } from '../../helpers/patience.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
@@ -106,8 +109,15 @@ test('a 429 of one daemon pauses all of them for as long as the service asks', a
   const one = gated({ databaseUrl, serviceUrl: server.url })
   const other = gated({ databaseUrl, serviceUrl: server.url })
   const throttled = one.client.getUnitTypes()
-  await vi.waitFor(() => expect(one.events).toContain('exchange_paused'), patience)
-  await vi.waitFor(async () => expect(await one.gate.refusal()).toBeNull(), patience)
+  const db = databaseOf(databaseUrl)
+  const pausedKeys = () =>
+    sql`select from service_key
+        where fingerprint = ${keyFingerprint(canaries.apiKey, server.url)} and paused_until > clock_timestamp()`.execute(
+      db,
+    )
+  // The log says so before the database knows.
+  await vi.waitFor(async () => expect((await pausedKeys()).rows).toHaveLength(1), patience)
+  expect(one.events).toContain('exchange_paused')
   await Promise.all([throttled, other.client.getUnitTypes(), other.client.getGroups()])
   expect(seen).toHaveLength(4)
   for (const at of some(seen.slice(1))) expect(at - (seen[0] ?? 0)).toBeGreaterThan(950)

@@ -36,7 +36,7 @@ describe("a stream's row", () => {
     expect(yearly.content).toEqual({ year: '2025', inputs: { [a]: '1' } })
     expect(yearly.rowKey).not.toBe(land('calculator_inputs', { ...input, month: '1' }).rowKey)
     expect(yearly.rowKey).toBe(land('calculator_inputs', { ...input, field_type_id: b }).rowKey)
-    expect(ourShape('calculator_inputs').foldedKey).toBe('inputs')
+    expect(ourShape('calculator_inputs').parts?.key).toBe('inputs')
   })
 
   it.each([null, '', 'electricity'])(

@@ -37,5 +37,5 @@ it('rows of an added stream have one key exactly if the id and the columns of th
 })
 
 it('a stream of ours keeps its shape whatever the contract adds', () => {
-  expect(shapeOf(added, 'calculator_inputs').foldedKey).toBe('inputs')
+  expect(shapeOf(added, 'calculator_inputs').parts?.key).toBe('inputs')
 })

@@ -185,7 +185,7 @@ class Copies {
           return { into: `${table} (${columns[table]})`, rows: [room.subarray(0, bytes), ...further] }
         }),
       )
-      for (const table of tables) chunk[table] = { room: chunk[table].room, bytes: 0, further: [] }
+      for (const table of tables) Object.assign(chunk[table], { bytes: 0, further: [] })
       this.#copied.push(chunk)
     })
     // It is awaited before too many wait.
@@ -255,10 +255,12 @@ async function nextRowIds(trx: Transaction<Schema>, count: number): Promise<numb
     from (select pg_get_serial_sequence('source_row', 'row_id')::regclass as sequence offset 0) named,
       generate_series(1, ${count}::integer)`
   const { rows } = await sql<{ first: number; last: number }>`
-    select min(id) as first, max(id) as last from (${taken} offset 0) taken`.execute(trx)
-  const { first, last } = rows[0] ?? { first: 0, last: 0 }
-  if (last - first === count - 1) return Array.from({ length: count }, (_, index) => first + index)
-  // Somebody else took numbers meanwhile: those are let go, and the next are told one by one.
+    select min(id) as first, max(id) as last from (${taken}) taken`.execute(trx)
+  const [range] = rows
+  if (range !== undefined && range.last - range.first === count - 1) {
+    return Array.from({ length: count }, (_, index) => range.first + index)
+  }
+  // Somebody else took numbers meanwhile: these are let go, and the next are told one by one.
   const { rows: listed } = await sql<{ ids: number[] }>`select json_agg(id) as ids from (${taken}) taken`.execute(trx)
   return listed[0]?.ids ?? []
 }

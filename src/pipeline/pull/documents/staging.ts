@@ -1,7 +1,6 @@
-import { finished } from 'node:stream/promises'
 import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
+import { copyReady } from '../../../db/copy-ready.ts'
 import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 
@@ -46,12 +45,11 @@ export function createDocumentWriter(client: pg.ClientBase): DocumentWriter {
   const pending = new Map<DocumentStaging, string[]>()
   let characters = 0
   const flush = async (): Promise<void> => {
-    for (const [table, lines] of pending) {
-      const copy = client.query(copyFrom(`copy pg_temp.${table} (${columns[table].join(', ')}) from stdin`))
-      for (const line of lines) copy.write(line)
-      copy.end()
-      await finished(copy)
-    }
+    const copies = [...pending].map(([table, lines]) => ({
+      into: `pg_temp.${table} (${columns[table].join(', ')})`,
+      rows: [Buffer.from(lines.join(''))],
+    }))
+    await copyReady(client, copies)
     pending.clear()
     characters = 0
   }
