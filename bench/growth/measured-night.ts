@@ -33,6 +33,7 @@ import { storeJudgements, unjudgedRows } from '../../src/pipeline/preflight/unju
 import { beginSending } from '../../src/pipeline/push/sending/send.ts'
 import { openExplainedPool } from './explained-pool.ts'
 import { type Knowledge, type LedgerWorld, openLedgerWorld } from './ledger-world.ts'
+import { searchAgain } from './measured-pages.ts'
 import { snapshotTwice } from './measured-snapshot.ts'
 import { answersOf, frameworkDocument, inputsOf, omissionsOf, type PartnerRow, propertiesOf } from './partner-rows.ts'
 import type { StatementWork } from './statement-work.ts'
@@ -58,7 +59,7 @@ const basis = 1
 const judgedAtOnce = 500
 
 /**
- * Every statement of landing, preflight, planning, sending, settlement, comparison and report, on `rows` answers, as
+ * Every statement of landing, preflight, planning, sending, settlement, comparison, report and pages, on `rows` answers, as
  * many inputs and a tenth of the properties: two nights, each kind in one submission, in a ledger five times as large.
  * The tables are new, and nobody but `knows` tells the planner of them.
  */
@@ -74,6 +75,7 @@ export async function measureNight(url: string, rows: number, knows: Knowledge):
     await night.compared()
     await night.afterwards()
     await night.stage('snapshot', () => snapshotTwice(pool, rows))
+    await night.searched(rows)
     return statements()
   } finally {
     await pool.end()
@@ -208,6 +210,12 @@ class Night {
       await releaseRetries(this.db)
       await releaseByPolicy(this.db, policies, new Date())
     })
+  }
+
+  async searched(rows: number): Promise<void> {
+    await this.begin()
+    const search = { pool: this.pool, contract: this.deps.contract, runId: this.runId }
+    await searchAgain(search, rows, this.stage.bind(this))
   }
 
   private async begin(): Promise<void> {

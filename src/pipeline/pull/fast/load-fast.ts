@@ -179,7 +179,7 @@ async function finishPage(
     listingKey,
     unchangedKeys: [...unchanged.byListing.values()].flat(),
   })
-  if (companiesStaged && !(await checkShownOnce(trx, merge.submissionId))) throw new NeedsCare('company_on_many_pages')
+  if (companiesStaged && !(await checkShownOnce(trx))) throw new NeedsCare('company_on_many_pages')
   if (merged.companies + direct.counts.companies > 0) await keepListing(trx, listingKey)
   const referred = { variables: names.variables.referred(), properties: names.properties.referred() }
   if (!(await checkListed(trx, referred, unchanged.byListing))) throw new NeedsCare('name_not_listed')

@@ -72,14 +72,13 @@ async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): 
         and c.company_ordinal = s.company_ordinal
         and k.company_key is distinct from c.company_key
         and (
-          exists (
-            select from search_seen_calculator z
+          (
+            select true from search_seen_calculator z
             where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
           )
-          or exists (
-            select from search_seen_company z
-            where z.submission_id = ${submissionId} and z.company_key = k.company_key and z.whole
-              and k.removed_at is null
+          or k.removed_at is null and (
+            select whole from search_seen_company z
+            where z.submission_id = ${submissionId} and z.company_key = k.company_key
           )
         )
       returning c.company_id, s.calculator_id, s.title

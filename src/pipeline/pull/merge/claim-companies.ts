@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { seenBy } from './mark-seen.ts'
 
 /**
  * Finds or makes the row of every company on the page, and locks it for the rest of the transaction.
@@ -8,7 +9,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
  * order of ids, and companies come before calculators: anyone who waits, waits for a transaction that is further on,
  * so that no two can wait for each other.
  */
-export async function claimCompanies(trx: Transaction<Schema>): Promise<void> {
+export async function claimCompanies(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await leaveOutSecondListings(trx)
   await sql`
     with fresh as (
@@ -33,7 +34,9 @@ export async function claimCompanies(trx: Transaction<Schema>): Promise<void> {
       for no key update
     ) locked`.execute(trx)
   await sql`
-    update staged_company s set company_key = c.company_key
+    update staged_company s
+    set company_key = c.company_key,
+      seen = coalesce(${seenBy(submissionId, sql`c.company_key`)}, false)
     from company c where c.company_id = s.company_id`.execute(trx)
   await sql`create unique index on staged_company (company_key)`.execute(trx)
   await sql`analyze staged_company`.execute(trx)

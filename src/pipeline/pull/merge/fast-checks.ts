@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { seenBy } from './mark-seen.ts'
 
 /**
  * What is staged and concerns more than the companies of this page, or one of them twice; undefined if nothing.
@@ -13,9 +14,7 @@ export async function findTrouble(trx: Transaction<Schema>, submissionId: number
     union all
     select 'company_on_many_pages' where exists (
       select from staged_company s join company c using (company_id)
-      where c.on_many_pages or exists (
-        select from search_seen_company z where z.submission_id = ${submissionId} and z.company_key = c.company_key
-      )
+      where c.on_many_pages or ${seenBy(submissionId, sql`c.company_key`)}
     )
     union all
     select 'calculator_twice' where exists (
@@ -38,13 +37,9 @@ export async function findTrouble(trx: Transaction<Schema>, submissionId: number
  * not see that page yet, and what it holds may have been removed. To be asked when the merge has marked what it has
  * seen.
  */
-export async function checkShownOnce(trx: Transaction<Schema>, submissionId: number): Promise<boolean> {
+export async function checkShownOnce(trx: Transaction<Schema>): Promise<boolean> {
   const { rows } = await sql<{ again: boolean }>`
-    select exists (
-      select from staged_company s
-      join search_seen_company z on z.submission_id = ${submissionId} and z.company_key = s.company_key
-      where z.pages > 1
-    ) as again`.execute(trx)
+    select exists (select from staged_company where seen_pages > 1) as again`.execute(trx)
   return rows[0]?.again === false
 }
 

@@ -28,7 +28,7 @@ export async function updateCalculators(trx: Transaction<Schema>): Promise<void>
         and (
           (k.company_key, k.type_id, k.title, k.period_year, k.period_month, k.removed_at) is distinct from
           (c.company_key, s.type_id, coalesce(s.title, k.title), s.period_year, s.period_month, null::timestamptz)
-          or exists (select from touched_calculator t where t.calculator_key = k.calculator_key)
+          or k.calculator_key in (select calculator_key from touched_calculator)
         )
       returning k.company_key
     )
@@ -84,10 +84,7 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
     where c.readable and k.removed_at is null
       and ${ofSelectedType(calculatorTypeIds)}
       and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)
-      and not exists (
-        select from search_seen_company z
-        where z.submission_id = ${submissionId} and z.company_key = c.company_key
-      )
+      and not c.seen
       and not exists (select from company o where o.company_key = c.company_key and o.on_many_pages)`.execute(trx)
   const { rows: absent } = await sql<{ some: boolean }>`
     select exists (select from absent_calculator) as some`.execute(trx)
@@ -131,9 +128,9 @@ async function countKnown(
   calculatorTypeIds: readonly string[],
 ): Promise<{ known: number; seen: number }> {
   const { rows } = await sql<{ known: number; seen: number }>`
-    select count(*) as known,
-      count(*) filter (where exists (select from staged_calculator s where s.calculator_key = k.calculator_key)) as seen
+    select count(*) as known, count(s.calculator_key) as seen
     from staged_company c join calculator k using (company_key)
+    left join (select calculator_key from staged_calculator) s using (calculator_key)
     where c.readable and c.complete and k.removed_at is null
       and ${ofSelectedType(calculatorTypeIds)}
       and not exists (select from fresh_calculator f where f.calculator_key = k.calculator_key)`.execute(trx)

@@ -61,7 +61,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
     return { companies: 0, calculators: 0, values: 0, added: 0, changed: 0, removed: 0, quarantined }
   }
   await analyzeStaging(trx)
-  await claimCompanies(trx)
+  await claimCompanies(trx, submissionId)
   await mergeNames(trx, pageId, submissionId)
   await keyReferences(trx)
   await claimCalculators(trx, submissionId)
@@ -74,7 +74,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await markWholeParts(trx, submissionId)
   await updateCompanies(trx)
   await markSeen(trx, submissionId, calculatorTypeIds)
-  await keepContents(trx, submissionId, listingKey)
+  await keepContents(trx, listingKey)
   const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
   const { companies, calculators } = await countMerged(trx)
   return { companies, calculators, values, added, changed, removed: removed + removedWithCalculators, quarantined }
@@ -101,7 +101,7 @@ async function updateCompanies(trx: Transaction<Schema>): Promise<void> {
       and not exists (select from fresh_company f where f.company_key = c.company_key)
       and (
         (c.name, c.removed_at) is distinct from (coalesce(s.name, c.name), null::timestamptz)
-        or exists (select from touched_company t where t.company_key = c.company_key)
+        or c.company_key in (select company_key from touched_company)
       )`.execute(trx)
   // The former companies of calculators that moved: not on this page, or not to be read on it.
   await sql`
@@ -133,20 +133,19 @@ async function storeQuarantine(trx: Transaction<Schema>, pageId: number, maxRows
  * company is read again. Of one that could not be read the note goes, so that it is read again when it comes as it was
  * before.
  */
-async function keepContents(trx: Transaction<Schema>, submissionId: number, listingKey: number): Promise<void> {
+async function keepContents(trx: Transaction<Schema>, listingKey: number): Promise<void> {
   await sql`
     update company c
     set content_hash = s.content_hash, content_bytes = s.content_bytes, calculators = s.calculators, values = s.values,
       listing_key = case when s.content_hash is not null then ${listingKey}::integer end
     from (
       select s.company_key, s.readable, s.content_bytes, s.calculators, s.values,
-        case when z.whole and z.pages = 1 and s.complete and not exists (
-          select from staged_left_out l where l.company_id = s.company_id
+        case when s.seen_whole and s.seen_pages = 1 and s.complete and s.company_id not in (
+          select company_id from staged_left_out where company_id is not null
         ) and not exists (
           select from unrenewed_part u where u.company_key = s.company_key
         ) then s.content_hash end as content_hash
       from staged_company s
-      join search_seen_company z on z.submission_id = ${submissionId} and z.company_key = s.company_key
     ) s
     where s.readable and c.company_key = s.company_key and c.content_hash is distinct from s.content_hash`.execute(trx)
   await sql`

@@ -95,10 +95,7 @@ async function keepUnrenewedProperties(trx: Transaction<Schema>, options: Unrene
         select from merge_property m
         where m.company_key = t.company_key and m.property_key = t.property_key and m.ordinal = t.ordinal
       )
-      and not exists (
-        select from search_seen_company z
-        where z.submission_id = ${submissionId} and z.company_key = c.company_key
-      )`.execute(trx)
+      and not c.seen`.execute(trx)
   const { rows } = await sql<{ some: boolean }>`select exists (select from absent_property) as some`.execute(trx)
   if (rows[0]?.some !== true) return
   if (await someUnrenewed(trx)) {
@@ -176,10 +173,7 @@ async function withholdSuspicious(trx: Transaction<Schema>, options: UnrenewedOp
     select (select count(*) from absent_property where ${listed}) as absent,
       (
         select count(*) from staged_company c join company_property t using (company_key)
-        where c.readable and ${listed} and not exists (
-          select from search_seen_company z
-          where z.submission_id = ${options.submissionId} and z.company_key = c.company_key
-        )
+        where c.readable and ${listed} and not c.seen
       ) as known
     where exists (select from absent_property where reason is null)`.execute(trx)
   if (rows[0] === undefined) return

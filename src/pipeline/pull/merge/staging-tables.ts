@@ -67,7 +67,7 @@ function isOfCompanies(table: StagingTable): boolean {
 export async function analyzeStaging(trx: Transaction<Schema>): Promise<void> {
   await sql`
     analyze staged_variable_name, staged_property_name, staged_company, staged_property, staged_calculator,
-      staged_reference, staged_unrenewed_value, staged_unrenewed_property`.execute(trx)
+      staged_reference, staged_unrenewed_value, staged_unrenewed_property, staged_left_out`.execute(trx)
 }
 
 /**
@@ -87,11 +87,12 @@ const nameTables = {
 }
 
 const companyTables = {
-  // company_key, calculator_key and variable_key are found in the merge.
+  // The keys and what the search has seen before this page (seen) and with it (seen_…) are found in the merge.
   staged_company: `
     company_ordinal integer primary key, company_id uuid not null, name text, name_problem text,
     readable boolean not null, complete boolean not null, content_hash uuid, content_bytes integer,
-    calculators integer not null, values integer not null, company_key integer`,
+    calculators integer not null, values integer not null, company_key integer, seen boolean not null default false,
+    seen_pages integer, seen_whole boolean`,
   staged_property: `
     company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null`,
   staged_calculator: `

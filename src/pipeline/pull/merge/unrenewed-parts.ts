@@ -33,11 +33,12 @@ export async function markWholeParts(trx: Transaction<Schema>, submissionId: num
     from staged_calculator s
     join staged_company c using (company_ordinal)
     join calculator k using (calculator_key, company_key)
-    cross join lateral (
-      select min(reason) as reason from staged_left_out l
-      where l.unit = 'calculator' and l.calculator_id = s.calculator_id and l.reason <> 'calculator_twice'
-    ) unread
-    where not s.readable and k.removed_at is null and unread.reason is not null
+    join (
+      select calculator_id, min(reason) as reason from staged_left_out
+      where unit = 'calculator' and reason <> 'calculator_twice'
+      group by calculator_id
+    ) unread on unread.calculator_id = s.calculator_id
+    where not s.readable and k.removed_at is null
     union all
     select k.company_key, 'calculator_title', k.calculator_key, s.title_problem, false, ${submissionId}::bigint
     from staged_calculator s join calculator k using (calculator_key)

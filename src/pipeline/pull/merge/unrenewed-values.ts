@@ -24,10 +24,8 @@ export async function keepUnrenewedValues(trx: Transaction<Schema>, options: Unr
   const { submissionId } = options
   await sql`
     update value_difference d set kind = 'kept'
-    where d.kind = 'removed' and exists (
-      select from search_seen_company z
-      where z.submission_id = ${submissionId} and z.company_key = d.company_key
-    )`.execute(trx)
+    from staged_company c
+    where d.kind = 'removed' and c.company_key = d.company_key and c.seen`.execute(trx)
   if (await someUnrenewed(trx)) {
     await sql`
       update value_difference d set kind = 'unrenewed', reason = 'restored', withheld = true
