@@ -1,6 +1,6 @@
 import type { PageCompany } from '../content/page-company.ts'
 import type { DirectWriter } from '../merge/direct-writer.ts'
-import type { createKeyBlocks } from '../merge/key-blocks.ts'
+import type { KeyBlocks, Keys } from '../merge/key-blocks.ts'
 import { countValues } from '../stage-page.ts'
 import type { Content } from './content-hash.ts'
 import type { NameIndex } from './name-index.ts'
@@ -18,12 +18,12 @@ export class DirectCompanies {
   readonly counts = { companies: 0, calculators: 0, values: 0 }
   readonly companyKeys: number[] = []
   readonly #lines: DirectWriter['lines']
-  readonly #keys: ReturnType<typeof createKeyBlocks>
+  readonly #keys: KeyBlocks
   readonly #names: Names
   readonly #variables: Uint8Array[] = []
-  #taken: Record<'company' | 'calculator', number[]> = { company: [], calculator: [] }
+  #taken: Keys = { company: [], calculator: [] }
 
-  constructor(writer: DirectWriter, keys: ReturnType<typeof createKeyBlocks>, names: Names) {
+  constructor(writer: DirectWriter, keys: KeyBlocks, names: Names) {
     this.#lines = writer.lines
     this.#keys = keys
     this.#names = names
@@ -32,10 +32,8 @@ export class DirectCompanies {
   /** Takes keys for so many rows to come. */
   async reserve(companies: number, calculators: number): Promise<void> {
     // Taken from their end, and written in ascending order: an index that only grows at its end is filled, not split.
-    this.#taken = {
-      company: (await this.#keys.take('company', companies)).reverse(),
-      calculator: (await this.#keys.take('calculator', calculators)).reverse(),
-    }
+    const { company, calculator } = await this.#keys.take({ company: companies, calculator: calculators })
+    this.#taken = { company: company.reverse(), calculator: calculator.reverse() }
   }
 
   /** A company as `pageCompany` gives it, with nothing left out. */
@@ -165,7 +163,7 @@ export class DirectCompanies {
     lines.end()
   }
 
-  #take(table: 'company' | 'calculator'): number {
+  #take(table: keyof Keys): number {
     const key = this.#taken[table].pop()
     if (key === undefined) throw new Error(`too few keys were reserved for ${table}`)
     return key

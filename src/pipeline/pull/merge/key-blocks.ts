@@ -1,45 +1,56 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 
-type KeyedTable = 'company' | 'calculator'
+const keyedTables = ['company', 'calculator'] as const
+type KeyedTable = (typeof keyedTables)[number]
+
+/** Keys of each table, in ascending order. */
+export type Keys = Record<KeyedTable, number[]>
+
+export type KeyBlocks = { take(counts: Record<KeyedTable, number>): Promise<Keys> }
 
 /** Keys taken ahead at most: a round trip costs as much as some thousands of them. */
 const blockSize: Record<KeyedTable, number> = { company: 1_000, calculator: 8_000 }
-
-type Blocks = {
-  left: number[]
-  /** How many were asked for so far. */
-  used: number
-  /** The next block, asked for while this one is used up. */
-  next: Promise<number[]> | null
-}
 
 /**
  * Surrogate keys ahead of their rows, taken from the tables' own sequences in blocks. Keys that were taken and not used
  * are lost, and there are two thousand million of them: a page with one new company takes one, and none takes more
  * ahead than it has used, or every night's pages would use up thousands each.
  */
-export function createKeyBlocks(db: Database): { take(table: KeyedTable, count: number): Promise<number[]> } {
-  const blocks: Record<KeyedTable, Blocks> = {
-    company: { left: [], used: 0, next: null },
-    calculator: { left: [], used: 0, next: null },
+export function createKeyBlocks(db: Database): KeyBlocks {
+  const left: Keys = { company: [], calculator: [] }
+  const used = { company: 0, calculator: 0 }
+  /** The next blocks, asked for while these are used up. */
+  let next: Promise<Keys> | null = null
+
+  const add = (keys: Keys) => {
+    for (const table of keyedTables) left[table] = left[table].concat(keys[table])
   }
   return {
-    take: async (table, count) => {
-      const block = blocks[table]
-      const ahead = Math.min(block.used, blockSize[table])
-      block.used += count
-      if (block.left.length < count && block.next !== null) {
-        block.left = block.left.concat(await block.next)
-        block.next = null
+    take: async (counts) => {
+      const ahead = {
+        company: Math.min(used.company, blockSize.company),
+        calculator: Math.min(used.calculator, blockSize.calculator),
       }
-      const missing = count - block.left.length
-      if (missing > 0) block.left = block.left.concat(await nextKeys(db, table, Math.max(missing, ahead)))
-      const taken = block.left.splice(0, count)
-      if (block.left.length < ahead / 2 && block.next === null) {
-        block.next = nextKeys(db, table, ahead)
+      const missing = (table: KeyedTable) => counts[table] - left[table].length
+      const lacks = () => keyedTables.some((table) => missing(table) > 0)
+      if (lacks() && next !== null) {
+        add(await next)
+        next = null
+      }
+      if (lacks()) {
+        add(await nextKeys(db, (table) => (missing(table) > 0 ? Math.max(missing(table), ahead[table]) : 0)))
+      }
+      const taken = {
+        company: left.company.splice(0, counts.company),
+        calculator: left.calculator.splice(0, counts.calculator),
+      }
+      for (const table of keyedTables) used[table] += counts[table]
+      const isLow = (table: KeyedTable) => left[table].length < ahead[table] / 2
+      if (next === null && keyedTables.some(isLow)) {
+        next = nextKeys(db, (table) => (isLow(table) ? ahead[table] : 0))
         // Anyone who takes from it is told.
-        block.next.catch(() => {})
+        next.catch(() => {})
       }
       return taken
     },
@@ -54,13 +65,20 @@ export async function nextListingKey(db: Database): Promise<number> {
   return rows[0].key
 }
 
-async function nextKeys(db: Database, table: KeyedTable, count: number): Promise<number[]> {
-  const { rows } = await sql<{ keys: number[] }>`
-    with named as materialized (
-      select pg_get_serial_sequence(${table}, ${`${table}_key`})::regclass as sequence
+/** Takes keys of both tables in one round trip; they come as a range, unless others took some in between. */
+async function nextKeys(db: Database, count: (table: KeyedTable) => number): Promise<Keys> {
+  const { rows } = await sql<{ name: KeyedTable; first: number; last: number; keys: number[] | null }>`
+    with asked as materialized (
+      select name, keys, pg_get_serial_sequence(name, name || '_key')::regclass as sequence
+      from unnest(${keyedTables}::text[], ${keyedTables.map(count)}::integer[]) as wanted(name, keys)
     )
-    select array(
-      select nextval(sequence)::integer from named, generate_series(1, ${count}::integer)
-    ) as keys`.execute(db)
-  return rows[0]?.keys ?? []
+    select name, min(key) as first, max(key) as last,
+      case when max(key) - min(key) >= count(*) then array_agg(key) end as keys
+    from asked, lateral (select nextval(sequence)::integer as key from generate_series(1, asked.keys)) taken
+    group by name`.execute(db)
+  const taken: Keys = { company: [], calculator: [] }
+  for (const { name, first, last, keys } of rows) {
+    taken[name] = keys?.toSorted((a, b) => a - b) ?? Array.from({ length: last - first + 1 }, (_, at) => first + at)
+  }
+  return taken
 }
