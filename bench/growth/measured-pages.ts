@@ -2,6 +2,8 @@ import type pg from 'pg'
 import { createDatabase } from '../../src/db/database.ts'
 import type { Contract } from '../../src/exchange/contract.ts'
 import { loadPage } from '../../src/pipeline/pull/load-page.ts'
+import { countRestorable, restoreRemoved } from '../../src/pipeline/pull/removals/restore-removed.ts'
+import { acceptRemovals } from '../../src/pipeline/pull/removals/take-removals.ts'
 import { finishSearch } from '../../src/pipeline/pull/search/finish-search.ts'
 import { type GeneratedPage, generatePage, type PageOptions } from '../generate-page.ts'
 
@@ -31,7 +33,10 @@ const searches: Search[] = [
   { stage: 'page, companies gone', share: 0.8 },
 ]
 
-/** Loads the pages of `searches` and ends each search, with each of both as a stage of its own. */
+/**
+ * Loads the pages of `searches` and ends each search, then brings back what they removed and removes it again; each of
+ * these is a stage of its own.
+ */
 export async function searchAgain(
   { pool, contract, runId }: { pool: pg.Pool; contract: Contract; runId: number },
   rows: number,
@@ -48,6 +53,9 @@ export async function searchAgain(
       db.transaction().execute((trx) => finishSearch(trx, page.submission_id, { minSeenShare })),
     )
   }
+  await stage('what can be brought back', () => countRestorable(db, {}))
+  await stage('removals brought back', () => db.transaction().execute((trx) => restoreRemoved(trx, {})))
+  await stage('removals accepted', () => db.transaction().execute((trx) => acceptRemovals(trx, { reason: 'restored' })))
 }
 
 /** A calculator whose year cannot be read, a title and a property without a value, and a value that is none. */

@@ -41,6 +41,7 @@ export async function restoreRemoved(trx: Transaction<Schema>, filter: RestoreFi
   await lockLoading(trx, 'exclusive')
   await sql`create temporary table restored_value on commit drop as ${restorableValues(filter)}`.execute(trx)
   await sql`create temporary table restored_property on commit drop as ${restorableProperties(filter)}`.execute(trx)
+  await sql`analyze restored_value, restored_property`.execute(trx)
   const companies = await sql`
     with lifted as (
       update company set removed_at = null
@@ -50,10 +51,14 @@ export async function restoreRemoved(trx: Transaction<Schema>, filter: RestoreFi
       returning company_key
     )
     insert into unrenewed_part (company_key, part, reason, withheld, submission_id)
-    select company_key, 'company', 'restored', true, coalesce(
-      (select max(submission_id) from restored_value v where v.company_key = lifted.company_key),
-      (select max(submission_id) from restored_property p where p.company_key = lifted.company_key)
-    ) from lifted
+    select company_key, 'company', 'restored', true, coalesce(v.submission_id, p.submission_id)
+    from lifted
+    left join (
+      select company_key, max(submission_id) as submission_id from restored_value group by company_key
+    ) v using (company_key)
+    left join (
+      select company_key, max(submission_id) as submission_id from restored_property group by company_key
+    ) p using (company_key)
     ${markAgain}`.execute(trx)
   const calculators = await sql`
     with lifted as (
@@ -62,9 +67,11 @@ export async function restoreRemoved(trx: Transaction<Schema>, filter: RestoreFi
       returning company_key, calculator_key
     )
     insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
-    select company_key, 'calculator', calculator_key, 'restored', true, (
-      select max(submission_id) from restored_value v where v.calculator_key = lifted.calculator_key
-    ) from lifted
+    select company_key, 'calculator', calculator_key, 'restored', true, v.submission_id
+    from lifted
+    join (
+      select calculator_key, max(submission_id) as submission_id from restored_value group by calculator_key
+    ) v using (calculator_key)
     ${markAgain}`.execute(trx)
   const values = await putBackValues(trx)
   const properties = await putBackProperties(trx)
