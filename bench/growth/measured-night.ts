@@ -59,9 +59,9 @@ const basis = 1
 const judgedAtOnce = 500
 
 /**
- * Every statement of landing, preflight, planning, sending, settlement, comparison, report and pages, on `rows` answers, as
- * many inputs and a tenth of the properties: two nights, each kind in one submission, in a ledger five times as large.
- * The tables are new, and nobody but `knows` tells the planner of them.
+ * Every statement of landing, preflight, planning, sending, settlement, comparison, report and pages, on `rows`
+ * answers, as many inputs and a tenth of the properties: two nights, each kind in one submission, in a ledger five
+ * times as large. The tables are new, and nobody but `knows` tells the planner of them.
  */
 export async function measureNight(url: string, rows: number, knows: Knowledge): Promise<StatementWork[]> {
   const { pool, during, statements } = await openExplainedPool(url)

@@ -5,7 +5,7 @@ import { loadPage } from '../../src/pipeline/pull/load-page.ts'
 import { countRestorable, restoreRemoved } from '../../src/pipeline/pull/removals/restore-removed.ts'
 import { acceptRemovals } from '../../src/pipeline/pull/removals/take-removals.ts'
 import { finishSearch } from '../../src/pipeline/pull/search/finish-search.ts'
-import { type GeneratedPage, generatePage, type PageOptions } from '../generate-page.ts'
+import { generatePage, type PageOptions } from '../generate-page.ts'
 
 const calculatorsEach = 3
 const valuesEach = 3
@@ -13,24 +13,28 @@ const limits = { maxDepth: 64, maxElementSize: 1_000_000, maxQuarantineRows: 1_0
 /** No page is to be held back because it shows little of what is known. */
 const minSeenShare = 0.1
 
-type Search = {
-  stage: string
-  careful?: boolean
+type Shown = Partial<PageOptions> & {
   /** Of the companies, from 0 to 1. */
   share?: number
-  page?: Partial<PageOptions>
   /** Whether every company has something that cannot be read. */
   faulty?: boolean
+  /** Whether every company has the calculators of the one before it. */
+  moved?: boolean
 }
 
-/** What searches of one page find after another, each with companies for a third of the rows. */
+type Search = { stage: string; careful?: boolean; shown: readonly Shown[] }
+
+/** What searches find after another: one page, or the same companies on two. A page has a third of the rows. */
 const searches: Search[] = [
-  { stage: 'page, new' },
-  { stage: 'page, half changed', page: { changed: 0.5 } },
-  { stage: 'page, calculators gone', page: { calculatorsEach: calculatorsEach - 1 } },
-  { stage: 'page, with care', careful: true, page: { changed: 0.5 } },
-  { stage: 'page, much that cannot be read', page: { changed: 0.2 }, faulty: true },
-  { stage: 'page, companies gone', share: 0.8 },
+  { stage: 'page, new', shown: [{}] },
+  { stage: 'page, half changed', shown: [{ changed: 0.5 }] },
+  { stage: 'page, calculators gone', shown: [{ calculatorsEach: calculatorsEach - 1 }] },
+  { stage: 'page, with care', careful: true, shown: [{ changed: 0.5 }] },
+  { stage: 'page, much that cannot be read', shown: [{ changed: 0.2, faulty: true }] },
+  { stage: 'pages, two of the same companies', shown: [{}, { changed: 0.5, calculatorsEach: calculatorsEach - 1 }] },
+  { stage: 'page, calculators moved', shown: [{ moved: true }] },
+  { stage: 'pages, calculators of two companies', shown: [{ moved: true }, {}] },
+  { stage: 'page, companies gone', shown: [{ share: 0.8 }] },
 ]
 
 /**
@@ -43,19 +47,41 @@ export async function searchAgain(
   stage: <T>(name: string, work: () => Promise<T>) => Promise<T>,
 ): Promise<void> {
   const db = createDatabase(pool)
-  for (const { stage: name, careful = false, share = 1, page: options, faulty = false } of searches) {
-    const companies = Math.round((rows * share) / calculatorsEach)
-    const generated = generatePage({ seed: 1, companies, calculatorsEach, valuesEach, ...options }, contract)
-    const page = await listPage(pool, runId)
-    const open = async () => ({ body: bytesOf(generated, faulty ? faults(contract) : []), close: () => {} })
-    await stage(name, () => loadPage(pool, page, open, { contract, limits, careful, minSeenShare }))
+  for (const { stage: name, careful = false, shown } of searches) {
+    const listed = await listPages(pool, runId, shown.length)
+    for (const [at, { share = 1, ...options }] of shown.entries()) {
+      const companies = Math.round((rows * share) / calculatorsEach)
+      const open = async () => ({ body: bytesOf(companies, options, contract), close: () => {} })
+      const page = listed[at] ?? noPage()
+      await stage(`${name}, ${at + 1}`, () => loadPage(pool, page, open, { contract, limits, careful, minSeenShare }))
+    }
+    const { submission_id } = listed[0] ?? noPage()
     await stage(`${name}: end`, () =>
-      db.transaction().execute((trx) => finishSearch(trx, page.submission_id, { minSeenShare })),
+      db.transaction().execute((trx) => finishSearch(trx, submission_id, { minSeenShare })),
     )
   }
   await stage('what can be brought back', () => countRestorable(db, {}))
   await stage('removals brought back', () => db.transaction().execute((trx) => restoreRemoved(trx, {})))
   await stage('removals accepted', () => db.transaction().execute((trx) => acceptRemovals(trx, { reason: 'restored' })))
+}
+
+async function* bytesOf(
+  companies: number,
+  { faulty, moved, ...options }: Shown,
+  contract: Contract,
+): AsyncGenerator<Buffer> {
+  const page = generatePage({ seed: 1, companies, calculatorsEach, valuesEach, ...options }, contract)
+  const replaced = faulty === true ? faults(contract) : []
+  const opening = new RegExp(`^,?\\{"${contract.names.calculatorsPage.id}":"([^"]+)"`)
+  let before = 'ffffffff-ffff-4fff-bfff-ffffffffffff'
+  yield Buffer.from(page.head)
+  for (const company of page.companies) {
+    const id = opening.exec(company)?.[1] ?? ''
+    const owned = moved === true ? company.replace(id, before) : company
+    before = id
+    yield Buffer.from(replaced.reduce((text, [fault, by]) => text.replace(fault, by), owned))
+  }
+  yield Buffer.from(page.tail)
 }
 
 /** A calculator whose year cannot be read, a title and a property without a value, and a value that is none. */
@@ -68,28 +94,24 @@ function faults({ names: { calculatorsPage: names } }: Contract): [RegExp, strin
   ]
 }
 
-async function* bytesOf(
-  { head, companies, tail }: GeneratedPage,
-  replaced: readonly [RegExp, string][],
-): AsyncGenerator<Buffer> {
-  yield Buffer.from(head)
-  for (const company of companies) {
-    yield Buffer.from(replaced.reduce((text, [fault, by]) => text.replace(fault, by), company))
-  }
-  yield Buffer.from(tail)
-}
-
-async function listPage(pool: pg.Pool, runId: number): Promise<{ page_id: number; submission_id: number }> {
+async function listPages(
+  pool: pg.Pool,
+  runId: number,
+  pages: number,
+): Promise<{ page_id: number; submission_id: number }[]> {
   const { rows } = await pool.query<{ page_id: number; submission_id: number }>(
     `with asked as (
        insert into submission (run_id, kind, state, row_count)
        values ($1, 'calculators_search', 'settled', 0) returning submission_id
      )
      insert into search_page (submission_id, ordinal, url, state)
-     select submission_id, 0, 'https://pages.example/' || submission_id, 'listed' from asked
+     select submission_id, page, 'https://pages.example/' || page, 'listed' from asked, generate_series(1, $2) as page
      returning page_id::int, submission_id::int`,
-    [runId],
+    [runId, pages],
   )
-  if (rows[0] === undefined) throw new Error('no page was listed')
-  return rows[0]
+  return rows
+}
+
+function noPage(): never {
+  throw new Error('no page was listed')
 }

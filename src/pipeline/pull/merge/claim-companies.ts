@@ -3,7 +3,8 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import { seenBy } from './mark-seen.ts'
 
 /**
- * Finds or makes the row of every company on the page, and locks it for the rest of the transaction.
+ * Finds or makes the row of every company on the page, and locks it for the rest of the transaction. Then, not before,
+ * it notes which of them the search has shown already: anyone who waited for another page sees what that has shown.
  *
  * Pages of a search are merged side by side. Missing rows are inserted before existing ones are locked, each in the
  * order of ids, and companies come before calculators: anyone who waits, waits for a transaction that is further on,
@@ -35,7 +36,7 @@ export async function claimCompanies(trx: Transaction<Schema>, submissionId: num
     ) locked`.execute(trx)
   await sql`
     update staged_company s
-    set company_key = c.company_key,
+    set company_key = c.company_key, on_many_pages = c.on_many_pages,
       seen = coalesce(${seenBy(submissionId, sql`c.company_key`)}, false)
     from company c where c.company_id = s.company_id`.execute(trx)
   await sql`create unique index on staged_company (company_key)`.execute(trx)

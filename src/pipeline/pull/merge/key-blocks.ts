@@ -7,7 +7,10 @@ type KeyedTable = (typeof keyedTables)[number]
 /** Keys of each table, in ascending order. */
 export type Keys = Record<KeyedTable, number[]>
 
-export type KeyBlocks = { take(counts: Record<KeyedTable, number>): Promise<Keys> }
+export type KeyBlocks = {
+  /** One call at a time. Rejects where keys could not be had. */
+  take(counts: Record<KeyedTable, number>): Promise<Keys>
+}
 
 /** Keys taken ahead at most: a round trip costs as much as some thousands of them. */
 const blockSize: Record<KeyedTable, number> = { company: 1_000, calculator: 8_000 }
@@ -69,12 +72,12 @@ export async function nextListingKey(db: Database): Promise<number> {
 async function nextKeys(db: Database, count: (table: KeyedTable) => number): Promise<Keys> {
   const { rows } = await sql<{ name: KeyedTable; first: number; last: number; keys: number[] | null }>`
     with asked as materialized (
-      select name, keys, pg_get_serial_sequence(name, name || '_key')::regclass as sequence
-      from unnest(${keyedTables}::text[], ${keyedTables.map(count)}::integer[]) as wanted(name, keys)
+      select name, wanted, pg_get_serial_sequence(name, name || '_key')::regclass as sequence
+      from unnest(${keyedTables}::text[], ${keyedTables.map(count)}::integer[]) as listed(name, wanted)
     )
     select name, min(key) as first, max(key) as last,
       case when max(key) - min(key) >= count(*) then array_agg(key) end as keys
-    from asked, lateral (select nextval(sequence)::integer as key from generate_series(1, asked.keys)) taken
+    from asked, lateral (select nextval(sequence)::integer as key from generate_series(1, wanted)) taken
     group by name`.execute(db)
   const taken: Keys = { company: [], calculator: [] }
   for (const { name, first, last, keys } of rows) {

@@ -43,8 +43,8 @@ export async function markSeen(
  * It knows nothing of what the search in hand has shown so far, takes that for next to nothing, and would read all of
  * it, once for a page or once for each of its companies.
  */
-export function seenBy(submissionId: number, companyKey: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`(
+export function seenBy(submissionId: number, companyKey: RawBuilder<unknown>): RawBuilder<true | null> {
+  return sql<true | null>`(
     select true from search_seen_company z
     where z.submission_id = ${submissionId} and z.company_key = ${companyKey}
   )`

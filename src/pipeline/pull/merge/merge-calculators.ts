@@ -84,8 +84,7 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
     where c.readable and k.removed_at is null
       and ${ofSelectedType(calculatorTypeIds)}
       and not exists (select from staged_calculator s where s.calculator_key = k.calculator_key)
-      and not c.seen
-      and not exists (select from company o where o.company_key = c.company_key and o.on_many_pages)`.execute(trx)
+      and not c.seen and not c.on_many_pages`.execute(trx)
   const { rows: absent } = await sql<{ some: boolean }>`
     select exists (select from absent_calculator) as some`.execute(trx)
   if (absent[0]?.some !== true) return 0

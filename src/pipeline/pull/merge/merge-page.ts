@@ -140,12 +140,11 @@ async function keepContents(trx: Transaction<Schema>, listingKey: number): Promi
       listing_key = case when s.content_hash is not null then ${listingKey}::integer end
     from (
       select s.company_key, s.content_bytes, s.calculators, s.values,
-        case when s.readable and s.seen_whole and s.seen_pages = 1 and s.complete and s.company_id not in (
-          select company_id from staged_left_out where company_id is not null
-        ) and not exists (
-          select from unrenewed_part u where u.company_key = s.company_key
-        ) then s.content_hash end as content_hash
+        case when s.readable and s.seen_whole and s.seen_pages = 1 and s.complete and l.company_id is null
+          and not exists (select from unrenewed_part u where u.company_key = s.company_key)
+          then s.content_hash end as content_hash
       from staged_company s
+      left join (select distinct company_id from staged_left_out) l using (company_id)
     ) s
     where c.company_key = s.company_key and c.content_hash is distinct from s.content_hash`.execute(trx)
 }

@@ -91,8 +91,9 @@ const companyTables = {
   staged_company: `
     company_ordinal integer primary key, company_id uuid not null, name text, name_problem text,
     readable boolean not null, complete boolean not null, content_hash uuid, content_bytes integer,
-    calculators integer not null, values integer not null, company_key integer, seen boolean not null default false,
-    seen_pages integer, seen_whole boolean`,
+    calculators integer not null, values integer not null, company_key integer,
+    on_many_pages boolean not null default false, seen boolean not null default false, seen_pages integer,
+    seen_whole boolean`,
   staged_property: `
     company_ordinal integer not null, property_id text not null, ordinal integer not null, value text not null`,
   staged_calculator: `
