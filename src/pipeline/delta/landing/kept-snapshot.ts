@@ -1,0 +1,138 @@
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { PoolClient } from 'pg'
+import { copyReady } from '../../../db/copy-ready.ts'
+import { copyLine } from '../../../db/copy-text.ts'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+import { LineHash } from './line-hash.ts'
+import { buckets, type LineSums } from './line-sums.ts'
+
+/**
+ * Keeps the sums of a snapshot's lines by bucket for the rest of the transaction: the table `read_bucket`. A server
+ * that hashes otherwise than we do sums the lines itself.
+ *
+ * @param lines a query for the lines that were summed.
+ */
+export async function keepSums(
+  client: PoolClient,
+  trx: Transaction<Schema>,
+  sums: LineSums,
+  lines: RawBuilder<unknown>,
+): Promise<void> {
+  if (!(await hashesAlike(trx))) {
+    await sql`
+      create temp table read_bucket on commit drop as
+      select (high & ${sql.lit(buckets - 1)})::integer as bucket, count(*) as lines, sum(high) as high_sum, sum(low) as low_sum
+      from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low from (${lines}) read) hashed
+      group by 1`.execute(trx)
+    return
+  }
+  await sql`
+    create temp table read_bucket (bucket integer, lines bigint, high_sum numeric, low_sum numeric)
+    on commit drop`.execute(trx)
+  const rows = Buffer.from(sums.rows().map(copyLine).join(''))
+  await copyReady(client, [{ into: 'read_bucket (bucket, lines, high_sum, low_sum)', rows: [rows] }])
+}
+
+const sample = 'each word of a line, its rest and its length are part of its hash'
+
+/** Whether the server makes of a text what we make of its bytes in UTF-8. */
+async function hashesAlike(trx: Transaction<Schema>): Promise<boolean> {
+  const bytes = Buffer.from(sample)
+  const hash = new LineHash()
+  const ours = [0, 1].map((seed) => {
+    hash.take(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, bytes.length, seed)
+    return String((BigInt(hash.high) << 32n) | BigInt(hash.low >>> 0))
+  })
+  const { rows } = await sql<{ alike: boolean }>`
+    select current_setting('server_encoding') = 'UTF8'
+      and array[hashtextextended(${sample}, 0), hashtextextended(${sample}, 1)] = ${ours}::bigint[] as alike`.execute(
+    trx,
+  )
+  return rows[0]?.alike === true
+}
+
+/** Whether a snapshot of the stream was kept that another can be compared with. */
+export async function hasSnapshot(trx: Transaction<Schema>, stream: string): Promise<boolean> {
+  const known = await trx.selectFrom('stream_snapshot').select('stream').where('stream', '=', stream).executeTakeFirst()
+  return known !== undefined
+}
+
+/** Keeps what this snapshot brought for the next one to compare with; to be done when the rows have landed. */
+export async function keepSnapshot(trx: Transaction<Schema>, stream: string, runId: number): Promise<number> {
+  await sql`
+    insert into snapshot_line (stream, bucket, high, low, row_id)
+    select ${stream}, (unknown_line.high & ${sql.lit(buckets - 1)})::integer, unknown_line.high, unknown_line.low, source_row.row_id
+    from unknown_line
+    join staged using (high, low)
+    join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key
+    order by 2`.execute(trx)
+  await sql`
+    delete from snapshot_bucket where stream = ${stream} and bucket in (select bucket from differing_bucket)`.execute(
+    trx,
+  )
+  await keepBuckets(trx, stream, sql`where bucket in (select bucket from differing_bucket)`)
+  return await noteSnapshot(trx, stream, runId)
+}
+
+/**
+ * Keeps a stream's first snapshot, whose lines were staged with their rows.
+ * @param written whether every staged row is a row of the ledger of its own, under the number that it was staged with.
+ */
+export async function keepFirstSnapshot(
+  client: PoolClient,
+  trx: Transaction<Schema>,
+  stream: string,
+  runId: number,
+  sums: LineSums,
+  written: boolean,
+): Promise<number> {
+  await keepSums(client, trx, sums, sql`select line from staged`)
+  const found = written
+    ? sql`select line, row_id from staged`
+    : sql`select line, source_row.row_id from staged
+          join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key`
+  await sql`
+    insert into snapshot_line (stream, bucket, high, low, row_id)
+    select distinct on (bucket, high, low) ${stream}, bucket, high, low, row_id
+    from (
+      select (high & ${sql.lit(buckets - 1)})::integer as bucket, high, low, row_id
+      from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, row_id from (${found}) line) hashed
+    ) placed
+    order by bucket, high, low`.execute(trx)
+  await keepBuckets(trx, stream, sql``)
+  return await noteSnapshot(trx, stream, runId)
+}
+
+async function keepBuckets(trx: Transaction<Schema>, stream: string, which: RawBuilder<unknown>): Promise<void> {
+  await sql`
+    insert into snapshot_bucket (stream, bucket, lines, high_sum, low_sum)
+    select ${stream}, bucket, lines, high_sum, low_sum from read_bucket ${which}
+    order by bucket`.execute(trx)
+}
+
+/** @returns how many lines of the snapshot share a ledger row with another. */
+async function noteSnapshot(trx: Transaction<Schema>, stream: string, runId: number): Promise<number> {
+  const { rows } = await sql<{ folded: number }>`
+    insert into stream_snapshot as known (stream, run_id, folded)
+    select ${stream}, ${runId},
+           (select coalesce(sum(lines), 0) from read_bucket)
+             - (select count(distinct row_id) from snapshot_line where stream = ${stream})
+    on conflict (stream) do update
+    set run_id = excluded.run_id, folded = excluded.folded, read_at = clock_timestamp()
+    returning folded`.execute(trx)
+  return rows[0]?.folded ?? 0
+}
+
+/** How many lines of the stream's last snapshot shared a ledger row with another. */
+export async function foldedBefore(trx: Transaction<Schema>, stream: string): Promise<number> {
+  const known = await trx.selectFrom('stream_snapshot').select('folded').where('stream', '=', stream).executeTakeFirst()
+  return known?.folded ?? 0
+}
+
+/** Forgets a stream's snapshot: rows that a cursor changes meanwhile would make it wrong. */
+export async function forgetSnapshot(trx: Transaction<Schema>, stream: string): Promise<void> {
+  await sql`
+    with known as (delete from stream_snapshot where stream = ${stream}),
+         bucket as (delete from snapshot_bucket where stream = ${stream})
+    delete from snapshot_line where stream = ${stream}`.execute(trx)
+}
