@@ -1,3 +1,4 @@
+import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import Cursor from 'pg-cursor'
@@ -229,10 +230,16 @@ async function* readLines(client: pg.Client, ended: Promise<void>, query: Stream
     copy.destroy(new Error('the connection ended'))
   })
   void lost
+  let over = false
   try {
-    for await (const chunk of copy) yield chunk as Buffer
+    for await (const chunk of copy.iterator({ destroyOnReturn: false })) yield chunk as Buffer
+    over = true
   } catch (error) {
+    over = true
     throw readFailed(query.stream, error)
+  } finally {
+    // Whoever stops listening leaves lines behind which the connection is free again.
+    if (!over) await finished(copy.resume()).catch(() => {})
   }
 }
 

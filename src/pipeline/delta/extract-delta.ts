@@ -9,7 +9,7 @@ import type { CursorStream } from '../streams/our-streams.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
 import { forgetSnapshot } from './landing/kept-snapshot.ts'
-import { isNewStream, type LandedCounts, landRows, type WouldChange } from './landing/land-rows.ts'
+import { isNewStream, type LandedCounts, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
 import { noteNullCursors } from './landing/null-cursors.ts'
 import { findMissing } from './landing/snapshot-lines.ts'
 import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
@@ -111,8 +111,6 @@ function readFrom({ asked, started_at }: Run, before: StreamWatermark | null): s
   const from = earlierCursor(watermark, asked.since, started_at)
   return from.kind === 'earlier' ? from.cursor : watermark
 }
-
-const noChange: WouldChange = { new: 0, changed: 0, gone: 0 }
 
 /** A partner's past that changed is a warning; all other reasons to read everything are ours. */
 function logWhole(deps: Deps, run: Run, stream: string, whole: Whole | null): void {

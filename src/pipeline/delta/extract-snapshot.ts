@@ -9,8 +9,9 @@ import type { Deps } from '../deps.ts'
 import type { Judge, JudgeRow } from '../preflight/judge-row.ts'
 import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
+import { landFirstSnapshot } from './land-first-snapshot.ts'
 import { foldedBefore, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
-import { isNewStream, landRows } from './landing/land-rows.ts'
+import { isNewStream, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
 import { LineSums } from './landing/line-sums.ts'
 import { noteNullCursors } from './landing/null-cursors.ts'
 import {
@@ -40,29 +41,39 @@ export async function extractSnapshot(
   const counts = await withSession(deps.pool, (session) =>
     session.db.transaction().execute(async (trx) => {
       const before = await lockReading(trx, name)
-      await createStage(trx)
-      const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
-      const read = (await hasSnapshot(trx, name)) ? await readAgain(reading) : await readFirst(reading)
-      const fresh = shape.parts === undefined && (await isNewStream(trx, name))
+      const stream = { name, shape, query }
       let held = false
-      const landed = await landRows(trx, {
-        runId: run.run_id,
-        stream: name,
-        foldedKey: shape.parts?.key,
-        judgedBy: judge.basis,
-        completeRows: read.differs ? (read.first === null ? 'some' : 'all') : 'none',
-        missing: read.differs,
-        guard: async (would) => {
-          held = await guardStream(deps, trx, run.run_id, name, would, async () => read.lines === 0)
-          return held
-        },
-      })
-      const folded = await keep(reading, run.run_id, read, fresh && landed.changed === read.lines)
+      const guard = async (would: WouldChange, isEmpty: () => Promise<boolean>) => {
+        held = await guardStream(deps, trx, run.run_id, name, would, isEmpty)
+        return held
+      }
+      const known = await hasSnapshot(trx, name)
+      const isNew = !known && (await isNewStream(trx, name)) && !(await guard(noChange, async () => false))
+      const first = isNew
+        ? await landFirstSnapshot({ deps, run, client: session.client, trx, snapshot, stream, judge })
+        : null
+      const land = async () => {
+        await createStage(trx)
+        const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
+        const read = known ? await readAgain(reading) : await readFirst(reading)
+        const counts = await landRows(trx, {
+          runId: run.run_id,
+          stream: name,
+          foldedKey: shape.parts?.key,
+          judgedBy: judge.basis,
+          completeRows: read.differs ? (read.first === null ? 'some' : 'all') : 'none',
+          missing: read.differs,
+          guard: (would) => guard(would, async () => read.lines === 0),
+        })
+        const written = isNew && shape.parts === undefined && counts.changed === read.lines
+        return { counts, lines: read.lines, folded: await keep(reading, run.run_id, read, written) }
+      }
+      const { counts: landed, lines, folded } = first ?? (await land())
       // With a later change of mind a cursor begins again: what it knew of this stream is older than the ledger.
       await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
       await noteNullCursors(trx, name, false)
       await noteReading(trx, { stream: name, capture: 'snapshot', server: snapshot.server, whole: 'due', held })
-      const counts = { ...landed, read: read.lines, folded, unchanged: read.lines - folded - landed.changed }
+      const counts = { ...landed, read: lines, folded, unchanged: lines - folded - landed.changed }
       await trx
         .insertInto('run_stream')
         .values({

@@ -26,6 +26,10 @@ export async function keepSums(
       group by 1`.execute(trx)
     return
   }
+  await copySums(client, trx, sums)
+}
+
+async function copySums(client: PoolClient, trx: Transaction<Schema>, sums: LineSums): Promise<void> {
   await sql`
     create temp table read_bucket (bucket integer, lines bigint, high_sum numeric, low_sum numeric)
     on commit drop`.execute(trx)
@@ -36,7 +40,7 @@ export async function keepSums(
 const sample = 'each word of a line, its rest and its length are part of its hash'
 
 /** Whether the server makes of a text what we make of its bytes in UTF-8. */
-async function hashesAlike(trx: Transaction<Schema>): Promise<boolean> {
+export async function hashesAlike(trx: Transaction<Schema>): Promise<boolean> {
   const bytes = Buffer.from(sample)
   const hash = new LineHash()
   const ours = [0, 1].map((seed) => {
@@ -71,7 +75,7 @@ export async function keepSnapshot(trx: Transaction<Schema>, stream: string, run
     trx,
   )
   await keepBuckets(trx, stream, sql`where bucket in (select bucket from differing_bucket)`)
-  return await noteSnapshot(trx, stream, runId)
+  return await noteSnapshot(trx, stream, runId, await countFolded(trx, stream))
 }
 
 /**
@@ -100,8 +104,28 @@ export async function keepFirstSnapshot(
     ) placed
     order by bucket, high, low`.execute(trx)
   await keepBuckets(trx, stream, sql``)
-  return await noteSnapshot(trx, stream, runId)
+  return await noteSnapshot(trx, stream, runId, await countFolded(trx, stream))
 }
+
+type WrittenSnapshot = { stream: string; runId: number; sums: LineSums; folded: number }
+
+/** Keeps a stream's first snapshot whose rows went straight into the ledger: its lines are in `kept_line`. */
+export async function keepWrittenSnapshot(
+  client: PoolClient,
+  trx: Transaction<Schema>,
+  { stream, runId, sums, folded }: WrittenSnapshot,
+): Promise<void> {
+  await sql`set local work_mem = ${sql.lit(keepingMemory)}`.execute(trx)
+  await sql`
+    insert into snapshot_line (stream, bucket, high, low, row_id)
+    select ${stream}, bucket, high, low, row_id from kept_line order by bucket`.execute(trx)
+  await copySums(client, trx, sums)
+  await keepBuckets(trx, stream, sql``)
+  await noteSnapshot(trx, stream, runId, folded)
+}
+
+/** Memory of the sort of lines by bucket. Less spills to disk. */
+const keepingMemory = '64MB'
 
 async function keepBuckets(trx: Transaction<Schema>, stream: string, which: RawBuilder<unknown>): Promise<void> {
   await sql`
@@ -110,17 +134,22 @@ async function keepBuckets(trx: Transaction<Schema>, stream: string, which: RawB
     order by bucket`.execute(trx)
 }
 
-/** @returns how many lines of the snapshot share a ledger row with another. */
-async function noteSnapshot(trx: Transaction<Schema>, stream: string, runId: number): Promise<number> {
+/** How many lines of the snapshot share a ledger row with another. */
+async function countFolded(trx: Transaction<Schema>, stream: string): Promise<number> {
   const { rows } = await sql<{ folded: number }>`
-    insert into stream_snapshot as known (stream, run_id, folded)
-    select ${stream}, ${runId},
-           (select coalesce(sum(lines), 0) from read_bucket)
-             - (select count(distinct row_id) from snapshot_line where stream = ${stream})
-    on conflict (stream) do update
-    set run_id = excluded.run_id, folded = excluded.folded, read_at = clock_timestamp()
-    returning folded`.execute(trx)
+    select ((select coalesce(sum(lines), 0) from read_bucket)
+             - (select count(distinct row_id) from snapshot_line where stream = ${stream}))::bigint as folded`.execute(
+    trx,
+  )
   return rows[0]?.folded ?? 0
+}
+
+async function noteSnapshot(trx: Transaction<Schema>, stream: string, runId: number, folded: number): Promise<number> {
+  await sql`
+    insert into stream_snapshot (stream, run_id, folded) values (${stream}, ${runId}, ${folded})
+    on conflict (stream) do update
+    set run_id = excluded.run_id, folded = excluded.folded, read_at = clock_timestamp()`.execute(trx)
+  return folded
 }
 
 /** How many lines of the stream's last snapshot shared a ledger row with another. */

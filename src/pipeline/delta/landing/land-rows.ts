@@ -19,6 +19,9 @@ export type LandedCounts = {
 /** Ledger rows of which something would be different at the service, or gone at the partner, if all landed freely. */
 export type WouldChange = { new: number; changed: number; gone: number }
 
+/** What a stream of which the ledger has nothing yet is judged by, before it is read: its first rows are never held. */
+export const noChange: WouldChange = { new: 0, changed: 0, gone: 0 }
+
 type Landing = {
   runId: number
   stream: string

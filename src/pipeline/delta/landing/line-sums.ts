@@ -7,6 +7,9 @@ import { LineHash } from './line-hash.ts'
  */
 export const buckets = 4_096
 
+/** Words of 32 bits that the two hashes of a line have: upper and lower half of the one, then of the other. */
+export const wordsOfLine = 4
+
 /** Lines whose hashes a number can sum: of 32 bits each, and exact up to 53. */
 const exactlySummed = 2 ** 20
 
@@ -27,8 +30,12 @@ export class LineSums {
   readonly #sums = [0, 1].map(() => new Array<bigint>(buckets).fill(0n)) as [bigint[], bigint[]]
   #summed = 0
 
-  /** Adds lines of which the last has no line end. */
-  add(lines: Buffer): void {
+  /**
+   * Adds lines of which the last has no line end.
+   * @param told takes the words of the lines' hashes, if anyone wants them; it has room for all of them.
+   */
+  add(lines: Buffer, told: Int32Array | null = null): void {
+    let word = 0
     const view = new DataView(lines.buffer, lines.byteOffset, lines.length)
     const [highUpper, highLower, lowUpper, lowLower] = this.#halves
     const hash = this.#hash
@@ -36,11 +43,19 @@ export class LineSums {
       const found = lines.indexOf(newline, from)
       const end = found === -1 ? lines.length : found
       hash.take(view, from, end - from, 0)
+      if (told !== null) {
+        told[word++] = hash.high
+        told[word++] = hash.low
+      }
       const bucket = hash.low & (buckets - 1)
       this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1
       highUpper[bucket] = (highUpper[bucket] ?? 0) + hash.high
       highLower[bucket] = (highLower[bucket] ?? 0) + (hash.low >>> 0)
       hash.take(view, from, end - from, 1)
+      if (told !== null) {
+        told[word++] = hash.high
+        told[word++] = hash.low
+      }
       lowUpper[bucket] = (lowUpper[bucket] ?? 0) + hash.high
       lowLower[bucket] = (lowLower[bucket] ?? 0) + (hash.low >>> 0)
       this.lines += 1

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
+import { binaryStream } from '../../../db/copy-binary.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { keepSums } from './kept-snapshot.ts'
 import { buckets, LineSums } from './line-sums.ts'
@@ -29,7 +30,7 @@ export async function copySnapshot(
   await sql`
     create temp table snapshot (lines text not null) with (toast_tuple_target = 8160) on commit drop`.execute(trx)
   const sums = new LineSums()
-  const packed = packedLines(sums.passing(wholeLines(pieces)))
+  const packed = binaryStream(packedLines(sums.passing(wholeLines(pieces))))
   await pipeline(packed, client.query(copyFrom('copy snapshot (lines) from stdin with (format binary)')))
   await keepSums(client, trx, sums, allLines)
   await sql`

@@ -25,14 +25,11 @@ export async function* wholeLines(pieces: AsyncIterable<Buffer>): AsyncGenerator
  */
 const valueBytes = 8_000
 
-const fileHead = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
-const fileEnd = Buffer.from([0xff, 0xff])
 /** The number of the row's values, and the length of the only one. */
 const valueHead = 6
 
-/** Lines in COPY's binary form (PostgreSQL, COPY, file formats): rows of one text, which holds as many as fit. */
+/** Lines as rows for COPY's binary form: each is one text, which holds as many lines as fit. */
 export async function* packedLines(batches: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield fileHead
   for await (const lines of batches) {
     const ends = valueEnds(lines)
     const packed = Buffer.allocUnsafe(lines.length + ends.length * valueHead)
@@ -46,7 +43,6 @@ export async function* packedLines(batches: AsyncIterable<Buffer>): AsyncGenerat
     }
     yield packed.subarray(0, at)
   }
-  yield fileEnd
 }
 
 /** Where values end: each at a line end that is left out, and the last with the lines. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { binaryStream } from '../../../../src/db/copy-binary.ts'
 import { LineSums } from '../../../../src/pipeline/delta/landing/line-sums.ts'
 import { packedLines, wholeLines } from '../../../../src/pipeline/delta/landing/whole-lines.ts'
 import { type Ledger, openLedger } from '../../../db/ledger/ledger.ts'
@@ -84,7 +85,7 @@ test('a line that is another, is gone or comes once more changes the sums', asyn
 /** The values of rows of one column. */
 async function unpacked(packed: AsyncIterable<Buffer>): Promise<string[]> {
   const bytes: Buffer[] = []
-  for await (const piece of packed) bytes.push(piece)
+  for await (const piece of binaryStream(packed)) bytes.push(piece)
   const all = Buffer.concat(bytes)
   const values: string[] = []
   let at = 19
