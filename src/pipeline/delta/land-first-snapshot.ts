@@ -8,11 +8,11 @@ import type { Deps } from '../deps.ts'
 import type { Judge } from '../preflight/judge-row.ts'
 import type { StreamShape } from '../streams/stream.ts'
 import { noteStaged } from './land-first.ts'
-import { createKeptLines } from './landing/kept-lines.ts'
-import { hashesAlike, keepWrittenSnapshot } from './landing/kept-snapshot.ts'
-import { type DirectRow, landDirectly, type NeedsCare } from './landing/land-directly.ts'
+import { createKeptLines, hashesAlike, keepWrittenSnapshot } from './landing/kept-snapshot.ts'
+import { landDirectly, type NeedsCare } from './landing/land-directly.ts'
 import type { LandedCounts } from './landing/land-rows.ts'
-import { LineSums, wordsOfLine } from './landing/line-sums.ts'
+import { LineSums } from './landing/line-sums.ts'
+import { PassedHashes } from './landing/passed-hashes.ts'
 import { wholeLines } from './landing/whole-lines.ts'
 import { directRows, nothingSeen } from './staged-lines.ts'
 
@@ -25,6 +25,9 @@ type FirstSnapshot = {
   stream: { name: string; shape: StreamShape; query: StreamQuery }
   judge: Judge
 }
+
+/** Rows that are worked on at a time: few enough to be gone from memory with the young garbage. */
+const rowsAtOnce = 200
 
 type LandedSnapshot = { counts: LandedCounts; lines: number; folded: number }
 
@@ -50,57 +53,21 @@ export async function landFirstSnapshot(landing: FirstSnapshot): Promise<LandedS
     for await (const lines of wholeLines(snapshot.lines(query))) {
       const texts = lines.toString().split('\n')
       sums.add(lines, hashes.room(texts.length))
-      yield texts.map(valuesOf)
+      for (let from = 0; from < texts.length; from += rowsAtOnce) {
+        yield texts.slice(from, from + rowsAtOnce).map(valuesOf)
+      }
     }
   }
   const walk = { shape, judge: judge.of(name), seen: nothingSeen(), inAnyOrder: true, withoutCursor: true }
-  async function* rows(): AsyncGenerator<DirectRow[]> {
-    for await (const batch of directRows(values(), walk)) {
-      yield batch.map(({ parts, ...row }) => ({ ...row, hashes: hashes.take(parts) }))
-    }
-  }
-  const written = await landDirectly(client, trx, { stream: name, judgedBy: judge.basis }, rows())
+  const written = await landDirectly(
+    client,
+    trx,
+    { stream: name, judgedBy: judge.basis, hashes },
+    directRows(values(), walk),
+  )
   if (typeof written === 'string') return stage(written)
   // Each line is a row of the ledger or a further part of one, for no two rows had one key.
   const folded = sums.lines - written
   await keepWrittenSnapshot(client, trx, { stream: name, runId: run.run_id, sums, folded })
   return { counts: { folded, unchanged: 0, changed: written, gone: 0, returned: 0 }, lines: sums.lines, folded }
-}
-
-/** Hashes of lines that have passed and whose rows are not whole yet, in the order in which they came. */
-class PassedHashes {
-  readonly #batches: Int32Array[] = []
-  #taken = 0
-
-  /** Room for the hashes of so many lines, which come next. */
-  room(lines: number): Int32Array {
-    const batch = new Int32Array(lines * wordsOfLine)
-    this.#batches.push(batch)
-    return batch
-  }
-
-  /** The hashes of the next lines. */
-  take(lines: number): Int32Array {
-    const wanted = lines * wordsOfLine
-    const [first = new Int32Array()] = this.#batches
-    if (first.length - this.#taken >= wanted) return this.#next(first, wanted)
-    const taken = new Int32Array(wanted)
-    for (let at = 0; at < wanted; ) {
-      const [batch = new Int32Array()] = this.#batches
-      const some = this.#next(batch, Math.min(wanted - at, batch.length - this.#taken))
-      taken.set(some, at)
-      at += some.length
-    }
-    return taken
-  }
-
-  #next(batch: Int32Array, words: number): Int32Array {
-    const next = batch.subarray(this.#taken, this.#taken + words)
-    this.#taken += words
-    if (this.#taken === batch.length) {
-      this.#batches.shift()
-      this.#taken = 0
-    }
-    return next
-  }
 }

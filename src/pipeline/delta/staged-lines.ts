@@ -123,14 +123,13 @@ export async function* stagedLines(batches: DeltaRows, { judge, ...walk }: Stagi
 
 /**
  * The same rows, for a ledger that has none of them yet: each is a whole, and what is null of it was never said.
- * @returns each with the number of partner rows, one after the other, that are its parts.
  * @throws {RowNeedsCare} at a row without the cursor that it should have, which is kept by name; in any order also at a
  *   part that comes twice.
  */
 export async function* directRows(
   batches: DeltaRows,
   { judge, withoutCursor = false, ...walk }: DirectWalk,
-): AsyncGenerator<(DirectRow & { parts: number })[]> {
+): AsyncGenerator<DirectRow[]> {
   const foldedKey = walk.shape.parts?.key
   for await (const rows of walkedRows(batches, walk)) {
     yield rows.map((row) => {

@@ -2,11 +2,11 @@ import pg, { type PoolClient } from 'pg'
 import { binaryFile } from '../../../db/copy-binary.ts'
 import { copyReady, type ReadyRows } from '../../../db/copy-ready.ts'
 import type { Turns } from '../../../db/turns.ts'
-import { keptLines } from './kept-lines.ts'
 
 const columns = {
   source_row: 'row_id, stream, partner_id, row_key, content, desired_hash',
   acceptance: 'row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason',
+  kept_line: 'bucket, high, low, row_id',
 } as const
 
 type Table = keyof typeof columns
@@ -23,18 +23,18 @@ const chunkBytes = 1024 * 1024
 const chunksAhead = 2
 
 /** Room for a chunk and the batch that fills it; of longer rows there may be more than fits. */
-const roomBytes = { source_row: chunkBytes + 512 * 1024, acceptance: 1024 * 1024 }
+const roomBytes = { source_row: chunkBytes + 512 * 1024, acceptance: 1024 * 1024, kept_line: 512 * 1024 }
 
 /** Lines of one table as bytes, and those of batches that did not fit. */
 type Lines = { room: Buffer; bytes: number; further: Buffer[] }
 
-/** `kept`: rows of `kept_line`, in COPY's binary form. */
-type Chunk = Record<Table, Lines> & { kept: Buffer[] }
+type Chunk = Record<Table, Lines>
 
-export type Batch = Record<Table, string> & { kept: Buffer | null }
+/** Rows of each table: of `kept_line`, where a snapshot is read, in COPY's binary form. */
+export type Batch = Record<Exclude<Table, 'kept_line'>, string> & { kept_line: Buffer | '' }
 
 /**
- * Copies the lines of both tables as soon as there are enough of them. A batch becomes bytes at once: as objects its
+ * Copies the lines of all tables as soon as there are enough of them. A batch becomes bytes at once: as objects its
  * rows would be moved by every collection until they are sent. The bytes of a chunk that was copied are written over by
  * a later one, because V8 collects its whole heap each time that so many are allocated.
  */
@@ -62,10 +62,10 @@ export class DirectCopies {
       const left = lines.room.length - lines.bytes
       // A character is three bytes at most.
       const fits = text.length * 3 <= left || Buffer.byteLength(text) <= left
-      if (fits) lines.bytes += lines.room.write(text, lines.bytes)
-      else lines.further.push(Buffer.from(text))
+      if (!fits) lines.further.push(Buffer.from(text))
+      else if (typeof text === 'string') lines.bytes += lines.room.write(text, lines.bytes)
+      else lines.bytes += text.copy(lines.room, lines.bytes)
     }
-    if (batch.kept !== null) this.#chunk.kept.push(batch.kept)
     const isFull = tables.some((table) => this.#chunk[table].further.length > 0)
     if (!isFull && this.#chunk.source_row.bytes < this.#enough) return
     this.#copy()
@@ -93,14 +93,15 @@ export class DirectCopies {
     const chunk = this.#chunk
     this.#chunk = this.#copied.pop() ?? emptyChunk()
     const copying = this.#turns.take(async () => {
-      const copies: ReadyRows[] = tables.map((table) => {
+      const copies = tables.flatMap((table): ReadyRows[] => {
         const { room, bytes, further } = chunk[table]
-        return { into: `${table} (${columns[table]})`, rows: [room.subarray(0, bytes), ...further] }
+        const into = `${table} (${columns[table]})`
+        const rows = [room.subarray(0, bytes), ...further]
+        if (table !== 'kept_line') return [{ into, rows }]
+        return bytes === 0 && further.length === 0 ? [] : [{ into, binary: true, rows: binaryFile(rows) }]
       })
-      if (chunk.kept.length > 0) copies.push({ ...keptLines, rows: binaryFile(chunk.kept) })
       await copyReady(this.#client, copies)
       for (const table of tables) Object.assign(chunk[table], { bytes: 0, further: [] })
-      chunk.kept = []
       this.#copied.push(chunk)
     })
     // It is awaited before too many wait.
@@ -111,5 +112,5 @@ export class DirectCopies {
 
 function emptyChunk(): Chunk {
   const linesOf = (table: Table): Lines => ({ room: Buffer.allocUnsafeSlow(roomBytes[table]), bytes: 0, further: [] })
-  return { source_row: linesOf('source_row'), acceptance: linesOf('acceptance'), kept: [] }
+  return { source_row: linesOf('source_row'), acceptance: linesOf('acceptance'), kept_line: linesOf('kept_line') }
 }

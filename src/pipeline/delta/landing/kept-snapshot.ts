@@ -107,6 +107,13 @@ export async function keepFirstSnapshot(
   return await noteSnapshot(trx, stream, runId, await countFolded(trx, stream))
 }
 
+/** Makes the temporary table in which lines of rows that go straight into the ledger wait to be kept. */
+export async function createKeptLines(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table kept_line (bucket integer not null, high bigint not null, low bigint not null, row_id bigint not null)
+    on commit drop`.execute(trx)
+}
+
 type WrittenSnapshot = { stream: string; runId: number; sums: LineSums; folded: number }
 
 /** Keeps a stream's first snapshot whose rows went straight into the ledger: its lines are in `kept_line`. */

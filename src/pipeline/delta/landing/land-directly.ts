@@ -6,7 +6,7 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import { Turns } from '../../../db/turns.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
 import { type Batch, DirectCopies } from './direct-copies.ts'
-import { keptLineRows } from './kept-lines.ts'
+import type { PassedHashes } from './passed-hashes.ts'
 import { RowNumbers } from './row-numbers.ts'
 
 /** A row that is whole, with its content as `jsonbText` writes it. */
@@ -16,11 +16,16 @@ export type DirectRow = {
   text: string
   /** What is wrong with it, or null; undefined where that is for preflight to say. */
   reason: string | null | undefined
-  /** Of a snapshot: the hashes of its lines, which are kept for the next one, as `LineSums` tells them. */
-  hashes?: Int32Array
+  /** How many of the partner's rows it is made of; 1 by default. */
+  parts?: number
 }
 
-type DirectLanding = { stream: string; judgedBy: number }
+type DirectLanding = {
+  stream: string
+  judgedBy: number
+  /** Of a snapshot: hashes of the lines that rows are made of, which are kept in `kept_line`. */
+  hashes?: PassedHashes
+}
 
 /** Why rows have to be staged after all. */
 export type NeedsCare = 'repeated_key' | 'without_cursor' | 'hash_differs'
@@ -77,7 +82,11 @@ export async function landDirectly(
   return written
 }
 
-function linesOf({ stream, judgedBy }: DirectLanding, rows: readonly DirectRow[], numbers: readonly number[]): Batch {
+function linesOf(
+  { stream, judgedBy, hashes }: DirectLanding,
+  rows: readonly DirectRow[],
+  numbers: readonly number[],
+): Batch {
   const name = copyText(stream)
   const judged = String(notCompared(judgedBy))
   let contents = ''
@@ -90,7 +99,7 @@ function linesOf({ stream, judgedBy }: DirectLanding, rows: readonly DirectRow[]
     const verdict = reason === undefined ? `${copyNull}\t0\t${copyNull}` : `${content}\t${judged}\t${copyText(reason)}`
     acceptances += `${id}\t${partner}\t${content}\t${verdict}\n`
   }
-  return { source_row: contents, acceptance: acceptances, kept: keptLineRows(rows, numbers) }
+  return { source_row: contents, acceptance: acceptances, kept_line: hashes?.take(rows, numbers) ?? '' }
 }
 
 /** The first 16 bytes of the SHA-256, as COPY's text form of `bytea`. */
