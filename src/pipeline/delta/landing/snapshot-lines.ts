@@ -45,8 +45,12 @@ export async function copySnapshot(
   return { lines: sums.lines, differs: rows[0]?.differs ?? false }
 }
 
-/** A line as each of a snapshot's was copied, with its hash. */
+/** Each line of a snapshot, by itself. */
 const allLines = sql`select line from snapshot, string_to_table(lines, E'\\n') line`
+
+/** The same with the hashes by which a line is known. */
+const hashedLines = sql`
+  select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, line from (${allLines}) read_line`
 
 /**
  * Finds, within the buckets that differ, the lines that the last snapshot did not have, and the ledger rows that lost
@@ -54,35 +58,31 @@ const allLines = sql`select line from snapshot, string_to_table(lines, E'\\n') l
  */
 export async function findDifferences(trx: Transaction<Schema>, stream: string): Promise<void> {
   await sql`analyze differing_bucket`.execute(trx)
+  // All lines are hashed and compared in one pass, and what is equal is stored nowhere.
   await sql`
-    create temp table read_line on commit drop as
-    select distinct on (high, low) high, low, line
-    from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, line from (${allLines}) read) hashed
-    where (high & ${sql.lit(buckets - 1)})::integer in (select bucket from differing_bucket)`.execute(trx)
-  await sql`
-    create temp table known_line on commit drop as
-    select high, low, row_id from snapshot_line
-    where stream = ${stream} and bucket in (select bucket from differing_bucket)`.execute(trx)
-  await sql`analyze read_line, known_line`.execute(trx)
+    create temp table difference on commit drop as
+    select high, low, line, row_id, place
+    from (
+      select high, low, line from (${hashedLines}) hashed
+      where (high & ${sql.lit(buckets - 1)})::integer in (select bucket from differing_bucket)
+    ) read
+    full join (
+      select high, low, row_id, ctid as place from snapshot_line
+      where stream = ${stream} and bucket in (select bucket from differing_bucket)
+    ) known using (high, low)
+    where line is null or row_id is null`.execute(trx)
   await sql`
     create temp table unknown_line on commit drop as
-    select high, low, line from read_line
-    where not exists (select from known_line where (known_line.high, known_line.low) = (read_line.high, read_line.low))`.execute(
-    trx,
-  )
+    select distinct on (high, low) high, low, line from difference where line is not null`.execute(trx)
   await sql`
-    create temp table vanished_line on commit drop as
-    select high, low, row_id from known_line
-    where not exists (select from read_line where (read_line.high, read_line.low) = (known_line.high, known_line.low))`.execute(
-    trx,
-  )
+    create temp table vanished_line on commit drop as select place from difference where line is null`.execute(trx)
   await sql`
-    create temp table vanished_row on commit drop as select distinct row_id from vanished_line`.execute(trx)
+    create temp table vanished_row on commit drop as
+    select distinct row_id from difference where line is null`.execute(trx)
   await sql`analyze unknown_line, vanished_line, vanished_row`.execute(trx)
+  // Nobody else touches lines of a stream whose reading is locked, so each is where it was found.
   await sql`
-    delete from snapshot_line using vanished_line gone
-    where snapshot_line.stream = ${stream} and snapshot_line.bucket = (gone.high & ${sql.lit(buckets - 1)})::integer
-      and snapshot_line.high = gone.high and snapshot_line.low = gone.low`.execute(trx)
+    delete from snapshot_line using vanished_line gone where snapshot_line.ctid = gone.place`.execute(trx)
   await sql`
     create temp table remaining_line on commit drop as
     select high, low from snapshot_line
@@ -90,8 +90,7 @@ export async function findDifferences(trx: Transaction<Schema>, stream: string):
       and stream = ${stream} and row_id in (select row_id from vanished_row)`.execute(trx)
   await sql`
     create temp table remaining_text on commit drop as
-    select distinct on (high, low) high, low, line
-    from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, line from (${allLines}) read) hashed
+    select distinct on (high, low) high, low, line from (${hashedLines}) hashed
     where exists (select from remaining_line)
       and (high, low) in (select high, low from remaining_line)`.execute(trx)
 }
@@ -111,11 +110,20 @@ export async function* gainedLines(
   batch: number,
 ): AsyncGenerator<SnapshotLine[]> {
   await sql`analyze staged (row_key)`.execute(trx)
+  // Most of what is staged is of rows that lost a line. These are known by number, and need not be looked up by key.
+  await sql`
+    create temp table further_key on commit drop as
+    select distinct row_key from staged
+    where not exists (
+      select from vanished_row join source_row using (row_id) where source_row.row_key = staged.row_key
+    )`.execute(trx)
+  await sql`analyze further_key`.execute(trx)
   await sql`
     create temp table gaining_row on commit drop as
-    select distinct source_row.row_id
-    from staged join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key
-    where source_row.row_id not in (select row_id from vanished_row)`.execute(trx)
+    select source_row.row_id
+    from further_key join source_row on source_row.stream = ${stream} and source_row.row_key = further_key.row_key`.execute(
+    trx,
+  )
   await sql`
     create temp table gained_line on commit drop as
     select high, low from snapshot_line
@@ -125,8 +133,7 @@ export async function* gainedLines(
   yield* linesOf(
     trx,
     batch,
-    sql`select distinct on (high, low) high, low, line
-        from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, line from (${allLines}) read) hashed
+    sql`select distinct on (high, low) high, low, line from (${hashedLines}) hashed
         where exists (select from gained_line) and (high, low) in (select high, low from gained_line)`,
   )
 }
