@@ -64,18 +64,22 @@ export async function hasSnapshot(trx: Transaction<Schema>, stream: string): Pro
 /** Keeps what this snapshot brought for the next one to compare with; to be done when the rows have landed. */
 export async function keepSnapshot(trx: Transaction<Schema>, stream: string, runId: number): Promise<number> {
   await sql`
-    insert into snapshot_line (stream, bucket, high, low, row_id)
-    select ${stream}, (unknown_line.high & ${sql.lit(buckets - 1)})::integer, unknown_line.high, unknown_line.low, source_row.row_id
+    create temp table placed_line on commit drop as
+    select (unknown_line.high & ${sql.lit(buckets - 1)})::integer as bucket, unknown_line.high, unknown_line.low, source_row.row_id
     from unknown_line
     join staged using (high, low)
-    join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key
-    order by 2`.execute(trx)
+    join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key`.execute(trx)
+  await sql`analyze placed_line`.execute(trx)
+  const apart = await isEachApart(trx, stream)
+  await sql`
+    insert into snapshot_line (stream, bucket, high, low, row_id)
+    select ${stream}, bucket, high, low, row_id from placed_line order by bucket`.execute(trx)
   await sql`
     delete from snapshot_bucket where stream = ${stream} and bucket in (select bucket from differing_bucket)`.execute(
     trx,
   )
   await keepBuckets(trx, stream, sql`where bucket in (select bucket from differing_bucket)`)
-  return await noteSnapshot(trx, stream, runId, await countFolded(trx, stream))
+  return await noteSnapshot(trx, stream, runId, apart ? 0 : await countFolded(trx, stream))
 }
 
 /**
@@ -139,6 +143,25 @@ async function keepBuckets(trx: Transaction<Schema>, stream: string, which: RawB
     insert into snapshot_bucket (stream, bucket, lines, high_sum, low_sum)
     select ${stream}, bucket, lines, high_sum, low_sum from read_bucket ${which}
     order by bucket`.execute(trx)
+}
+
+/**
+ * Whether each line is still a ledger row of its own, so that nothing need be counted: it was so before, no line comes
+ * twice, and no line that is new has its row together with another. To be asked before these are kept.
+ */
+async function isEachApart(trx: Transaction<Schema>, stream: string): Promise<boolean> {
+  if ((await foldedBefore(trx, stream)) > 0) return false
+  const { rows } = await sql<{ apart: boolean }>`
+    select (select coalesce(sum(lines), 0) from read_bucket)
+             = (select coalesce(sum(lines), 0) from snapshot_bucket where stream = ${stream})
+               - (select count(*) from vanished_line) + (select count(*) from placed_line)
+           and (select count(distinct row_id) = count(*) from placed_line)
+           and not exists (
+             select from snapshot_line
+             where stream = ${stream}
+               and row_id in (select row_id from placed_line except select row_id from vanished_row)
+           ) as apart`.execute(trx)
+  return rows[0]?.apart === true
 }
 
 /** How many lines of the snapshot share a ledger row with another. */

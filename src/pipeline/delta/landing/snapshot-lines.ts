@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { binaryStream } from '../../../db/copy-binary.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { keepSums } from './kept-snapshot.ts'
+import { foldedBefore, keepSums } from './kept-snapshot.ts'
 import { buckets, LineSums } from './line-sums.ts'
 import { packedLines, wholeLines } from './whole-lines.ts'
 
@@ -57,6 +57,8 @@ const hashedLines = sql`
  * one of theirs. Of such a row all lines are needed again: the tables `unknown_line` and `remaining_text`.
  */
 export async function findDifferences(trx: Transaction<Schema>, stream: string): Promise<void> {
+  // Where each line was a row of its own, a row that lost its line has none left, and nobody need look for them.
+  const folded = await foldedBefore(trx, stream)
   await sql`analyze differing_bucket`.execute(trx)
   // All lines are hashed and compared in one pass, and what is equal is stored nowhere.
   await sql`
@@ -86,7 +88,7 @@ export async function findDifferences(trx: Transaction<Schema>, stream: string):
   await sql`
     create temp table remaining_line on commit drop as
     select high, low from snapshot_line
-    where exists (select from vanished_row)
+    where ${folded > 0} and exists (select from vanished_row)
       and stream = ${stream} and row_id in (select row_id from vanished_row)`.execute(trx)
   await sql`
     create temp table remaining_text on commit drop as
