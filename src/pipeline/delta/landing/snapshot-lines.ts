@@ -45,8 +45,10 @@ export async function copySnapshot(
   return { lines: sums.lines, differs: rows[0]?.differs ?? false }
 }
 
-/** Each line of a snapshot, by itself. */
-const allLines = sql`select line from snapshot, string_to_table(lines, E'\\n') line`
+/** Each line of a snapshot, by itself. An empty text has no parts, and yet is a line: the only one of its value. */
+const allLines = sql`
+  select line
+  from snapshot, unnest(case when lines = '' then array[''] else string_to_array(lines, E'\\n') end) line`
 
 /** The same with the hashes by which a line is known. */
 const hashedLines = sql`
