@@ -11,7 +11,8 @@ import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirstSnapshot } from './land-first-snapshot.ts'
 import { foldedBefore, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
-import { isNewStream, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
+import { anyGuarded, isNewStream } from './landing/known-rows.ts'
+import { landRows, noChange, nothingLanded, type WouldChange } from './landing/land-rows.ts'
 import { LineSums } from './landing/line-sums.ts'
 import { noteNullCursors } from './landing/null-cursors.ts'
 import {
@@ -53,9 +54,14 @@ export async function extractSnapshot(
         ? await landFirstSnapshot({ deps, run, client: session.client, trx, snapshot, stream, judge })
         : null
       const land = async () => {
-        await createStage(trx)
         const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
         const read = known ? await readAgain(reading) : await readFirst(reading)
+        const isEmpty = async () => read.lines === 0
+        // With nothing to land and nothing that waits for approval, the guard has only earlier plans to let go of.
+        if (!read.differs && read.lines > 0 && !(await anyGuarded(trx, name))) {
+          await guard(noChange, isEmpty)
+          return { counts: nothingLanded, lines: read.lines, folded: await foldedBefore(trx, name) }
+        }
         const counts = await landRows(trx, {
           runId: run.run_id,
           stream: name,
@@ -63,7 +69,7 @@ export async function extractSnapshot(
           judgedBy: judge.basis,
           completeRows: read.differs ? (read.first === null ? 'some' : 'all') : 'none',
           missing: read.differs,
-          guard: (would) => guard(would, async () => read.lines === 0),
+          guard: (would) => guard(would, isEmpty),
         })
         const written = isNew && shape.parts === undefined && counts.changed === read.lines
         return { counts, lines: read.lines, folded: await keep(reading, run.run_id, read, written) }
@@ -126,6 +132,7 @@ type Read = { lines: number; differs: boolean; first: LineSums | null }
 
 /** Nothing to compare with: every line is a row, and is staged as it passes. */
 async function readFirst({ client, trx, name, shape, query, snapshot, judge }: Reading): Promise<Read> {
+  await createStage(trx)
   const sums = new LineSums()
   async function* staged(): AsyncGenerator<string> {
     for await (const lines of sums.passing(wholeLines(snapshot.lines(query)))) {
@@ -140,6 +147,7 @@ async function readFirst({ client, trx, name, shape, query, snapshot, judge }: R
 
 async function readAgain({ client, trx, name, shape, query, snapshot, judge }: Reading): Promise<Read> {
   const read = await copySnapshot(client, trx, name, snapshot.lines(query))
+  await createStage(trx)
   if (!read.differs) return { ...read, first: null }
   await findDifferences(trx, name)
   const stage = async (batches: AsyncIterable<SnapshotLine[]>) => {
