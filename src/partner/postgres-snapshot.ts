@@ -1,4 +1,3 @@
-import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import Cursor from 'pg-cursor'
@@ -238,8 +237,8 @@ async function* readLines(client: pg.Client, ended: Promise<void>, query: Stream
     over = true
     throw readFailed(query.stream, error)
   } finally {
-    // Whoever stops listening leaves lines behind which the connection is free again.
-    if (!over) await finished(copy.resume()).catch(() => {})
+    // Whoever stops listening leaves lines on the connection. They are let go by, and the next question waits for that.
+    if (!over) copy.on('error', () => {}).resume()
   }
 }
 
