@@ -318,8 +318,9 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
     for (let from = 0; from < values.length; from += 5_000) {
       await partner.run(`insert into hotel values ${values.slice(from, from + 5_000).join(', ')}`)
     }
-    await partner.run(`insert into hotel values ('H-0', 'another', null, 1)`)
-    await partner.run(`update hotel set name = 'the last one' where code = 'H-29999'`)
+    // In the order of the query these two are the first, and most is still to be read.
+    await partner.run(`update hotel set name = 'the first' where code = 'H-0'`)
+    await partner.run(`insert into hotel values ('H-0', 'the second', null, 1)`)
     const streams: Streams = {
       properties: { query: `select * from (${hotelsQuery}) hotels order by name desc`, capture: 'snapshot' },
       // Read from the same connection afterwards.
