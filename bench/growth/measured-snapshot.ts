@@ -2,14 +2,14 @@ import type { Transaction } from 'kysely'
 import type pg from 'pg'
 import { withSession } from '../../src/db/database.ts'
 import type { Schema } from '../../src/db/tables/database-schema.ts'
+import { keepFirstSnapshot, keepSnapshot } from '../../src/pipeline/delta/landing/kept-snapshot.ts'
 import { landRows } from '../../src/pipeline/delta/landing/land-rows.ts'
+import { LineSums } from '../../src/pipeline/delta/landing/line-sums.ts'
 import {
   copySnapshot,
   findDifferences,
   findMissing,
   gainedLines,
-  keepFirstSnapshot,
-  keepSnapshot,
   neededLines,
 } from '../../src/pipeline/delta/landing/snapshot-lines.ts'
 import { createStage, stagedLine, stageRows } from '../../src/pipeline/delta/landing/stage-rows.ts'
@@ -33,7 +33,9 @@ export async function snapshotTwice(pool: pg.Pool, rows: number): Promise<void> 
     )
     await findMissing(trx, stream, true)
     await land(trx)
-    await keepFirstSnapshot(trx, stream, 1, true)
+    const sums = new LineSums()
+    sums.add(Buffer.from(first.join('\n')))
+    await keepFirstSnapshot(client, trx, stream, 1, sums, true)
   })
   await inSession(pool, async (trx, client) => {
     await createStage(trx)

@@ -1,7 +1,10 @@
 import type pg from 'pg'
 
-/** Rows in COPY's text form, and the table that takes them, with the columns: `company (company_key, name)`. */
-type ReadyRows = { into: string; rows: readonly Uint8Array[] }
+/**
+ * Rows in COPY's text form, or in its binary one, and the table that takes them, with the columns:
+ * `company (company_key, name)`.
+ */
+export type ReadyRows = { into: string; binary?: boolean; rows: readonly Uint8Array[] }
 
 /**
  * Copies rows that are ready into tables, one table after the other. The bytes follow the statements at once: the
@@ -34,7 +37,8 @@ class ReadyCopies implements pg.Submittable {
   submit(connection: pg.Connection): void {
     const { stream } = connection
     stream.cork()
-    connection.query(this.#copies.map(({ into }) => `copy ${into} from stdin`).join('; '))
+    const binary = ' with (format binary)'
+    connection.query(this.#copies.map((copy) => `copy ${copy.into} from stdin${copy.binary ? binary : ''}`).join('; '))
     for (const { rows } of this.#copies) {
       for (const bytes of rows) {
         stream.write(copyData(bytes.length))

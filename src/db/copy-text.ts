@@ -19,8 +19,8 @@ const characters = new Map(Object.entries(escapes).map(([character, written]) =>
 
 /**
  * One value as PostgreSQL itself writes it, so that any text without NUL and lone surrogates comes back byte for byte.
- * Backspace, form feed and vertical tab need no escape, but with it a line can travel through another COPY with these
- * for delimiter and quote, untouched. Most texts hold nothing to escape, so that is asked first.
+ * Backspace, form feed and vertical tab need no escape, but PostgreSQL writes one, and a snapshot knows a line by its
+ * bytes. Most texts hold nothing to escape, so that is asked first.
  */
 export function copyText(value: string | null): string {
   if (value === null) return copyNull

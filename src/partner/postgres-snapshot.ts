@@ -229,10 +229,16 @@ async function* readLines(client: pg.Client, ended: Promise<void>, query: Stream
     copy.destroy(new Error('the connection ended'))
   })
   void lost
+  let over = false
   try {
-    for await (const chunk of copy) yield chunk as Buffer
+    for await (const chunk of copy.iterator({ destroyOnReturn: false })) yield chunk as Buffer
+    over = true
   } catch (error) {
+    over = true
     throw readFailed(query.stream, error)
+  } finally {
+    // Whoever stops listening leaves lines on the connection. They are let go by, and the next question waits for that.
+    if (!over) copy.on('error', () => {}).resume()
   }
 }
 

@@ -8,9 +8,11 @@ import type { Judge } from '../preflight/judge-row.ts'
 import type { CursorStream } from '../streams/our-streams.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
-import { isNewStream, type LandedCounts, landRows, type WouldChange } from './landing/land-rows.ts'
+import { forgetSnapshot } from './landing/kept-snapshot.ts'
+import { isNewStream } from './landing/known-rows.ts'
+import { type LandedCounts, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
 import { noteNullCursors } from './landing/null-cursors.ts'
-import { findMissing, forgetSnapshot } from './landing/snapshot-lines.ts'
+import { findMissing } from './landing/snapshot-lines.ts'
 import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
 import { lockReading, noteReading, type StreamWatermark, watermarkOf } from './landing/stream-reading.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
@@ -110,8 +112,6 @@ function readFrom({ asked, started_at }: Run, before: StreamWatermark | null): s
   const from = earlierCursor(watermark, asked.since, started_at)
   return from.kind === 'earlier' ? from.cursor : watermark
 }
-
-const noChange: WouldChange = { new: 0, changed: 0, gone: 0 }
 
 /** A partner's past that changed is a warning; all other reasons to read everything are ours. */
 function logWhole(deps: Deps, run: Run, stream: string, whole: Whole | null): void {

@@ -9,22 +9,23 @@ import type { Deps } from '../deps.ts'
 import type { Judge, JudgeRow } from '../preflight/judge-row.ts'
 import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
-import { isNewStream, landRows } from './landing/land-rows.ts'
+import { landFirstSnapshot } from './land-first-snapshot.ts'
+import { foldedBefore, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
+import { anyGuarded, isNewStream } from './landing/known-rows.ts'
+import { landRows, noChange, nothingLanded, type WouldChange } from './landing/land-rows.ts'
+import { LineSums } from './landing/line-sums.ts'
 import { noteNullCursors } from './landing/null-cursors.ts'
 import {
   copySnapshot,
   findDifferences,
   findMissing,
-  foldedBefore,
   gainedLines,
-  hasSnapshot,
-  keepFirstSnapshot,
-  keepSnapshot,
   neededLines,
   type SnapshotLine,
 } from './landing/snapshot-lines.ts'
 import { createStage, type StagedRow, stagedLine, stageRows } from './landing/stage-rows.ts'
 import { lockReading, noteReading, type StreamReading } from './landing/stream-reading.ts'
+import { wholeLines } from './landing/whole-lines.ts'
 import { landingOf } from './staged-lines.ts'
 
 /**
@@ -41,29 +42,44 @@ export async function extractSnapshot(
   const counts = await withSession(deps.pool, (session) =>
     session.db.transaction().execute(async (trx) => {
       const before = await lockReading(trx, name)
-      await createStage(trx)
-      const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
-      const read = (await hasSnapshot(trx, name)) ? await readAgain(reading) : await readFirst(reading)
-      const fresh = shape.parts === undefined && (await isNewStream(trx, name))
+      const stream = { name, shape, query }
       let held = false
-      const landed = await landRows(trx, {
-        runId: run.run_id,
-        stream: name,
-        foldedKey: shape.parts?.key,
-        judgedBy: judge.basis,
-        completeRows: read.differs ? (read.first ? 'all' : 'some') : 'none',
-        missing: read.differs,
-        guard: async (would) => {
-          held = await guardStream(deps, trx, run.run_id, name, would, async () => read.lines === 0)
-          return held
-        },
-      })
-      const folded = await keep(trx, name, run.run_id, read, fresh && landed.changed === read.lines)
+      const guard = async (would: WouldChange, isEmpty: () => Promise<boolean>) => {
+        held = await guardStream(deps, trx, run.run_id, name, would, isEmpty)
+        return held
+      }
+      const known = await hasSnapshot(trx, name)
+      const isNew = !known && (await isNewStream(trx, name)) && !(await guard(noChange, async () => false))
+      const first = isNew
+        ? await landFirstSnapshot({ deps, run, client: session.client, trx, snapshot, stream, judge })
+        : null
+      const land = async () => {
+        const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
+        const read = known ? await readAgain(reading) : await readFirst(reading)
+        const isEmpty = async () => read.lines === 0
+        // With nothing to land and nothing that waits for approval, the guard has only earlier plans to let go of.
+        if (!read.differs && read.lines > 0 && !(await anyGuarded(trx, name))) {
+          await guard(noChange, isEmpty)
+          return { counts: nothingLanded, lines: read.lines, folded: await foldedBefore(trx, name) }
+        }
+        const counts = await landRows(trx, {
+          runId: run.run_id,
+          stream: name,
+          foldedKey: shape.parts?.key,
+          judgedBy: judge.basis,
+          completeRows: read.differs ? (read.first === null ? 'some' : 'all') : 'none',
+          missing: read.differs,
+          guard: (would) => guard(would, isEmpty),
+        })
+        const written = isNew && shape.parts === undefined && counts.changed === read.lines
+        return { counts, lines: read.lines, folded: await keep(reading, run.run_id, read, written) }
+      }
+      const { counts: landed, lines, folded } = first ?? (await land())
       // With a later change of mind a cursor begins again: what it knew of this stream is older than the ledger.
       await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
       await noteNullCursors(trx, name, false)
       await noteReading(trx, { stream: name, capture: 'snapshot', server: snapshot.server, whole: 'due', held })
-      const counts = { ...landed, read: read.lines, folded, unchanged: read.lines - folded - landed.changed }
+      const counts = { ...landed, read: lines, folded, unchanged: lines - folded - landed.changed }
       await trx
         .insertInto('run_stream')
         .values({
@@ -111,25 +127,28 @@ type Reading = {
   judge: JudgeRow
 }
 
-type Read = { lines: number; differs: boolean; first: boolean }
+/** `first`: the sums of a first snapshot, which are to be kept. */
+type Read = { lines: number; differs: boolean; first: LineSums | null }
 
 /** Nothing to compare with: every line is a row, and is staged as it passes. */
 async function readFirst({ client, trx, name, shape, query, snapshot, judge }: Reading): Promise<Read> {
-  let lines = 0
+  await createStage(trx)
+  const sums = new LineSums()
   async function* staged(): AsyncGenerator<string> {
-    for await (const batch of readLines(snapshot.lines(query))) {
-      lines += batch.length
+    for await (const lines of sums.passing(wholeLines(snapshot.lines(query)))) {
+      const batch = lines.toString().split('\n')
       yield batch.map((line) => stagedSnapshotLine(shape, judge, line, { line })).join('')
     }
   }
   await stageRows(client, staged())
   await findMissing(trx, name, true)
-  return { lines, differs: true, first: true }
+  return { lines: sums.lines, differs: true, first: sums }
 }
 
 async function readAgain({ client, trx, name, shape, query, snapshot, judge }: Reading): Promise<Read> {
   const read = await copySnapshot(client, trx, name, snapshot.lines(query))
-  if (!read.differs) return { ...read, first: false }
+  await createStage(trx)
+  if (!read.differs) return { ...read, first: null }
   await findDifferences(trx, name)
   const stage = async (batches: AsyncIterable<SnapshotLine[]>) => {
     for await (const batch of batches) {
@@ -143,20 +162,14 @@ async function readAgain({ client, trx, name, shape, query, snapshot, judge }: R
     await stage(gainedLines(trx, name, Math.min(neededAtOnce, query.fetchRows)))
   }
   await findMissing(trx, name, false)
-  return { ...read, first: false }
+  return { ...read, first: null }
 }
 
 /** Lines that differ, read at a time: few enough to be gone from memory with the young garbage. */
 const neededAtOnce = 500
 
-async function keep(
-  trx: Transaction<Schema>,
-  name: string,
-  runId: number,
-  read: Read,
-  written: boolean,
-): Promise<number> {
-  if (read.first) return await keepFirstSnapshot(trx, name, runId, written)
+async function keep({ client, trx, name }: Reading, runId: number, read: Read, written: boolean): Promise<number> {
+  if (read.first !== null) return await keepFirstSnapshot(client, trx, name, runId, read.first, written)
   return read.differs ? await keepSnapshot(trx, name, runId) : await foldedBefore(trx, name)
 }
 
@@ -170,26 +183,4 @@ function stagedSnapshotLine(
   const row = landingOf(shape, valuesOf(line))
   // Of one that folds nobody can say yet whether it is right: its content is a part.
   return stagedLine({ ...row, ...origin, ordinal: 0, reason: shape.parts === undefined ? judge(row) : undefined })
-}
-
-const newline = 10
-
-/**
- * The lines of a byte stream, as many at a time as end within one of its pieces; without their line ends. A character
- * whose bytes lie in two pieces stays whole, because a line is read only when its end is there.
- */
-export async function* readLines(pieces: AsyncIterable<Buffer>): AsyncGenerator<string[]> {
-  let begun: Buffer[] = []
-  for await (const piece of pieces) {
-    const end = piece.lastIndexOf(newline)
-    if (end === -1) {
-      if (piece.length > 0) begun.push(piece)
-      continue
-    }
-    const whole = piece.subarray(0, end)
-    const text = begun.length === 0 ? whole.toString() : Buffer.concat([...begun, whole]).toString()
-    begun = end + 1 < piece.length ? [piece.subarray(end + 1)] : []
-    yield text.split('\n')
-  }
-  if (begun.length > 0) yield [Buffer.concat(begun).toString()]
 }

@@ -42,10 +42,7 @@ export async function landFirst(landing: FirstLanding): Promise<{ counts: Landed
     written = await write(landing, allInOrder(snapshot, { ...query, cursor }), seen)
   }
   if (typeof written === 'string') {
-    const facts = { run_id: run.run_id, stream: name, why: written }
-    // Rows that are alike, or have no cursor, are the partner's. A server that writes contents otherwise is news to us.
-    if (written === 'hash_differs') deps.logger.warn(facts, 'stream_staged')
-    else deps.logger.debug(facts, 'stream_staged')
+    noteStaged(deps, run.run_id, name, written)
     return null
   }
   return { counts: { folded: 0, unchanged: 0, changed: written, gone: 0, returned: 0 }, seen }
@@ -66,4 +63,12 @@ async function write(
     seen.newestKey = landingOf(shape, newest).rowKey
   }
   return written
+}
+
+/** Says why rows are staged after all. */
+export function noteStaged({ logger }: Deps, runId: number, stream: string, why: NeedsCare): void {
+  const facts = { run_id: runId, stream, why }
+  // Rows that are alike, or have no cursor, are the partner's. A server that writes contents otherwise is news to us.
+  if (why === 'hash_differs') logger.warn(facts, 'stream_staged')
+  else logger.debug(facts, 'stream_staged')
 }

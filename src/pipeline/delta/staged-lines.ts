@@ -38,8 +38,13 @@ type Walk = {
 
 type Staging = Walk & { judge: JudgeRow }
 
-/** A row of a delta, as far as it is whole, and where it stands among the others. */
-type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean }
+type DirectWalk = Staging & {
+  /** Whether the rows are those of a snapshot, which has no cursor. */
+  withoutCursor?: boolean
+}
+
+/** A row of a delta, as far as it is whole, of how many partner rows, and where it stands among the others. */
+type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean; parts: number }
 
 /**
  * Rows of a delta. Notes the newest cursor on the way, which the order of the delta makes the last one. Rows with equal
@@ -75,7 +80,14 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
       before = at
       const withoutCursor = cursor === null
       if (parts === null) {
-        walked.push({ partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor })
+        walked.push({
+          partnerId: row.partnerId,
+          rowKey: row.rowKey,
+          content: row.content,
+          ordinal,
+          withoutCursor,
+          parts: 1,
+        })
         continue
       }
       if (begun !== null && begun.rowKey === row.rowKey) {
@@ -84,13 +96,14 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
         if (further !== null) add(known, parts.nameOf(values), parts.valueOf(values))
         else for (const name in more) add(known, name, more[name])
         begun.withoutCursor ||= withoutCursor
+        begun.parts += 1
         seen.folded += 1
         continue
       }
       if (begun !== null) walked.push(begun)
       // A number of its own: of two such rows the later one wins where both say something of one part.
       ordinal += 1
-      begun = { partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor }
+      begun = { partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor, parts: 1 }
       parts.begin(values)
     }
     if (walked.length > 0) yield walked
@@ -110,17 +123,20 @@ export async function* stagedLines(batches: DeltaRows, { judge, ...walk }: Stagi
 
 /**
  * The same rows, for a ledger that has none of them yet: each is a whole, and what is null of it was never said.
- * @throws {RowNeedsCare} at a row without a cursor, which is kept by name; in any order also at a part that comes
- *   twice.
+ * @throws {RowNeedsCare} at a row without the cursor that it should have, which is kept by name; in any order also at a
+ *   part that comes twice.
  */
-export async function* directRows(batches: DeltaRows, { judge, ...walk }: Staging): AsyncGenerator<DirectRow[]> {
+export async function* directRows(
+  batches: DeltaRows,
+  { judge, withoutCursor = false, ...walk }: DirectWalk,
+): AsyncGenerator<DirectRow[]> {
   const foldedKey = walk.shape.parts?.key
   for await (const rows of walkedRows(batches, walk)) {
     yield rows.map((row) => {
-      if (row.withoutCursor) throw new RowNeedsCare('without_cursor')
+      if (row.withoutCursor && !withoutCursor) throw new RowNeedsCare('without_cursor')
       if (foldedKey !== undefined) dropNulls(row.content[foldedKey] as Record<string, unknown>)
-      const { partnerId, rowKey, content } = row
-      return { partnerId, rowKey, text: jsonbText(content as Record<string, JsonbValue>), reason: judge(row) }
+      const { partnerId, rowKey, content, parts } = row
+      return { partnerId, rowKey, parts, text: jsonbText(content as Record<string, JsonbValue>), reason: judge(row) }
     })
   }
 }

@@ -313,6 +313,28 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
     expect(await ledger()).toEqual([['H-1', { name: other }, 'there']])
   })
 
+  it('reads a first snapshot once more from its beginning where two of many rows have one key', async () => {
+    const values = Array.from({ length: 30_000 }, (_, n) => `('H-${n}', '${'long name '.repeat(5)}', null, 1)`)
+    for (let from = 0; from < values.length; from += 5_000) {
+      await partner.run(`insert into hotel values ${values.slice(from, from + 5_000).join(', ')}`)
+    }
+    // In the order of the query these two are the first, and most is still to be read.
+    await partner.run(`update hotel set name = 'the first' where code = 'H-0'`)
+    await partner.run(`insert into hotel values ('H-0', 'the second', null, 1)`)
+    const streams: Streams = {
+      properties: { query: `select * from (${hotelsQuery}) hotels order by name desc`, capture: 'snapshot' },
+      // Read from the same connection afterwards.
+      calculator_settings: {
+        query: `select code as partner_id, 'true' as automatic_yearly_calculation, 'false' as automatic_publishing from hotel where code = 'H-7'`,
+        capture: 'snapshot',
+      },
+    }
+    const run = await extractAll(streams)
+    expect(await streamOf(run)).toMatchObject({ read: 30_001, folded: 1, changed: 30_000 })
+    expect(await streamOf(run, 'calculator_settings')).toMatchObject({ read: 1, changed: 1 })
+    expect(await streamOf(await extractAll(streams))).toMatchObject({ read: 30_001, folded: 1, changed: 0 })
+  })
+
   it('changes from a cursor to snapshots and back without losing a change or a deletion', async () => {
     await partner.run(
       `insert into hotel values ('H-1', 'one', '2026-01-01 00:00:00', 1), ('H-2', 'two', '2026-01-01 00:00:00', 2), ('H-3', 'three', '2026-01-01 00:00:00', 3)`,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { nextCount } from '../../../src/partner/postgres-snapshot.ts'
-import { readLines } from '../../../src/pipeline/delta/extract-snapshot.ts'
+import { wholeLines } from '../../../src/pipeline/delta/landing/whole-lines.ts'
 
 async function* pieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {
   let from = 0
@@ -19,7 +19,7 @@ describe('lines of a byte stream', () => {
         const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''))
         const at = cuts.map((cut) => cut % (bytes.length + 1))
         const read: string[] = []
-        for await (const batch of readLines(pieces(bytes, at))) read.push(...batch)
+        for await (const whole of wholeLines(pieces(bytes, at))) read.push(...whole.toString().split('\n'))
         expect(read).toEqual(lines)
       }),
     )

@@ -4,6 +4,7 @@ import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
 import { findContradictions } from './contradictions.ts'
 import { foldTogether, keepLatest, latestRows, wholeRows } from './fold-rows.ts'
+import { isNewStream } from './known-rows.ts'
 
 export type LandedCounts = {
   /** Staged rows that share a ledger row with another. */
@@ -16,8 +17,13 @@ export type LandedCounts = {
   returned: number
 }
 
+export const nothingLanded: LandedCounts = { folded: 0, unchanged: 0, changed: 0, gone: 0, returned: 0 }
+
 /** Ledger rows of which something would be different at the service, or gone at the partner, if all landed freely. */
 export type WouldChange = { new: number; changed: number; gone: number }
+
+/** What a stream of which the ledger has nothing yet is judged by, before it is read: its first rows are never held. */
+export const noChange: WouldChange = { new: 0, changed: 0, gone: 0 }
 
 type Landing = {
   runId: number
@@ -67,13 +73,6 @@ export async function landRows(trx: Transaction<Schema>, landing: Landing): Prom
 
 /** Memory of a sort or hash table while rows land. Less spills to disk. */
 const landingMemory = '64MB'
-
-/** Whether the ledger has no row of a stream yet, not even one that is gone. */
-export async function isNewStream(trx: Transaction<Schema>, stream: string): Promise<boolean> {
-  const { rows } = await sql<{ known: boolean }>`
-    select exists (select from source_row where stream = ${stream}) as known`.execute(trx)
-  return rows[0]?.known !== true
-}
 
 /** Whether the parts of every ledger row came one after the other, and were merged on their way. */
 async function areWhole(trx: Transaction<Schema>): Promise<boolean> {

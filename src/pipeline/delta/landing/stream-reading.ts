@@ -1,7 +1,7 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StreamReadingTable, StreamWatermarkTable, WholeReason } from '../../../db/tables/run-tables.ts'
-import { forgetSnapshot } from './snapshot-lines.ts'
+import { forgetSnapshot } from './kept-snapshot.ts'
 
 /** How a stream was last read, and how far its last full comparison lies back by the database's clock. */
 export type StreamReading = Pick<Selectable<StreamReadingTable>, 'capture' | 'server' | 'whole_wanted'> & {
