@@ -237,7 +237,7 @@ async function* readLines(client: pg.Client, ended: Promise<void>, query: Stream
     over = true
     throw readFailed(query.stream, error)
   } finally {
-    // Anyone who stops listening leaves lines on the connection. They are let go by, and the next question waits for that.
+    // Who stops listening leaves lines on the connection: they are let go by, and the next question waits for that.
     if (!over) copy.on('error', () => {}).resume()
   }
 }
