@@ -33,7 +33,8 @@ export async function claimCalculators(trx: Transaction<Schema>, submissionId: n
       for no key update
     ) locked`.execute(trx)
   await sql`
-    update staged_calculator s set calculator_key = k.calculator_key
+    update staged_calculator s
+    set calculator_key = k.calculator_key, owner_key = k.company_key, removed = k.removed_at is not null
     from calculator k where k.calculator_id = s.calculator_id`.execute(trx)
   await sql`create unique index on staged_calculator (calculator_key)`.execute(trx)
   await leaveOutForeign(trx, submissionId)
@@ -67,18 +68,17 @@ async function leaveOutForeign(trx: Transaction<Schema>, submissionId: number): 
   await sql`
     with elsewhere as (
       delete from staged_calculator s
-      using calculator k, staged_company c
-      where k.calculator_key = s.calculator_key
-        and c.company_ordinal = s.company_ordinal
-        and k.company_key is distinct from c.company_key
+      using staged_company c
+      where c.company_ordinal = s.company_ordinal
+        and s.calculator_key is not null and s.owner_key is distinct from c.company_key
         and (
           (
             select true from search_seen_calculator z
-            where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
+            where z.submission_id = ${submissionId} and z.calculator_key = s.calculator_key
           )
-          or k.removed_at is null and (
+          or not s.removed and (
             select whole from search_seen_company z
-            where z.submission_id = ${submissionId} and z.company_key = k.company_key
+            where z.submission_id = ${submissionId} and z.company_key = s.owner_key
           )
         )
       returning c.company_id, s.calculator_id, s.title

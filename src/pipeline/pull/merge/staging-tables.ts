@@ -99,7 +99,7 @@ const companyTables = {
   staged_calculator: `
     calculator_ordinal integer primary key, company_ordinal integer not null, calculator_id uuid not null,
     type_id uuid, title text, title_problem text, period_year integer, period_month smallint, month_null text,
-    readable boolean not null, calculator_key integer`,
+    readable boolean not null, calculator_key integer, owner_key integer, removed boolean`,
   staged_reference: 'reference integer not null, variable_id text not null, variable_key integer',
   staged_value: `
     calculator_ordinal integer not null, reference integer not null, direction "char" not null, value text not null`,
