@@ -82,6 +82,16 @@ async function kept(stream: keyof typeof lines) {
   }
 }
 
+/** What stands of the calculators' inputs, and what ought to: what the partner has of each, and nothing else. */
+async function inputs() {
+  const { rows: yielded } = await partner.query<{ key: string; inputs: object }>(`
+    select code || '/' || month as key, jsonb_object_agg(field, value::text) as inputs from reading group by 1 order by 1`)
+  const { rows } = await sql<{ key: string; inputs: object }>`
+    select partner_id || '/' || (content ->> 'month') as key, jsonb_strip_nulls(content -> 'inputs') as inputs
+    from source_row where stream = 'calculator_inputs' and gone_at is null order by 1`.execute(ferry.ledger.db)
+  return { found: rows, expected: yielded }
+}
+
 const hotel = fc.record({ code: fc.nat(8), name: fc.constantFrom('one', 'two', 'three') })
 const reading = fc.record({
   code: fc.nat(3),
@@ -91,7 +101,30 @@ const reading = fc.record({
 })
 // Some with a hotel once at most, so that no two lines share a row.
 const hotels = fc.oneof(fc.array(hotel, { maxLength: 8 }), fc.uniqueArray(hotel, { selector: ({ code }) => code }))
-const night: fc.Arbitrary<Night> = fc.record({ hotels, readings: fc.array(reading, { maxLength: 8 }) })
+// Of two values of one input nothing says which is newer.
+const readings = fc.uniqueArray(reading, {
+  maxLength: 8,
+  selector: ({ code, month, field }) => `${code}/${month}/${field}`,
+})
+const night: fc.Arbitrary<Night> = fc.record({
+  hotels,
+  readings: fc.oneof(readings, fc.array(reading, { maxLength: 8 })),
+})
+
+/** Whether no input has two values. */
+function isClear({ readings: all }: Night): boolean {
+  return new Set(all.map(({ code, month, field }) => `${code}/${month}/${field}`)).size === all.length
+}
+
+test('a calculator that was gone and returns has the inputs that return with it', async () => {
+  const both = [ids.field, ids.otherField].map((field) => ({ code: 1, month: 1, field, value: 1 }))
+  const other = { code: 2, month: 1, field: ids.field, value: 1 }
+  for (const all of [[...both, other], [other], [...both.slice(0, 1), other]]) {
+    await play({ hotels: [], readings: all })
+    const { found, expected } = await inputs()
+    expect(found).toEqual(expected)
+  }
+})
 
 test('whatever changes from night to night, what is kept of a snapshot is what is there', async () => {
   await fc.assert(
@@ -108,9 +141,11 @@ test('whatever changes from night to night, what is kept of a snapshot is what i
             )
             expect(found).toEqual(rows[0]?.held ? { ...expected, living: found?.living } : expected)
           }
+          const { found, expected } = await inputs()
+          if (isClear(one) && one.readings.length > 0) expect(found).toEqual(expected)
         }
       })
       .beforeEach(() => ferry.clear()),
-    { numRuns: 25 },
+    { numRuns: 40 },
   )
 })

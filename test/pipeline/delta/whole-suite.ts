@@ -74,6 +74,30 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
   const hotel = (code: string, day: number) =>
     partner.run(`insert into hotel values (${partner.literal(code)}, 'one', '2026-01-0${day} 00:00:00', ${day})`)
 
+  it('gives a calculator that was gone and returns the inputs that return with it', async () => {
+    const streams: Streams = { calculator_inputs: { query: readingsQuery, cursor: 'at' } }
+    const reading = (field: string, day: number) =>
+      partner.run(`insert into reading values ('H-1', 2025, 1, '${field}', 1, '2026-01-0${day} 00:00:00')`)
+    const other = `insert into reading values ('H-2', 2025, 1, '${ids.field}', 1, '2026-01-01 00:00:00')`
+    await partner.run(other)
+    await reading(ids.field, 1)
+    await reading(ids.otherField, 1)
+    await night(streams)
+    await partner.run(`delete from reading where code = 'H-1'`)
+    await aWeekLater()
+    await night(streams)
+    expect(await ledger('calculator_inputs')).toContainEqual(['H-1', 'gone'])
+
+    await reading(ids.field, 3)
+    await night(streams)
+    const { content } = await ferry.ledger.db
+      .selectFrom('ledger')
+      .select('content')
+      .where('partner_id', '=', 'H-1')
+      .executeTakeFirstOrThrow()
+    expect(content.inputs).toEqual({ [ids.field]: expect.anything(), [ids.otherField]: null })
+  })
+
   describe('a cursor stream whose rows contradict each other', () => {
     beforeEach(() => knowFrameworks(ferry))
 

@@ -37,7 +37,8 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
  * Merges rows with one key into one, under `foldedKey`, and over what the ledger holds: the table `landed`.
  *
  * @param completeRows whether the rows staged of a key are all that the partner has of it: `some` are those in the
- *   table `vanished_row`. What the ledger holds beyond them has been taken back, like a value that became null.
+ *   table `vanished_row`, and by a snapshot or a cursor those that were gone. What the ledger holds beyond them has been
+ *   taken back, like a value that became null.
  */
 export async function foldTogether(
   trx: Transaction<Schema>,
@@ -45,10 +46,13 @@ export async function foldTogether(
   foldedKey: string,
   completeRows: 'none' | 'some' | 'all',
 ): Promise<void> {
-  const complete =
-    completeRows === 'some'
-      ? sql`exists (select from vanished_row where vanished_row.row_id = held.row_id)`
-      : sql`${completeRows === 'all'}::boolean`
+  // Of a row that was gone the partner had nothing, so what comes now is all that it has.
+  const complete = {
+    none: sql`held.gone_at is not null`,
+    some: sql`lost.row_id is not null or held.gone_at is not null or held.guard_change = 'gone'`,
+    all: sql`true`,
+  }[completeRows]
+  const lost = completeRows === 'some' ? sql`left join vanished_row lost on lost.row_id = held.row_id` : sql``
   await sql`
     create temp table landed on commit drop as
     with parts as (
@@ -70,6 +74,7 @@ export async function foldTogether(
       from merged
       join first using (row_key)
       left join source_row held on held.stream = ${stream} and held.row_key = merged.row_key
+      ${lost}
       cross join lateral (select coalesce(held.content -> ${foldedKey}::text, '{}') as parts) before
       cross join lateral (
         select coalesce(jsonb_object_agg(part.key, 'null'::jsonb), '{}') as parts
