@@ -35,7 +35,7 @@ export async function snapshotTwice(pool: pg.Pool, rows: number): Promise<void> 
     await land(trx)
     const sums = new LineSums()
     sums.add(Buffer.from(first.join('\n')))
-    await keepFirstSnapshot(client, trx, stream, 1, sums, true)
+    await keepFirstSnapshot(client, trx, stream, 1, sums)
   })
   await inSession(pool, async (trx, client) => {
     await createStage(trx)

@@ -12,6 +12,7 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
+import { firstCount, nextCount } from './fetch-count.ts'
 import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
 import { oldestOpen, type PostgresBound, serverOf } from './postgres-bound.ts'
 import { cursorSql, deltaSql, NewestRow, protectionOf, textColumns } from './postgres-cursor.ts'
@@ -165,7 +166,7 @@ async function* readRows(
     return reading
   }
   try {
-    let reading = read(Math.min(firstRows, fetchRows))
+    let reading = read(Math.min(firstCount, fetchRows))
     for (;;) {
       const rows = await reading
       if (rows.length === 0) return
@@ -193,29 +194,6 @@ async function explain(
   if (query.cursor === null || marker === null) return await failing(query.stream, explainPostgres(client, whole, null))
   const delta = deltaSql(type, bound, { ...query, cursor: query.cursor, from: marker, overlapMs: 0 })
   return await failing(query.stream, explainPostgres(client, whole, { ...delta, marker }))
-}
-
-/** Rows fetched first, while nobody knows how long they are. */
-const firstRows = 100
-
-/**
- * Bytes of text that a batch should have. Batches that outlive a collection or two of young garbage are moved with it:
- * with 2 MB the process grew by 200 MB, with a quarter of one by 30, and neither took longer.
- */
-const batchBytes = 65_536
-
-/** Rows to fetch next: as many as make a batch by the length of those before, and at most `fetchRows`. */
-export function nextCount(rows: readonly (readonly (string | null)[])[], fetchRows: number): number {
-  const step = Math.ceil(rows.length / 16)
-  let bytes = 0
-  let looked = 0
-  for (let at = 0; at < rows.length; at += step) {
-    looked += 1
-    for (const value of rows[at] ?? []) bytes += 16 + (value?.length ?? 0)
-  }
-  const fitting = Math.floor((batchBytes * looked) / Math.max(bytes, 1))
-  // Twice as many as before at most: a batch of short rows says little of the next.
-  return Math.max(1, Math.min(fetchRows, fitting, Math.max(firstRows, rows.length * 2)))
 }
 
 /** The server writes the lines itself, and nobody parses them on the way. */

@@ -10,7 +10,7 @@ import type { Judge, JudgeRow } from '../preflight/judge-row.ts'
 import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirstSnapshot } from './land-first-snapshot.ts'
-import { foldedBefore, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
+import { foldedBefore, forgetSnapshot, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
 import { anyGuarded, isNewStream } from './landing/known-rows.ts'
 import { landRows, noChange, nothingLanded, type WouldChange } from './landing/land-rows.ts'
 import { LineSums } from './landing/line-sums.ts'
@@ -48,8 +48,10 @@ export async function extractSnapshot(
         held = await guardStream(deps, trx, run.run_id, name, would, isEmpty)
         return held
       }
+      const isNew = (await isNewStream(trx, name)) && !(await guard(noChange, async () => false))
+      // There may be one of a stream that was empty.
+      if (isNew) await forgetSnapshot(trx, name)
       const known = await hasSnapshot(trx, name)
-      const isNew = !known && (await isNewStream(trx, name)) && !(await guard(noChange, async () => false))
       const first = isNew
         ? await landFirstSnapshot({ deps, run, client: session.client, trx, snapshot, stream, judge })
         : null
@@ -71,8 +73,7 @@ export async function extractSnapshot(
           missing: read.differs,
           guard: (would) => guard(would, isEmpty),
         })
-        const written = isNew && shape.parts === undefined && counts.changed === read.lines
-        return { counts, lines: read.lines, folded: await keep(reading, run.run_id, read, written) }
+        return { counts, lines: read.lines, folded: await keep(reading, run.run_id, read) }
       }
       const { counts: landed, lines, folded } = first ?? (await land())
       // With a later change of mind a cursor begins again: what it knew of this stream is older than the ledger.
@@ -168,8 +169,8 @@ async function readAgain({ client, trx, name, shape, query, snapshot, judge }: R
 /** Lines that differ, read at a time: few enough to be gone from memory with the young garbage. */
 const neededAtOnce = 500
 
-async function keep({ client, trx, name }: Reading, runId: number, read: Read, written: boolean): Promise<number> {
-  if (read.first !== null) return await keepFirstSnapshot(client, trx, name, runId, read.first, written)
+async function keep({ client, trx, name }: Reading, runId: number, read: Read): Promise<number> {
+  if (read.first !== null) return await keepFirstSnapshot(client, trx, name, runId, read.first)
   return read.differs ? await keepSnapshot(trx, name, runId) : await foldedBefore(trx, name)
 }
 

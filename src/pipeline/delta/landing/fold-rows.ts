@@ -37,7 +37,7 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
  * Merges rows with one key into one, under `foldedKey`, and over what the ledger holds: the table `landed`.
  *
  * @param completeRows whether the rows staged of a key are all that the partner has of it: `some` are those in the
- *   table `vanished_row`, and by a snapshot or a cursor those that were gone. What the ledger holds beyond them has been
+ *   table `vanished_row`, and with `some` and `none` those that were gone. What the ledger holds beyond them has been
  *   taken back, like a value that became null.
  */
 export async function foldTogether(

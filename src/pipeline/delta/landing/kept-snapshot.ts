@@ -82,29 +82,22 @@ export async function keepSnapshot(trx: Transaction<Schema>, stream: string, run
   return await noteSnapshot(trx, stream, runId, apart ? 0 : await countFolded(trx, stream))
 }
 
-/**
- * Keeps a stream's first snapshot, whose lines were staged with their rows.
- * @param written whether every staged row is a row of the ledger of its own, under the number that it was staged with.
- */
+/** Keeps a stream's first snapshot, whose lines were staged with their rows. */
 export async function keepFirstSnapshot(
   client: PoolClient,
   trx: Transaction<Schema>,
   stream: string,
   runId: number,
   sums: LineSums,
-  written: boolean,
 ): Promise<number> {
   await keepSums(client, trx, sums, sql`select line from staged`)
-  const found = written
-    ? sql`select line, row_id from staged`
-    : sql`select line, source_row.row_id from staged
-          join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key`
   await sql`
     insert into snapshot_line (stream, bucket, high, low, row_id)
     select distinct on (bucket, high, low) ${stream}, bucket, high, low, row_id
     from (
       select (high & ${sql.lit(buckets - 1)})::integer as bucket, high, low, row_id
-      from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, row_id from (${found}) line) hashed
+      from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low, source_row.row_id
+            from staged join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key) hashed
     ) placed
     order by bucket, high, low`.execute(trx)
   await keepBuckets(trx, stream, sql``)

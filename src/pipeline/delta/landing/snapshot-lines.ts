@@ -4,6 +4,7 @@ import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { binaryStream } from '../../../db/copy-binary.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { firstCount, nextCount } from '../../../partner/fetch-count.ts'
 import { foldedBefore, keepSums } from './kept-snapshot.ts'
 import { buckets, LineSums } from './line-sums.ts'
 import { packedLines, wholeLines } from './whole-lines.ts'
@@ -99,9 +100,12 @@ export async function findDifferences(trx: Transaction<Schema>, stream: string):
       and (high, low) in (select high, low from remaining_line)`.execute(trx)
 }
 
-/** The lines that are needed, some at a time. Between two batches the connection is free for other statements. */
-export async function* neededLines(trx: Transaction<Schema>, batch: number): AsyncGenerator<SnapshotLine[]> {
-  yield* linesOf(trx, batch, sql`select * from unknown_line union all select * from remaining_text`)
+/**
+ * The lines that are needed, `most` at a time, and fewer where they are long. Between two batches the connection is
+ * free for other statements.
+ */
+export async function* neededLines(trx: Transaction<Schema>, most: number): AsyncGenerator<SnapshotLine[]> {
+  yield* linesOf(trx, most, sql`select * from unknown_line union all select * from remaining_text`)
 }
 
 /**
@@ -111,7 +115,7 @@ export async function* neededLines(trx: Transaction<Schema>, batch: number): Asy
 export async function* gainedLines(
   trx: Transaction<Schema>,
   stream: string,
-  batch: number,
+  most: number,
 ): AsyncGenerator<SnapshotLine[]> {
   await sql`analyze staged (row_key)`.execute(trx)
   // Most of what is staged is of rows that lost a line. These are known by number, and need not be looked up by key.
@@ -136,7 +140,7 @@ export async function* gainedLines(
   )
   yield* linesOf(
     trx,
-    batch,
+    most,
     sql`select distinct on (high, low) high, low, line from (${hashedLines}) hashed
         where exists (select from gained_line) and (high, low) in (select high, low from gained_line)`,
   )
@@ -144,15 +148,19 @@ export async function* gainedLines(
 
 async function* linesOf(
   trx: Transaction<Schema>,
-  batch: number,
+  most: number,
   query: RawBuilder<unknown>,
 ): AsyncGenerator<SnapshotLine[]> {
   await sql`
     declare needed no scroll cursor for
     select line, high::text as high, low::text as low from (${query}) needed_line`.execute(trx)
-  for (;;) {
-    const { rows } = await sql<SnapshotLine>`fetch forward ${sql.lit(batch)} from needed`.execute(trx)
+  for (let count = Math.min(firstCount, most); ; ) {
+    const { rows } = await sql<SnapshotLine>`fetch forward ${sql.lit(count)} from needed`.execute(trx)
     if (rows.length === 0) break
+    count = nextCount(
+      rows.map(({ line }) => [line]),
+      most,
+    )
     yield rows
   }
   await sql`close needed`.execute(trx)

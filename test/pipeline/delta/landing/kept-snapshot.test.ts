@@ -35,9 +35,12 @@ async function compared(path: string, others: readonly string[], kept: readonly 
         client,
         kept.map((line) => stagedLine({ ...row, rowKey: line, line })),
       )
+      await sql`
+        insert into source_row (stream, partner_id, row_key, content, desired_hash)
+        select 'properties', partner_id, row_key, content, substring(sha256('') for 16) from staged`.execute(trx)
       const sums = new LineSums()
       sums.add(Buffer.from(kept.join('\n')))
-      await keepFirstSnapshot(client, trx, 'properties', runId, sums, true)
+      await keepFirstSnapshot(client, trx, 'properties', runId, sums)
       await sql`drop table read_bucket`.execute(trx)
       const read = await copySnapshot(client, trx, 'properties', pieces)
       const { rows } = await sql`
