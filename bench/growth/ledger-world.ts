@@ -35,6 +35,8 @@ export type LedgerWorld = {
   storeReturned(runId: number): Promise<number>
   /** What a search of answers showed: those of each company in one document. */
   storeShown(search: ComparedSearch): Promise<void>
+  /** The ledger has nothing of some streams any more. */
+  forgetStreams(streams: readonly string[]): Promise<void>
   /** Makes the planner know the tables as they are. */
   analyze(): Promise<void>
 }
@@ -150,6 +152,15 @@ export async function openLedgerWorld(pool: pg.Pool): Promise<LedgerWorld> {
          ) shown`,
         [search, list, companyMember],
       )
+    },
+    forgetStreams: async (streams) => {
+      for (const table of ['acceptance', 'submission_row']) {
+        await pool.query(
+          `delete from ${table} where row_id in (select row_id from source_row where stream = any($1))`,
+          [streams],
+        )
+      }
+      await pool.query('delete from source_row where stream = any($1)', [streams])
     },
     analyze: async () => {
       await pool.query(`analyze ${tables.map(({ name }) => name).join(', ')}`)

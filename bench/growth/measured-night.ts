@@ -34,7 +34,7 @@ import { beginSending } from '../../src/pipeline/push/sending/send.ts'
 import { openExplainedPool } from './explained-pool.ts'
 import { type Knowledge, type LedgerWorld, openLedgerWorld } from './ledger-world.ts'
 import { searchAgain } from './measured-pages.ts'
-import { snapshotTwice } from './measured-snapshot.ts'
+import { snapshotThrice } from './measured-snapshot.ts'
 import { answersOf, frameworkDocument, inputsOf, omissionsOf, type PartnerRow, propertiesOf } from './partner-rows.ts'
 import type { StatementWork } from './statement-work.ts'
 
@@ -74,7 +74,7 @@ export async function measureNight(url: string, rows: number, knows: Knowledge):
     await night.second(rows)
     await night.compared()
     await night.afterwards()
-    await night.stage('snapshot', () => snapshotTwice(pool, rows))
+    await night.bySnapshot(rows)
     await night.searched(rows)
     return statements()
   } finally {
@@ -210,6 +210,13 @@ class Night {
       await releaseRetries(this.db)
       await releaseByPolicy(this.db, policies, new Date())
     })
+  }
+
+  async bySnapshot(rows: number): Promise<void> {
+    await this.begin()
+    await this.world.forgetStreams(['custom_property_values', 'calculator_inputs'])
+    const run = await this.db.selectFrom('run').selectAll().where('run_id', '=', this.runId).executeTakeFirstOrThrow()
+    await this.stage('snapshot', () => snapshotThrice({ ...this.deps, pool: this.pool }, run, rows))
   }
 
   async searched(rows: number): Promise<void> {

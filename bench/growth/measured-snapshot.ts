@@ -1,79 +1,48 @@
-import type { Transaction } from 'kysely'
-import type pg from 'pg'
-import { withSession } from '../../src/db/database.ts'
-import type { Schema } from '../../src/db/tables/database-schema.ts'
-import { keepFirstSnapshot, keepSnapshot } from '../../src/pipeline/delta/landing/kept-snapshot.ts'
-import { landRows } from '../../src/pipeline/delta/landing/land-rows.ts'
-import { LineSums } from '../../src/pipeline/delta/landing/line-sums.ts'
-import {
-  copySnapshot,
-  findDifferences,
-  findMissing,
-  gainedLines,
-  neededLines,
-} from '../../src/pipeline/delta/landing/snapshot-lines.ts'
-import { createStage, stagedLine, stageRows } from '../../src/pipeline/delta/landing/stage-rows.ts'
+import { settings } from '../../src/config/schema.ts'
+import type { Run } from '../../src/db/tables/run-tables.ts'
+import type { PartnerSnapshot } from '../../src/partner/dialect.ts'
+import { extractSnapshot } from '../../src/pipeline/delta/extract-snapshot.ts'
+import type { Deps } from '../../src/pipeline/deps.ts'
+import type { Judge } from '../../src/pipeline/preflight/judge-row.ts'
+import { ourShape } from '../../src/pipeline/streams/our-streams.ts'
 
-const stream = 'custom_property_values'
-/** As extraction does it. */
-const linesAtOnce = 500
+/** Judged on their way, as extraction does it; all are right. */
+const judge: Judge = { basis: 1, of: () => () => null }
 
-/**
- * A stream read by snapshot, twice: all of it, then with one row in ten changed and one in ten gone. Its lines are of
- * two columns, the key and a value.
- */
-export async function snapshotTwice(pool: pg.Pool, rows: number): Promise<void> {
-  const first = Array.from({ length: rows }, (_, row) => lineOf(row, 0))
-  const second = first.flatMap((line, row) => (row % 10 === 1 ? [] : [row % 10 === 0 ? lineOf(row, 1) : line]))
-  await inSession(pool, async (trx, client) => {
-    await createStage(trx)
-    await stageRows(
-      client,
-      first.map((line) => stagedOf(line, { line })),
-    )
-    await findMissing(trx, stream, true)
-    await land(trx)
-    const sums = new LineSums()
-    sums.add(Buffer.from(first.join('\n')))
-    await keepFirstSnapshot(client, trx, stream, 1, sums)
-  })
-  await inSession(pool, async (trx, client) => {
-    await createStage(trx)
-    await copySnapshot(client, trx, stream, piecesOf(second))
-    await findDifferences(trx, stream)
-    for (const needed of [neededLines(trx, linesAtOnce), gainedLines(trx, stream, linesAtOnce)]) {
-      for await (const batch of needed) {
-        await stageRows(
-          client,
-          batch.map(({ line, high, low }) => stagedOf(line, { hash: { high, low } })),
-        )
-      }
+const fields = [0, 1].map((at) => `00000000-0000-4000-8000-00000000000${at}`)
+
+/** Lines of each stream, as the partner's query yields them: of the first night, or with one in five changed or gone. */
+const streams = {
+  custom_property_values: (rows: number, changed: boolean) =>
+    Array.from({ length: rows }, (_, row) => [hotel(row), fields[0], changed && row % 10 === 0 ? 'new' : 'old']).filter(
+      (_, row) => !changed || row % 10 !== 1,
+    ),
+  // Two lines make one row of the ledger.
+  calculator_inputs: (rows: number, changed: boolean) =>
+    Array.from({ length: rows }, (_, row) => [
+      ...[hotel(row >> 1), '2025', '1', fields[row % 2]],
+      changed && row % 4 === 1 ? 'new' : 'old',
+    ]).filter((_, row) => !changed || row % 10 > 1),
+}
+
+const hotel = (number: number) => `S-${String(number).padStart(7, '0')}`
+
+/** Streams that the ledger has nothing of, read by snapshot three times: the first, a changed and an unchanged one. */
+export async function snapshotThrice(deps: Deps, run: Run, rows: number): Promise<void> {
+  const config = settings.parse({ guard: { minRows: 1_000_000_000 } })
+  const logger = { info: () => {}, warn: () => {}, debug: () => {} } as unknown as Deps['logger']
+  for (const [name, linesOf] of Object.entries(streams)) {
+    const shape = ourShape(name as keyof typeof streams)
+    const query = { stream: name, query: '', columns: shape.columns, fetchRows: 5_000 }
+    for (const changed of [false, true, true]) {
+      await deps.db.deleteFrom('run_stream').where('stream', '=', name).execute()
+      const lines = linesOf(rows, changed)
+      const snapshot = { server: null, lines: () => bytesOf(lines) } as unknown as PartnerSnapshot
+      await extractSnapshot({ ...deps, config, logger }, run, snapshot, { name, shape, query }, judge)
     }
-    await findMissing(trx, stream, false)
-    await land(trx)
-    await keepSnapshot(trx, stream, 1)
-  })
+  }
 }
 
-const lineOf = (row: number, version: number) => `H-${String(row).padStart(7, '0')}\tvalue ${version}`
-
-async function* piecesOf(lines: readonly string[]): AsyncGenerator<Buffer> {
-  for (const line of lines) yield Buffer.from(`${line}\n`)
-}
-
-function stagedOf(line: string, origin: { line: string } | { hash: { high: string; low: string } }): string {
-  const [partnerId = '', value = ''] = line.split('\t')
-  return stagedLine({ partnerId, rowKey: partnerId, content: { value }, ordinal: 0, reason: null, ...origin })
-}
-
-async function land(trx: Transaction<Schema>): Promise<void> {
-  const landing = { runId: 0, stream, foldedKey: undefined, judgedBy: 1, missing: true }
-  await landRows(trx, { ...landing, guard: async () => false })
-}
-
-async function inSession(
-  pool: pg.Pool,
-  work: (trx: Transaction<Schema>, client: pg.PoolClient) => Promise<void>,
-): Promise<void> {
-  await withSession(pool, ({ client, db }) => db.transaction().execute((trx) => work(trx, client)))
+async function* bytesOf(lines: readonly (readonly (string | undefined)[])[]): AsyncGenerator<Buffer> {
+  for (const line of lines) yield Buffer.from(`${line.join('\t')}\n`)
 }

@@ -37,8 +37,8 @@ export async function claimCalculators(trx: Transaction<Schema>, submissionId: n
     set calculator_key = k.calculator_key, owner_key = k.company_key, removed = k.removed_at is not null
     from calculator k where k.calculator_id = s.calculator_id`.execute(trx)
   await sql`create unique index on staged_calculator (calculator_key)`.execute(trx)
-  await leaveOutForeign(trx, submissionId)
   await sql`analyze staged_calculator, staged_reference, fresh_calculator`.execute(trx)
+  await leaveOutForeign(trx, submissionId)
 }
 
 async function leaveOutSecondListings(trx: Transaction<Schema>): Promise<void> {
