@@ -73,3 +73,22 @@ function copyData(bytes: number): Buffer {
   head.writeUInt32BE(bytes + 4, 1)
   return head
 }
+
+/** What stands before and after rows in the binary form of COPY. */
+const binaryHead = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
+const binaryEnd = Buffer.from([0xff, 0xff])
+
+/**
+ * Rows in the binary form of COPY, with what stands before and after them: each the number of its values, then each
+ * value behind its length.
+ */
+export function binaryFile(rows: readonly Buffer[]): Buffer[] {
+  return [binaryHead, ...rows, binaryEnd]
+}
+
+/** The same for rows that come by and by. */
+export async function* binaryStream(rows: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield binaryHead
+  yield* rows
+  yield binaryEnd
+}

@@ -11,7 +11,6 @@ import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirstSnapshot } from './land-first-snapshot.ts'
 import { foldedBefore, forgetSnapshot, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
-import { anyGuarded, isNewStream } from './landing/known-rows.ts'
 import { landRows, noChange, nothingLanded, type WouldChange } from './landing/land-rows.ts'
 import { LineSums } from './landing/line-sums.ts'
 import { noteNullCursors } from './landing/null-cursors.ts'
@@ -24,7 +23,7 @@ import {
   type SnapshotLine,
 } from './landing/snapshot-lines.ts'
 import { createStage, type StagedRow, stagedLine, stageRows } from './landing/stage-rows.ts'
-import { lockReading, noteReading, type StreamReading } from './landing/stream-reading.ts'
+import { anyGuarded, isNewStream, lockReading, noteReading, type StreamReading } from './landing/stream-reading.ts'
 import { wholeLines } from './landing/whole-lines.ts'
 import { landingOf } from './staged-lines.ts'
 

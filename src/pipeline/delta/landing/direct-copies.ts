@@ -1,6 +1,5 @@
 import pg, { type PoolClient } from 'pg'
-import { binaryFile } from '../../../db/copy-binary.ts'
-import { copyReady, type ReadyRows } from '../../../db/copy-ready.ts'
+import { binaryFile, copyReady, type ReadyRows } from '../../../db/copy-ready.ts'
 import type { Turns } from '../../../db/turns.ts'
 
 const columns = {

@@ -4,7 +4,7 @@ import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
 import { findContradictions } from './contradictions.ts'
 import { foldTogether, keepLatest, latestRows, wholeRows } from './fold-rows.ts'
-import { isNewStream } from './known-rows.ts'
+import { isNewStream } from './stream-reading.ts'
 
 export type LandedCounts = {
   /** Staged rows that share a ledger row with another. */
