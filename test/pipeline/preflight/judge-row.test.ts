@@ -69,10 +69,13 @@ describe.each(['cursor', 'snapshot'] as const)('rows read by %s', (capture) => {
   })
 
   it('rows that were read are judged by preflight where the ledger folds them, for only then their content is whole', async () => {
-    const run = await extractNow(ferry, partner, read(inputs, 'calculator_inputs'))
-    // The first rows of a stream that come by cursor are merged on their way, so nothing is left to fold.
-    const whole = capture === 'cursor'
-    expect((await judged()).map(({ judged }) => judged)).toEqual([whole, whole])
+    // The first rows of a stream are merged on their way, so nothing is left to fold.
+    await extractNow(ferry, partner, read(inputs, 'calculator_inputs'))
+    expect((await judged()).map(({ judged }) => judged)).toEqual([true, true])
+    const changed = inputs.replace('name as value', 'lower(name) as value')
+    expect(changed).not.toBe(inputs)
+    const run = await extractNow(ferry, partner, read(changed, 'calculator_inputs'))
+    expect((await judged()).map(({ judged }) => judged)).toEqual([false, false])
     await runPreflight(run)
     expect((await judged()).map(({ judged, reason }) => [judged, reason])).toEqual([
       [true, expect.stringContaining('13')],
