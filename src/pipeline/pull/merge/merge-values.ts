@@ -42,39 +42,33 @@ export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOp
   if (different.removed > 0) different.removed = await keepUnrenewedValues(trx, options)
   if (different.changed > 0) {
     await sql`
-      with changed as (
-        update calculator_value t set value = d.after
-        from value_difference d
-        where t.ctid = d.place and d.kind = 'changed'
-        returning d.*
-      ), touched as (
-        insert into touched_calculator select distinct calculator_key from changed
-      )
-      ${recordChanges('changed', submissionId)}`.execute(trx)
+      update calculator_value t set value = d.after
+      from value_difference d
+      where t.ctid = d.place and d.kind = 'changed'`.execute(trx)
   }
   if (different.removed > 0) {
     await sql`
-      with removed as (
-        delete from calculator_value t using value_difference d
-        where t.ctid = d.place and d.kind = 'removed'
-        returning d.*
-      ), kept as (${keepRemovedValues('removed', submissionId)}), touched as (
-        insert into touched_calculator select distinct calculator_key from removed
-      )
-      ${recordChanges('removed', submissionId)}`.execute(trx)
+      delete from calculator_value t using value_difference d
+      where t.ctid = d.place and d.kind = 'removed'`.execute(trx)
+    await sql`
+      with removed as (select * from value_difference where kind = 'removed')
+      ${keepRemovedValues('removed', submissionId)}`.execute(trx)
   }
   if (different.added > 0) {
     await sql`
-      with added as (
-        insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
-        select company_key, calculator_key, variable_key, direction, after
-        from value_difference where kind = 'added'
-        returning company_key, calculator_key, direction, variable_key, null::text as before, value as after
-      ), touched as (
-        insert into touched_calculator select distinct calculator_key from added
-      )
-      ${recordChanges('added', submissionId)}`.execute(trx)
+      insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
+      select company_key, calculator_key, variable_key, direction, after
+      from value_difference where kind = 'added'`.execute(trx)
   }
+  // Not of what was written by each statement, which would be kept once more: nobody else writes these values.
+  await sql`
+    with changed as (
+      select * from value_difference where kind in ('changed', 'removed', 'added')
+      order by kind = 'added', kind = 'removed'
+    ), touched as (
+      insert into touched_calculator select distinct calculator_key from changed
+    )
+    ${recordChanges('changed', submissionId)}`.execute(trx)
   // Calculators that the page brings for the first time have nothing to be compared with.
   const { numAffectedRows: fresh = 0n } = await sql`
     insert into calculator_value (company_key, calculator_key, variable_key, direction, value)
