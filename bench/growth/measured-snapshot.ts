@@ -11,7 +11,7 @@ const judge: Judge = { basis: 1, of: () => () => null }
 
 const fields = [0, 1].map((at) => `00000000-0000-4000-8000-00000000000${at}`)
 
-/** Lines of each stream, as the partner's query yields them: of the first night, or with one in five changed or gone. */
+/** Lines of each stream, as the partner's query yields them: of the first night, or with some changed and some gone. */
 const streams = {
   custom_property_values: (rows: number, changed: boolean) =>
     Array.from({ length: rows }, (_, row) => [hotel(row), fields[0], changed && row % 10 === 0 ? 'new' : 'old']).filter(

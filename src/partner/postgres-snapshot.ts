@@ -215,7 +215,7 @@ async function* readLines(client: pg.Client, ended: Promise<void>, query: Stream
     over = true
     throw readFailed(query.stream, error)
   } finally {
-    // Who stops listening leaves lines on the connection: they are let go by, and the next question waits for that.
+    // A reader that stops early leaves lines on the connection. They pass unread, and the next question waits for it.
     if (!over) copy.on('error', () => {}).resume()
   }
 }

@@ -87,7 +87,7 @@ const nameTables = {
 }
 
 const companyTables = {
-  // The keys and what the search has seen before this page (seen) and with it (seen_…) are found in the merge.
+  // The merge finds the keys, and what the search has shown before this page (seen) and with it (seen_…).
   staged_company: `
     company_ordinal integer primary key, company_id uuid not null, name text, name_problem text,
     readable boolean not null, complete boolean not null, content_hash uuid, content_bytes integer,
