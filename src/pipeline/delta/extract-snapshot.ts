@@ -11,7 +11,7 @@ import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirstSnapshot } from './land-first-snapshot.ts'
 import { foldedBefore, forgetSnapshot, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
-import { landRows, noChange, nothingLanded, type WouldChange } from './landing/land-rows.ts'
+import { type LandedCounts, landRows, noChange, nothingLanded, type WouldChange } from './landing/land-rows.ts'
 import { LineSums } from './landing/line-sums.ts'
 import { noteNullCursors } from './landing/null-cursors.ts'
 import {
@@ -54,32 +54,14 @@ export async function extractSnapshot(
       const first = isNew
         ? await landFirstSnapshot({ deps, run, client: session.client, trx, snapshot, stream, judge })
         : null
-      const land = async () => {
-        const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
-        const read = known ? await readAgain(reading) : await readFirst(reading)
-        const isEmpty = async () => read.lines === 0
-        // With nothing to land and nothing that waits for approval, the guard has only earlier plans to let go of.
-        if (!read.differs && read.lines > 0 && !(await anyGuarded(trx, name))) {
-          await guard(noChange, isEmpty)
-          return { counts: nothingLanded, lines: read.lines, folded: await foldedBefore(trx, name) }
-        }
-        const counts = await landRows(trx, {
-          runId: run.run_id,
-          stream: name,
-          foldedKey: shape.parts?.key,
-          judgedBy: judge.basis,
-          completeRows: read.differs ? (read.first === null ? 'some' : 'all') : 'none',
-          missing: read.differs,
-          guard: (would) => guard(would, isEmpty),
-        })
-        return { counts, lines: read.lines, folded: await keep(reading, run.run_id, read) }
-      }
-      const { counts: landed, lines, folded } = first ?? (await land())
+      const reading = { client: session.client, trx, name, shape, query, snapshot, judge: judge.of(name) }
+      const landed = first ?? (await compareAndLand(reading, run.run_id, known, judge.basis, guard))
+      const { lines, folded } = landed
       // With a later change of mind a cursor begins again: what it knew of this stream is older than the ledger.
       await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
       await noteNullCursors(trx, name, false)
       await noteReading(trx, { stream: name, capture: 'snapshot', server: snapshot.server, whole: 'due', held })
-      const counts = { ...landed, read: lines, folded, unchanged: lines - folded - landed.changed }
+      const counts = { ...landed.counts, read: lines, folded, unchanged: lines - folded - landed.counts.changed }
       await trx
         .insertInto('run_stream')
         .values({
@@ -125,6 +107,34 @@ type Reading = {
   query: StreamQuery
   snapshot: PartnerSnapshot
   judge: JudgeRow
+}
+
+/** Stages the lines that are needed, lands their rows, and keeps the snapshot for the next one. */
+async function compareAndLand(
+  reading: Reading,
+  runId: number,
+  known: boolean,
+  judgedBy: number,
+  guard: (would: WouldChange, isEmpty: () => Promise<boolean>) => Promise<boolean>,
+): Promise<{ counts: LandedCounts; lines: number; folded: number }> {
+  const { trx, name, shape } = reading
+  const read = known ? await readAgain(reading) : await readFirst(reading)
+  const isEmpty = async () => read.lines === 0
+  // With nothing to land and nothing that waits for approval, the guard has only earlier plans to let go of.
+  if (!read.differs && read.lines > 0 && !(await anyGuarded(trx, name))) {
+    await guard(noChange, isEmpty)
+    return { counts: nothingLanded, lines: read.lines, folded: await foldedBefore(trx, name) }
+  }
+  const counts = await landRows(trx, {
+    runId,
+    stream: name,
+    foldedKey: shape.parts?.key,
+    judgedBy,
+    completeRows: read.differs ? (read.first === null ? 'some' : 'all') : 'none',
+    missing: read.differs,
+    guard: (would) => guard(would, isEmpty),
+  })
+  return { counts, lines: read.lines, folded: await keep(reading, runId, read) }
 }
 
 /** `first`: the sums of a first snapshot, which are to be kept. */
