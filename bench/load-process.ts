@@ -6,7 +6,7 @@
 import PQueue from 'p-queue'
 import type pg from 'pg'
 import { request } from 'undici'
-import { boundHeap } from '../src/cli/bound-heap.ts'
+import { makeRoomForRows } from '../src/cli/bound-heap.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { schemaName } from '../src/db/migrate-to-latest.ts'
@@ -47,8 +47,8 @@ export type Spent = {
   endSeconds: number | null
 }
 
-// As main.ts does.
-boundHeap()
+// As every process that carries rows does.
+makeRoomForRows()
 
 const task = JSON.parse(process.argv[2] ?? '{}') as LoadTask
 const [first = noPage()] = task.pages

@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import { boundHeap } from '../src/cli/bound-heap.ts'
+import { makeRoomForRows } from '../src/cli/bound-heap.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { schemaName } from '../src/db/migrate-to-latest.ts'
@@ -30,8 +30,8 @@ export type Task = {
 /** Seconds of the stage by the clock, seconds of this process's processors, bytes resident at most. */
 export type Spent = { seconds: number; processor: number; peak: number }
 
-// As main.ts does.
-boundHeap()
+// As every process that carries rows does.
+makeRoomForRows()
 
 const task = JSON.parse(process.argv[2] ?? '{}') as Task
 const pool = createPool(task.ownUrl, {

@@ -7,7 +7,7 @@ import { parseArgs, promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type pg from 'pg'
 import { pino } from 'pino'
-import { boundHeap } from '../src/cli/bound-heap.ts'
+import { makeRoomForRows } from '../src/cli/bound-heap.ts'
 import { requireSettings } from '../src/config/require-settings.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool, type Database } from '../src/db/database.ts'
@@ -22,8 +22,8 @@ import { loadReferenceIndex } from '../src/pipeline/streams/rules/reference-inde
 import { memoryOf } from './memory.ts'
 import { Opened } from './opened.ts'
 
-// As the program itself does.
-boundHeap()
+// As every process that carries rows does.
+makeRoomForRows()
 
 /**
  * Memory and time of writing, storing and sending one body of 50,000 answers, streamed, beside holding it whole:

@@ -16,8 +16,8 @@ export function boundHeap(): void {
 const roomForRows = 16
 
 /**
- * How much of the heap may be garbage, in percent of what is in use, before a full collection frees it; V8 lets it
- * double and more.
+ * How much of the heap and of the buffers beside it may be garbage, in percent of what is in use, before a full
+ * collection frees it; V8 lets the heap double and more, and collects for the buffers alone besides.
  */
 const garbageShare = 35
 
@@ -36,6 +36,7 @@ export function makeRoomForRows(): void {
     for (let object = 0; object < 2_000; object++) inUse.push({ object, turn, list: [object] })
   }
   boundHeap()
+  setFlagsFromString('--external-memory-accounted-in-global-limit')
   setFlagsFromString(`--heap-growing-percent=${garbageShare}`)
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts'
+import type { Hurry } from '../db/ask-both.ts'
 import type { Database } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
 import { runningRuns } from '../db/runs/start-run.ts'
@@ -6,8 +7,8 @@ import { type Standing, standingOf } from '../pipeline/report/standing.ts'
 import type { RunForecast } from './run-forecast.ts'
 
 /** What `nightferry status` and `GET /v1/status` show: the ledger, when runs under way will end, and what is paused. */
-export async function statusOf(db: Database, config: Config, now: Date) {
-  const standing = await standingOf(db, config)
+export async function statusOf(db: Database, config: Config, now: Date, hurry: Hurry) {
+  const standing = await standingOf(db, config, hurry)
   return {
     ...standing,
     forecasts: await forecastsNow(db, config, now),

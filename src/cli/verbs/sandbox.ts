@@ -7,6 +7,7 @@ import { catalogue } from '../../sandbox/catalogue.ts'
 import { madeUpWorld, type World, worldOf } from '../../sandbox/service-world.ts'
 import { type RunningSandbox, startSandbox } from '../../sandbox/start-sandbox.ts'
 import { openWorldFile } from '../../world/open-world-file.ts'
+import { makeRoomForRows } from '../bound-heap.ts'
 import {
   type Cli,
   type CommonOptions,
@@ -32,6 +33,7 @@ const hotelsPerLine = 10_000
 
 /** `nightferry sandbox`: the service itself, for development, until it is interrupted. */
 export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCode> {
+  makeRoomForRows()
   if (options.mirror !== undefined) return await mirror(cli, options, options.mirror)
   refuseMixed(options)
   const { world: worldFile, ...choices } = options

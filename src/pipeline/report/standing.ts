@@ -1,5 +1,6 @@
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
+import type { Hurry } from '../../db/ask-both.ts'
 import type { Database } from '../../db/database.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { newestRuns, statusCounts } from '../../db/runs/listed-rows.ts'
@@ -7,7 +8,6 @@ import { pageProgress } from '../../db/runs/page-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/key-in-use.ts'
 import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
 import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
-import { withWorkers } from '../../db/with-workers.ts'
 import type { Deps } from '../deps.ts'
 import { searchStandings } from '../pull/documents/document-reports.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
@@ -19,7 +19,7 @@ import { silenceWords } from '../webhook-score.ts'
 export type Standing = Awaited<ReturnType<typeof standingOf>>
 
 /** The last run and the ledger at a glance: what `nightferry status` and `GET /v1/status` show. */
-export async function standingOf(db: Database, config: Config) {
+export async function standingOf(db: Database, config: Config, hurry: Hurry) {
   const [last = null] = await newestRuns(db, 1)
   const key = await deniedKeyInUse(db)
   const skew = await skewInUse(db)
@@ -33,7 +33,7 @@ export async function standingOf(db: Database, config: Config) {
     pages: last === null ? null : await pageProgress(db, last.run_id, searchKind),
     not_renewed: await countUnrenewed(db),
     webhooks: await webhookNotices({ config, db }),
-    streams: await withWorkers(db, (trx) => statusCounts(trx, requirementsOf(config))),
+    streams: await statusCounts(db, requirementsOf(config), hurry),
     searches: await searchStandings(db, searches, documentKindNames),
     request_sizes: await batchSizes(db),
   }
