@@ -3,7 +3,7 @@ import type { Run } from '../../src/db/tables/run-tables.ts'
 import type { PartnerSnapshot } from '../../src/partner/dialect.ts'
 import { extractSnapshot } from '../../src/pipeline/delta/extract-snapshot.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
-import type { Judge } from '../../src/pipeline/preflight/judge-row.ts'
+import type { Judge } from '../../src/pipeline/preflight/preflight.ts'
 import { ourShape } from '../../src/pipeline/streams/our-streams.ts'
 
 /** Judged on their way, as extraction does it; all are right. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { loadConfig } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { type Contract, loadContract } from '../exchange/contract.ts'
-import { checkKinds } from '../pipeline/push/generic/check-kinds.ts'
+import { checkKinds } from '../pipeline/push/check-kinds.ts'
 import type { Cli, CommonOptions } from './cli.ts'
 
 /** A file of the package's own config folder, from the sources and from the build alike. */

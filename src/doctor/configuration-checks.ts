@@ -5,7 +5,7 @@ import { namedVariables, variableOf } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
-import { needsGroup } from '../pipeline/push/generic/check-kinds.ts'
+import { needsGroup } from '../pipeline/push/check-kinds.ts'
 import { advice, error, type Found, ok, warning } from './finding.ts'
 import { type Check, on } from './ward.ts'
 

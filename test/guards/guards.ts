@@ -251,7 +251,7 @@ export const guardsOfUnits: readonly Guard[] = [
     without: 'return mayRun ?',
   },
   {
-    file: 'src/pipeline/push/outcomes/unnamed-rows.ts',
+    file: 'src/pipeline/push/outcomes/judge-error.ts',
     test: 'test/pipeline/push/outcomes/unnamed-rows.test.ts',
     name: 'A partial success that names no row accepts none',
     text: "if (task.rowErrors.length > 0) return { outcome: 'inferred' }",

@@ -25,7 +25,7 @@ const heavy = [
 ]
 /** It loads the rest of its room only while a run is under way. */
 const light = ['jobs/whole-status.ts']
-const heavyRooms = ['conformance', 'db/embedded', 'db/migrations', 'demo', 'jobs', 'sandbox', 'pipeline/push/bodies']
+const heavyRooms = ['conformance', 'db/embedded', 'db/migrations', 'demo', 'jobs', 'sandbox', 'pipeline/push/bodies.ts']
 
 const recorder = pathToFileURL(join(import.meta.dirname, 'record-modules.ts')).href
 
@@ -56,7 +56,9 @@ async function loadedBy(...args: string[]): Promise<Ended & { packages: Set<stri
 function heavyIn({ packages, files }: { packages: Set<string>; files: string[] }): string[] {
   return [
     ...heavy.filter((name) => packages.has(name)),
-    ...files.filter((file) => !light.includes(file) && heavyRooms.some((room) => file.startsWith(`${room}/`))),
+    ...files.filter(
+      (file) => !light.includes(file) && heavyRooms.some((room) => file === room || file.startsWith(`${room}/`)),
+    ),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { adoptTask } from '../../pipeline/actions/adopt-task.ts'
-import { isId } from '../../pipeline/streams/row-key.ts'
+import { isId } from '../../pipeline/streams/rules/row-content.ts'
 import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { counted, readable } from '../show/readable.ts'

@@ -6,14 +6,12 @@ import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run, WholeReason } from '../../db/tables/run-tables.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
-import type { Judge, JudgeRow } from '../preflight/judge-row.ts'
+import type { Judge, JudgeRow } from '../preflight/preflight.ts'
 import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
-import { landFirstSnapshot } from './land-first-snapshot.ts'
-import { foldedBefore, forgetSnapshot, hasSnapshot, keepFirstSnapshot, keepSnapshot } from './landing/kept-snapshot.ts'
+import { landFirstSnapshot } from './land-first.ts'
 import { type LandedCounts, landRows, noChange, nothingLanded, type WouldChange } from './landing/land-rows.ts'
 import { LineSums } from './landing/line-sums.ts'
-import { noteNullCursors } from './landing/null-cursors.ts'
 import {
   copySnapshot,
   findDifferences,
@@ -21,10 +19,22 @@ import {
   gainedLines,
   neededLines,
   type SnapshotLine,
+  wholeLines,
 } from './landing/snapshot-lines.ts'
 import { createStage, type StagedRow, stagedLine, stageRows } from './landing/stage-rows.ts'
-import { anyGuarded, isNewStream, lockReading, noteReading, type StreamReading } from './landing/stream-reading.ts'
-import { wholeLines } from './landing/whole-lines.ts'
+import {
+  anyGuarded,
+  foldedBefore,
+  forgetSnapshot,
+  hasSnapshot,
+  isNewStream,
+  keepFirstSnapshot,
+  keepSnapshot,
+  lockReading,
+  noteNullCursors,
+  noteReading,
+  type StreamReading,
+} from './landing/stream-reading.ts'
 import { landingOf } from './staged-lines.ts'
 
 /**

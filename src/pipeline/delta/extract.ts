@@ -1,14 +1,31 @@
+import { sql, type Transaction } from 'kysely'
 import { fullEveryMs } from '../../config/stream-settings.ts'
-import { analyzeLedger } from '../../db/ledger/analyze-ledger.ts'
+import { type Database, withSession } from '../../db/database.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
 import { openPartnerSnapshot } from '../../partner/partner-snapshot.ts'
 import type { Deps } from '../deps.ts'
-import { loadJudge } from '../preflight/judge-row.ts'
-import { shapeOf, streamNamesOf } from '../streams/our-streams.ts'
-import { extractDelta } from './extract-delta.ts'
+import { type Judge, loadJudge } from '../preflight/preflight.ts'
+import { type CursorStream, shapeOf, streamNamesOf } from '../streams/our-streams.ts'
 import { extractSnapshot } from './extract-snapshot.ts'
+import { guardStream } from './guard-stream.ts'
+import { landFirst } from './land-first.ts'
+import { type LandedCounts, landRows, noChange, type WouldChange } from './landing/land-rows.ts'
+import { findMissing } from './landing/snapshot-lines.ts'
+import { createStage, emptyStage, stageRows } from './landing/stage-rows.ts'
+import {
+  forgetSnapshot,
+  isNewStream,
+  lockReading,
+  noteNullCursors,
+  noteReading,
+  type StreamWatermark,
+  watermarkOf,
+} from './landing/stream-reading.ts'
 import { rereadContradicted } from './reread-contradicted.ts'
+import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
+import { earlierCursor, movedBack, type Whole, whyWhole } from './why-whole.ts'
 
 /**
  * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and
@@ -60,4 +77,168 @@ async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot
   const common = { name, shape, query, protection, fullEveryMs: fullEveryMs(stream.fullEvery) }
   if (cursor === null) return { ...common, cursor, cursorType: null }
   return { ...common, cursor, cursorType: await snapshot.cursorType({ ...query, cursor }) }
+}
+
+/**
+ * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner
+ * gets its tombstone then. Rows, counts and the new watermark are one transaction.
+ */
+async function extractDelta(
+  deps: Deps,
+  run: Run,
+  snapshot: PartnerSnapshot,
+  stream: CursorStream,
+  judge: Judge,
+): Promise<void> {
+  const { name, shape, query, cursor, cursorType, protection, fullEveryMs } = stream
+  const { server, lacks } = snapshot
+  const { counts, whole } = await withSession(deps.pool, ({ client, db }) =>
+    db.transaction().execute(async (trx) => {
+      const reading = await lockReading(trx, name)
+      const before = await watermarkOf(trx, name)
+      const { overlapMs } = deps.config.partner
+      const stage = async (from: string | null): Promise<Seen> => {
+        const seen = nothingSeen(before?.witness ?? null)
+        const rows = snapshot.delta({ ...query, cursor, from, overlapMs })
+        await stageRows(client, stagedLines(rows, { shape, judge: judge.of(name), seen }))
+        return seen
+      }
+      let whole = whyWhole(reading, before, { cursor, cursorType, server, fullEveryMs })
+      let seen = nothingSeen()
+      let held = false
+      const guard = async (would: WouldChange) => {
+        const empty = async () => seen.rows === 0 && !(await snapshot.hasRows(query))
+        held = await guardStream(deps, trx, run.run_id, name, would, empty)
+        return held
+      }
+      const land = async (): Promise<LandedCounts> => {
+        await createStage(trx)
+        seen = await stage(whole === null ? readFrom(run, before) : null)
+        if (whole === null && before !== null && movedBack(before, { cursor: seen.witnessCursor })) {
+          await emptyStage(trx)
+          seen = await stage(null)
+          whole = { reason: 'newest_row', detail: endsAt(before, seen) }
+        }
+        if (whole !== null) await findMissing(trx, name, true)
+        return await landRows(trx, {
+          runId: run.run_id,
+          stream: name,
+          foldedKey: shape.parts?.key,
+          judgedBy: judge.basis,
+          completeRows: whole === null ? 'none' : 'all',
+          missing: whole !== null,
+          guard,
+        })
+      }
+      const direct = whole !== null && (await isNewStream(trx, name)) && !(await guard(noChange))
+      const first = direct ? await landFirst({ deps, run, client, trx, snapshot, stream, judge }) : null
+      if (first !== null) seen = first.seen
+      const landed = first?.counts ?? (await land())
+      await noteNullCursors(trx, name, seen.nullCursors > 0)
+      await forgetSnapshot(trx, name)
+      await noteReading(trx, { stream: name, capture: 'cursor', server, whole: whole?.reason ?? null, held })
+      const watermark = await moveWatermark(trx, run, stream, before, seen)
+      // Counted at the partner's end: the report compares it with what landed.
+      const counts = { ...landed, folded: landed.folded + seen.folded, read: seen.rows, null_cursor: seen.nullCursors }
+      await trx
+        .insertInto('run_stream')
+        .values({
+          run_id: run.run_id,
+          stream: name,
+          ...counts,
+          capture: 'cursor',
+          protection,
+          lacks: protection === 'overlap' ? lacks : null,
+          whole: whole?.reason ?? null,
+          whole_detail: whole?.detail ?? null,
+          pending: null,
+          watermark_before: before?.watermark ?? null,
+          watermark_after: watermark,
+        })
+        .execute()
+      return { counts, whole }
+    }),
+  )
+  deps.logger.info({ run_id: run.run_id, stream: name, ...counts }, 'stream_extracted')
+  logWhole(deps, run, name, whole)
+  if (counts.null_cursor > 0) {
+    deps.logger.warn({ run_id: run.run_id, stream: name, rows: counts.null_cursor }, 'rows_without_cursor')
+  }
+}
+
+/** Where reading begins: at the watermark, or before it if a person wants that. */
+function readFrom({ asked, started_at }: Run, before: StreamWatermark | null): string | null {
+  const watermark = before?.watermark ?? null
+  if (asked.since === undefined) return watermark
+  const from = earlierCursor(watermark, asked.since, started_at)
+  return from.kind === 'earlier' ? from.cursor : watermark
+}
+
+/** A partner's past that changed is a warning; all other reasons to read everything are ours. */
+function logWhole(deps: Deps, run: Run, stream: string, whole: Whole | null): void {
+  if (whole === null) return
+  const facts = { run_id: run.run_id, stream, ...whole }
+  if (whole.reason === 'server' || whole.reason === 'newest_row') deps.logger.warn(facts, 'stream_read_whole')
+  else deps.logger.info(facts, 'stream_read_whole')
+}
+
+/** Where the cursors of a stream end now that the row which was the newest is not where it was. */
+function endsAt({ watermark, witness }: StreamWatermark, { newestCursor }: Seen): string {
+  const now = newestCursor === null ? 'no row has a cursor now' : `the newest cursor is ${newestCursor}`
+  return `${witness} carried ${watermark}; ${now}`
+}
+
+/** Moves the watermark to the newest cursor that was seen, forwards or, after a restore, back. */
+async function moveWatermark(
+  trx: Transaction<Schema>,
+  run: Run,
+  { name, cursor, cursorType }: CursorStream,
+  before: StreamWatermark | null,
+  seen: Seen,
+): Promise<string | null> {
+  const watermark = seen.newestCursor
+  // Nothing to go by: what is known stays, unless it was taken from another column.
+  if (watermark === null) {
+    if (before?.cursor == null || before.cursor === cursor) return before?.watermark ?? null
+    await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
+    return null
+  }
+  const values = {
+    watermark,
+    cursor,
+    cursor_type: cursorType,
+    witness: seen.newestKey,
+    run_id: run.run_id,
+  }
+  await trx
+    .insertInto('stream_watermark')
+    .values({ stream: name, ...values })
+    .onConflict((conflict) =>
+      conflict.column('stream').doUpdateSet({ ...values, moved_at: sql<Date>`clock_timestamp()` }),
+    )
+    .execute()
+  return watermark
+}
+
+/** Grown by more than this since they were last looked at, tables are not what the planner believes. */
+const grownBy = 1.5
+
+/**
+ * Tells the planner of what has landed, where much has. The server would find out by itself, minutes later, and until
+ * then the planner takes it that hardly any row is still at the partner: it reads all of the ledger for every property.
+ * Contents are left out: they are long, and no plan depends on them.
+ */
+async function analyzeLedger(db: Database): Promise<void> {
+  const { rows } = await sql<{ grown: boolean }>`
+    select pg_relation_size(oid) / current_setting('block_size')::integer > ${grownBy}::numeric * relpages as grown
+    from pg_class where oid = 'source_row'::regclass`.execute(db)
+  if (rows[0]?.grown !== true) return
+  // Side by side: each takes one processor of the server. The last is empty where no stream is read by snapshot.
+  await Promise.all([
+    sql`analyze (skip_locked) source_row (row_id, stream, partner_id, row_key, gone_at, guard_run, contradiction)`.execute(
+      db,
+    ),
+    sql`analyze (skip_locked) acceptance`.execute(db),
+    sql`analyze (skip_locked) snapshot_line (stream, bucket, high, low)`.execute(db),
+  ])
 }

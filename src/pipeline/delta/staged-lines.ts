@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { DeltaRows } from '../../partner/dialect.ts'
-import type { JudgeRow } from '../preflight/judge-row.ts'
-import { type LandingRow, maxPartnerIdLength, type PartnerRow } from '../streams/row-key.ts'
-import type { StreamShape } from '../streams/stream.ts'
-import { type JsonbValue, jsonbText } from './landing/jsonb-text.ts'
+import type { JudgeRow } from '../preflight/preflight.ts'
+import { type LandingRow, maxPartnerIdLength, type PartnerRow } from '../streams/rules/row-content.ts'
+import type { PartsShape, StreamShape } from '../streams/stream.ts'
 import { type DirectRow, RowNeedsCare } from './landing/land-directly.ts'
 import { stagedLine } from './landing/stage-rows.ts'
-import { RowParts } from './row-parts.ts'
 
 /** What was seen of a delta on its way. */
 export type Seen = {
@@ -162,3 +160,93 @@ function indexable(text: string): string {
   if (text.length * 3 <= maxKeyBytes || Buffer.byteLength(text) <= maxKeyBytes) return text
   return `${text.slice(0, maxPartnerIdLength + 1)}…${createHash('sha256').update(text).digest('hex')}`
 }
+
+type PartnerValues = readonly (string | null)[]
+
+/**
+ * Tells which partner rows are further parts of the ledger row that another one began. They agree in all columns but
+ * those that are a part's own, so nothing else of them need be read: most rows of such a stream are of that sort.
+ */
+class RowParts {
+  /** Where in the content parts stand. */
+  readonly key: PartsShape['key']
+  readonly #name: number
+  readonly #value: number
+  readonly #common: readonly number[]
+  readonly #isName: PartsShape['isName']
+  #first: PartnerValues | null = null
+
+  constructor(columns: readonly string[], { key, name, value, isName }: PartsShape) {
+    this.key = key
+    this.#name = columns.indexOf(name)
+    this.#value = columns.indexOf(value)
+    this.#common = columns.flatMap((column, at) => (column === name || column === value ? [] : [at]))
+    this.#isName = isName
+  }
+
+  /** A ledger row begins with this partner row. */
+  begin(values: PartnerValues): void {
+    this.#first = this.#isName(values[this.#name]) ? values : null
+  }
+
+  /** Whether this partner row is a further part of what was begun. */
+  isFurther(values: PartnerValues): boolean {
+    const first = this.#first
+    if (first === null || !this.#isName(values[this.#name])) return false
+    return this.#common.every((at) => values[at] === first[at])
+  }
+
+  nameOf(values: PartnerValues): string {
+    return values[this.#name] ?? ''
+  }
+
+  valueOf(values: PartnerValues): string | null {
+    return values[this.#value] ?? null
+  }
+}
+
+/** What a ledger row's content is made of: texts as the partner's server printed them, and members within members. */
+export type JsonbValue = string | null | { readonly [member: string]: JsonbValue }
+
+/**
+ * A value as the server writes it when it is `jsonb`: members by the length of their names in bytes, then by the bytes,
+ * and a space after each colon and comma. Equal contents have equal texts, whichever of the two wrote them; the hash of
+ * a ledger row's content is taken over this text. Pure.
+ */
+export function jsonbText(value: JsonbValue): string {
+  if (value === null || typeof value === 'string') return JSON.stringify(value)
+  const { sorted, written } = membersOf(Object.keys(value))
+  let text = '{'
+  for (let index = 0; index < sorted.length; index++) {
+    text += written[index] + jsonbText(value[sorted[index] ?? ''] ?? null)
+  }
+  return `${text}}`
+}
+
+/** Names of members in the server's order, and what it writes before the value of each. */
+type Members = { names: readonly string[]; sorted: readonly string[]; written: readonly string[] }
+
+/** The members met last, by how many they are: sorting takes long, and rows of a stream mostly have the same. */
+const metLast: Members[] = []
+
+function membersOf(names: readonly string[]): Members {
+  const met = metLast[names.length]
+  if (met?.names.every((name, index) => name === names[index])) return met
+  const sorted = names.toSorted(byLengthAndBytes)
+  const written = sorted.map((name, index) => `${index === 0 ? '' : ', '}${JSON.stringify(name)}: `)
+  const members = { names, sorted, written }
+  if (names.length <= mostMembersKept) metLast[names.length] = members
+  return members
+}
+
+/** Rows with more members are rare. */
+const mostMembersKept = 64
+
+function byLengthAndBytes(one: string, other: string): number {
+  if (plain.test(one) && plain.test(other)) return one.length - other.length || (one < other ? -1 : 1)
+  const [a, b] = [Buffer.from(one), Buffer.from(other)]
+  return a.length - b.length || a.compare(b)
+}
+
+/** Characters of which each is one byte. */
+const plain = /^[ -~]*$/

@@ -1,15 +1,34 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
 import { requirementsOf } from '../../config/require-settings.ts'
-import { countPending } from '../../db/ledger/count-pending.ts'
+import { isOurStream } from '../../config/schema.ts'
+import type { Database } from '../../db/database.ts'
 import { releaseByPolicy } from '../../db/ledger/resend-policy.ts'
 import { releaseResends } from '../../db/ledger/resend-rows.ts'
 import { releaseRetries } from '../../db/ledger/retry-rows.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
+import type { Contract } from '../../exchange/contract.ts'
 import type { Deps } from '../deps.ts'
-import { loadReferenceIndex, type ReferenceIndex } from '../streams/rules/reference-index.ts'
+import { streams } from '../streams/our-streams.ts'
+import { loadReferenceIndex, type ReferenceIndex, type RowRules } from '../streams/rules/reference-index.ts'
+import {
+  checkText,
+  checkTexts,
+  type LandingRow,
+  maxPartnerIdLength,
+  type RowContent,
+} from '../streams/rules/row-content.ts'
+import type { RowWarning } from '../streams/stream.ts'
+import { checkTemplateRow } from './fill-template.ts'
 import { findContradictions } from './find-contradictions.ts'
-import { checkRow, judgingOf, rowWarnings } from './judge-row.ts'
-import { resendPolicies } from './judging-basis.ts'
-import { type Judgement, storeJudgements, type UnjudgedRow, unjudgedRows } from './unjudged-rows.ts'
+import {
+  type Judgement,
+  judgingBasis,
+  resendPolicies,
+  storeJudgements,
+  type UnjudgedRow,
+  unjudgedRows,
+} from './judging-basis.ts'
 
 /** Rows judged at a time: bounds memory, whatever the backlog. */
 const batchRows = 500
@@ -68,4 +87,124 @@ function judgementOf({ contract }: Deps, reference: ReferenceIndex, row: Unjudge
     invalid_reason: checkRow(contract, reference, stream, partner_id, content) ?? row.contradiction,
     warnings: rowWarnings(reference, stream, content),
   }
+}
+
+/**
+ * What is wrong with a row whose content is whole, or null. Undefined where that is for preflight to say, because there
+ * is more to note of it than a verdict.
+ */
+export type JudgeRow = (row: LandingRow) => string | null | undefined
+
+export type Judge = {
+  /** What rows are judged by: a number of `judging_basis`. */
+  basis: number
+  of: (stream: string) => JudgeRow
+}
+
+/**
+ * Judges rows on their way into the ledger, as preflight would afterwards, by the same reference data: so a row that is
+ * new is written once, and preflight has only to compare it with others.
+ */
+export async function loadJudge(deps: Deps): Promise<Judge> {
+  const { contract, db } = deps
+  const { basis, rules } = await judgingOf(deps)
+  const reference = await loadReferenceIndex(db, rules)
+  return {
+    basis,
+    of:
+      (stream) =>
+      ({ partnerId, content }) =>
+        rowWarnings(reference, stream, content).length > 0
+          ? undefined
+          : checkRow(contract, reference, stream, partnerId, content),
+  }
+}
+
+/** What rows are judged by now: the rules that are ours, and the number of these with the reference data in force. */
+async function judgingOf({ config, contract, db, required }: Deps): Promise<{ basis: number; rules: RowRules }> {
+  const rules = { maxTextLength: config.push.maxTextLength, customIdentifierId: required.customIdentifierId }
+  const addedKinds = digestOf(contract.kinds)
+  return { basis: await judgingBasis(db, { checks: checksRevision, ...rules, addedKinds }), rules }
+}
+
+function digestOf(kinds: Contract['kinds']): string {
+  return createHash('sha256').update(JSON.stringify(kinds)).digest('hex')
+}
+
+/**
+ * Raised with every change of what the checks say: rows that were judged by an older one are judged again. Too low, and
+ * an installation keeps the verdicts of the version before; too high costs one night's judging.
+ */
+const checksRevision = 1
+
+/**
+ * What is wrong with a row before anyone is asked, or null. A row with a reason is never sent.
+ * Pure: the reference data is what the service said at the beginning of the run.
+ */
+export function checkRow(
+  contract: Contract,
+  reference: ReferenceIndex,
+  stream: string,
+  partnerId: string,
+  content: RowContent,
+): string | null {
+  return (
+    checkPartnerId(partnerId) ??
+    checkTexts(content, reference.rules.maxTextLength) ??
+    checkContent(contract, reference, stream, partnerId, content)
+  )
+}
+
+function checkPartnerId(partnerId: string): string | null {
+  if (partnerId.trim() === '') return 'partner_id is empty'
+  if (partnerId.length > maxPartnerIdLength) return `partner_id is longer than ${maxPartnerIdLength} characters`
+  if (/[\t\n\r]/.test(partnerId)) return 'partner_id holds a tabulator or an end of line'
+  return checkText('partner_id', partnerId, maxPartnerIdLength)
+}
+
+function checkContent(
+  contract: Contract,
+  reference: ReferenceIndex,
+  stream: string,
+  partnerId: string,
+  content: RowContent,
+): string | null {
+  return isOurStream(stream)
+    ? streams[stream].check(content, reference, contract)
+    : checkTemplateRow(contract, stream, partnerId, content)
+}
+
+/** What is odd about a row, none of which is certain to be wrong. Pure. */
+export function rowWarnings(reference: ReferenceIndex, stream: string, content: RowContent): RowWarning[] {
+  return isOurStream(stream) ? (streams[stream].warn?.(content, reference) ?? []) : []
+}
+
+/**
+ * Counts, per stream of a run, the rows that were pending once its extraction was done. Rows that the run settled
+ * before it came so far, or holds, in submissions taken over from an earlier one, count as pending too.
+ */
+export async function countPending(db: Database, runId: number): Promise<void> {
+  await sql`
+    with pending as materialized (
+      select stream, count(*) as rows
+      from ledger
+      where gone_at is null and pending
+      group by stream
+    ),
+    settled as materialized (
+      select ledger.stream, count(*) as rows
+      -- By what the run carries, which is little as yet, and not by the ledger.
+      from (
+        select distinct row_id from submission join submission_row using (submission_id)
+        where submission.run_id = ${runId}
+        offset 0
+      ) carried
+      join ledger using (row_id)
+      where gone_at is null and not pending
+      group by ledger.stream
+    )
+    update run_stream
+    set pending = coalesce((select rows from pending where pending.stream = run_stream.stream), 0)
+      + coalesce((select rows from settled where settled.stream = run_stream.stream), 0)
+    where run_id = ${runId} and pending is null`.execute(db)
 }

@@ -1,6 +1,15 @@
 import type { Transaction, Updateable } from 'kysely'
+import { storableJson, storableText } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { SubmissionState, SubmissionTable } from '../../db/tables/submission.ts'
+import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission.ts'
+import type { Contract } from '../../exchange/contract.ts'
+import { DownloadFailed } from '../../exchange/download-errors.ts'
+import { type AnswerFormatError, HttpError } from '../../exchange/errors.ts'
+import type { Task } from '../../exchange/task.ts'
+import type { Deps } from '../deps.ts'
+import { StopRun } from '../stop-run.ts'
+import { searchKinds } from '../streams/kind-names.ts'
+import { hasLasted, retryInMs } from '../when-to-look.ts'
 import { nextState, type SubmissionEvent } from './submission-state.ts'
 
 /**
@@ -43,4 +52,161 @@ async function isInUse(trx: Transaction<Schema>, runId: number): Promise<boolean
     .forKeyShare(['destination'])
     .executeTakeFirstOrThrow()
   return destination.schema_name === null
+}
+
+/**
+ * A call about a submission failed in a way that says nothing about the submission: look again later.
+ * Its state and outcomes stay as they are. Failures of one code in a row are counted, so that a service that is
+ * down now and then is not taken for one that denies a task. The service may say when to look again (Retry-After).
+ *
+ * @throws {StopRun} once calls have failed for as long as the configuration tolerates.
+ */
+export async function callFailed(
+  deps: Deps,
+  submission: Submission,
+  error: { code: string; message: string },
+): Promise<void> {
+  // After a call that succeeded failing begins again: an uncertain submission keeps the time of its lost answer.
+  const since = (submission.failures > 0 ? submission.failing_since : null) ?? deps.now()
+  const failures = submission.error_code === error.code ? submission.failures + 1 : 1
+  deps.logger.warn(
+    { run_id: submission.run_id, submission_id: submission.submission_id, code: error.code, failures },
+    'exchange_call_failed',
+  )
+  if (hasLasted(since, deps.now(), deps.config.exchange.giveUpAfterMs)) {
+    throw new StopRun(
+      error.code,
+      `${error.message}. Given up after ${Math.round((deps.now().getTime() - since.getTime()) / 1000)} seconds; the next run goes on from here`,
+    )
+  }
+  await deps.db.transaction().execute(async (trx) => {
+    await trx
+      .updateTable('submission')
+      .set({ failures, failing_since: since, error_code: error.code, error_message: storableText(error.message) })
+      .where('submission_id', '=', submission.submission_id)
+      .execute()
+    await deps.looks.atSubmissions(trx, [submission.submission_id], retryAfterOf(error) ?? retryInMs(failures, null))
+  })
+}
+
+/**
+ * Milliseconds after which the service wants to be asked again, where it says so; also where the answer is lost for all
+ * that.
+ */
+export function retryAfterOf(error: unknown): number | null {
+  if (error instanceof HttpError) return error.retryAfterMs
+  return error instanceof Error && error.cause instanceof HttpError ? error.cause.retryAfterMs : null
+}
+
+/** The columns that say that calls succeed again. */
+export const callSucceeded = { failures: 0, failing_since: null, error_code: null, error_message: null }
+
+/** Of a submission: what it waits for at the service has not ended within `exchange.taskPatienceMs`. */
+export const overdueCode = 'task_overdue'
+
+/**
+ * Whether a submission has waited for the service longer than a run waits. `since`: from when it has. Pure but for the
+ * clock.
+ */
+export function hasBecomeOverdue({ config, now }: Deps, { overdue_since }: Submission, since: Date | null): boolean {
+  if (overdue_since !== null || since === null) return false
+  return hasLasted(since, now(), config.exchange.taskPatienceMs)
+}
+
+/**
+ * Lets the run go on without a submission. One that carries rows keeps them, so that nothing overtakes it, and every
+ * later run looks at it again. A search carries none: it is given up, and the next run makes another.
+ */
+export async function becomeOverdue(deps: Deps, trx: Transaction<Schema>, submission: Submission): Promise<void> {
+  const { submission_id: id, run_id, kind } = submission
+  const overdue = { overdue_since: deps.now(), error_code: overdueCode, error_message: overdueWords(deps, submission) }
+  if (searchKinds.includes(kind)) {
+    await moveSubmission(trx, id, 'search_overdue', { ...overdue, settled_at: deps.now() })
+  } else {
+    await trx.updateTable('submission').set(overdue).where('submission_id', '=', id).execute()
+  }
+  await deps.looks.atRun(trx, run_id)
+}
+
+/** To be called once it is committed that a submission is overdue. */
+export function logOverdue(deps: Deps, submission: Submission, status: string | null): void {
+  const { run_id, submission_id, correlation_id } = submission
+  const about = { run_id, submission_id, correlation_id, status }
+  deps.logger.warn({ ...about, code: overdueCode, reason: overdueWords(deps, submission) }, 'task_overdue')
+}
+
+function overdueWords({ config }: Deps, { correlation_id }: Submission): string {
+  const minutes = Math.round(config.exchange.taskPatienceMs / 60_000)
+  const what = correlation_id === null ? 'a task that may be the one of this request' : `task ${correlation_id}`
+  return `${what} has not ended within ${minutes} minutes (exchange.taskPatienceMs)`
+}
+
+/** Of a submission, and of its rows: what the service says of its task is longer than may be read into memory. */
+export const unreadableCode = 'task_too_large'
+
+/**
+ * A task's answer is longer than `exchange.maxAnswerBytes`, as when it names very many rows with long messages. Whether
+ * it has ended is read from the list of tasks, which carries no results; then the submission is terminal, and its rows
+ * are sent again in halves, whose answers are shorter.
+ *
+ * @returns false where the list does not say that the task has ended: nothing was changed.
+ */
+export async function endUnreadable(deps: Deps, submission: Submission, error: AnswerFormatError): Promise<boolean> {
+  const tasks = await deps.exchange.getTasks().catch(() => [])
+  const listed = tasks.find(({ correlationId }) => correlationId === submission.correlation_id)
+  if (listed?.phase !== 'terminal') return false
+  await deps.db.transaction().execute(async (trx) => {
+    await moveSubmission(trx, submission.submission_id, 'task_terminal', {
+      error_code: unreadableCode,
+      error_message: storableText(error.message),
+      task_status: storableText(listed.status),
+      terminal_at: deps.now(),
+      polled_at: deps.now(),
+      polls: submission.polls + 1,
+      task: storableJson(listed.raw),
+    })
+    await deps.looks.atSubmissions(trx, [submission.submission_id])
+  })
+  deps.logger.warn(
+    { run_id: submission.run_id, submission_id: submission.submission_id, code: unreadableCode },
+    'task_unreadable',
+  )
+  return true
+}
+
+/** Whether a terminal task is known by its line in the list only, and names rows, or a file, that nobody could read. */
+export function isUnreadable({ taskStatuses }: Contract, submission: Submission, task: Task): boolean {
+  const { success, partialSuccess, error } = taskStatuses
+  return submission.error_code === unreadableCode && [success, partialSuccess, error].includes(task.status)
+}
+
+/** Of a submission and of its rows: the task names a result file that cannot be had. */
+export const lostFileCode = 'result_file_lost'
+
+/** Attempts at a result file that is not there, or is no JSON, as many as at a page: about a minute in all. */
+const attempts = 6
+
+/** Of a download: the address has expired, or the file is gone. Another address may lead to it. */
+const goneCode = 'result_file_gone'
+
+const downloadCodes = new Set(['download_failed', 'download_refused', 'result_file_malformed'])
+
+/** What is to be done about a result file that could not be read; null: it is no matter of the file. */
+type FileTrouble = { over: boolean; code: string; message: string }
+
+/**
+ * Judges a failed attempt at a result file. A file that is not there, or arrives malformed (it may have been cut short
+ * on the way), is tried as often as a page; other trouble, as when nobody answers, for `exchange.giveUpAfterMs`. Pure
+ * but for the clock.
+ */
+export function judgeFileTrouble({ config, now }: Deps, submission: Submission, error: unknown): FileTrouble | null {
+  const { code: said, message } = error as Error & { code?: string }
+  if (said === 'exchange_not_found') return { over: true, code: said, message }
+  if (said === undefined || !downloadCodes.has(said)) return null
+  const code = error instanceof DownloadFailed && error.expired ? goneCode : said
+  const failures = submission.error_code === code ? submission.failures + 1 : 1
+  const since = submission.failures > 0 ? submission.failing_since : null
+  const tooLong = since !== null && hasLasted(since, now(), config.exchange.giveUpAfterMs)
+  const counted = code === goneCode || code === 'result_file_malformed'
+  return { over: tooLong || (counted && failures >= attempts), code, message }
 }

@@ -1,7 +1,7 @@
 import type { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import type { StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { ProtectionLack, WholeReason } from '../../db/tables/run-tables.ts'
-import { unreadableCode } from '../push/outcomes/end-unreadable.ts'
+import { unreadableCode } from '../push/move-submission.ts'
 
 /** What is worth knowing of a run and is no reason to look, one sentence each. Pure. */
 export function noticesOf(streams: readonly StreamReport[], submissions: readonly SubmissionReport[] = []): string[] {

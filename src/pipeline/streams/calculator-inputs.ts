@@ -1,8 +1,5 @@
-import { isId, keyOf, present } from './row-key.ts'
-import { checkYearAndMonth } from './rules/check-period.ts'
-import { listed } from './rules/known-id.ts'
-import { key, type ReferenceIndex } from './rules/reference-index.ts'
-import { periodWords, type RowContent, shown } from './rules/row-content.ts'
+import { key, listed, type ReferenceIndex } from './rules/reference-index.ts'
+import { checkYearAndMonth, isId, keyOf, periodWords, present, type RowContent, shown } from './rules/row-content.ts'
 import { columnWords, type RowWarning, type Stream } from './stream.ts'
 
 /** Specification: Calculator upsert request. Values are texts to the service. */

@@ -1,5 +1,4 @@
-import { present } from './row-key.ts'
-import { allWords, type RowContent, shown, text } from './rules/row-content.ts'
+import { allWords, present, type RowContent, shown, text } from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 const switches = ['automatic_yearly_calculation', 'automatic_publishing'] as const

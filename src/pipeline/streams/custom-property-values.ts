@@ -1,8 +1,6 @@
-import { keyOf, present } from './row-key.ts'
 import { isNumber, valueTypeOf } from './rules/answer-value.ts'
-import { checkId, hint } from './rules/known-id.ts'
-import { key, type ReferenceIndex } from './rules/reference-index.ts'
-import { idWords, isGiven, type RowContent, shown, text } from './rules/row-content.ts'
+import { checkId, hint, key, type ReferenceIndex } from './rules/reference-index.ts'
+import { idWords, isGiven, keyOf, present, type RowContent, shown, text } from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 /** Specification: Company upsert request. */

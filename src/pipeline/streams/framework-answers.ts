@@ -1,11 +1,29 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { FrameworkDataPoint } from '../../exchange/reference-data.ts'
-import { keyOf, monthOf, presentInPeriod } from './row-key.ts'
 import { answerValue, type ValueType, valueTypeOf, valueTypes } from './rules/answer-value.ts'
-import { checkPeriod } from './rules/check-period.ts'
-import { checkId, checkOptions, checkUnit, hint, listed, named } from './rules/known-id.ts'
-import { dataPointOf, key, type ReferenceIndex } from './rules/reference-index.ts'
-import { idWords, isGiven, periodWords, type RowContent, shown, text } from './rules/row-content.ts'
+import {
+  checkId,
+  checkOptions,
+  checkUnit,
+  dataPointOf,
+  hint,
+  key,
+  listed,
+  named,
+  type ReferenceIndex,
+} from './rules/reference-index.ts'
+import {
+  checkPeriod,
+  idWords,
+  isGiven,
+  keyOf,
+  monthOf,
+  periodWords,
+  presentInPeriod,
+  type RowContent,
+  shown,
+  text,
+} from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 /** Specification: Framework answers upsert request. */

@@ -1,8 +1,13 @@
-import { keyOf, monthOf, presentInPeriod } from './row-key.ts'
-import { checkPeriod } from './rules/check-period.ts'
-import { checkId, hint, named } from './rules/known-id.ts'
-import { dataPointOf, key, type ReferenceIndex } from './rules/reference-index.ts'
-import { periodWords, type RowContent, text } from './rules/row-content.ts'
+import { checkId, dataPointOf, hint, key, named, type ReferenceIndex } from './rules/reference-index.ts'
+import {
+  checkPeriod,
+  keyOf,
+  monthOf,
+  periodWords,
+  presentInPeriod,
+  type RowContent,
+  text,
+} from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 /** Specification: Framework answers upsert request. It is keyed by question, not by data point. */

@@ -10,7 +10,7 @@ import { frameworkAnswers } from './framework-answers.ts'
 import type { KindName } from './kind-names.ts'
 import { omissions } from './omissions.ts'
 import { properties } from './properties.ts'
-import { keyOf, present } from './row-key.ts'
+import { keyOf, present } from './rules/row-content.ts'
 import { standardHolders } from './standard-holders.ts'
 import type { Stream, StreamShape } from './stream.ts'
 

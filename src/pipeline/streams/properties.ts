@@ -1,5 +1,4 @@
-import { present } from './row-key.ts'
-import { isGiven, partsOf, type RowContent, shown, text } from './rules/row-content.ts'
+import { isGiven, partsOf, present, type RowContent, shown, text } from './rules/row-content.ts'
 import type { RowWarning, Stream } from './stream.ts'
 
 /** The kinds of detail that a property can be matched by (Company mapping request). */

@@ -1,7 +1,6 @@
-import { keyOf, present } from './row-key.ts'
 import { isDate } from './rules/answer-value.ts'
-import { checkId } from './rules/known-id.ts'
-import { isGiven, partsOf, type RowContent, shown, text } from './rules/row-content.ts'
+import { checkId } from './rules/reference-index.ts'
+import { isGiven, keyOf, partsOf, present, type RowContent, shown, text } from './rules/row-content.ts'
 import { columnWords, type Stream } from './stream.ts'
 
 /** Specification: Standard holders upsert request. */

@@ -1,8 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { KindName } from './kind-names.ts'
-import type { LandingRow, PartnerRow } from './row-key.ts'
 import type { ReferenceIndex } from './rules/reference-index.ts'
-import type { RowContent } from './rules/row-content.ts'
+import type { LandingRow, PartnerRow, RowContent } from './rules/row-content.ts'
 
 /** How the rows of a stream land in the ledger. */
 export type StreamShape = {

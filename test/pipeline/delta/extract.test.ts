@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { maxPartnerIdLength } from '../../../src/pipeline/streams/row-key.ts'
+import { maxPartnerIdLength } from '../../../src/pipeline/streams/rules/row-content.ts'
 import { some } from '../../helpers/some.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner, propertiesQuery, settingsQuery } from './partner.ts'

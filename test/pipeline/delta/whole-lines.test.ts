@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { nextCount } from '../../../src/partner/fetch-count.ts'
-import { wholeLines } from '../../../src/pipeline/delta/landing/whole-lines.ts'
+import { wholeLines } from '../../../src/pipeline/delta/landing/snapshot-lines.ts'
 
 async function* pieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {
   let from = 0

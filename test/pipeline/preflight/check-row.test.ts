@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StreamName } from '../../../src/config/schema.ts'
-import { checkRow, rowWarnings } from '../../../src/pipeline/preflight/judge-row.ts'
+import { checkRow, rowWarnings } from '../../../src/pipeline/preflight/preflight.ts'
 import { type ReferenceIndex, referenceIndexOf } from '../../../src/pipeline/streams/rules/reference-index.ts'
 import type { RowContent } from '../../../src/pipeline/streams/rules/row-content.ts'
 import { contract } from '../../exchange/test-client.ts'

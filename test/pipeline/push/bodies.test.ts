@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { OutgoingRow } from '../../../src/pipeline/push/bodies/body.ts'
+import type { OutgoingRow } from '../../../src/pipeline/push/bodies.ts'
 import { kinds } from '../../../src/pipeline/push/kinds.ts'
 import { type KindName, kindNames } from '../../../src/pipeline/streams/kind-names.ts'
 import { identifiersOf, readBulkRequest } from '../../../src/sandbox/requests/read-bulk-request.ts'

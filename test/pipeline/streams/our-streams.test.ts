@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type StreamName, streamNames } from '../../../src/config/schema.ts'
 import { ourShape } from '../../../src/pipeline/streams/our-streams.ts'
-import type { PartnerRow } from '../../../src/pipeline/streams/row-key.ts'
+import type { PartnerRow } from '../../../src/pipeline/streams/rules/row-content.ts'
 
 function land(stream: StreamName, columns: PartnerRow) {
   const row = Object.fromEntries(ourShape(stream).columns.map((column) => [column, columns[column] ?? null]))

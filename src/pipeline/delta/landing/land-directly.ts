@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import pg, { type PoolClient } from 'pg'
+import { binaryFile, copyReady, type ReadyRows } from '../../../db/copy-ready.ts'
 import { copyBytes, copyNull, copyText } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { Turns } from '../../../db/turns.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
-import { type Batch, DirectCopies } from './direct-copies.ts'
-import type { PassedHashes } from './passed-hashes.ts'
-import { RowNumbers } from './row-numbers.ts'
+import type { PassedHashes } from './line-sums.ts'
 
 /** A row that is whole, with its content as `jsonbText` writes it. */
 export type DirectRow = {
@@ -122,4 +121,177 @@ async function takeBack(trx: Transaction<Schema>, why: NeedsCare): Promise<Needs
 /** `unique_violation`: row numbers are given once, so it is the key that tells the rows of a stream apart. */
 function isRepeatedKey(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505' && error.table === 'source_row'
+}
+
+const columns = {
+  source_row: 'row_id, stream, partner_id, row_key, content, desired_hash',
+  acceptance: 'row_id, partner_id, wanted_hash, checked_hash, judged_by, invalid_reason',
+  kept_line: 'bucket, high, low, row_id',
+} as const
+
+type Table = keyof typeof columns
+const tables = Object.keys(columns) as Table[]
+
+/**
+ * Bytes of contents that are copied at a time, while the next are made. The first chunk is small, so that the server
+ * begins soon; each of the next is twice as large, because between two chunks the server waits.
+ */
+const firstChunkBytes = 64 * 1024
+const chunkBytes = 1024 * 1024
+
+/** Chunks that are with the server or wait for it, so that it never waits for us; each is held in memory. */
+const chunksAhead = 2
+
+/** Room for a chunk and the batch that fills it; of longer rows there may be more than fits. */
+const roomBytes = { source_row: chunkBytes + 512 * 1024, acceptance: 1024 * 1024, kept_line: 512 * 1024 }
+
+/** Lines of one table as bytes, and those of batches that did not fit. */
+type Lines = { room: Buffer; bytes: number; further: Buffer[] }
+
+type Chunk = Record<Table, Lines>
+
+/** Rows of each table: of `kept_line`, where a snapshot is read, in COPY's binary form. */
+type Batch = Record<Exclude<Table, 'kept_line'>, string> & { kept_line: Buffer | '' }
+
+/**
+ * Copies the lines of all tables as soon as there are enough of them. A batch becomes bytes at once: as objects its
+ * rows would be moved by every collection until they are sent. The bytes of a chunk that was copied are written over by
+ * a later one, because V8 collects its whole heap each time that so many are allocated.
+ */
+class DirectCopies {
+  readonly #client: PoolClient
+  readonly #turns: Turns
+  readonly #copied: Chunk[] = []
+  readonly #copying: Promise<void>[] = []
+  #chunk = emptyChunk()
+  #enough = firstChunkBytes
+
+  constructor(client: PoolClient, turns: Turns) {
+    this.#client = client
+    this.#turns = turns
+  }
+
+  /** Whether nothing of the next chunk has come yet. */
+  get isAtStart(): boolean {
+    return this.#chunk.source_row.bytes === 0
+  }
+
+  async add(batch: Batch): Promise<void> {
+    for (const table of tables) {
+      const [lines, text] = [this.#chunk[table], batch[table]]
+      const left = lines.room.length - lines.bytes
+      // A character is three bytes at most.
+      const fits = text.length * 3 <= left || Buffer.byteLength(text) <= left
+      if (!fits) lines.further.push(Buffer.from(text))
+      else if (typeof text === 'string') lines.bytes += lines.room.write(text, lines.bytes)
+      else lines.bytes += text.copy(lines.room, lines.bytes)
+    }
+    const isFull = tables.some((table) => this.#chunk[table].further.length > 0)
+    if (!isFull && this.#chunk.source_row.bytes < this.#enough) return
+    this.#copy()
+    this.#enough = Math.min(this.#enough * 2, chunkBytes)
+    if (this.#copying.length > chunksAhead) await this.#copying.shift()
+  }
+
+  /** Copies what is left, and waits for all. */
+  async end(): Promise<void> {
+    if (!this.isAtStart) this.#copy()
+    for (const copying of this.#copying) await copying
+  }
+
+  /**
+   * What the first of all chunks failed of, once none is under way: what was asked after it fails because the
+   * transaction is aborted (25P02), and says less.
+   */
+  async failure(): Promise<unknown> {
+    const ended = await Promise.allSettled(this.#copying)
+    const reasons = ended.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
+    return reasons.find((reason) => !(reason instanceof pg.DatabaseError && reason.code === '25P02'))
+  }
+
+  #copy(): void {
+    const chunk = this.#chunk
+    this.#chunk = this.#copied.pop() ?? emptyChunk()
+    const copying = this.#turns.take(async () => {
+      const copies = tables.flatMap((table): ReadyRows[] => {
+        const { room, bytes, further } = chunk[table]
+        const into = `${table} (${columns[table]})`
+        const rows = [room.subarray(0, bytes), ...further]
+        if (table !== 'kept_line') return [{ into, rows }]
+        return bytes === 0 && further.length === 0 ? [] : [{ into, binary: true, rows: binaryFile(rows) }]
+      })
+      await copyReady(this.#client, copies)
+      for (const table of tables) Object.assign(chunk[table], { bytes: 0, further: [] })
+      this.#copied.push(chunk)
+    })
+    // It is awaited before too many wait.
+    copying.catch(() => {})
+    this.#copying.push(copying)
+  }
+}
+
+function emptyChunk(): Chunk {
+  const linesOf = (table: Table): Lines => ({ room: Buffer.allocUnsafeSlow(roomBytes[table]), bytes: 0, further: [] })
+  return { source_row: linesOf('source_row'), acceptance: linesOf('acceptance'), kept_line: linesOf('kept_line') }
+}
+
+/** Row numbers that are asked for at a time at least, and at most ahead. */
+const fewestNumbers = 1_000
+const mostNumbers = 16_000
+
+/** The numbers of the rows to come, asked for in advance: once a chunk is with the server, an answer takes its time. */
+class RowNumbers {
+  readonly #trx: Transaction<Schema>
+  readonly #turns: Turns
+  #coming: Promise<number[]> | null = null
+  #numbers: number[] = []
+  #taken = 0
+  #asked = fewestNumbers
+
+  constructor(trx: Transaction<Schema>, turns: Turns) {
+    this.#trx = trx
+    this.#turns = turns
+  }
+
+  async take(count: number): Promise<number[]> {
+    while (this.#left < count) {
+      this.#coming ??= this.#ask(count)
+      this.#numbers = [...this.#numbers.slice(this.#taken), ...(await this.#coming)]
+      this.#coming = null
+      this.#taken = 0
+    }
+    this.#taken += count
+    const numbers = this.#numbers.slice(this.#taken - count, this.#taken)
+    // Half of them are left while more come, so that nobody waits for these.
+    if (this.#left < this.#asked / 2) this.#coming ??= this.#ask(count)
+    return numbers
+  }
+
+  get #left(): number {
+    return this.#numbers.length - this.#taken
+  }
+
+  #ask(count: number): Promise<number[]> {
+    this.#asked = Math.max(count, Math.min(this.#asked * 2, mostNumbers))
+    const coming = this.#turns.take(() => nextRowIds(this.#trx, this.#asked))
+    // Anyone who takes from it is told.
+    coming.catch(() => {})
+    return coming
+  }
+}
+
+async function nextRowIds(trx: Transaction<Schema>, count: number): Promise<number[]> {
+  const taken = sql`
+    select nextval(sequence) as id
+    from (select pg_get_serial_sequence('source_row', 'row_id')::regclass as sequence offset 0) named,
+      generate_series(1, ${count}::integer)`
+  const { rows } = await sql<{ first: number; last: number }>`
+    select min(id) as first, max(id) as last from (${taken}) taken`.execute(trx)
+  const [range] = rows
+  if (range !== undefined && range.last - range.first === count - 1) {
+    return Array.from({ length: count }, (_, index) => range.first + index)
+  }
+  // Somebody else took numbers meanwhile: these are let go, and the next are told one by one.
+  const { rows: listed } = await sql<{ ids: number[] }>`select json_agg(id) as ids from (${taken}) taken`.execute(trx)
+  return listed[0]?.ids ?? []
 }

@@ -2,8 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
-import { findContradictions } from './contradictions.ts'
-import { foldTogether, keepLatest, latestRows, wholeRows } from './fold-rows.ts'
+import { findContradictions, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
 import { isNewStream } from './stream-reading.ts'
 
 export type LandedCounts = {

@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises'
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { copyLine } from '../../../db/copy-text.ts'
@@ -72,4 +72,137 @@ export function stagedLine(row: StagedRow): string {
     hash?.high,
     hash?.low,
   ])
+}
+
+/** Of rows with one key the latest, each with the hash of its content. */
+export const latestRows = latestOf(sql`content`)
+
+/** The same for rows of which each is a whole, made of parts: one that is null says nothing of what was never said. */
+export const wholeRows = latestOf(sql`jsonb_strip_nulls(content) as content`)
+
+function latestOf(content: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+  select row_id, partner_id, row_key, content, substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash, judged, reason,
+         null::text as contradicts
+  from (
+    select distinct on (row_key) row_id, partner_id, row_key, ${content}, judged, reason
+    from staged
+    order by row_key, ordinal desc
+  ) latest`
+}
+
+/** The latest of rows with one key, and what is said of those that contradict each other: the table `landed`. */
+export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
+  await sql`create temp table landed on commit drop as ${latestRows}`.execute(trx)
+  const { rows } = await sql<{ repeated: boolean }>`
+    select (select count(*) from staged) > (select count(*) from landed) as repeated`.execute(trx)
+  if (rows[0]?.repeated !== true) return
+  await findContradictions(trx)
+  await sql`
+    update landed set content = said.content, hash = said.hash, contradicts = said.contradicts
+    from contradiction said
+    where said.row_key = landed.row_key`.execute(trx)
+  await sql`drop table contradiction`.execute(trx)
+}
+
+/**
+ * Merges rows with one key into one, under `foldedKey`, and over what the ledger holds: the table `landed`.
+ *
+ * @param completeRows whether the rows staged of a key are all that the partner has of it: `some` are those in the
+ *   table `vanished_row`, and with `some` and `none` those that were gone. What the ledger holds beyond them has been
+ *   taken back, like a value that became null.
+ */
+export async function foldTogether(
+  trx: Transaction<Schema>,
+  stream: string,
+  foldedKey: string,
+  completeRows: 'none' | 'some' | 'all',
+): Promise<void> {
+  // Of a row that was gone the partner had nothing, so what comes now is all that it has.
+  const complete = {
+    none: sql`held.gone_at is not null`,
+    some: sql`lost.row_id is not null or held.gone_at is not null or held.guard_change = 'gone'`,
+    all: sql`true`,
+  }[completeRows]
+  const lost = completeRows === 'some' ? sql`left join vanished_row lost on lost.row_id = held.row_id` : sql``
+  await sql`
+    create temp table landed on commit drop as
+    with parts as (
+      select row_key, part.key, part.value, staged.ordinal
+      from staged, jsonb_each(content -> ${foldedKey}::text) as part
+    ),
+    latest as (
+      select distinct on (row_key, key) row_key, key, value from parts order by row_key, key, ordinal desc
+    ),
+    merged as (
+      select row_key, jsonb_object_agg(key, value) as parts from latest group by row_key
+    ),
+    first as (
+      select distinct on (row_key) row_key, partner_id, content from staged order by row_key, ordinal
+    ),
+    folded as (
+      select first.partner_id, merged.row_key,
+             first.content || jsonb_build_object(${foldedKey}::text, before.parts || taken_back.parts || known.parts) as content
+      from merged
+      join first using (row_key)
+      left join source_row held on held.stream = ${stream} and held.row_key = merged.row_key
+      ${lost}
+      cross join lateral (select coalesce(held.content -> ${foldedKey}::text, '{}') as parts) before
+      cross join lateral (
+        select coalesce(jsonb_object_agg(part.key, 'null'::jsonb), '{}') as parts
+        from jsonb_each(before.parts) part
+        where ${complete}
+      ) taken_back
+      -- A null takes back what was said before; of what was never said it says nothing.
+      cross join lateral (
+        select coalesce(jsonb_object_agg(part.key, part.value), '{}') as parts
+        from jsonb_each(merged.parts) part
+        where part.value <> 'null' or before.parts ? part.key
+      ) known
+    )
+    select nextval(pg_get_serial_sequence('source_row', 'row_id')) as row_id, partner_id, row_key, content,
+           substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash,
+           false as judged, null::text as reason, null::text as contradicts
+    from folded`.execute(trx)
+}
+
+/** Characters of a reason that quote what the rows say. More help nobody, and texts of partners may be any length. */
+const quotedCharacters = 300
+
+/**
+ * Staged rows that share a key while nothing says which is newer, and that differ: the table `contradiction`, with the
+ * columns of `landed`. To be asked only when keys repeat.
+ *
+ * The ledger row keeps one of the contents, the first in the order of their texts, under a hash over all of them: so it
+ * is the same every night in whatever order the rows come, and equals none that was accepted.
+ */
+export async function findContradictions(trx: Transaction<Schema>): Promise<void> {
+  await sql`
+    create temp table contradiction on commit drop as
+    with repeated as (
+      select row_key from staged group by row_key having count(*) > 1
+    ),
+    ranked as (
+      select row_id, partner_id, row_key, content, rank() over (partition by row_key order by ordinal desc) as place
+      from staged join repeated using (row_key)
+    ),
+    said as (
+      select min(row_id) as row_id, min(partner_id) as partner_id, row_key, content::text collate "C" as text
+      from ranked where place = 1 group by row_key, content::text collate "C"
+    ),
+    gathered as (
+      select min(row_id) as row_id, min(partner_id) as partner_id, row_key, count(*) as contents, min(text)::jsonb as one, max(text)::jsonb as other,
+             substring(sha256(convert_to(string_agg(text, E'\n' order by text), 'UTF8')) for 16) as hash
+      from said group by row_key having count(*) > 1
+    )
+    select row_id, partner_id, row_key, one as content, hash, true as judged, null::text as reason,
+           format('the partner yields %s rows with this key, and nothing says which is newer. They differ in %s. Fix the query, so that it yields one',
+                  contents, left(differences, ${quotedCharacters}::integer)) as contradicts
+    from gathered
+    cross join lateral (
+      select string_agg(format('%s: %s and %s', key, coalesce(a.value::text, 'nothing'), coalesce(b.value::text, 'nothing')),
+                        ', ' order by key) as differences
+      from jsonb_each(one) a full join jsonb_each(other) b using (key)
+      where a.value is distinct from b.value
+    ) compared_contents`.execute(trx)
 }

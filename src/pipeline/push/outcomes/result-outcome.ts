@@ -1,6 +1,6 @@
 import type { FieldError } from '../../../db/tables/submission.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { maxPartnerIdLength } from '../../streams/row-key.ts'
+import { maxPartnerIdLength } from '../../streams/rules/row-content.ts'
 
 /** What a result file says of one company. */
 export type CompanyOutcome = {

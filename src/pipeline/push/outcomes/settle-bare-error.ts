@@ -17,11 +17,10 @@ import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts
 import type { Contract } from '../../../exchange/contract.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
-import { moveSubmission } from '../move-submission.ts'
+import { lostFileCode, moveSubmission, unreadableCode } from '../move-submission.ts'
 import { unfinishedStates } from '../submission-state.ts'
 import { learnSize } from '../waves/learn-size.ts'
-import { lostFileCode, unreadableCode } from './end-unreadable.ts'
-import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './split.ts'
+import { cutInHalves, judgeFailedPart, type Part, type SplitVerdict } from './judge-error.ts'
 
 /** A task that ended in Error and says of no row what became of it, neither by an error row nor in a file. */
 export function isBareError({ taskStatuses }: Contract, task: Task): boolean {

@@ -14,15 +14,19 @@ import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
 import { loadReferenceIndex } from '../../streams/rules/reference-index.ts'
-import { callFailed, callSucceeded } from '../call-failed.ts'
 import { kindOf } from '../kinds.ts'
-import { moveSubmission } from '../move-submission.ts'
+import {
+  callFailed,
+  callSucceeded,
+  isUnreadable,
+  judgeFileTrouble,
+  lostFileCode,
+  moveSubmission,
+} from '../move-submission.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
-import { isUnreadable, judgeFileTrouble, lostFileCode } from './end-unreadable.ts'
-import { namedError } from './named-error.ts'
+import { namedError, unnamedRows } from './judge-error.ts'
 import { isBareError, isBareWithoutFile, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
-import { unnamedRows } from './unnamed-rows.ts'
 
 /**
  * Settles a terminal submission: outcomes, hashes, releases and the look at the run that plans what was released,

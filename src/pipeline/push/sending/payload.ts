@@ -1,17 +1,15 @@
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip, createGzip } from 'node:zlib'
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
-import { outgoingRows } from '../../../db/ledger/outgoing-rows.ts'
-import { readPieces, storePiece } from '../../../db/ledger/stored-payload.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import type { SourceRow } from '../../../db/tables/row-tables.ts'
 import type { Submission } from '../../../db/tables/submission.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKind } from '../../streams/kind-names.ts'
 import { loadReferenceIndex } from '../../streams/rules/reference-index.ts'
-import type { OutgoingRow } from '../bodies/body.ts'
-import { streamBody } from '../bodies/stream-body.ts'
+import type { BodyContext, BodyWriter, OutgoingRow } from '../bodies.ts'
 import { kindOf } from '../kinds.ts'
 
 /** Bytes of a stored piece: what one statement carries, and what sending holds in memory. */
@@ -123,5 +121,120 @@ async function* rowsOf(
   for await (const rows of outgoingRows(trx, submission_id)) {
     if (rows.some(({ changed }) => changed)) onChanged()
     yield rows as OutgoingRow[]
+  }
+}
+
+/**
+ * Writes a body while its rows are being read: before each piece there are rows at hand up to the first of another
+ * property, and no more than a batch beyond that. So memory depends on the largest property, not on the body.
+ *
+ * @param batches rows ordered by partner id.
+ * @throws when the writer wants to read further between two pieces than a BodyWriter may, however short the body is.
+ */
+export async function* streamBody(
+  write: BodyWriter,
+  batches: AsyncIterable<readonly OutgoingRow[]>,
+  context: BodyContext,
+): AsyncGenerator<string> {
+  const source = batches[Symbol.asyncIterator]()
+  let atHand: OutgoingRow[] = []
+  let next = 0
+  /** Rows before this position may be taken for the piece that comes next. */
+  let allowed = 0
+  let atEnd = false
+
+  const endOfProperty = (): number => {
+    const first = atHand[next]?.partner_id
+    const other = atHand.findIndex((row, at) => at > next && row.partner_id !== first)
+    return other === -1 ? atHand.length : other + 1
+  }
+  const fetchProperty = async (): Promise<void> => {
+    if (allowed > next && atHand[allowed - 1]?.partner_id !== atHand[next]?.partner_id) return
+    for (;;) {
+      allowed = endOfProperty()
+      const complete = atHand[allowed - 1]?.partner_id !== atHand[next]?.partner_id
+      if (atEnd || (next < atHand.length && complete)) return
+      const batch = await source.next()
+      if (batch.done === true) atEnd = true
+      else {
+        atHand = [...atHand.slice(next), ...batch.value]
+        next = 0
+      }
+    }
+  }
+  const rows: IterableIterator<OutgoingRow> = {
+    [Symbol.iterator]: () => rows,
+    next() {
+      const row = atHand[next]
+      if (row !== undefined && next < allowed) {
+        next += 1
+        return { done: false, value: row }
+      }
+      if (atEnd && row === undefined) return { done: true, value: undefined }
+      throw new Error('the writer of a body read on beyond one property without yielding what it has')
+    },
+  }
+  const pieces = write(rows, context)
+  for (;;) {
+    await fetchProperty()
+    const piece = pieces.next()
+    if (piece.done === true) return
+    yield piece.value
+  }
+}
+
+/** Rows fetched at a time: enough that round trips do not count, few enough that long texts fit into memory. */
+const fetchRows = 250
+
+type FetchedRow = Pick<SourceRow, 'stream' | 'partner_id' | 'content'> & {
+  /** Its content is not what was planned. */
+  changed: boolean
+}
+
+/**
+ * The rows that a submission carries, ordered by partner id, in batches through a server-side cursor. The transaction
+ * may be used for other statements between two batches, but not for another reading like this one.
+ */
+async function* outgoingRows(trx: Transaction<Schema>, submissionId: number): AsyncGenerator<FetchedRow[]> {
+  await sql`
+    declare outgoing_rows no scroll cursor for
+    select source_row.stream, source_row.partner_id, source_row.content,
+           submission_row.sent_hash is distinct from source_row.desired_hash as changed
+    from submission_row join source_row using (row_id)
+    where submission_row.submission_id = ${submissionId}
+    order by source_row.partner_id, source_row.row_id`.execute(trx)
+  for (;;) {
+    const { rows } = await sql<FetchedRow>`fetch ${sql.lit(fetchRows)} from outgoing_rows`.execute(trx)
+    if (rows.length === 0) break
+    yield rows
+  }
+  // Where reading was broken off, the end of the transaction closes it.
+  await sql`close outgoing_rows`.execute(trx)
+}
+
+/** Stores the next piece of a submission's payload; ordinals begin with 1. */
+async function storePiece(
+  trx: Transaction<Schema>,
+  submissionId: number,
+  ordinal: number,
+  piece: Buffer,
+): Promise<void> {
+  await trx.insertInto('submission_payload').values({ submission_id: submissionId, ordinal, piece }).execute()
+}
+
+/**
+ * The pieces of a submission's payload in order, one at a time: the next is fetched once this one was used.
+ * An ending that came too early is noticed by the payload's length, which the submission knows.
+ */
+async function* readPieces(db: Database, submissionId: number): AsyncGenerator<Buffer> {
+  for (let ordinal = 1; ; ordinal++) {
+    const row = await db
+      .selectFrom('submission_payload')
+      .select('piece')
+      .where('submission_id', '=', submissionId)
+      .where('ordinal', '=', ordinal)
+      .executeTakeFirst()
+    if (row === undefined) return
+    yield row.piece
   }
 }

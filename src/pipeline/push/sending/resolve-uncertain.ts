@@ -9,11 +9,9 @@ import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { StopRun } from '../../stop-run.ts'
 import { hasLasted, resendInMs } from '../../when-to-look.ts'
-import { callFailed } from '../call-failed.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
-import { moveSubmission } from '../move-submission.ts'
+import { becomeOverdue, callFailed, hasBecomeOverdue, logOverdue, moveSubmission } from '../move-submission.ts'
 import { afterReading, earliestStamp } from './listed-tasks.ts'
-import { becomeOverdue, hasBecomeOverdue, logOverdue } from './overdue.ts'
 import { unauthorized } from './send.ts'
 
 /**

@@ -8,8 +8,7 @@ import type { HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
-import type { Kind } from '../kind.ts'
-import { kindOf } from '../kinds.ts'
+import { type Kind, kindOf } from '../kinds.ts'
 
 /** Rows per request of a kind that are cut now: what was learned, or the first size, and never more than its cap. */
 export async function sizeOf(

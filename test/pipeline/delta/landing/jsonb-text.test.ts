@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type JsonbValue, jsonbText } from '../../../../src/pipeline/delta/landing/jsonb-text.ts'
+import { type JsonbValue, jsonbText } from '../../../../src/pipeline/delta/staged-lines.ts'
 import { type Ledger, openLedger } from '../../../db/ledger/ledger.ts'
 
 let ledger: Ledger

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { binaryStream } from '../../../../src/db/copy-ready.ts'
 import { LineSums } from '../../../../src/pipeline/delta/landing/line-sums.ts'
-import { packedLines, wholeLines } from '../../../../src/pipeline/delta/landing/whole-lines.ts'
+import { packedLines, wholeLines } from '../../../../src/pipeline/delta/landing/snapshot-lines.ts'
 import { type Ledger, openLedger } from '../../../db/ledger/ledger.ts'
 
 let ledger: Ledger

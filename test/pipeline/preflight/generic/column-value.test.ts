@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { ColumnType } from '../../../../src/exchange/body-template.ts'
-import { columnValue } from '../../../../src/pipeline/preflight/generic/fill-template.ts'
+import { columnValue } from '../../../../src/pipeline/preflight/fill-template.ts'
 
 const convert = (as: ColumnType, text: string | null, optional = false) =>
   columnValue({ is: 'column', column: 'score', as, optional }, text)

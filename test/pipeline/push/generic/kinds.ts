@@ -1,6 +1,6 @@
 import { type GenericKind, genericKinds } from '../../../../src/exchange/generic-kinds.ts'
-import type { BodyContext } from '../../../../src/pipeline/push/bodies/body.ts'
-import { genericKind } from '../../../../src/pipeline/push/generic/generic-kind.ts'
+import type { BodyContext } from '../../../../src/pipeline/push/bodies.ts'
+import { genericKind } from '../../../../src/pipeline/push/kinds.ts'
 import { contract } from '../../../exchange/test-client.ts'
 import { ids, reference } from '../rows.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ResultFileNames } from '../../../../src/exchange/generic-kinds.ts'
-import { namedOutcome } from '../../../../src/pipeline/push/generic/generic-kind.ts'
+import { namedOutcome } from '../../../../src/pipeline/push/kinds.ts'
 
 const names: ResultFileNames = {
   list: 'items',

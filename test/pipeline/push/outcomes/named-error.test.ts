@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { decodeRowError } from '../../../../src/exchange/task.ts'
-import { namedError } from '../../../../src/pipeline/push/outcomes/named-error.ts'
+import { namedError } from '../../../../src/pipeline/push/outcomes/judge-error.ts'
 import { contract } from '../../../exchange/test-client.ts'
 import { ids } from '../rows.ts'
 

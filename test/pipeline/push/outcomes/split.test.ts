@@ -5,7 +5,7 @@ import {
   type FailedPart,
   judgeFailedPart,
   type Part,
-} from '../../../../src/pipeline/push/outcomes/split.ts'
+} from '../../../../src/pipeline/push/outcomes/judge-error.ts'
 import { some } from '../../../helpers/some.ts'
 
 const parts = (...family: [depth: number, fate: Part['fate']][]): Part[] =>

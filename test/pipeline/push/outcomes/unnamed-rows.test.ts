@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { decodeTask } from '../../../../src/exchange/task.ts'
-import { unnamedRows } from '../../../../src/pipeline/push/outcomes/unnamed-rows.ts'
+import { unnamedRows } from '../../../../src/pipeline/push/outcomes/judge-error.ts'
 import { contract } from '../../../exchange/test-client.ts'
 
 const task = (status: string, error?: object) =>

@@ -1,3 +1,69 @@
+import type { NamedError } from '../../../db/ledger/error-outcomes.ts'
+import type { RowOutcome } from '../../../db/ledger/settle-outcomes.ts'
+import type { Contract } from '../../../exchange/contract.ts'
+import { monthNumber } from '../../../exchange/month-names.ts'
+import type { RowError, Task } from '../../../exchange/task.ts'
+
+/**
+ * A task's error row in the terms of the ledger. Pure.
+ *
+ * An omitted month of a yearly period means January, as it does where it is sent (Framework answers upsert request). A
+ * month that cannot be read is no reason to take the error for one about every month: such an error matches nothing.
+ */
+export function namedError(contract: Contract, error: RowError): NamedError {
+  const names = contract.names.frameworkAnswers
+  const is = (name: string) => error.periodType?.toLowerCase() === name.toLowerCase()
+  const yearly = is(names.yearly)
+  const month = monthOf(error.month)
+  return {
+    company_id: error.companyId,
+    partner_id: error.identifiedByValue,
+    data_point_id: error.dataPointId,
+    question_id: error.questionId,
+    property_id: error.propertyId,
+    standard_id: error.standardId,
+    field_type_id: error.fieldTypeId,
+    period_type: yearly ? 'Yearly' : is(names.monthly) ? 'Monthly' : error.periodType,
+    year: error.year,
+    month: month ?? (error.month === null && yearly && error.year !== null ? 1 : null),
+    code: error.reason,
+    reason: error.message ?? error.reason,
+    why: error.month !== null && month === null ? `its month '${error.month}' is none` : null,
+  }
+}
+
+/** A month by its name, or by its number as a text. */
+function monthOf(text: string | null): number | null {
+  if (text === null) return null
+  const number = /^0?\d$|^1[0-2]$/.test(text) ? Number(text) : monthNumber(text)
+  return number === undefined || number === 0 ? null : number
+}
+
+/**
+ * What a terminal task says about the rows that none of its errors names. Pure.
+ *
+ * Success: accepted, as far as can be inferred. PartialSuccess: the same, if it names any row at all; a partial
+ * success that names none leaves open which rows failed. Error and Cancelled: nobody knows.
+ * Specification: Rules of processing 5 and 6.
+ */
+export function unnamedRows({ taskStatuses }: Contract, task: Task): RowOutcome {
+  const said = task.generalErrors.join('; ')
+  if (task.status === taskStatuses.success) return { outcome: 'inferred' }
+  if (task.status === taskStatuses.partialSuccess) {
+    if (task.rowErrors.length > 0) return { outcome: 'inferred' }
+    return {
+      outcome: 'unknown',
+      code: 'partial_without_rows',
+      reason: said || 'the task succeeded in part and does not say which rows failed',
+    }
+  }
+  return {
+    outcome: 'unknown',
+    code: `task_${task.status.toLowerCase()}`,
+    reason: said || `the task ended as ${task.status} and does not name this row`,
+  }
+}
+
 /** One request of those that a request was split into, or the first of them itself. */
 export type Part = {
   /** How often the first request was split to come to this one; 0: it is the first one. */

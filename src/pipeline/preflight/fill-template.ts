@@ -3,10 +3,10 @@ import {
   type ColumnPlaceholder,
   placeholdersOf,
   type TemplateSetting,
-} from '../../../exchange/body-template.ts'
-import type { Contract } from '../../../exchange/contract.ts'
-import type { GenericKind } from '../../../exchange/generic-kinds.ts'
-import { exactNumber } from '../../streams/rules/answer-value.ts'
+} from '../../exchange/body-template.ts'
+import type { Contract } from '../../exchange/contract.ts'
+import type { GenericKind } from '../../exchange/generic-kinds.ts'
+import { exactNumber } from '../streams/rules/answer-value.ts'
 
 /** Where placeholders find what they stand for; null: there is none. */
 export type Filling = {

@@ -1,8 +1,8 @@
-import { isOurStream } from '../../../config/schema.ts'
-import { placeholdersOf } from '../../../exchange/body-template.ts'
-import { type Contract, ContractError } from '../../../exchange/contract.ts'
-import { kindNames, searchKinds } from '../../streams/kind-names.ts'
-import { streamNamesOf } from '../../streams/our-streams.ts'
+import { isOurStream } from '../../config/schema.ts'
+import { placeholdersOf } from '../../exchange/body-template.ts'
+import { type Contract, ContractError } from '../../exchange/contract.ts'
+import { kindNames, searchKinds } from '../streams/kind-names.ts'
+import { streamNamesOf } from '../streams/our-streams.ts'
 
 /**
  * Checks the kinds of a contract file against those that Nightferry has: names and streams are told apart by nothing
