@@ -4,7 +4,6 @@ import type pg from 'pg'
 import { settings } from '../../src/config/schema.ts'
 import { createDatabase, type Database, withSession } from '../../src/db/database.ts'
 import { type ComparedSearch, comparedCompanies } from '../../src/db/differences/compared-companies.ts'
-import { judgeInputs, stageInputs } from '../../src/db/differences/judge-inputs.ts'
 import {
   createFindings,
   stageFindings,
@@ -30,6 +29,7 @@ import type { Deps } from '../../src/pipeline/deps.ts'
 import { findContradictions } from '../../src/pipeline/preflight/find-contradictions.ts'
 import { storeJudgements, unjudgedRows } from '../../src/pipeline/preflight/judging-basis.ts'
 import { countPending } from '../../src/pipeline/preflight/preflight.ts'
+import { judgeInputs, stageInputs } from '../../src/pipeline/pull/compare-with-stored.ts'
 import { beginSending } from '../../src/pipeline/push/sending/send.ts'
 import { openExplainedPool } from './explained-pool.ts'
 import { type Knowledge, type LedgerWorld, openLedgerWorld } from './ledger-world.ts'

@@ -4,7 +4,7 @@ import type { Contract } from '../../src/exchange/contract.ts'
 import { loadPage } from '../../src/pipeline/pull/load-page.ts'
 import { countRestorable, restoreRemoved } from '../../src/pipeline/pull/removals/restore-removed.ts'
 import { acceptRemovals } from '../../src/pipeline/pull/removals/take-removals.ts'
-import { finishSearch } from '../../src/pipeline/pull/search/finish-search.ts'
+import { finishSearch } from '../../src/pipeline/pull/search/whole-search.ts'
 import { generatePage, type PageOptions } from '../generate-page.ts'
 
 const calculatorsEach = 3

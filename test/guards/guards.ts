@@ -528,7 +528,7 @@ export const guardsOfDatabase: readonly Guard[] = [
     without: 'return seen / known < 0 * minSeenShare',
   },
   {
-    file: 'src/pipeline/pull/search/finish-search.ts',
+    file: 'src/pipeline/pull/search/whole-search.ts',
     test: 'test/pipeline/pull/search/finish-search.test.ts',
     title: 'while a page is not loaded',
     name: 'A search of which a page is missing removes nothing',

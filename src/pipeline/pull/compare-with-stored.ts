@@ -1,7 +1,8 @@
-import { sql } from 'kysely'
-import { judgeInputs, stageInputs } from '../../db/differences/judge-inputs.ts'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { noteNotCompared, storeDifferences } from '../../db/differences/store-differences.ts'
 import { lockRun } from '../../db/runs/lock-run.ts'
+import { ofSelectedType } from '../../db/selected-types.ts'
+import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../streams/kind-names.ts'
@@ -63,4 +64,196 @@ async function searchOf(deps: Deps, run: Run): Promise<EndedSearch | undefined> 
     from submission s
     where run_id = ${run.run_id} and kind = ${searchKind} and state = 'settled'`.execute(deps.db)
   return rows[0]
+}
+
+/**
+ * Judges what `stageInputs` has laid out: the tables `judged_input`, of those that do not stand as they were sent, and
+ * `foreign_input`.
+ *
+ * An input stands where one calculator of its company and period holds the very text; several types may contain it. One
+ * that is blank stands where no calculator holds any. Where several properties of ours are one company, what stands may
+ * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled.
+ *
+ * If the search selected calculator types, absence might be that of a calculator that was not asked for, and is not
+ * judged.
+ */
+export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch): Promise<void> {
+  const selective = search.calculatorTypeIds.length > 0
+  await sql`
+    create temporary table doubted_company on commit drop as
+    select company, company_key from compared_company
+    where company in (select company from unequal_input where row_id is not null)`.execute(trx)
+  await sql`analyze doubted_company`.execute(trx)
+  await sql`
+    create temporary table stored_input on commit drop as ${storedInputs(sql`doubted_company`, search)}`.execute(trx)
+  await sql`analyze stored_input`.execute(trx)
+  await sql`
+    create temporary table disagreement on commit drop as
+    select s.* from unequal_input s where s.row_id is not null and s.value is not null
+    union all
+    select s.* from unequal_input s
+    where s.row_id is not null and s.value is null and exists (select from stored_input t where ${sameKey})`.execute(
+    trx,
+  )
+  await sql`
+    create temporary table unsent_input on commit drop as
+    select s.company, s.year, s.month, s.variable_key, s.value
+    from unequal_input s
+    where s.row_id is null and not exists (select from sent_input t where ${sameKey})`.execute(trx)
+  await sql`analyze disagreement, unsent_input`.execute(trx)
+  // The service adds months up to years where it was told to: years of which we sent a month.
+  await sql`
+    create temporary table summed_year on commit drop as
+    select distinct company, year, variable_key, 0 as month
+    from sent_input
+    where month > 0 and value is not null
+      and (company, year, variable_key) in (
+        select company, year, variable_key from unsent_input where month = 0
+        union all
+        select company, year, variable_key from disagreement where value is null)`.execute(trx)
+  await sql`analyze summed_year`.execute(trx)
+  const { rows } = await sql<{ any: boolean }>`select exists (select from disagreement) as any`.execute(trx)
+  // Joined with what is judged alone.
+  if (rows[0]?.any === true) await sql`analyze sent_input (company, year, month, field_id)`.execute(trx)
+  await sql`
+    create temporary table judged_input on commit drop as
+    with shown as (
+      select s.row_id, s.field_id, string_agg(distinct t.value, ' / ' order by t.value) as stored,
+             bool_or(btrim(t.value) = btrim(s.value) or numeric_reading(btrim(t.value)) = numeric_reading(btrim(s.value))) as alike
+      from disagreement s join stored_input t on ${sameKey}
+      group by s.row_id, s.field_id
+    ),
+    siblings as (
+      select s.row_id, s.field_id, bool_or(not other.settled) as unsettled,
+             bool_or(other.settled and wrong.row_id is null) as right_for_another
+      from disagreement s
+      join sent_input other on other.company = s.company and other.year = s.year and other.month = s.month
+        and other.field_id = s.field_id and other.row_id <> s.row_id
+      left join disagreement wrong on wrong.row_id = other.row_id and wrong.field_id = other.field_id
+      group by s.row_id, s.field_id
+    ),
+    ranked as (
+      select s.*, shown.stored, coalesce(shown.alike, false) as alike, coalesce(siblings.unsettled, false) as unsettled,
+             coalesce(siblings.right_for_another, false) as right_for_another,
+             summed_year.company is not null as summed,
+             row_number() over (
+               partition by s.company, s.year, s.month, s.field_id
+                 order by row.accepted_at desc, s.row_id desc) as latest
+      from disagreement s
+      join acceptance row using (row_id)
+      left join shown using (row_id, field_id)
+      left join siblings using (row_id, field_id)
+      left join summed_year on summed_year.company = s.company and summed_year.year = s.year
+        and summed_year.month = s.month and summed_year.variable_key = s.variable_key
+    )
+    select s.*,
+      case
+        when alike then 'written_differently'
+        when right_for_another or (value is null and summed) then 'equal'
+        when unsettled or latest > 1 or (stored is null and ${selective}::boolean) then 'unjudged'
+        when stored is null then 'absent'
+        else 'different'
+      end as verdict
+    from ranked s`.execute(trx)
+  // A value of the year that nobody sent, while its months were, is the sum that the service makes by itself.
+  await sql`
+    create temporary table foreign_input on commit drop as
+    select s.company, s.year, s.month, s.variable_key, string_agg(distinct s.value, ' / ' order by s.value) as stored,
+           s.variable_key = any(array(select distinct variable_key from sent_input where variable_key is not null))
+             as ours
+    from unsent_input s
+    where not exists (select from summed_year t where ${sameKey})
+    group by s.company, s.year, s.month, s.variable_key`.execute(trx)
+}
+
+const sameKey = sql<boolean>`t.company = s.company and t.year = s.year and t.month = s.month
+  and t.variable_key = s.variable_key`
+
+/** A search that proves what is absent, and what it asked for. */
+type ProvenSearch = {
+  submissionId: number
+  /** The calculator types that it selected; empty for all. */
+  calculatorTypeIds: readonly string[]
+}
+
+/**
+ * Lays out, for as long as the transaction lasts, what is to be compared: the table `compared_company` (mapped
+ * companies of which no part was left out of a page, and no calculator or value stands that it did not renew),
+ * `sent_input` (every input of theirs in the ledger, `settled` where the service has accepted what the row says) and
+ * `unequal_input`: settled inputs of which the search returned no equal, and, without a `row_id`, returned inputs of
+ * which the ledger has none. Under integer keys, because there are millions.
+ */
+export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch): Promise<void> {
+  const { submissionId } = search
+  await sql`
+    create temporary table left_out_company on commit drop as
+    select distinct quarantine.company_id
+    from quarantine join search_page using (page_id) join mapping on mapping.company_id = quarantine.company_id
+    where search_page.submission_id = ${submissionId} and unit in ('company', 'calculator', 'value')
+    union
+    select company.company_id
+    from unrenewed_part join company using (company_key)
+    where part in ('company', 'calculator', 'value')`.execute(trx)
+  await sql`
+    create temporary table compared_company on commit drop as
+    select (row_number() over ())::integer as company, company_id, company_key
+    from (select distinct company_id from mapping) mapped
+    left join company using (company_id)
+    where not exists (select from left_out_company out where out.company_id = mapped.company_id)
+    `.execute(trx)
+  await sql`update compared_company set company_key = null
+    where company_key in (select company_key from company where removed_at is not null)`.execute(trx)
+  await sql`analyze compared_company`.execute(trx)
+  await sql`
+    create temporary table sent_input on commit drop as
+    select sent.company, sent.row_id, sent.year, sent.month, v.variable_key,
+           coalesce(v.field_id, lower(part.key)) as field_id,
+           case when btrim(part.value, E' \\t\\r\\n') <> '' then part.value end as value, sent.settled
+    from (
+      select c.company, row.row_id, row.content -> 'inputs' as inputs,
+             -- What is not accepted need not be a period.
+             case when row.content ->> 'year' ~ '^[0-9]{1,4}$' then (row.content ->> 'year')::integer end as year,
+             case when row.content ->> 'month' is null then 0
+                  when row.content ->> 'month' ~ '^[0-9]{1,2}$' then (row.content ->> 'month')::integer end as month,
+             not row.pending and row.gone_at is null and row.held_by is null
+               and coalesce(row.accepted_at <= search.planned_at, false) as settled
+      from ledger row
+      -- What was accepted after the search was planned need not be on its pages.
+      join submission search on search.submission_id = ${submissionId}
+      join mapping using (partner_id)
+      join compared_company c using (company_id)
+      where row.stream = 'calculator_inputs'
+      -- Worked out once a row, not once for each of its inputs.
+      offset 0
+    ) sent
+    cross join lateral jsonb_each_text(sent.inputs) part
+    left join (
+      select distinct on (lower(variable_id)) lower(variable_id) as field_id, variable_key
+      from calculator_variable order by lower(variable_id), variable_key
+    ) v on v.field_id = lower(part.key)
+    where sent.year is not null and sent.month is not null`.execute(trx)
+  // Nearly all are equal. So what is there is not written down a second time, and one join finds the rest of both
+  // sides; a full join is never done row by row, whatever the planner believes of the tables.
+  await sql`
+    create temporary table unequal_input on commit drop as
+    select s.row_id, s.field_id, coalesce(s.company, t.company) as company, coalesce(s.year, t.year) as year,
+           coalesce(s.month, t.month) as month, coalesce(s.variable_key, t.variable_key) as variable_key,
+           coalesce(s.value, t.value) as value
+    from sent_input s
+    full join (${storedInputs(sql`compared_company`, search)}) t
+      on t.company = s.company and t.year = s.year and t.month = s.month and t.variable_key = s.variable_key
+        and t.value = s.value
+    where s.row_id is null or (t.company is null and s.settled)`.execute(trx)
+  await sql`analyze unequal_input`.execute(trx)
+}
+
+/** The inputs that the search returned of the companies in a table, which has them as `company` and `company_key`. */
+function storedInputs(companies: RawBuilder<unknown>, { calculatorTypeIds }: ProvenSearch): RawBuilder<unknown> {
+  return sql`
+    select c.company, k.period_year as year, coalesce(k.period_month, 0)::integer as month, v.variable_key, v.value
+    from ${companies} c
+    join calculator k using (company_key)
+    join calculator_value v using (company_key, calculator_key)
+    where v.direction = 'i' and k.removed_at is null
+      and ${ofSelectedType(calculatorTypeIds)}`
 }

@@ -4,19 +4,23 @@ import { createDatabase, withSession } from '../../db/database.ts'
 import { lockLoading } from '../../db/locks/loading-lock.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../db/tables/search-tables.ts'
+import { Turns } from '../../db/turns.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import type { PageLimits } from '../reading/page-limits.ts'
 import { type PageElement, readPage } from '../reading/read-page.ts'
-import { type SplitCompany, splitPage } from '../reading/split-page.ts'
-import { createContentHash } from './fast/content-hash.ts'
+import { parseCompany, type SplitCompany, splitPage } from '../reading/split-page.ts'
+import { pageCompany } from './content/page-company.ts'
+import { type ContentHash, createContentHash } from './fast/content-hash.ts'
 import { ExpectedCompanies } from './fast/expected-companies.ts'
 import { loadFast } from './fast/load-fast.ts'
 import { reasonForCare } from './fast/needs-care.ts'
-import { loadCarefully } from './load-carefully.ts'
-import type { PageCounts } from './merge/merge-page.ts'
+import { keepListing } from './merge/fast-checks.ts'
+import { nextListingKey } from './merge/key-blocks.ts'
+import { type MergeOptions, mergePage, type PageCounts } from './merge/merge-page.ts'
 import { findSearchPage, lockSearchPage, markPageLoaded } from './merge/search-page.ts'
-import { createStaging } from './merge/staging-tables.ts'
-import { defaultMinSeenShare } from './search/finish-search.ts'
+import { createStaging, createStagingWriter } from './merge/staging-tables.ts'
+import { defaultMinSeenShare } from './search/whole-search.ts'
+import { createPageStager } from './stage-page.ts'
 
 export type { PageCounts }
 
@@ -168,4 +172,54 @@ function countBytes(body: AsyncIterable<Uint8Array>): { body: AsyncIterable<Uint
 function countsOf(page: SearchPage): PageCounts {
   const { companies, calculators, values, added, changed, removed, quarantined, unchanged, care, bytes } = page
   return { companies, calculators, values, added, changed, removed, quarantined, unchanged, care, bytes }
+}
+
+type CarefulLoad = {
+  trx: Transaction<Schema>
+  /** The connection of the transaction. */
+  client: pg.ClientBase
+  contract: Contract
+  limits: PageLimits
+  hashOf: ContentHash
+  merge: Omit<MergeOptions, 'companiesStaged' | 'listingKey' | 'unchangedKeys'>
+  /** Why the page is loaded with care. */
+  care: string
+  /** Waits until no other page is loaded; false when this one has been meanwhile. */
+  claim: () => Promise<boolean>
+}
+
+/**
+ * Loads a page by staging all of it and comparing every row with the tables: slower, and at home with every page.
+ * Others wait for the comparison alone: how long the page takes to arrive is up to the one that sends it.
+ * @returns null when another has loaded it meanwhile; nothing was done then.
+ */
+async function loadCarefully(
+  pieces: AsyncIterable<readonly (SplitCompany | PageElement)[]>,
+  { trx, client, contract, limits, hashOf, merge, care, claim }: CarefulLoad,
+): Promise<Omit<PageCounts, 'bytes'> | null> {
+  const writer = createStagingWriter(client, new Turns())
+  const stager = createPageStager(writer, contract)
+  for await (const piece of pieces) {
+    for (const element of piece) {
+      if (element.kind === 'companyBytes') {
+        const decoded = pageCompany(parseCompany(element, limits), contract)
+        const content = { hash: hashOf(element.bytes), bytes: element.bytes.byteLength }
+        stager.company(decoded, element.ordinal, content)
+      } else if (element.kind === 'company') {
+        stager.company(pageCompany(element.value, contract), element.ordinal, null)
+      } else stager.name(element.kind, element)
+      await writer.drain()
+    }
+  }
+  await writer.flush()
+  if (!(await claim())) return null
+  const listingKey = await nextListingKey(trx)
+  const merged = await mergePage(trx, {
+    ...merge,
+    companiesStaged: writer.holdsCompanies(),
+    listingKey,
+    unchangedKeys: [],
+  })
+  if (merged.companies > 0) await keepListing(trx, listingKey)
+  return { ...merged, unchanged: 0, care }
 }

@@ -1,8 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
 import type { PageElement, PageElementKind } from '../reading/read-page.ts'
+import { type LeftOut, pageName } from './content/page-calculator.ts'
 import type { DecodedCompany, PageCompany } from './content/page-company.ts'
-import { pageName } from './content/page-name.ts'
-import type { LeftOut } from './content/page-object.ts'
 import type { Content } from './fast/content-hash.ts'
 import type { StagingWriter } from './merge/staging-tables.ts'
 

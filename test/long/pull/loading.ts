@@ -11,7 +11,7 @@ import { triggerRun } from '../../../src/jobs/trigger-run.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { configuredDestination } from '../../../src/pipeline/destination/check-destination.ts'
 import { addKey, bindDestination, destinationInUse } from '../../../src/pipeline/destination/find-destination.ts'
-import { planSearch } from '../../../src/pipeline/pull/search/plan-search.ts'
+import { planSearch } from '../../../src/pipeline/pull/search/whole-search.ts'
 import type { Ferry } from '../../pipeline/push/ferry.ts'
 
 export type Loading = AsyncDisposable & {

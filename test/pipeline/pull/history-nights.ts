@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beginHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
-import type { FinishOptions } from '../../../src/pipeline/pull/search/finish-search.ts'
+import type { FinishOptions } from '../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { searchDatabase } from './search-database.ts'

@@ -1,10 +1,9 @@
+import { pageName } from '../../../src/pipeline/pull/content/page-calculator.ts'
 import { pageCompany } from '../../../src/pipeline/pull/content/page-company.ts'
-import { pageName } from '../../../src/pipeline/pull/content/page-name.ts'
 import { doubledKey } from '../../../src/pipeline/reading/element-assembler.ts'
 import { PageFormatError, type PageLimits } from '../../../src/pipeline/reading/page-limits.ts'
-import { parseCompany } from '../../../src/pipeline/reading/parse-company.ts'
 import { type PageElement, readPage } from '../../../src/pipeline/reading/read-page.ts'
-import { splitPage } from '../../../src/pipeline/reading/split-page.ts'
+import { parseCompany, splitPage } from '../../../src/pipeline/reading/split-page.ts'
 import { defaultPageLimits } from './limits.ts'
 import { contract } from './sample-page.ts'
 

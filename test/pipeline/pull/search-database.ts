@@ -6,7 +6,7 @@ import {
   type FinishedSearch,
   type FinishOptions,
   finishSearch,
-} from '../../../src/pipeline/pull/search/finish-search.ts'
+} from '../../../src/pipeline/pull/search/whole-search.ts'
 import type { PageLimits } from '../../../src/pipeline/reading/page-limits.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 import { defaultPageLimits } from './limits.ts'

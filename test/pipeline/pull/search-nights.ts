@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { FinishOptions } from '../../../src/pipeline/pull/search/finish-search.ts'
+import type { FinishOptions } from '../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SamplePage, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'

@@ -1,8 +1,7 @@
 import type { Contract } from '../../../exchange/contract.ts'
 import { doubledKey } from '../../reading/element-assembler.ts'
 import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from '../../reading/page-text.ts'
-import { type PageCalculator, pageCalculator } from './page-calculator.ts'
-import { fieldOf, isObject, type LeftOut } from './page-object.ts'
+import { fieldOf, isObject, type LeftOut, type PageCalculator, pageCalculator } from './page-calculator.ts'
 
 type PageProperty = { propertyId: string /** From 1. */; ordinal: number; value: string }
 

@@ -7,10 +7,14 @@ import { openResult } from '../../open-result.ts'
 import { PageFormatError, type PageLimits } from '../../reading/page-limits.ts'
 import { readLists } from '../../reading/read-page.ts'
 import { lockSearchPage } from '../merge/search-page.ts'
-import { DocumentAssembler, type DocumentText } from './document-assembler.ts'
-import { documentId, type IdMembers, idMembersOf } from './document-id.ts'
-import { type DocumentCounts, mergeDocuments } from './merge-documents.ts'
-import { createDocumentStaging, createDocumentWriter, type DocumentWriter } from './staging.ts'
+import { DocumentAssembler, type DocumentText, documentId, type IdMembers, idMembersOf } from './document-assembler.ts'
+import {
+  createDocumentStaging,
+  createDocumentWriter,
+  type DocumentCounts,
+  type DocumentWriter,
+  mergeDocuments,
+} from './merge-documents.ts'
 
 type LoadDocumentsOptions = {
   /** The name of the search. */

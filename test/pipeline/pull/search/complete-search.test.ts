@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { completeSearch } from '../../../../src/pipeline/pull/search/finish-search.ts'
+import { completeSearch } from '../../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables } from '../../../helpers/empty-tables.ts'
 import { type Ferry, openFerry } from '../../push/ferry.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { reasonToWithhold } from '../../../../src/pipeline/pull/search/finish-search.ts'
+import { reasonToWithhold } from '../../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables, pulledTables } from '../../../helpers/empty-tables.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from '../sample-page.ts'
 import { type ListedPage, type SearchDatabase, searchDatabase } from '../search-database.ts'
