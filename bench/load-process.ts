@@ -6,7 +6,7 @@
 import PQueue from 'p-queue'
 import type pg from 'pg'
 import { request } from 'undici'
-import { makeRoomForRows } from '../src/cli/bound-heap.ts'
+import { makeRoomForRows } from '../src/cli/whole-process.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { schemaName } from '../src/db/migrate-to-latest.ts'

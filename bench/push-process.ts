@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import { makeRoomForRows } from '../src/cli/bound-heap.ts'
+import { makeRoomForRows } from '../src/cli/whole-process.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { schemaName } from '../src/db/migrate-to-latest.ts'

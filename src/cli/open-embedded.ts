@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts'
 import { EmbeddedPostgresError } from '../embedded/embedded-postgres-error.ts'
 import { type Cluster, openCluster } from '../embedded/open-cluster.ts'
 import { type Cli, printLine } from './cli.ts'
-import { rememberEmbedded } from './release-embedded.ts'
+import { rememberEmbedded } from './whole-process.ts'
 
 /**
  * Starts or joins the embedded server of the configured folder; what it has to say goes to the person.

@@ -13,15 +13,12 @@ import { createServiceClock } from '../pipeline/gate/service-clock.ts'
 import { createSharedGate, keyFingerprint, type SharedGate } from '../pipeline/gate/shared-gate.ts'
 import { listPages } from '../pipeline/pull/search/list-pages.ts'
 import { needsGroup } from '../pipeline/push/check-kinds.ts'
-import { makeRoomForRows } from './bound-heap.ts'
-import { checkConnections } from './check-connections.ts'
 import { type Cli, printLine } from './cli.ts'
-import { createLogger } from './log.ts'
-import { type OpenDatabase, openDatabase } from './open-database.ts'
+import { createLogger, createTroubleLog, type TroubleLog } from './log.ts'
+import { checkConnections, type OpenDatabase, openDatabase } from './open-database.ts'
 import { readContract } from './read-config.ts'
-import { allowForWork } from './shutdown-limit.ts'
 import { openTelemetry, type Telemetry } from './telemetry.ts'
-import { createTroubleLog, type TroubleLog } from './trouble-log.ts'
+import { allowForWork, makeRoomForRows } from './whole-process.ts'
 
 export type Ferry = {
   deps: Deps

@@ -10,8 +10,8 @@ import { createExchangeClient, type ExchangeClient } from '../exchange/client.ts
 import { examinePartner } from '../partner/examine-partner.ts'
 import { openPartnerSnapshot } from '../partner/partner-snapshot.ts'
 import { checkWebhookSettings } from '../webhooks/check-webhook-settings.ts'
-import { connectionsNeeded } from './check-connections.ts'
 import type { Cli, CommonOptions } from './cli.ts'
+import { connectionsNeeded } from './open-database.ts'
 import { configFileOf, readConfig, readContract } from './read-config.ts'
 import { tracing } from './telemetry.ts'
 

@@ -1,32 +1,27 @@
 import { Argument, Command } from 'commander'
-import { addActionVerbs } from './action-verbs.ts'
-import type { Cli, CommonOptions, ExitCode } from './cli.ts'
-import type { Shell } from './completion-script.ts'
-import { addNestedVerbs } from './nested-verbs.ts'
+import { type Cli, type CommonOptions, type ExitCode, fitTables, widthOf } from './cli.ts'
 import { addConformanceOptions, repeated, sinceMoment, wholeNumber, withFilterOptions } from './option-values.ts'
-import { fitTables, widthOf } from './show/terminal-width.ts'
+import { addActionVerbs, addNestedVerbs } from './verb-groups.ts'
 import type { ChangesOptions } from './verbs/changes.ts'
+import type { Shell } from './verbs/completion.ts'
 import type { ConformanceOptions } from './verbs/conformance.ts'
 import type { ConsoleOptions } from './verbs/console.ts'
 import type { DemoOptions } from './verbs/demo.ts'
 import type { Decision, DestinationOptions } from './verbs/destination.ts'
 import type { DifferencesOptions } from './verbs/differences.ts'
 import type { DoctorOptions } from './verbs/doctor.ts'
-import type { DriftOptions } from './verbs/drift.ts'
 import type { GrantOptions } from './verbs/grant.ts'
 import type { InitOptions } from './verbs/init.ts'
-import type { ApplicationsOptions } from './verbs/list-applications.ts'
-import type { ListOptions } from './verbs/list-rows.ts'
+import type { DriftOptions, ListOptions } from './verbs/list-rows.ts'
+import type { RunsOptions, SubmissionsOptions } from './verbs/list-runs.ts'
 import type { NotifyOptions } from './verbs/notify.ts'
 import type { PlanVerbOptions } from './verbs/plan.ts'
 import type { ReferenceOptions } from './verbs/reference.ts'
 import type { RehearseOptions } from './verbs/rehearse.ts'
 import type { RunOptions } from './verbs/run.ts'
-import type { RunsOptions } from './verbs/runs.ts'
 import type { SandboxOptions } from './verbs/sandbox.ts'
-import type { SubmissionsOptions } from './verbs/submissions.ts'
 import type { SupportOptions } from './verbs/support.ts'
-import type { WebhooksOptions } from './verbs/webhooks.ts'
+import type { ApplicationsOptions, WebhooksOptions } from './verbs/webhooks.ts'
 
 /**
  * The command line: one verb per file, loaded when it is called, because all of them together take a second; each ends
@@ -172,7 +167,7 @@ export async function createProgram(
     )
   verb('runs', 'list the newest runs and their verdicts')
     .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000), 20)
-    .action(async (options: RunsOptions) => done(await (await import('./verbs/runs.ts')).runs(cli, options)))
+    .action(async (options: RunsOptions) => done(await (await import('./verbs/list-runs.ts')).runs(cli, options)))
   verb(
     'submissions',
     'list the requests of a run',
@@ -180,12 +175,12 @@ export async function createProgram(
   )
     .option('--run <id>', 'which run (default: the last)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .action(async (options: SubmissionsOptions) =>
-      done(await (await import('./verbs/submissions.ts')).submissions(cli, options)),
+      done(await (await import('./verbs/list-runs.ts')).submissions(cli, options)),
     )
   verb('waves', 'show which request of a run released which, and what is still parked behind what')
     .argument('[run]', 'which run (default: the last)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .action(async (run: number | undefined, options: CommonOptions) =>
-      done(await (await import('./verbs/waves.ts')).waves(cli, run, options)),
+      done(await (await import('./verbs/list-runs.ts')).waves(cli, run, options)),
     )
   const listed = {
     rejected: 'list the rows that the service rejected, with its own words',
@@ -211,7 +206,7 @@ export async function createProgram(
       done(
         await (each
           ? (await import('./verbs/list-rows.ts')).listRows(cli, 'parked', options)
-          : (await import('./verbs/list-parked.ts')).listParked(cli, options)),
+          : (await import('./verbs/list-rows.ts')).listParked(cli, options)),
       )
     })
   verb('trace', 'show what the partner has of one hotel, how it travelled, what became of it, and what came back')
@@ -250,7 +245,7 @@ export async function createProgram(
   verb('drift', 'list what is at the service and no longer in the partner database')
     .option('--stream <name>', 'only what belongs to this stream')
     .option('--limit <count>', 'how many to show', wholeNumber(1, 1_000_000), 100)
-    .action(async (options: DriftOptions) => done(await (await import('./verbs/drift.ts')).drift(cli, options)))
+    .action(async (options: DriftOptions) => done(await (await import('./verbs/list-rows.ts')).drift(cli, options)))
   verb('reference', 'show the frameworks, units and properties that the service has, since when, and what changed')
     .option('--changes', 'what the newest version changed, or what differs between two')
     .option('--from <version>', 'the earlier of the two', wholeNumber(0, 2 ** 31 - 1))
@@ -310,7 +305,7 @@ export async function createProgram(
     .option('--status <name>', 'only those that stand at this status')
     .option('--limit <count>', 'how many to show', wholeNumber(1, 1_000_000), 50)
     .action(async (id: string | undefined, options: ApplicationsOptions) =>
-      done(await (await import('./verbs/list-applications.ts')).listApplications(cli, id, options)),
+      done(await (await import('./verbs/webhooks.ts')).listApplications(cli, id, options)),
     )
   verb(
     'migrate',

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { dirname, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadConfig } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { type Contract, loadContract } from '../exchange/contract.ts'
 import { checkKinds } from '../pipeline/push/check-kinds.ts'
-import type { Cli, CommonOptions } from './cli.ts'
+import { type Cli, type CommonOptions, UsageError } from './cli.ts'
 
 /** A file of the package's own config folder, from the sources and from the build alike. */
 export function packagedConfig(name: string): string {
@@ -39,4 +40,55 @@ function contractFrom(cli: Cli, named: string | null): Contract {
   const contract = loadContract(file)
   checkKinds(file, contract)
   return contract
+}
+
+/** The program's own main file, from the sources and from the build alike. */
+export const mainFile = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../main.ts' : '../main.js', import.meta.url),
+)
+
+/** How a person in a folder calls this very program, and names a file of its config folder, on a command line. */
+type Invocation = { program: string; config: (name: string) => string }
+
+/**
+ * A clone is called through its npm scripts, which start the Node.js that it brings, an installed package by its name.
+ * From any other folder only whole paths are sure.
+ */
+export function invocationFrom(workingFolder: string): Invocation {
+  const root = dirname(dirname(mainFile))
+  const near = (name: string) => shellWord(relative(workingFolder, packagedConfig(name)))
+  const far = (name: string) => shellWord(packagedConfig(name))
+  if (!root.split(sep).includes('node_modules')) {
+    if (root !== workingFolder) return { program: `${shellWord(process.execPath)} ${shellWord(mainFile)}`, config: far }
+    return { program: mainFile.endsWith('.ts') ? 'npm run -s nightferry --' : 'node dist/main.js', config: near }
+  }
+  const project = root.slice(0, root.indexOf(`${sep}node_modules`))
+  if (`${workingFolder}${sep}`.startsWith(`${project}${sep}`)) return { program: 'npx nightferry', config: near }
+  return { program: root.includes(`${sep}_npx${sep}`) ? 'npx nightferry' : 'nightferry', config: far }
+}
+
+/** A word as a POSIX shell takes it. */
+function shellWord(word: string): string {
+  return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/**
+ * Writes a file that a person named.
+ * @param options.flag `wx` refuses a file that is there.
+ * @throws {UsageError} when it is there, or cannot be written, with the reason.
+ */
+export async function writeNewFile(
+  file: string,
+  content: string | Uint8Array,
+  options: { flag: 'w' | 'wx'; mode?: number },
+): Promise<void> {
+  try {
+    await writeFile(file, content, options)
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string }
+    if (code === 'EEXIST') {
+      throw new UsageError(`${file} exists already: name another file, or overwrite it with --force`)
+    }
+    throw new UsageError(`${file} cannot be written: ${message}. Name another file with its option.`)
+  }
 }

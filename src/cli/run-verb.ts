@@ -1,8 +1,7 @@
 import { CommanderError } from 'commander'
 import { withRemedy } from '../db/database-trouble.ts'
-import { type Cli, exitCodes, ownVersion } from './cli.ts'
+import { type Cli, exitCodes, ownVersion, QueryFailed } from './cli.ts'
 import { createProgram } from './program.ts'
-import { QueryFailed } from './query-failed.ts'
 import { readable } from './show/readable.ts'
 
 /** Errors in the command line or the configuration. */

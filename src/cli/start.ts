@@ -1,9 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { boundHeap } from './bound-heap.ts'
 import type { Cli } from './cli.ts'
-import { releaseEmbedded } from './release-embedded.ts'
 import { report, runVerb } from './run-verb.ts'
-import { shutdownLimitMs } from './shutdown-limit.ts'
+import { boundHeap, releaseEmbedded, shutdownLimitMs } from './whole-process.ts'
 
 /** What only main.ts reads from the process. */
 export type Surroundings = Pick<Cli, 'environment' | 'workingFolder'> & {

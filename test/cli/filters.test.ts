@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { sinceMoment } from '../../src/cli/option-values.ts'
-import { contentDifference, differenceWords } from '../../src/cli/show/content-difference.ts'
-import { csv } from '../../src/cli/show/csv.ts'
-import { rowWords } from '../../src/cli/show/row-words.ts'
+import { csv } from '../../src/cli/show/readable.ts'
+import { contentDifference, differenceWords, rowWords } from '../../src/cli/show/row-words.ts'
 
 const now = new Date('2026-11-21T07:00:00Z')
 

@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
 import { expect, it } from 'vitest'
-import { textWidth } from '../../src/cli/show/text-width.ts'
+import { textWidth } from '../../src/cli/show/table.ts'
 
 it.each([
   '',

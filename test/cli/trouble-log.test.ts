@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
-import { createTroubleLog } from '../../src/cli/trouble-log.ts'
+import { createTroubleLog } from '../../src/cli/log.ts'
 
 const patience = { timeout: 60_000, interval: 5 }
 const hourMs = 3_600_000

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { renderPages } from '../../src/cli/show/render-status.ts'
+import { renderPages } from '../../src/cli/verbs/status.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
 import { pageProgress } from '../../src/db/runs/page-progress.ts'

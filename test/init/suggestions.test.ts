@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { askedTables, createPrompter } from '../../src/cli/asked-tables.ts'
+import { askedTables, createPrompter } from '../../src/cli/asked-by-init.ts'
 import { settings } from '../../src/config/schema.ts'
 import { cursorIn, likeness } from '../../src/init/column-names.ts'
 import { saidTables } from '../../src/init/said-tables.ts'

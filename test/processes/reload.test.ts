@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { changedSettings, takeOverSettings } from '../../src/config/changed-settings.ts'
+import { changedSettings, takeOverSettings } from '../../src/cli/reload.ts'
 import { start, workingFolder } from '../cli/nightferry-process.ts'
 import { httpServer, sendJson } from '../exchange/fault-server.ts'
 import { startWorld, type World } from '../helpers/world.ts'

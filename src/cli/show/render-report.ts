@@ -1,7 +1,7 @@
 import { comparedWords, comparisonLine } from '../../pipeline/report/comparison-words.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
-import { renderHeld } from './render-held.ts'
+import { renderHeld } from './row-words.ts'
 import { table } from './table.ts'
 
 const verdictWords = {

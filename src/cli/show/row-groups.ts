@@ -1,9 +1,8 @@
 import type { PolicyWords } from '../../db/ledger/resend-policy.ts'
 import type { PartnerTrace } from '../../db/trace/trace-partner.ts'
 import type { TracedRow } from '../../db/trace/trace-rows.ts'
-import { contentDifference, type Difference } from './content-difference.ts'
 import { counted } from './readable.ts'
-import { rowWords } from './row-words.ts'
+import { contentDifference, type Difference, rowWords } from './row-words.ts'
 
 /** Rows of one stream that share a state, the certainty of it and the reason for it. */
 export type RowGroup = Pick<

@@ -3,10 +3,9 @@ import { runExists } from '../../db/runs/listed-rows.ts'
 import { runInTheWay } from '../../db/runs/start-run.ts'
 import type { GuardPlan } from '../../db/tables/run-tables.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
-import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { renderHeld } from '../show/render-held.ts'
-import { withDatabase } from '../with-database.ts'
+import { renderHeld } from '../show/row-words.ts'
+import { actingUser, withDatabase } from '../with-database.ts'
 
 export type ApproveOptions = CommonOptions & { dryRun?: boolean }
 

@@ -9,8 +9,7 @@ import {
 } from '../../pipeline/pull/merge/list-changes.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { csv } from '../show/csv.ts'
-import { counted, grouped, moment, shortened } from '../show/readable.ts'
+import { counted, csv, grouped, moment, shortened } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 

@@ -1,16 +1,25 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { withoutSettings } from '../../config/environment.ts'
 import type { Config } from '../../config/schema.ts'
+import { settingsInForce } from '../../config/show-config.ts'
+import type { HttpContext } from '../../http/route.ts'
+import { startHttp } from '../../http/start-http.ts'
 import {
   type Cli,
   type CommonOptions,
   type ExitCode,
   exitCodes,
+  ownVersion,
   printJson,
   printLine,
   untilInterrupted,
 } from '../cli.ts'
-import { openBrowser } from '../open-browser.ts'
-import { consoleAsks, linkTo, withOwnConsole } from '../own-console.ts'
-import { readConfig } from '../read-config.ts'
+import { openIdleFerry } from '../open-ferry.ts'
+import { configFileOf, readConfig } from '../read-config.ts'
+import { conceal } from '../scrubbing.ts'
+import { actingUser } from '../with-database.ts'
 
 export type ConsoleOptions = CommonOptions & { browser?: boolean }
 
@@ -53,4 +62,97 @@ async function show(cli: Cli, { json, browser }: ConsoleOptions, link: string): 
     cli.stderr,
     opened ? 'Opened in your browser.' : 'Open it in a browser: it signs in once, within 5 minutes.',
   )
+}
+
+/** How long a daemon may take to say that it is there. Milliseconds. */
+const patienceMs = 2_000
+
+/**
+ * Serves the console from this process, on a free port of loopback, with a token that nobody else learns.
+ * @param work is given a link that signs in once; the console is there until it ends.
+ */
+export async function withOwnConsole(
+  cli: Cli,
+  config: Config,
+  asks: HttpContext['asks'],
+  work: (link: string) => Promise<void>,
+): Promise<void> {
+  const ferry = await openIdleFerry(cli, config)
+  try {
+    const token = randomBytes(32).toString('base64url')
+    ferry.secrets.push(token)
+    const tls = { certificateFile: null, keyFile: null }
+    const http = { ...config.http, ...tls, token, readToken: null, host: '127.0.0.1', port: 0 }
+    const deps = { ...ferry.deps, config: { ...config, http } }
+    const server = await startHttp(deps, ferry.database.url, ownVersion(), conceal(ferry.secrets), asks)
+    try {
+      const link = await linkTo(cli, server.url, token)
+      if (link === null) throw new Error('the console that was started does not answer')
+      await work(link)
+    } finally {
+      await server.close()
+    }
+  } finally {
+    await ferry.close()
+  }
+}
+
+/** A link that signs in once, as the person who calls the verb; null where nobody answers who knows the token. */
+async function linkTo(cli: Cli, base: string, token: string): Promise<string | null> {
+  const by = actingUser(cli)
+    .user.replaceAll(/[^\x20-\x7e]/g, '?')
+    .slice(0, 100)
+  try {
+    const answer = await fetch(`${base}/console/links`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ by }),
+      signal: AbortSignal.timeout(patienceMs),
+    })
+    if (!answer.ok) return null
+    const { once } = (await answer.json()) as { once: string }
+    // What follows the # stays in the browser: it is in no log and in no Referer.
+    return `${base}/console/#once=${once}`
+  } catch {
+    return null
+  }
+}
+
+/** What the HTTP API lets the command line look at: the doctor's checks, and where each setting comes from. */
+export function consoleAsks(cli: Cli, options: CommonOptions, config: Config): HttpContext['asks'] {
+  return {
+    diagnose: async () => {
+      const { diagnosis } = await import('./doctor.ts')
+      const { openWard } = await import('../open-ward.ts')
+      await using ward = openWard(cli, options)
+      return await diagnosis(cli, ward)
+    },
+    settings: () =>
+      settingsInForce(config, {
+        file: configFileOf(cli, options),
+        environment: cli.environment,
+        overrides: options.set ?? [],
+      }),
+  }
+}
+
+/** Who opens an address on this system; none where there is no screen to show it on. */
+function openerOf({ environment }: Cli): string | null {
+  if (process.platform === 'darwin') return 'open'
+  if (process.platform !== 'linux') return null
+  return environment.DISPLAY || environment.WAYLAND_DISPLAY ? 'xdg-open' : null
+}
+
+/** Opens an address in the person's browser. @returns whether there was one to ask. */
+async function openBrowser(cli: Cli, address: string): Promise<boolean> {
+  const opener = openerOf(cli)
+  if (opener === null) return false
+  const child = spawn(opener, [address], { stdio: 'ignore', detached: true, env: withoutSettings(cli.environment) })
+  try {
+    await once(child, 'spawn')
+    child.unref()
+    return true
+  } catch {
+    return false
+  }
 }

@@ -14,9 +14,8 @@ import {
 } from '../../db/tables/difference-tables.ts'
 import { comparedWords, comparisonLine } from '../../pipeline/report/comparison-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { csv } from '../show/csv.ts'
-import { differenceRow, differenceWords } from '../show/difference-words.ts'
-import { moment, readable, shortened } from '../show/readable.ts'
+import { csv, moment, readable, shortened } from '../show/readable.ts'
+import { adviceOnDifferences, differenceRow } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 
@@ -55,7 +54,8 @@ export async function differences(cli: Cli, options: DifferencesOptions): Promis
       if (others.length > 0) printLine(cli.stdout, `\n${othersTable(others)}`)
       if (rows.length === options.limit) printLine(cli.stdout, `\nThe newest ${rows.length}; --limit shows more.`)
       for (const kind of differenceKinds) {
-        if ([...rows, ...others].some((row) => row.kind === kind)) printLine(cli.stdout, `\n${differenceWords[kind]}`)
+        if ([...rows, ...others].some((row) => row.kind === kind))
+          printLine(cli.stdout, `\n${adviceOnDifferences[kind]}`)
       }
     }
     return exitCodes.well

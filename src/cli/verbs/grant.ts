@@ -1,8 +1,7 @@
 import { grantReading, type Reading, reservedViews, revokeReading } from '../../db/readers/grant-reading.ts'
-import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readable } from '../show/readable.ts'
-import { withDatabase } from '../with-database.ts'
+import { actingUser, withDatabase } from '../with-database.ts'
 
 export type GrantOptions = CommonOptions & { all?: boolean; revoke?: boolean }
 

@@ -15,13 +15,10 @@ import { suggestStreams } from '../../init/suggest-streams.ts'
 import { isReady, writtenConfig } from '../../init/written-config.ts'
 import type { PartnerTable } from '../../partner/examination.ts'
 import { examinePartner } from '../../partner/examine-partner.ts'
-import { askedTables, createPrompter, nameOf, type Prompter } from '../asked-tables.ts'
+import { askedTables, createPrompter, fieldTypesShown, nameOf, type Prompter } from '../asked-by-init.ts'
 import { type Cli, type ExitCode, exitCodes, printLine, UsageError } from '../cli.ts'
-import { fieldTypesShown } from '../field-types-shown.ts'
-import { invocationFrom } from '../invocation.ts'
-import { packagedConfig } from '../read-config.ts'
+import { invocationFrom, packagedConfig, writeNewFile } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
-import { writeNewFile } from '../write-new-file.ts'
 
 export type InitOptions = {
   url?: string

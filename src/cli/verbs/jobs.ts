@@ -1,11 +1,10 @@
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
 import { pauseJob, resumeJob } from '../../jobs/pause-job.ts'
-import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { moment, readable } from '../show/readable.ts'
 import { table } from '../show/table.ts'
-import { withDatabase } from '../with-database.ts'
+import { actingUser, withDatabase } from '../with-database.ts'
 
 /** `nightferry jobs`: what starts when, and how it went last. */
 export async function jobs(cli: Cli, options: CommonOptions): Promise<ExitCode> {

@@ -1,12 +1,13 @@
 import { requirementsOf } from '../../config/require-settings.ts'
+import { parkedGroups } from '../../db/ledger/parked-groups.ts'
 import { type ListedRow, type ListedState, rowsInState } from '../../db/ledger/rows-in-state.ts'
+import { driftRows } from '../../db/runs/drift-rows.ts'
 import { resendPolicies } from '../../pipeline/preflight/judging-basis.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'
 import { readContract } from '../read-config.ts'
-import { filterOf } from '../row-filter.ts'
-import { csv } from '../show/csv.ts'
-import { moment, shortened } from '../show/readable.ts'
+import { filterOf, requireStream } from '../row-filter.ts'
+import { counted, csv, moment, shortened } from '../show/readable.ts'
 import { policyWords, rowWords } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
@@ -14,7 +15,7 @@ import { withDatabase } from '../with-database.ts'
 export type ListOptions = CommonOptions & FilterOptions & { limit: number; csv?: boolean }
 
 /** What is said where there is no such row, and under those that there are. */
-export const words: Record<ListedState, { none: string; next: string }> = {
+const words: Record<ListedState, { none: string; next: string }> = {
   rejected: {
     none: 'The service has rejected nothing that is still wanted.',
     next: 'Fix the value at its source: content that has changed is sent again. nightferry retry sends rows again as they are.',
@@ -124,4 +125,69 @@ function csvRow(row: ListedRow): (string | number | null)[] {
     String(row.retry_asked),
     row.policy_after?.toISOString() ?? null,
   ]
+}
+
+/** `nightferry parked`: how many rows of each hotel wait for the same, the most first; `--rows` lists each of them. */
+export async function listParked(cli: Cli, options: ListOptions): Promise<ExitCode> {
+  const filter = filterOf(cli, options)
+  return await withDatabase(cli, options, async ({ db }, config) => {
+    const { groups, total } = await parkedGroups(db, requirementsOf(config), filter, options.limit)
+    if (groups.length === 0) {
+      printLine(cli.stdout, words.parked.none)
+      return exitCodes.well
+    }
+    printLine(
+      cli.stdout,
+      table(
+        ['hotel', 'rows', 'streams', 'code', 'reason', 'first changed (UTC)'],
+        groups.map((group) => [
+          group.partner_id,
+          group.rows,
+          group.streams.join(', '),
+          group.code,
+          group.reason,
+          moment(group.since),
+        ]),
+      ),
+    )
+    const more =
+      total.groups > groups.length ? ` The ${groups.length} largest groups are shown; --limit shows more.` : ''
+    printLine(
+      cli.stdout,
+      `\n${counted(total.rows, 'row')} of ${counted(total.hotels, 'hotel')} ${total.rows === 1 ? 'is' : 'are'} parked.${more} --rows lists each row.`,
+    )
+    printLine(cli.stdout, words.parked.next)
+    return exitCodes.well
+  })
+}
+
+export type DriftOptions = CommonOptions & { stream?: string; limit: number }
+
+/** `nightferry drift`: what is at the service and no longer in the partner's database, by row and since when. */
+export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> {
+  const { stream = null, limit } = options
+  if (stream !== null) requireStream(cli, options, stream)
+  return await withDatabase(cli, options, async ({ db }) => {
+    const rows = await driftRows(db, stream, limit)
+    if (options.json) {
+      printJson(cli.stdout, rows)
+      return exitCodes.well
+    }
+    printLine(
+      cli.stdout,
+      rows.length === 0
+        ? 'Nothing is at the service that is gone here. Only streams with capture: snapshot see what is gone.'
+        : table(
+            ['hotel', 'stream', 'row', 'last accepted (UTC)', 'gone since (UTC)'],
+            rows.map((row) => [
+              row.partner_id,
+              row.stream,
+              row.row_key,
+              moment(row.accepted_at),
+              moment(row.gone_since),
+            ]),
+          ),
+    )
+    return exitCodes.well
+  })
 }

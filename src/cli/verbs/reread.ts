@@ -2,11 +2,10 @@ import { runInTheWay } from '../../db/runs/start-run.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { type Forgotten, rereadStream } from '../../pipeline/actions/reread-stream.ts'
 import type { EarlierCursor } from '../../pipeline/delta/why-whole.ts'
-import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../row-filter.ts'
 import { counted, readable } from '../show/readable.ts'
-import { withDatabase } from '../with-database.ts'
+import { actingUser, withDatabase } from '../with-database.ts'
 
 export type RereadOptions = CommonOptions & { since?: string; dryRun?: boolean }
 

@@ -1,11 +1,10 @@
 import type { ResendFilter } from '../../db/ledger/resend-rows.ts'
 import { ActionRefused } from '../../pipeline/actions/action-refused.ts'
 import { resendAccepted } from '../../pipeline/actions/resend-accepted.ts'
-import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../row-filter.ts'
 import { counted, readable } from '../show/readable.ts'
-import { withDatabase } from '../with-database.ts'
+import { actingUser, withDatabase } from '../with-database.ts'
 
 export type ResendOptions = CommonOptions & {
   partnerId?: string

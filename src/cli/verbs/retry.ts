@@ -3,13 +3,12 @@ import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger
 import { runInTheWay } from '../../db/runs/start-run.ts'
 import { nightlySync } from '../../jobs/nightly-sync.ts'
 import { retryRejected } from '../../pipeline/actions/retry-rejected.ts'
-import { actingUser } from '../acting-user.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'
 import { readConfig } from '../read-config.ts'
 import { filterOf } from '../row-filter.ts'
 import { counted, readable } from '../show/readable.ts'
-import { withDatabase } from '../with-database.ts'
+import { actingUser, withDatabase } from '../with-database.ts'
 import { openToFollow, runToEnd } from './run.ts'
 
 export type RetryOptions = CommonOptions & FilterOptions & { all?: boolean; dryRun?: boolean; run?: boolean }

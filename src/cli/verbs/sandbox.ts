@@ -7,7 +7,6 @@ import { catalogue } from '../../sandbox/catalogue.ts'
 import { madeUpWorld, type World, worldOf } from '../../sandbox/service-world.ts'
 import { type RunningSandbox, startSandbox } from '../../sandbox/start-sandbox.ts'
 import { openWorldFile } from '../../world/open-world-file.ts'
-import { makeRoomForRows } from '../bound-heap.ts'
 import {
   type Cli,
   type CommonOptions,
@@ -24,7 +23,7 @@ import { openEmbedded } from '../open-embedded.ts'
 import { packagedConfig, readConfig, readContract } from '../read-config.ts'
 import type { SandboxChoices } from '../sandbox-options.ts'
 import { grouped, readable } from '../show/readable.ts'
-import { untilSignal } from '../until-signal.ts'
+import { makeRoomForRows, untilSignal } from '../whole-process.ts'
 
 export type SandboxOptions = CommonOptions & SandboxChoices
 

@@ -20,8 +20,8 @@ import {
   UsageError,
 } from '../cli.ts'
 import { openWard } from '../open-ward.ts'
+import { writeNewFile } from '../read-config.ts'
 import { conceal } from '../scrubbing.ts'
-import { writeNewFile } from '../write-new-file.ts'
 import { diagnosis } from './doctor.ts'
 
 export type SupportOptions = CommonOptions & { out: string; log?: string; withRows?: boolean; force?: boolean }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { vi } from 'vitest'
-import { poolSize } from '../../../src/cli/check-connections.ts'
+import { poolSize } from '../../../src/cli/open-database.ts'
 import { settings } from '../../../src/config/schema.ts'
 import { createDatabase, createPool } from '../../../src/db/database.ts'
 import { schemaName } from '../../../src/db/migrate-to-latest.ts'

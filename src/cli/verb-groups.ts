@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
-import { sinceMoment, wholeNumber, withFilterOptions } from './option-values.ts'
-import type { AcceptRemovalsOptions } from './verbs/accept-removals.ts'
+import { repeated, sinceMoment, wholeNumber, withFilterOptions } from './option-values.ts'
 import type { ApproveOptions } from './verbs/approve.ts'
+import type { ContractCheckOptions } from './verbs/contract-check.ts'
 import type { RereadOptions } from './verbs/reread.ts'
 import type { ResendOptions } from './verbs/resend.ts'
-import type { RestoreOptions } from './verbs/restore.ts'
 import type { RetryOptions } from './verbs/retry.ts'
+import type { AcceptRemovalsOptions, RestoreOptions } from './verbs/settle-removals.ts'
 
 /** Makes a verb with the options of all verbs. */
 type MakeVerb = (name: string, summary: string, details?: string) => Command
@@ -51,18 +51,18 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
   verb('abandon', 'give a submission up that waits for ever; its rows go out again with the next run')
     .argument('<submission>', 'number of the submission', submissionId)
     .action(async (id: number, options: CommonOptions) =>
-      done(await (await import('./verbs/abandon.ts')).abandon(cli, id, options)),
+      done(await (await import('./verbs/act-on-request.ts')).abandon(cli, id, options)),
     )
   verb('adopt', 'say which task an uncertain submission became')
     .argument('<submission>', 'number of the submission', submissionId)
     .argument('<correlation id>', 'correlation id of the task')
     .action(async (id: number, task: string, options: CommonOptions) =>
-      done(await (await import('./verbs/adopt.ts')).adopt(cli, id, task, options)),
+      done(await (await import('./verbs/act-on-request.ts')).adopt(cli, id, task, options)),
     )
   verb('cancel', 'have the service cancel the task of a submission, if it has not begun')
     .argument('<submission>', 'number of the submission', submissionId)
     .action(async (id: number, options: CommonOptions) =>
-      done(await (await import('./verbs/cancel.ts')).cancel(cli, id, options)),
+      done(await (await import('./verbs/act-on-request.ts')).cancel(cli, id, options)),
     )
   verb('approve', 'let through what the guard stopped a run over')
     .argument('<run>', 'the run that was held', wholeNumber(1, Number.MAX_SAFE_INTEGER))
@@ -77,7 +77,7 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .option('--all', 'everything that is withheld')
     .option('--dry-run', 'say what and how much, and remove nothing')
     .action(async (options: AcceptRemovalsOptions) =>
-      done(await (await import('./verbs/accept-removals.ts')).acceptRemovals(cli, options)),
+      done(await (await import('./verbs/settle-removals.ts')).acceptRemovals(cli, options)),
     )
   verb('restore', 'bring back values and property values that were removed (for pull.keepRemovedDays)')
     .option('--run <id>', 'only what this run removed', wholeNumber(1, Number.MAX_SAFE_INTEGER))
@@ -87,5 +87,35 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .option('--partner-id <id>', 'only what belongs to one hotel')
     .option('--all', 'everything that is kept')
     .option('--dry-run', 'say how much, and bring back nothing')
-    .action(async (options: RestoreOptions) => done(await (await import('./verbs/restore.ts')).restore(cli, options)))
+    .action(async (options: RestoreOptions) =>
+      done(await (await import('./verbs/settle-removals.ts')).restore(cli, options)),
+    )
+}
+
+/** The verbs of two words. */
+export function addNestedVerbs(program: Command, cli: Cli, done: (code: ExitCode) => void): void {
+  const contract = program.command('contract').description('the names on the wire')
+  contract
+    .command('check')
+    .summary('compare each name of the contract with an OpenAPI description of a deployment')
+    .description(
+      'compare each name of the contract with an OpenAPI description of a deployment\n\nIt ends with 3 if the description refutes a name. It lists what is refuted, and what it says of our assumptions.',
+    )
+    .requiredOption('--openapi <file or url>', 'the description, in JSON or YAML; no key is sent for it')
+    .option('--all', 'also the names that the specification states or public clients use')
+    .option('--config <file>', 'configuration file (default: nightferry.yaml here, if there is one)')
+    .option('--set <setting=value>', 'override a setting, such as exchange.contract=mine.yaml; repeatable', repeated)
+    .option('--json', 'print JSON instead of text')
+    .action(async (options: ContractCheckOptions) =>
+      done(await (await import('./verbs/contract-check.ts')).contractCheck(cli, options)),
+    )
+
+  const config = program.command('config').description('the configuration')
+  config
+    .command('print')
+    .description('print the configuration in force, with secrets hidden')
+    .option('--config <file>', 'configuration file (default: nightferry.yaml here, if there is one)')
+    .option('--set <setting=value>', 'override a setting, such as exchange.pollIntervalMs=5000; repeatable', repeated)
+    .option('--json', 'print JSON instead of YAML')
+    .action(async (options: CommonOptions) => done((await import('./verbs/config-print.ts')).configPrint(cli, options)))
 }

@@ -1,0 +1,124 @@
+import { abandonSubmission } from '../../pipeline/actions/abandon-submission.ts'
+import { adoptTask } from '../../pipeline/actions/adopt-task.ts'
+import { cancelTask } from '../../pipeline/actions/cancel-task.ts'
+import type { Deps } from '../../pipeline/deps.ts'
+import { lookAtSubmission } from '../../pipeline/push/look-at-submission.ts'
+import { searchKinds } from '../../pipeline/streams/kind-names.ts'
+import { isId } from '../../pipeline/streams/rules/row-content.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { openIdleFerry } from '../open-ferry.ts'
+import { readConfig } from '../read-config.ts'
+import { counted, readable } from '../show/readable.ts'
+import { actingUser } from '../with-database.ts'
+import { quietConfig } from './run.ts'
+
+/**
+ * `nightferry abandon <submission>`: gives a submission up that waits for ever; its rows go out again with the next
+ * run.
+ */
+export async function abandon(cli: Cli, submissionId: number, options: CommonOptions): Promise<ExitCode> {
+  return await withIdleFerry(cli, options, async (deps) => {
+    const abandoned = await abandonSubmission(deps, submissionId, actingUser(cli))
+    if (options.json) {
+      printJson(cli.stdout, abandoned)
+      return exitCodes.well
+    }
+    const { kind, was, correlation_id, rows, sent } = abandoned
+    printLine(cli.stdout, readable(`Submission ${submissionId} (${kind}, ${was}) is given up.`))
+    if (searchKinds.includes(kind)) printLine(cli.stdout, 'The run searches again.')
+    else if (sent) {
+      printLine(cli.stdout, `What became of its ${counted(rows, 'row')} is unknown; the next run sends them again.`)
+    } else printLine(cli.stdout, `Nothing of it was sent; its ${counted(rows, 'row')} can be planned again at once.`)
+    if (correlation_id !== null) {
+      printLine(
+        cli.stdout,
+        readable(`Its task ${correlation_id} may go on at the service, and nobody reads its end any more.`),
+      )
+    }
+    return exitCodes.well
+  })
+}
+
+/** `nightferry adopt <submission> <correlation id>`: says which task an uncertain submission became. */
+export async function adopt(
+  cli: Cli,
+  submissionId: number,
+  correlationId: string,
+  options: CommonOptions,
+): Promise<ExitCode> {
+  if (!isId(correlationId)) {
+    throw new UsageError(`'${correlationId}' is no correlation id; it looks like 7f0c2f6e-3b7e-4a57-9d0b-1f2f3c4d5e6f`)
+  }
+  return await withIdleFerry(cli, options, async (deps) => {
+    const adopted = await adoptTask(deps, submissionId, correlationId, actingUser(cli))
+    if (options.json) printJson(cli.stdout, adopted)
+    else {
+      const { kind, correlation_id, task_status, rows } = adopted
+      printLine(
+        cli.stdout,
+        readable(
+          `Submission ${submissionId} (${kind}, ${counted(rows, 'row')}) is task ${correlation_id}, which is ${task_status}. Its outcomes are read from there.`,
+        ),
+      )
+    }
+    return exitCodes.well
+  })
+}
+
+/**
+ * `nightferry cancel <submission>`: asks the service to cancel its task. Exit code 1 when the service does not, because
+ * processing has begun.
+ */
+export async function cancel(cli: Cli, submissionId: number, options: CommonOptions): Promise<ExitCode> {
+  return await withIdleFerry(cli, options, async (deps) => {
+    const answer = await cancelTask(deps, submissionId, actingUser(cli))
+    const state = await stateNow(deps, submissionId)
+    if (options.json) {
+      printJson(cli.stdout, { ...answer, ...state })
+    } else if (answer.cancelled) {
+      const { kind, correlation_id, rows } = answer
+      printLine(cli.stdout, readable(`Task ${correlation_id} of submission ${submissionId} (${kind}) is cancelled.`))
+      printLine(cli.stdout, whatNow(state, rows))
+    } else {
+      printLine(cli.stderr, readable(`nightferry: ${answer.said}`))
+      printLine(cli.stderr, 'Processing has begun, so the task goes on, and its outcome is read as ever.')
+    }
+    return answer.cancelled ? exitCodes.well : exitCodes.failed
+  })
+}
+
+type Now = { state: string; task_status: string | null; run_state: string }
+
+/**
+ * Looks at once, as a daemon would, so that the person sees what came of it. Whatever fails here is looked at again.
+ */
+async function stateNow(deps: Deps, submissionId: number): Promise<Now> {
+  await lookAtSubmission(deps, submissionId).catch((error: Error) =>
+    deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed'),
+  )
+  return await deps.db
+    .selectFrom('submission')
+    .innerJoin('run', 'run.run_id', 'submission.run_id')
+    .select(['submission.state', 'task_status', 'run.state as run_state'])
+    .where('submission_id', '=', submissionId)
+    .executeTakeFirstOrThrow()
+}
+
+function whatNow({ state, task_status, run_state }: Now, rows: number): string {
+  if (run_state !== 'running') return 'No run is under way; the next one reads the end of the task from the service.'
+  if (state !== 'settled') return 'The run reads the end of the task from the service at its next poll.'
+  if (rows === 0) return `The service says ${task_status}.`
+  return `The service says ${task_status}: what became of its ${counted(rows, 'row')} is unknown, and the next run sends them again.`
+}
+
+/**
+ * Opens what a verb needs that acts on a submission: the database, the service, and a queue that it works nothing off.
+ */
+async function withIdleFerry<T>(cli: Cli, options: CommonOptions, work: (deps: Deps) => Promise<T>): Promise<T> {
+  const ferry = await openIdleFerry(cli, quietConfig(readConfig(cli, options)))
+  try {
+    return await work(ferry.deps)
+  } finally {
+    await ferry.close()
+  }
+}

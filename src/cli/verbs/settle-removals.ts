@@ -1,0 +1,139 @@
+import type { Database } from '../../db/database.ts'
+import { runInTheWay } from '../../db/runs/start-run.ts'
+import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { acceptUntaken, restore as bringBack, partsWords, total } from '../../pipeline/actions/removals.ts'
+import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
+import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
+import { unrenewedLines } from '../../pipeline/report/unrenewed-words.ts'
+import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { counted, moment, readable } from '../show/readable.ts'
+import { actingUser, withDatabase } from '../with-database.ts'
+
+export type AcceptRemovalsOptions = CommonOptions & {
+  reason?: string
+  partnerId?: string
+  run?: number
+  all?: boolean
+  dryRun?: boolean
+}
+
+/**
+ * `nightferry accept-removals`: removes what searches have shown as absent and is withheld, or, with `--reason`,
+ * what stands for that reason. It can be brought back with `nightferry restore`.
+ */
+export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): Promise<ExitCode> {
+  const { reason, partnerId, run: runId } = options
+  const filter: PartFilter = {
+    ...(reason !== undefined && { reason }),
+    ...(partnerId !== undefined && { partnerId }),
+    ...(runId !== undefined && { runId }),
+  }
+  if (Object.keys(filter).length === 0 && !options.all && !options.dryRun) {
+    throw new UsageError('Say which removals: --reason, --partner-id, --run, or --all; --dry-run shows them')
+  }
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }) => {
+      const meant = await countAcceptable(db, filter)
+      if (options.dryRun) {
+        if (options.json) printJson(cli.stdout, { dry_run: true, filter, meant })
+        else describe(cli, meant, 'Nothing was removed. Without --dry-run this goes.')
+        return exitCodes.well
+      }
+      await refuseWhileRunning(db, 'accept removals')
+      const accepted = await acceptUntaken({ db, now: cli.now }, filter, actingUser(cli))
+      if (options.json) printJson(cli.stdout, { dry_run: false, filter, meant, accepted })
+      else if (total(accepted) === 0) describe(cli, [], '')
+      else describe(cli, meant, `Removed: ${partsWords(accepted)}. nightferry restore brings them back.`)
+      return exitCodes.well
+    },
+    'write',
+  )
+}
+
+function describe(cli: Cli, meant: readonly UnrenewedCount[], last: string): void {
+  if (meant.length === 0) {
+    printLine(
+      cli.stdout,
+      'No removal like that is withheld. The view not_renewed lists what stands without having been renewed.',
+    )
+    return
+  }
+  for (const line of unrenewedLines(meant)) printLine(cli.stdout, readable(line))
+  printLine(cli.stdout, last)
+}
+
+export type RestoreOptions = CommonOptions & {
+  run?: number
+  since?: Date
+  partnerId?: string
+  all?: boolean
+  dryRun?: boolean
+}
+
+/**
+ * `nightferry restore`: brings back values and property values that were removed, as they were last, with the
+ * calculators and companies that went with them. No search removes them again until one has shown them, or a person
+ * accepts it.
+ */
+export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCode> {
+  const { run: runId, since, partnerId } = options
+  const filter: RestoreFilter = {
+    ...(runId !== undefined && { runId }),
+    ...(since !== undefined && { since }),
+    ...(partnerId !== undefined && { partnerId }),
+  }
+  if (Object.keys(filter).length === 0 && !options.all) {
+    throw new UsageError('Say which removals: --run, --since, --partner-id, or --all')
+  }
+  return await withDatabase(
+    cli,
+    options,
+    async ({ db }, config) => {
+      const found = await countRestorable(db, filter)
+      const kept = config.pull.keepRemovedDays
+      if (options.dryRun) {
+        if (options.json) printJson(cli.stdout, { dry_run: true, filter, found })
+        else if (found.values + found.properties === 0) printLine(cli.stdout, nothing(kept))
+        else {
+          const what = `${counted(found.values, 'value')} and ${counted(found.properties, 'property value')}`
+          printLine(
+            cli.stdout,
+            `${what} of ${found.companies} ${found.companies === 1 ? 'company' : 'companies'}, removed since ${moment(found.removed_since)} UTC, would be brought back. Nothing was changed.`,
+          )
+        }
+        return exitCodes.well
+      }
+      await refuseWhileRunning(db, 'restore')
+      const restored = await bringBack({ db, now: cli.now }, filter, actingUser(cli))
+      if (options.json) printJson(cli.stdout, { dry_run: false, filter, restored })
+      else if (total(restored) === 0) printLine(cli.stdout, nothing(kept))
+      else {
+        printLine(
+          cli.stdout,
+          `Brought back: ${partsWords(restored)}. They stay until a search shows them again; nightferry accept-removals --reason restored lets them go.`,
+        )
+      }
+      return exitCodes.well
+    },
+    'write',
+  )
+}
+
+function nothing(keptDays: number): string {
+  const since = keptDays === 0 ? 'what was removed' : `what was removed in the last ${keptDays} days`
+  return `Nothing like that can be brought back: kept is ${since}, and what the service shows again is there. The view removals lists it.`
+}
+
+/**
+ * Refuses what must not change while a run loads pages, because what it is about may be renewed in this moment.
+ * @throws {UsageError} naming the run.
+ */
+async function refuseWhileRunning(db: Database, what: string): Promise<void> {
+  const running = await runInTheWay(db, nightlySync.name)
+  if (running === undefined) return
+  throw new UsageError(
+    `Run ${running.run_id} is under way and may change what this is about; ${what} when it has ended`,
+  )
+}
