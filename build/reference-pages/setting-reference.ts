@@ -1,7 +1,6 @@
-import { configJsonSchema } from '../../src/config/config-json-schema.ts'
 import { namedVariables, variableOf } from '../../src/config/environment.ts'
 import { secretPaths } from '../../src/config/schema.ts'
-import type { JsonSchema } from '../../src/config/setting-paths.ts'
+import { configJsonSchema, type JsonSchema } from '../../src/config/setting-paths.ts'
 import { blocks, code, sentence } from './markdown.ts'
 
 /** Every setting with its meaning, default, range and variable, as it stands in docs/settings.md. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { createExchangeClient } from '../exchange/client.ts'
 import { mirrorDeployment } from '../rehearsal/mirror/mirror-deployment.ts'

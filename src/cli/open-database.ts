@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { connectionRoom } from '../db/connection-room.ts'
 import { createDatabase, createPool, type Database } from '../db/database.ts'

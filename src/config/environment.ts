@@ -1,5 +1,3 @@
-import type { ConfigProblem } from './config-error.ts'
-
 /** Environment variables with a name of their own, as installations know them, and the settings that they set. */
 export const namedVariables: Record<string, string> = {
   EXCHANGE_BASE_URL: 'exchange.baseUrl',
@@ -54,4 +52,18 @@ export function interpolate(value: unknown, how: Interpolation, path: string[] =
     )
   }
   return value
+}
+
+export type ConfigProblem = { path: string; message: string }
+
+/** The configuration cannot be used. Lists every problem with its path, so that one look fixes all of them. */
+export class ConfigError extends Error {
+  readonly code = 'config_invalid'
+  readonly problems: readonly ConfigProblem[]
+
+  constructor(where: string, problems: readonly ConfigProblem[]) {
+    const lines = problems.map(({ path, message }) => `  ${path === '' ? '(top)' : path}: ${message}`)
+    super(`${where}\n${lines.join('\n')}`)
+    this.problems = problems
+  }
 }

@@ -1,5 +1,4 @@
-import { ConfigError } from './config-error.ts'
-import { namedVariables } from './environment.ts'
+import { ConfigError, namedVariables } from './environment.ts'
 import type { Config } from './schema.ts'
 
 export type Required = {

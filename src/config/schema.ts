@@ -1,16 +1,13 @@
 import { z } from 'zod'
 import { addressProblem } from './database-address.ts'
 import { httpSettings, webhookSettings } from './http-settings.ts'
-import { housekeepingSettings, jobSettings } from './job-settings.ts'
-import { notifySettings } from './notify-settings.ts'
-import { pullSearches } from './pull-searches.ts'
-import { pushSettings } from './push-settings.ts'
+import { housekeepingSettings, jobSettings, notifySettings, pullSearches } from './job-settings.ts'
+import { pushSettings, stream, streamName } from './push-settings.ts'
 import { bytes, count, milliseconds, optionalText, section } from './setting-kinds.ts'
-import { stream, streamName } from './stream-settings.ts'
 
+export type { StreamConfig } from './push-settings.ts'
 export { notMatchedCode } from './push-settings.ts'
 export { isOurStream, type StreamName, streamNames } from './stream-names.ts'
-export type { StreamConfig } from './stream-settings.ts'
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 

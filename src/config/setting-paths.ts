@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { settings } from './schema.ts'
 
 /** The part of JSON Schema that the settings use. */
 export type JsonSchema = {
@@ -136,4 +138,9 @@ function editDistance(a: string, b: string): number {
 
 function at(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY
+}
+
+/** The JSON Schema of the configuration file, made of the settings: what config/nightferry.schema.json has to say. */
+export function configJsonSchema(): JsonSchema {
+  return z.toJSONSchema(settings, { io: 'input', target: 'draft-2020-12' }) as JsonSchema
 }

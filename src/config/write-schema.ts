@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { configJsonSchema } from './config-json-schema.ts'
+import { configJsonSchema } from './setting-paths.ts'
 
 /**
  * Writes the JSON Schema that editors use for the configuration file: `npm run generate`, after src/config/schema.ts

@@ -1,7 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { parse } from 'yaml'
-import { ConfigError } from '../config/config-error.ts'
-import { namedVariables, variableOf } from '../config/environment.ts'
+import { ConfigError, namedVariables, variableOf } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { newestRuns } from '../db/runs/listed-rows.ts'
 import type { NotificationTable } from '../db/tables/job-tables.ts'

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { createDatabase, createPool } from '../db/database.ts'
 import { schemaName } from '../db/schema-standing.ts'

@@ -1,5 +1,5 @@
 import { CronExpressionParser } from 'cron-parser'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config/environment.ts'
 
 const dayMs = 86_400_000
 

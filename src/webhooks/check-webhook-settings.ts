@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ConfigError, type ConfigProblem } from '../config/config-error.ts'
+import { ConfigError, type ConfigProblem } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { createWebhookVerifier } from '../exchange/webhook-signature.ts'

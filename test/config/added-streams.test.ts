@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import type { AddedStreams } from '../../src/config/added-streams.ts'
-import { ConfigError, type ConfigProblem } from '../../src/config/config-error.ts'
-import { loadConfig } from '../../src/config/load-config.ts'
+import { ConfigError, type ConfigProblem } from '../../src/config/environment.ts'
+import { type AddedStreams, loadConfig } from '../../src/config/load-config.ts'
 import { requirementsOf } from '../../src/config/require-settings.ts'
 import { temporaryFile } from './temporary-file.ts'
 

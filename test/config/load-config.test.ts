@@ -1,7 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this spelling is what the file is about.
 import { describe, expect, it, test } from 'vitest'
-import { ConfigError, type ConfigProblem } from '../../src/config/config-error.ts'
-import { variableOf } from '../../src/config/environment.ts'
+import { ConfigError, type ConfigProblem, variableOf } from '../../src/config/environment.ts'
 import { type ConfigSources, loadConfig } from '../../src/config/load-config.ts'
 import { requireSettings } from '../../src/config/require-settings.ts'
 import { secretPaths } from '../../src/config/schema.ts'

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { nameOf, program, verbsOf } from '../../build/reference-pages/verb-reference.ts'
-import { configJsonSchema } from '../../src/config/config-json-schema.ts'
 import { namedVariables } from '../../src/config/environment.ts'
-import { leafPaths } from '../../src/config/setting-paths.ts'
+import { configJsonSchema, leafPaths } from '../../src/config/setting-paths.ts'
 import { firstCells, readPage, section } from './pages.ts'
 
 const readme = readPage('README.md')

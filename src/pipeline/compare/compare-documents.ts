@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { SearchSettings } from '../../config/pull-searches.ts'
+import type { SearchSettings } from '../../config/job-settings.ts'
 import { comparedCompanies, membersShown } from '../../db/differences/compared-companies.ts'
 import {
   createFindings,

@@ -1,4 +1,4 @@
-import type { documentSearches } from '../../config/pull-searches.ts'
+import type { documentSearches } from '../../config/job-settings.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { idOf, instantOf, objectOf } from '../../exchange/wire-value.ts'
 import type { Deps } from '../deps.ts'

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { fullEveryMs } from '../../config/stream-settings.ts'
+import { fullEveryMs } from '../../config/push-settings.ts'
 import { type Database, withSession } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fullEveryMs } from '../../../src/config/stream-settings.ts'
+import { fullEveryMs } from '../../../src/config/push-settings.ts'
 import type { StreamReading, StreamWatermark } from '../../../src/pipeline/delta/landing/stream-reading.ts'
 import { movedBack, type ReadingNow, whyWhole } from '../../../src/pipeline/delta/why-whole.ts'
 

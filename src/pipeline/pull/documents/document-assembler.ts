@@ -1,4 +1,4 @@
-import type { SearchSettings } from '../../../config/pull-searches.ts'
+import type { SearchSettings } from '../../../config/job-settings.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { Token } from '../../reading/element-assembler.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'

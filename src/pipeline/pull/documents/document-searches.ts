@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { SearchSettings } from '../../../config/pull-searches.ts'
+import type { SearchSettings } from '../../../config/job-settings.ts'
 import { lockRun } from '../../../db/runs/lock-run.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Run } from '../../../db/tables/run-tables.ts'

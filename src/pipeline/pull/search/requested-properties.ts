@@ -1,4 +1,4 @@
-import type { SearchSettings } from '../../../config/pull-searches.ts'
+import type { SearchSettings } from '../../../config/job-settings.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Database } from '../../../db/database.ts'
 import type { LeftOutProperty } from '../../../db/tables/submission.ts'
