@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { worldCompany } from '../../src/world/world-company.ts'
-import { worldHead } from '../../src/world/world-head.ts'
+import { worldCompany, worldHead } from '../../src/world/world-form.ts'
 import { blocks, code, sentence, table } from './markdown.ts'
 
 type Schema = {

@@ -5,8 +5,7 @@ import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
 import { needsGroup } from '../pipeline/push/check-kinds.ts'
-import { advice, error, type Found, ok, warning } from './finding.ts'
-import { type Check, on } from './ward.ts'
+import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
 
 /** Each problem of a configuration as a finding of its own. Pure. */
 function problemsOf(caught: unknown): Found[] {

@@ -2,8 +2,7 @@ import { type EndedTask, endedTasks } from '../db/webhooks/ended-tasks.ts'
 import { eventCounts, refusalCounts } from '../db/webhooks/listed-events.ts'
 import { receiverStanding } from '../db/webhooks/receiver-standing.ts'
 import { newestTold, scoreOf } from '../pipeline/webhook-score.ts'
-import { advice, type Found, ok, warning } from './finding.ts'
-import { type Check, on, type Ward } from './ward.ts'
+import { advice, type Check, type Found, ok, on, type Ward, warning } from './ward.ts'
 
 const deliveryLog = 'look at the delivery log in the web application of the service, and at nightferry webhooks'
 

@@ -1,6 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Finding, Found } from './finding.ts'
-import { CannotLook, type Check, type Ward } from './ward.ts'
+import { configurationChecks } from './configuration-checks.ts'
+import { webhookChecks } from './delivery-checks.ts'
+import { ownDatabaseChecks } from './own-database-checks.ts'
+import { partnerChecks } from './partner-checks.ts'
+import { notificationChecks, scheduleChecks } from './schedule-checks.ts'
+import { clockChecks, downloadChecks, serviceChecks } from './troubleshooting-checks.ts'
+import { CannotLook, type Check, type Finding, type Found, type Ward } from './ward.ts'
 
 /** How long one check may take: all of them together are a matter of a minute or two at the worst. Milliseconds. */
 export const patienceMs = 20_000
@@ -49,3 +54,16 @@ function notMade(error: unknown): Found {
 function findingOf({ id, group, why }: Check, { level, what, todo, subject }: Found, made: boolean): Finding {
   return { id, group, subject: subject ?? null, level, what, why: level === 'ok' ? null : why, todo, made }
 }
+
+/** Every check, in the order in which its findings are told. Another group joins here, and in `groups`. */
+export const checks: readonly Check[] = [
+  ...serviceChecks,
+  ...configurationChecks,
+  ...partnerChecks,
+  ...ownDatabaseChecks,
+  ...clockChecks,
+  ...downloadChecks,
+  ...webhookChecks,
+  ...notificationChecks,
+  ...scheduleChecks,
+]

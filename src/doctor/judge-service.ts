@@ -5,7 +5,7 @@ import type { Destination } from '../db/tables/destination-tables.ts'
 import { HttpError, TransportError } from '../exchange/errors.ts'
 import type { CustomProperty, Group } from '../exchange/reference-data.ts'
 import type { ProfileVerdict } from '../pipeline/destination/check-destination.ts'
-import { advice, error, type Found, ok, warning } from './finding.ts'
+import { advice, error, type Found, ok, warning } from './ward.ts'
 
 /** What looks wrong about a key before anybody is asked; null where nothing does. Names no part of it. Pure. */
 export function keyTrouble(apiKey: string): string | null {

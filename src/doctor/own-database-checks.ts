@@ -2,17 +2,20 @@ import { statfs } from 'node:fs/promises'
 import { connectionRoom } from '../db/connection-room.ts'
 import { copyInUse, newestCopy } from '../db/runs/own-database.ts'
 import { requireSchema, SchemaMismatch } from '../db/schema-standing.ts'
-import { advice, error, ok, warning } from './finding.ts'
 import {
+  databaseBytes,
   judgeConnections,
   judgeCopy,
   judgeDisk,
   judgeOwnRights,
   judgeServer,
   judgeTables,
+  oldestTransactionSeconds,
+  rightFacts,
+  serverFacts,
+  tableFacts,
 } from './judge-own-database.ts'
-import { databaseBytes, oldestTransactionSeconds, rightFacts, serverFacts, tableFacts } from './own-database-facts.ts'
-import { type Check, NotMadeYet, on } from './ward.ts'
+import { advice, type Check, error, NotMadeYet, ok, on, warning } from './ward.ts'
 
 export const ownDatabaseChecks: readonly Check[] = [
   {

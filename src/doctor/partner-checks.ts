@@ -1,8 +1,7 @@
 import type { ProtectionLack } from '../db/tables/run-tables.ts'
 import type { PartnerRights } from '../partner/examination.ts'
 import { shapeOf } from '../pipeline/streams/our-streams.ts'
-import { advice, error, type Found, ok, warning } from './finding.ts'
-import { type Check, on, type Ward } from './ward.ts'
+import { advice, type Check, error, type Found, ok, on, type Ward, warning } from './ward.ts'
 
 /** What is known of a stream's query. */
 type StreamLook = {

@@ -2,14 +2,14 @@ import type { Selectable } from 'kysely'
 import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { newestRuns } from '../db/runs/listed-rows.ts'
+import { newestNotifications } from '../db/runs/newest-notifications.ts'
 import type { NotificationTable } from '../db/tables/job-tables.ts'
 import type { Run } from '../db/tables/run-tables.ts'
+import { systemLookup } from '../exchange/download-address.ts'
 import { dueOccurrence, nextOccurrence } from '../jobs/due-occurrence.ts'
-import { jobsOf, scheduleOf } from '../jobs/known-jobs.ts'
-import { nightlySync } from '../jobs/nightly-sync.ts'
-import { advice, error, type Found, ok, warning } from './finding.ts'
-import { connectionsAtWork } from './own-database-facts.ts'
-import { type Check, on } from './ward.ts'
+import { jobsOf, nightlySync, scheduleOf } from '../jobs/known-jobs.ts'
+import { connectionsAtWork } from './judge-own-database.ts'
+import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
 
 /** A job's schedule, and its next occurrence: null where there is none, or why there can be none. */
 type Scheduled = { job: string; setting: Config['jobs']['nightly-sync']; next: Date | null | Error }
@@ -137,7 +137,7 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
 }
 
 /** Messages that have not arrived. Pure. */
-export function judgeUndelivered(news: readonly Selectable<NotificationTable>[]): Found[] {
+function judgeUndelivered(news: readonly Selectable<NotificationTable>[]): Found[] {
   const open = news.filter(({ told_at: told, error: failure }) => told === null && failure !== null)
   const [newest] = open
   if (newest === undefined) return [ok('Every message arrived')]
@@ -154,7 +154,7 @@ function at(moment: Date): string {
 }
 
 /** Runs that are looked at: a month of nights. */
-const looked = 31
+const nightsLookedAt = 31
 
 export const scheduleChecks: readonly Check[] = [
   {
@@ -184,7 +184,7 @@ export const scheduleChecks: readonly Check[] = [
       const { db } = await on(ward.ledger, 'database_schema')
       const now = ward.now()
       const atWork = await connectionsAtWork(db)
-      const newest = await newestRuns(db, looked)
+      const newest = await newestRuns(db, nightsLookedAt)
       const found = []
       for (const { name: job } of jobsOf(config)) {
         const due = dueOccurrence(job, scheduleOf(config, job), now)
@@ -200,8 +200,74 @@ export const scheduleChecks: readonly Check[] = [
     why: 'What the last nights came to says how the next one will go.',
     run: async (ward) => {
       const { db } = await on(ward.ledger, 'database_schema')
-      const nights = (await newestRuns(db, looked)).filter(({ job }) => job === nightlySync.name)
+      const nights = (await newestRuns(db, nightsLookedAt)).filter(({ job }) => job === nightlySync.name)
       return judgeLastRuns(nights, await connectionsAtWork(db), ward.now())
     },
   },
 ]
+
+/** So many of the newest are looked at. */
+const noticesLookedAt = 100
+
+export const notificationChecks: readonly Check[] = [
+  {
+    id: 'notify_receiver',
+    group: 'notifications',
+    why: 'A night that fails while nobody is told is found by accident.',
+    run: async (ward) => {
+      const { notify, jobs } = await on(ward.config, 'configuration')
+      const found: Found[] = []
+      for (const [name, url] of [
+        ['notify.url', notify.url],
+        ['notify.heartbeatUrl', notify.heartbeatUrl],
+      ] as const) {
+        if (url !== null) found.push(await resolved(name, new URL(url).hostname))
+      }
+      const scheduled = jobs['nightly-sync'].schedule !== null
+      if (notify.email.host !== null) found.push(await resolved('notify.email.host', notify.email.host))
+      if (notify.url === null && notify.email.host === null && scheduled)
+        found.push(
+          advice(
+            'Nobody is told of a run that fails',
+            'set NIGHTFERRY_NOTIFY_URL, and try nightferry notify --test',
+            'notify.url',
+          ),
+        )
+      if (notify.heartbeatUrl === null && scheduled) {
+        found.push(
+          advice(
+            'No monitor notices when every process is down',
+            'set NIGHTFERRY_NOTIFY_HEARTBEAT_URL',
+            'notify.heartbeatUrl',
+          ),
+        )
+      }
+      return found.length > 0 ? found : [ok('There is no schedule, so anyone who starts a run sees how it ends')]
+    },
+  },
+  {
+    id: 'notify_delivered',
+    group: 'notifications',
+    why: 'News that does not arrive is no news.',
+    run: async (ward) => {
+      const { db } = await on(ward.ledger, 'database_schema')
+      return judgeUndelivered(await newestNotifications(db, noticesLookedAt))
+    },
+  },
+]
+
+/** Nothing is sent: whether the receiver takes a message only `nightferry notify --test` shows. */
+async function resolved(setting: string, host: string): Promise<Found> {
+  try {
+    const addresses = await systemLookup(host.replace(/^\[(.*)\]$/, '$1'))
+    if (addresses.length > 0)
+      return ok(`The host of ${setting} resolves; nightferry notify --test sends a message`, setting)
+    return error(`The host of ${setting} has no address`, `check ${setting}`, setting)
+  } catch (failure) {
+    return error(
+      `The host of ${setting} does not resolve: ${(failure as { code?: string }).code ?? 'no reason given'}`,
+      `check ${setting}, and the name service of this machine`,
+      setting,
+    )
+  }
+}

@@ -1,14 +1,82 @@
+import { existsSync } from 'node:fs'
+import { sql } from 'kysely'
 import type { Config } from '../config/schema.ts'
-import type { Database } from '../db/database.ts'
-import { SchemaMismatch } from '../db/schema-standing.ts'
+import { createDatabase, createPool, type Database } from '../db/database.ts'
+import { SchemaMismatch, schemaName } from '../db/schema-standing.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
 import type { Contract } from '../exchange/contract.ts'
 import type { PartnerSnapshot } from '../partner/dialect.ts'
 import type { PartnerExamination } from '../partner/examination.ts'
-import type { Found, Group } from './finding.ts'
+import { whyUnreachable } from '../partner/server-address.ts'
+
+/** What is looked at, in the order in which it is told: the specification's own first (Authentication 6). */
+export const groups = {
+  service: 'The service, in the order of its troubleshooting',
+  configuration: 'The configuration',
+  partner: "The partner's database",
+  database: "Nightferry's own database",
+  clocks: 'Clocks',
+  downloads: 'Where result files come from',
+  webhooks: 'Webhooks of the service',
+  notifications: 'Who is told',
+  schedule: 'The schedule, and the last runs',
+} as const
+export type Group = keyof typeof groups
+
+/** From harmless to what keeps a night from going well. */
+export const levels = ['ok', 'advice', 'warning', 'error'] as const
+export type Level = (typeof levels)[number]
+
+/** What a check found: what is so, and what to do where something is to be done. */
+export type Found = {
+  level: Level
+  what: string
+  /** A verb, a setting or a statement; null where nothing is to be done. */
+  todo: string | null
+  /** Of several things that one check looks at, which: a stream, a host. */
+  subject?: string
+}
+
+/** The same with what it is about. `why`: why it matters; null where all is well. */
+export type Finding = {
+  id: string
+  group: Group
+  subject: string | null
+  level: Level
+  what: string
+  why: string | null
+  todo: string | null
+  /** False where the check could not be made. */
+  made: boolean
+}
+
+export function ok(what: string, subject?: string): Found {
+  return found('ok', what, null, subject)
+}
+
+export function advice(what: string, todo: string, subject?: string): Found {
+  return found('advice', what, todo, subject)
+}
+
+export function warning(what: string, todo: string, subject?: string): Found {
+  return found('warning', what, todo, subject)
+}
+
+export function error(what: string, todo: string, subject?: string): Found {
+  return found('error', what, todo, subject)
+}
+
+function found(level: Level, what: string, todo: string | null, subject?: string): Found {
+  return { level, what, todo, ...(subject !== undefined && { subject }) }
+}
+
+/** The worst of some levels; `ok` of none. Pure. */
+export function worst(of: readonly { level: Level }[]): Level {
+  return levels.findLast((level) => of.some((one) => one.level === level)) ?? 'ok'
+}
 
 /** Nightferry's own database, open to read. */
-export type OwnDatabase = {
+type OwnDatabase = {
   db: Database
   /** Where its server keeps its data on this machine; null where that is elsewhere or unknown. */
   dataFolder: string | null
@@ -83,4 +151,53 @@ export class NotMadeYet extends Error {}
 /** Whether something is not there because nothing has happened yet, which is no trouble. Pure. */
 function isNotMadeYet(error: unknown): boolean {
   return error instanceof NotMadeYet || (error instanceof SchemaMismatch && error.code === 'schema_missing')
+}
+
+const missingDatabase = '3D000'
+
+/**
+ * Opens Nightferry's own database to read, whatever schema it has.
+ * @param embedded the name of the database, if the server is the embedded one.
+ * @throws {NotMadeYet} when the embedded server has no such database.
+ * @throws {Error} naming host and database but never the password.
+ */
+export async function openOwnDatabase(
+  url: string,
+  embedded: string | null,
+  limits: { connectTimeoutMs: number; statementTimeoutMs: number },
+  made: AsyncDisposableStack,
+): Promise<Omit<OwnDatabase, 'connectionsNeeded'>> {
+  const pool = createPool(url, {
+    max: 2,
+    applicationName: 'nightferry doctor',
+    searchPath: schemaName,
+    onIdleError: () => {},
+    readOnly: true,
+    ...limits,
+  })
+  made.defer(() => pool.end())
+  const db = createDatabase(pool)
+  try {
+    await sql`select 1`.execute(db)
+  } catch (error) {
+    if (embedded !== null && (error as { code?: unknown }).code === missingDatabase) {
+      throw new NotMadeYet(`The embedded server has no database ${embedded} yet`)
+    }
+    const { place, reason } = whyUnreachable(url, error)
+    throw new Error(`Nightferry's database at ${place} cannot be reached: ${reason}`, { cause: error })
+  }
+  return { db, dataFolder: await localDataFolder(url, db) }
+}
+
+/** Where a server on this machine keeps its data, if it tells and we may see the folder. */
+async function localDataFolder(url: string, db: Database): Promise<string | null> {
+  if (!URL.canParse(url) || !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])?$/.test(new URL(url).hostname)) return null
+  try {
+    const { rows } = await sql<{ folder: string }>`select current_setting('data_directory') as folder`.execute(db)
+    const folder = rows[0]?.folder
+    return folder !== undefined && existsSync(folder) ? folder : null
+  } catch {
+    // Only some roles may ask: then the disk counts as unseen.
+    return null
+  }
 }

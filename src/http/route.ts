@@ -100,3 +100,10 @@ export const more = z.boolean().describe('There are more than `limit`.')
 
 /** What a row, a report or a document holds is said by docs/tables.md, and may grow. */
 export const document = z.looseObject({})
+
+/**
+ * As many of a list as were asked for, and whether there are more: it was read with one beyond the limit. Pure.
+ */
+export function cutAt<T>(rows: readonly T[], limit: number): { rows: T[]; more: boolean } {
+  return { rows: rows.slice(0, limit), more: rows.length > limit }
+}

@@ -1,6 +1,11 @@
 import type { Config } from '../config/schema.ts'
+import type { Run } from '../db/tables/run-tables.ts'
+import { compareDocuments } from '../pipeline/compare/compare-documents.ts'
+import { repairDifferences } from '../pipeline/compare/repair.ts'
 import { extract } from '../pipeline/delta/extract.ts'
+import type { Deps } from '../pipeline/deps.ts'
 import { preflight } from '../pipeline/preflight/preflight.ts'
+import { compareWithStored } from '../pipeline/pull/compare-with-stored.ts'
 import { completeDocuments, planDocuments } from '../pipeline/pull/documents/document-searches.ts'
 import { completeSearch, planSearch } from '../pipeline/pull/search/whole-search.ts'
 import { planWave } from '../pipeline/push/waves/plan-wave.ts'
@@ -8,7 +13,55 @@ import { fetchReferenceData } from '../pipeline/reference/fetch-reference-data.t
 import { finishWithReport } from '../pipeline/report/finish-with-report.ts'
 import { housekeeping } from './housekeeping.ts'
 import type { Job, Step } from './job.ts'
-import { nightlySync } from './nightly-sync.ts'
+
+/**
+ * Every night: learn what the service knows, read what changed at the partner, refuse what cannot be right, send the
+ * rest wave by wave until nothing is ready and nothing is in flight, bring the computed calculators back and what other
+ * searches find, and say what became of everything.
+ */
+export const nightlySync: Job = {
+  name: 'nightly-sync',
+  steps: [
+    { name: 'reference', run: (deps, run) => once(fetchReferenceData(deps, run)) },
+    { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
+    { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
+    { name: 'push', run: async (deps, run) => until(await planWave(deps, run)) },
+    { name: 'pull', run: async (deps, run) => until(await planSearches(deps, run)) },
+    { name: 'reconcile', run: (deps, run) => once(completeSearches(deps, run)) },
+    { name: 'compare', run: (deps, run) => once(compareWithService(deps, run)) },
+    { name: 'report', run: (deps, run) => once(finishWithReport(deps, run)) },
+  ],
+}
+
+/** All searches are planned at once, and none waits for another. */
+async function planSearches(deps: Deps, run: Run): Promise<boolean> {
+  const calculators = await planSearch(deps, run)
+  return (await planDocuments(deps, run)) || calculators
+}
+
+/**
+ * What was accepted is checked against what the service shows, for every kind of row, and what is missing is sent
+ * again.
+ */
+async function compareWithService(deps: Deps, run: Run): Promise<void> {
+  await compareWithStored(deps, run)
+  await compareDocuments(deps, run)
+  await repairDifferences(deps, run)
+}
+
+async function completeSearches(deps: Deps, run: Run): Promise<void> {
+  await completeSearch(deps, run)
+  await completeDocuments(deps, run)
+}
+
+async function once(work: Promise<void>): Promise<'done'> {
+  await work
+  return 'done'
+}
+
+function until(underWay: boolean): 'done' | 'waiting' {
+  return underWay ? 'waiting' : 'done'
+}
 
 const reference: Step = { name: 'reference', run: (deps, run) => once(fetchReferenceData(deps, run)) }
 const report: Step = { name: 'report', run: (deps, run) => once(finishWithReport(deps, run)) }
@@ -64,9 +117,4 @@ export function scheduleOf(config: Config, job: string): Schedule {
     return config.pull.searches.find(({ name }) => `${searchPrefix}${name}` === job) ?? never
   }
   return config.jobs[job as keyof Config['jobs']] ?? never
-}
-
-async function once(work: Promise<void>): Promise<'done'> {
-  await work
-  return 'done'
 }

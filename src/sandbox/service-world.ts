@@ -1,4 +1,4 @@
-import type { WorldHead } from '../world/world-head.ts'
+import type { WorldHead } from '../world/world-form.ts'
 import { type ApiKey, apiKeys, type CustomProperty, type Group, type Profile } from './catalogue/accounts.ts'
 import type { CalculatorType, FieldType, OutputVariable } from './catalogue/calculator-types.ts'
 import { type DataPoint, dataPointsOf, type Framework, questionsOf, type ValueType } from './catalogue/frameworks.ts'

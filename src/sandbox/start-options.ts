@@ -1,5 +1,5 @@
 import type { Contract } from '../exchange/contract.ts'
-import type { WorldSource } from '../world/open-world-file.ts'
+import type { WorldSource } from '../world/world-file.ts'
 import type { ApiKey } from './catalogue/accounts.ts'
 import type { SandboxClock } from './clock.ts'
 import type { DurationSettings } from './durations.ts'

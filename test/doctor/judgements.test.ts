@@ -1,11 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { checks } from '../../src/doctor/checks-in-order.ts'
-import { judgeClock } from '../../src/doctor/clock-checks.ts'
 import { judgeFile, secretsIn, secretVariables } from '../../src/doctor/configuration-checks.ts'
 import { judgeReceiver, judgeRefusals, judgeRoundTrip } from '../../src/doctor/delivery-checks.ts'
-import { examine } from '../../src/doctor/examine.ts'
-import { groups, ok, worst } from '../../src/doctor/finding.ts'
+import { checks, examine } from '../../src/doctor/examine.ts'
 import {
   judgeConnections,
   judgeCopy,
@@ -17,7 +14,8 @@ import {
 import { judgeDestination, judgeItems, judgeOpen, keyTrouble } from '../../src/doctor/judge-service.ts'
 import { judgeCursor, judgeProtection, judgeRights } from '../../src/doctor/partner-checks.ts'
 import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/schedule-checks.ts'
-import { CannotLook, type Check, on, type Ward } from '../../src/doctor/ward.ts'
+import { judgeClock } from '../../src/doctor/troubleshooting-checks.ts'
+import { CannotLook, type Check, groups, ok, on, type Ward, worst } from '../../src/doctor/ward.ts'
 import { nextOccurrence } from '../../src/jobs/due-occurrence.ts'
 import { searchesBy } from '../../src/partner/postgres-plan.ts'
 import { firstCells, readPage, section } from '../docs/pages.ts'

@@ -20,7 +20,7 @@ const body = { file: 'src/exchange/download-body.ts', test: 'test/exchange/downl
 const end = { file: 'src/exchange/download-body.ts', test: 'test/exchange/incomplete-download.test.ts' }
 const answer = { file: 'src/exchange/read-answer.ts', test: 'test/exchange/client-reads.test.ts' }
 const entry = { file: 'src/http/may-enter.ts', test: 'test/http/may-enter.test.ts' }
-const door = { file: 'src/http/console/console-session.ts', test: 'test/http/console-door.test.ts' }
+const door = { file: 'src/http/console/console-door.ts', test: 'test/http/console-door.test.ts' }
 const receiver = { test: 'test/webhooks/receiver.test.ts' }
 
 /** Guards that unit tests watch: no database is needed. */

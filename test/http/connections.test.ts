@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { settings } from '../../src/config/schema.ts'
 import { buildHttpServer } from '../../src/http/build-http-server.ts'
 import { type HttpContext, type Route, route } from '../../src/http/route.ts'
-import { healthRoutes } from '../../src/http/routes/health-routes.ts'
+import { healthRoutes } from '../../src/http/routes/standing-routes.ts'
 import { inspectedLogger } from '../helpers/leaks.ts'
 import { patience } from '../helpers/patience.ts'
 

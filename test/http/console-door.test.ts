@@ -13,7 +13,7 @@ import {
   sealSession,
   sessionEndsMs,
   sessionLastsMs,
-} from '../../src/http/console/console-session.ts'
+} from '../../src/http/console/console-door.ts'
 import { readConsoleFiles } from '../../src/http/console/serve-console.ts'
 import type { HttpContext } from '../../src/http/route.ts'
 import { allRoutes } from '../../src/http/routes/all-routes.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Config } from '../../src/config/schema.ts'
 import type { Verdict } from '../../src/db/tables/run-tables.ts'
-import { nightlySync } from '../../src/jobs/nightly-sync.ts'
+import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import type { Message } from '../../src/pipeline/notify/message.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
-import { nightlySync } from '../../src/jobs/nightly-sync.ts'
+import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { inspectedLogger } from '../helpers/leaks.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
 import { dueOccurrence } from '../../src/jobs/due-occurrence.ts'
-import { nightlySync } from '../../src/jobs/nightly-sync.ts'
+import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'

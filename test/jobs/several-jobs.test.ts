@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { isPaused } from '../../src/db/runs/job-requests.ts'
 import { stepsOf } from '../../src/jobs/job.ts'
-import { nightlySync } from '../../src/jobs/nightly-sync.ts'
-import { pauseJob, resumeJob } from '../../src/jobs/pause-job.ts'
+import { pauseJob, resumeJob } from '../../src/jobs/job-standings.ts'
+import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { triggerJob } from '../../src/jobs/trigger-job.ts'
-import { lookAtRequests } from '../../src/jobs/watch-requests.ts'
+import { lookAtRequests } from '../../src/jobs/watches.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nightlySync } from '../../src/jobs/nightly-sync.ts'
+import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
 import { json, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, events, ferry, hook, stored, withNews } from './news-world.ts'

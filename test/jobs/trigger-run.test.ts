@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Job } from '../../src/jobs/job.ts'
-import { nightlySync } from '../../src/jobs/nightly-sync.ts'
+import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { triggerRun } from '../../src/jobs/trigger-run.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'

@@ -94,5 +94,5 @@ test('trace loads neither the queue nor the server, the sandbox or what sends ro
 test('the list of what takes long to load holds what a run loads', async () => {
   const loaded = await loadedBy('run', 'nobody-knows-this-job')
   expect(loaded.code).toBe(2)
-  expect(heavyIn(loaded)).toEqual(expect.arrayContaining(['pg-boss', 'undici', 'jobs/nightly-sync.ts']))
+  expect(heavyIn(loaded)).toEqual(expect.arrayContaining(['pg-boss', 'undici', 'jobs/known-jobs.ts']))
 })

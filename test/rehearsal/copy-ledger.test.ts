@@ -2,8 +2,7 @@ import { tmpdir } from 'node:os'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createPool } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
-import { copyLedger, ledgerBytes } from '../../src/rehearsal/copy/copy-ledger.ts'
-import { bytesNeeded, requireRoom } from '../../src/rehearsal/copy/room-for-copy.ts'
+import { bytesNeeded, copyLedger, ledgerBytes, requireRoom } from '../../src/rehearsal/copy/copy-ledger.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let made = new AsyncDisposableStack()

@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { forecastNight } from '../../src/rehearsal/result/forecast-night.ts'
-import { groundOf } from '../../src/rehearsal/result/grounds.ts'
+import { forecastNight, groundOf } from '../../src/rehearsal/result/rehearsed-night.ts'
 import { some } from '../helpers/some.ts'
 
 const past = (kind: string, base: number, perRow: number) =>

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openWorldFile, type WorldSource } from '../../src/world/open-world-file.ts'
+import { openWorldFile, type WorldSource } from '../../src/world/world-file.ts'
 import { workingFolder } from '../cli/nightferry-process.ts'
 import { contract, type OpenSandbox, openSandbox } from './open-sandbox.ts'
 

@@ -1,10 +1,8 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openWorldFile } from '../../src/world/open-world-file.ts'
-import { saveWorldFile } from '../../src/world/save-world-file.ts'
-import { type WorldCompany, worldCompany } from '../../src/world/world-company.ts'
-import { worldHead } from '../../src/world/world-head.ts'
+import { openWorldFile, saveWorldFile } from '../../src/world/world-file.ts'
+import { type WorldCompany, worldCompany, worldHead } from '../../src/world/world-form.ts'
 import { workingFolder } from '../cli/nightferry-process.ts'
 
 const [group, property, type, company] = ['1', '2', '3', '4'].map(

@@ -1,6 +1,6 @@
 import type { LedgerCopy } from '../../rehearsal/copy/copy-ledger.ts'
 import type { KeptHere, RefusedThere, RehearsedNight } from '../../rehearsal/result/rehearsed-night.ts'
-import type { WorldHead } from '../../world/world-head.ts'
+import type { WorldHead } from '../../world/world-form.ts'
 import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
 import { rowWords } from './row-words.ts'
 import { table } from './table.ts'

@@ -1,6 +1,5 @@
-import { jobStandings } from '../../jobs/job-standings.ts'
+import { jobStandings, pauseJob, resumeJob } from '../../jobs/job-standings.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
-import { pauseJob, resumeJob } from '../../jobs/pause-job.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { moment, readable } from '../show/readable.ts'
 import { table } from '../show/table.ts'

@@ -1,5 +1,5 @@
 import type { ListedRow } from '../../db/ledger/rows-in-state.ts'
-import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type PlannedWave, planRun, type RunPlan } from '../../pipeline/plan/plan-run.ts'
 import type { PlannedRequest } from '../../pipeline/plan/planned-requests.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from '../cli.ts'

@@ -1,5 +1,5 @@
 import { runInTheWay } from '../../db/runs/start-run.ts'
-import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type Forgotten, rereadStream } from '../../pipeline/actions/reread-stream.ts'
 import type { EarlierCursor } from '../../pipeline/delta/why-whole.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'

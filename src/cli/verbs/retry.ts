@@ -1,7 +1,7 @@
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
 import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/retry-rows.ts'
 import { runInTheWay } from '../../db/runs/start-run.ts'
-import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { nightlySync } from '../../jobs/known-jobs.ts'
 import { retryRejected } from '../../pipeline/actions/retry-rejected.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'

@@ -6,7 +6,7 @@ import { writtenConfig } from '../../init/written-config.ts'
 import { catalogue } from '../../sandbox/catalogue.ts'
 import { madeUpWorld, type World, worldOf } from '../../sandbox/service-world.ts'
 import { type RunningSandbox, startSandbox } from '../../sandbox/start-sandbox.ts'
-import { openWorldFile } from '../../world/open-world-file.ts'
+import { openWorldFile } from '../../world/world-file.ts'
 import {
   type Cli,
   type CommonOptions,

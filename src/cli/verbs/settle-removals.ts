@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { runInTheWay } from '../../db/runs/start-run.ts'
-import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { nightlySync } from '../../jobs/known-jobs.ts'
 import { acceptUntaken, restore as bringBack, partsWords, total } from '../../pipeline/actions/removals.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'

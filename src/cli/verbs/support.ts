@@ -4,11 +4,8 @@ import { resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { secretValues, showableConfig } from '../../config/show-config.ts'
 import { migrationNames } from '../../db/migration-names.ts'
-import type { Finding } from '../../doctor/finding.ts'
-import type { Ward } from '../../doctor/ward.ts'
-import { databaseFacts } from '../../support/gather-facts.ts'
-import { tarGz } from '../../support/tar-file.ts'
-import { logWithoutRows, withoutRows } from '../../support/without-rows.ts'
+import type { Finding, Ward } from '../../doctor/ward.ts'
+import { databaseFacts, logWithoutRows, tarGz, withoutRows } from '../../support/support-facts.ts'
 import {
   type Cli,
   type CommonOptions,

@@ -6,8 +6,7 @@ import { z } from 'zod'
 import { builtConsole } from '../built-console.ts'
 import { bearerOf } from '../may-enter.ts'
 import { Problem } from '../problem.ts'
-import { type ConsoleDoor, consoleHeader } from './console-door.ts'
-import type { Session, SessionTokens } from './console-session.ts'
+import { type ConsoleDoor, consoleHeader, type Session, type SessionTokens } from './console-door.ts'
 
 /** A file of the console as it goes out. */
 type ConsoleFile = { type: string; content: Buffer; tag: string }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ResendFilter } from '../../db/ledger/resend-rows.ts'
 import { runInTheWay } from '../../db/runs/start-run.ts'
-import { nightlySync } from '../../jobs/nightly-sync.ts'
+import { nightlySync } from '../../jobs/known-jobs.ts'
 import { restore } from '../../pipeline/actions/removals.ts'
 import { rereadStream } from '../../pipeline/actions/reread-stream.ts'
 import { resendAccepted } from '../../pipeline/actions/resend-accepted.ts'

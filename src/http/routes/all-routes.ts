@@ -1,13 +1,11 @@
 import { Plain, type Route, route } from '../route.ts'
 import { actionRoutes } from './action-routes.ts'
 import { againRoutes } from './again-routes.ts'
-import { healthRoutes } from './health-routes.ts'
 import { ledgerRoutes } from './ledger-routes.ts'
 import { nightRoutes } from './night-routes.ts'
 import { runRoutes } from './run-routes.ts'
-import { searchRoutes } from './search-routes.ts'
-import { serviceRoutes } from './service-routes.ts'
-import { standingRoutes } from './standing-routes.ts'
+import { searchRoutes, serviceRoutes } from './service-routes.ts'
+import { healthRoutes, standingRoutes } from './standing-routes.ts'
 import { valueRoutes } from './value-routes.ts'
 
 /**

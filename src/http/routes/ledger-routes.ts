@@ -13,9 +13,8 @@ import { statusOf } from '../../jobs/whole-status.ts'
 import { resendPolicies } from '../../pipeline/preflight/judging-basis.ts'
 import { listChanges } from '../../pipeline/pull/merge/list-changes.ts'
 import { cacheOf } from '../answer-cache.ts'
-import { cutAt } from '../cut-list.ts'
 import { knownStream, Problem } from '../problem.ts'
-import { document, limit, moment, more, type Route, route, wholeNumber } from '../route.ts'
+import { cutAt, document, limit, moment, more, type Route, route, wholeNumber } from '../route.ts'
 
 const state = z.enum(['rejected', 'invalid', 'parked', 'unknown'])
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
@@ -9,10 +10,19 @@ import { parkedBehind, waveSubmissions } from '../../db/runs/wave-reports.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
 import { wavesOf } from '../../pipeline/report/wave-times.ts'
-import { cutAt } from '../cut-list.ts'
 import { Problem } from '../problem.ts'
-import { document, limit, moment, more, Plain, type Route, route, wholeNumber } from '../route.ts'
-import { followByEvents } from '../run-events.ts'
+import {
+  cutAt,
+  document,
+  type HttpContext,
+  limit,
+  moment,
+  more,
+  Plain,
+  type Route,
+  route,
+  wholeNumber,
+} from '../route.ts'
 
 const params = z.strictObject({ run: wholeNumber.describe('The number of the run.') })
 
@@ -186,3 +196,51 @@ export const runRoutes: readonly Route[] = [
     },
   }),
 ]
+
+/** Between two looks at the run; a comment goes out when nothing has changed for longer. Milliseconds. */
+const lookEveryMs = 1_000
+const sayNothingForMs = 15_000
+
+/** Clients that follow runs at once: each costs a query a second. */
+const maxFollowers = 20
+
+const followers = new WeakMap<HttpContext, number>()
+
+/**
+ * Follows a run until it ends, the daemon does, or the client has gone. A client that comes again is told where the run
+ * stands now, so nothing has to be repeated for it.
+ * @throws {Problem} 503 when too many follow already.
+ */
+function followByEvents(context: HttpContext, runId: number): AsyncIterable<string> {
+  const now = followers.get(context) ?? 0
+  if (now >= maxFollowers) throw new Problem(503, 'too_many_followers', `${now} clients follow runs already.`)
+  return events(context, runId)
+}
+
+async function* events(context: HttpContext, runId: number): AsyncGenerator<string> {
+  // Counted from its first event on: what is never begun is never ended either.
+  followers.set(context, (followers.get(context) ?? 0) + 1)
+  try {
+    let last = ''
+    let saidAt = performance.now()
+    while (!context.stopping.aborted) {
+      const { report: _, ...progress } = await runProgress(context.db, runId)
+      const data = JSON.stringify(progress)
+      if (data !== last) {
+        yield `event: progress\ndata: ${data}\n\n`
+        last = data
+        saidAt = performance.now()
+      } else if (performance.now() - saidAt > sayNothingForMs) {
+        yield ': nothing new\n\n'
+        saidAt = performance.now()
+      }
+      if (progress.state !== 'running') {
+        yield `event: end\ndata: ${data}\n\n`
+        return
+      }
+      await delay(lookEveryMs, undefined, { signal: context.stopping }).catch(() => {})
+    }
+  } finally {
+    followers.set(context, (followers.get(context) ?? 1) - 1)
+  }
+}

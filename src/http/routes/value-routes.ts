@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { hotelDocuments, hotelValues } from '../../db/values/hotel-values.ts'
 import { listPeriods, listVariables, pictureOf, type VariableQuestion } from '../../db/values/variable-values.ts'
 import { cacheOf } from '../answer-cache.ts'
-import { cutAt } from '../cut-list.ts'
-import { Answer, document, limit, moment, more, type Route, route } from '../route.ts'
+import { Answer, cutAt, document, limit, moment, more, type Route, route } from '../route.ts'
 
 /** A statement for people to copy, which shows the values of one variable as the page does. Pure. */
 function variableSql({ variableId, direction, year, month }: VariableQuestion): string {

@@ -1,9 +1,9 @@
+import { statfs } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { schemaName } from '../../db/migrate-to-latest.ts'
-import { type LedgerTable, ledgerTables } from './ledger-tables.ts'
-import { RehearsalRefused } from './rehearsal-refused.ts'
+import { RehearsalRefused } from './rehearsal-database.ts'
 
 export type LedgerCopy = { tables: number; bytes: number }
 
@@ -86,4 +86,89 @@ async function copySequences(from: pg.PoolClient, to: pg.PoolClient): Promise<vo
   for (const { name, last } of rows) {
     if (last !== null) await to.query('select setval($1::regclass, $2)', [to.escapeIdentifier(name), last])
   }
+}
+
+/** A table of the ledger as it is copied. */
+type LedgerTable = {
+  name: string
+  /** What can be written: generated columns are not. */
+  columns: string[]
+  /** With its indexes and what is stored apart. */
+  bytes: number
+  /** Tables that its foreign keys lead to. */
+  needs: string[]
+}
+
+/**
+ * What a rehearsal does without: what was sent and told in earlier nights, what people asked for meanwhile, and what
+ * belongs to the service's key. A rehearsal must not wait for a pause, start a job or tell anybody of it.
+ */
+const leftOut: ReadonlySet<string> = new Set([
+  ...['submission_payload', 'row_change', 'staged_outcome'],
+  ...['job_pause', 'job_request', 'notification', 'notification_mark'],
+  ...['service_key', 'webhook_event', 'webhook_refusal', 'webhook_receiver'],
+])
+
+/** The tables that a rehearsal needs, each after those that its foreign keys lead to. */
+async function ledgerTables(client: pg.ClientBase, schema: string): Promise<LedgerTable[]> {
+  const { rows } = await client.query<LedgerTable & { bytes: string }>(
+    `select relname::text as name, pg_total_relation_size(pg_class.oid) as bytes,
+            (select array_agg(attname::text order by attnum) from pg_attribute
+             where attrelid = pg_class.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns,
+            array(select target.relname::text from pg_constraint join pg_class target on target.oid = confrelid
+                  where conrelid = pg_class.oid and contype = 'f' and confrelid <> conrelid) as needs
+     from pg_class
+     where relnamespace = $1::regnamespace and relkind in ('r', 'p') and not relispartition
+       and relname not like 'kysely\\_migration%'
+     order by relname`,
+    [schema],
+  )
+  const wanted = rows.filter(({ name }) => !leftOut.has(name)).map((row) => ({ ...row, bytes: Number(row.bytes) }))
+  return inOrder(wanted)
+}
+
+/** Each table after those that it needs. Pure. @throws {TypeError} when they need each other. */
+function inOrder(tables: readonly LedgerTable[]): LedgerTable[] {
+  const ordered: LedgerTable[] = []
+  const placed = new Set<string>()
+  const known = new Set(tables.map(({ name }) => name))
+  while (ordered.length < tables.length) {
+    const next = tables.filter(
+      ({ name, needs }) => !placed.has(name) && needs.every((need) => placed.has(need) || !known.has(need)),
+    )
+    if (next.length === 0)
+      throw new TypeError('tables of the ledger need each other: there is no order to copy them in')
+    for (const table of next) placed.add(table.name)
+    ordered.push(...next)
+  }
+  return ordered
+}
+
+/** The copy's own growth in a night: payloads, new rows, the log of the server. Too low fails in the midst of it. */
+const growth = 1.5
+/** Tables and indexes of the mirror's companies, by the bytes of the world file. */
+const worldFactor = 4
+/** What nobody should use up: other programs write there too. In bytes. */
+const reserve = 256 * 1024 * 1024
+
+/** What a rehearsal takes on the disk, in bytes: more than it will. Pure. */
+export function bytesNeeded(ledger: number, worldFile: number): number {
+  return Math.ceil(ledger * growth + worldFile * worldFactor) + reserve
+}
+
+/**
+ * @param folder on the file system that the copy is to be written to; null: it is on another machine.
+ * @returns how much is free, in bytes; null where that cannot be known.
+ * @throws {RehearsalRefused} `rehearsal_no_room`.
+ */
+export async function requireRoom(folder: string | null, needed: number): Promise<number | null> {
+  const place = folder === null ? null : await statfs(folder).catch(() => null)
+  if (place === null) return null
+  const free = place.bavail * place.bsize
+  if (free >= needed) return free
+  const mebibytes = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024).toLocaleString('en')} MiB`
+  throw new RehearsalRefused(
+    'rehearsal_no_room',
+    `A rehearsal needs ${mebibytes(needed)} for the copy of the ledger and the mirror, and ${folder} has ${mebibytes(free)} free. Make room, set database.folder to another disk, or name a database elsewhere with --database.`,
+  )
 }

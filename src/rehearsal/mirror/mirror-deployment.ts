@@ -1,18 +1,19 @@
 import { PageFormatError } from '../../pipeline/reading/page-limits.ts'
-import { saveWorldFile } from '../../world/save-world-file.ts'
+import { saveWorldFile } from '../../world/world-file.ts'
 import {
   answersPart,
   calculatorsPart,
   companyPart,
   holderPart,
+  mirrorHead,
   type Part,
+  type Reference,
+  type Seen,
   standardOf,
   variableOf,
 } from './mirror-elements.ts'
-import { mirrorHead, type Reference, type Seen } from './mirror-head.ts'
 import { openPartStore, type PartStore } from './mirror-parts.ts'
-import { runSearch } from './mirror-search.ts'
-import type { MirrorDeps, MirrorSearch } from './mirror-service.ts'
+import { type MirrorDeps, type MirrorSearch, runSearch } from './mirror-search.ts'
 
 /** What no profile is shown, whatever the deployment. */
 const neverSeen = [

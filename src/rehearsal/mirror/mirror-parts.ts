@@ -1,6 +1,6 @@
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WorldCompany } from '../../world/world-company.ts'
+import type { WorldCompany } from '../../world/world-form.ts'
 import type { Part } from './mirror-elements.ts'
 
 /** Text of one bucket that is kept back before it is written; 256 buckets hold 16 MiB at most. */

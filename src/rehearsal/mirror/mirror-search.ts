@@ -1,4 +1,7 @@
 import { createReadStream } from 'node:fs'
+import type { Config } from '../../config/schema.ts'
+import type { ExchangeClient } from '../../exchange/client.ts'
+import type { BulkRequest, Contract } from '../../exchange/contract.ts'
 import { openDownload } from '../../exchange/download.ts'
 import { DownloadFailed } from '../../exchange/download-errors.ts'
 import { HttpError } from '../../exchange/errors.ts'
@@ -6,7 +9,6 @@ import type { Task } from '../../exchange/task.ts'
 import { readLists } from '../../pipeline/reading/read-page.ts'
 import { pollInMs } from '../../pipeline/when-to-look.ts'
 import { keepPage } from './mirror-parts.ts'
-import { type MirrorDeps, MirrorFailed, type MirrorSearch } from './mirror-service.ts'
 
 /** Attempts at a search and at one page, and the wait after the first that failed; it doubles. */
 const attempts = 4
@@ -131,4 +133,62 @@ async function fetchPage<K>(
       if (error.expired) url = (await deps.service.getTask(task.correlationId)).pageUrls[page] ?? url
     }
   }
+}
+
+/** The bulk requests that change nothing at the service. */
+const mirrorSearches = [
+  'companiesSearch',
+  'standardsSearch',
+  'standardHoldersSearch',
+  'frameworkAnswersSearch',
+  'calculatorsSearch',
+] as const satisfies readonly BulkRequest[]
+export type MirrorSearch = (typeof mirrorSearches)[number]
+
+/** What a mirror may call of a service: what is read with GET, and searches. Nothing else can be spelt. */
+type ReadableService = Pick<
+  ExchangeClient,
+  'getUnitTypes' | 'getFrameworks' | 'getFramework' | 'getGroups' | 'getCustomProperties' | 'getTask'
+> & {
+  search(search: MirrorSearch, body: object): Promise<{ correlationId: string }>
+}
+
+/**
+ * A client of which nothing is left that could change anything.
+ * @throws {TypeError} for a request that is no search.
+ */
+export function readableService(client: ExchangeClient): ReadableService {
+  return {
+    getUnitTypes: (...given) => client.getUnitTypes(...given),
+    getFrameworks: (...given) => client.getFrameworks(...given),
+    getFramework: (...given) => client.getFramework(...given),
+    getGroups: (...given) => client.getGroups(...given),
+    getCustomProperties: (...given) => client.getCustomProperties(...given),
+    getTask: (...given) => client.getTask(...given),
+    search: async (search, body) => {
+      if (!mirrorSearches.includes(search)) throw new TypeError(`${search} is no search`)
+      return await client.submit(search, JSON.stringify(body))
+    },
+  }
+}
+
+/** What a mirror works with. */
+export type MirrorDeps = {
+  service: ReadableService
+  contract: Contract
+  config: Pick<Config, 'exchange' | 'pull'>
+  /** The address of the deployment and its key: for result files, which need neither where they are signed. */
+  baseUrl: string
+  apiKey: string
+  /** Ends everything; nothing is left behind. */
+  signal: AbortSignal
+  now: () => Date
+  wait: (ms: number) => Promise<unknown>
+  /** Told, in a sentence for a person, how far the mirror has got. */
+  tell: (sentence: string) => void
+}
+
+/** The deployment did not let itself be mirrored. `code` is stable. */
+class MirrorFailed extends Error {
+  readonly code = 'mirror_failed'
 }

@@ -5,8 +5,6 @@ import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { waveSubmissions } from '../../db/runs/wave-reports.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { wavesOf } from '../../pipeline/report/wave-times.ts'
-import { forecastNight, type NightForecast, type PastTask, type RehearsedRequest } from './forecast-night.ts'
-import { type Ground, groundOf } from './grounds.ts'
 
 type NamedRow = Pick<ListedRow, 'stream' | 'partner_id' | 'row_key' | 'content' | 'reason'>
 /** A row that the mirror refused in the rehearsed run. */
@@ -133,4 +131,123 @@ async function unseenInputs(copy: Database, runId: number, known: readonly strin
     where submission.run_id = ${runId} and row.stream = 'calculator_inputs' and row.accepted_hash = row.desired_hash
       and not lower(field) = any(${known}::text[])`.execute(copy)
   return rows[0]?.unseen ?? 0
+}
+
+/** A task of an earlier night, as polls saw it: from the answer to its POST until it was seen to have ended. */
+export type PastTask = { kind: string; rows: number; seconds: number }
+
+/** What tasks of a kind have taken. */
+type Pace = { baseSeconds: number; secondsPerRow: number; tasks: number }
+
+/** A request of the rehearsed night. */
+type RehearsedRequest = { kind: string; rows: number }
+
+/** How long the service would take over a rehearsed night, in seconds. */
+type NightForecast = {
+  /** If the requests of a wave are worked on side by side, and if one after the other. */
+  sideBySide: number
+  oneByOne: number
+  /** Requests of kinds of which no task is known; they count for nothing above. */
+  unknownKinds: string[]
+  /** How many earlier tasks this is learned from. */
+  tasks: number
+}
+
+/** Fewer say nothing of how the time grows with the rows. */
+const fewestForSlope = 8
+
+/** How long tasks of each kind take, by least squares over their rows; where that makes no sense, the median. Pure. */
+function pacesOf(past: readonly PastTask[]): Map<string, Pace> {
+  const byKind = Map.groupBy(past, ({ kind }) => kind)
+  return new Map([...byKind].map(([kind, tasks]) => [kind, paceOf(tasks)]))
+}
+
+function paceOf(tasks: readonly PastTask[]): Pace {
+  const count = tasks.length
+  const mean = (of: (task: PastTask) => number) => tasks.reduce((sum, task) => sum + of(task), 0) / count
+  const [rows, seconds] = [mean((task) => task.rows), mean((task) => task.seconds)]
+  const spread = tasks.reduce((sum, task) => sum + (task.rows - rows) ** 2, 0)
+  const joint = tasks.reduce((sum, task) => sum + (task.rows - rows) * (task.seconds - seconds), 0)
+  const slope = spread === 0 || count < fewestForSlope ? 0 : joint / spread
+  const base = seconds - slope * rows
+  if (slope <= 0 || base < 0) {
+    const ordered = tasks.map((task) => task.seconds).toSorted((one, other) => one - other)
+    return { baseSeconds: ordered[Math.floor(count / 2)] ?? 0, secondsPerRow: 0, tasks: count }
+  }
+  return { baseSeconds: base, secondsPerRow: slope, tasks: count }
+}
+
+/**
+ * How long the service would take over a night, learned from what it took in earlier ones. Pure.
+ * @param waves requests that wait for each other's ends, wave after wave; searches are the last of them.
+ */
+export function forecastNight(
+  waves: readonly (readonly RehearsedRequest[])[],
+  past: readonly PastTask[],
+): NightForecast {
+  const paces = pacesOf(past)
+  const secondsOf = ({ kind, rows }: RehearsedRequest) => {
+    const pace = paces.get(kind)
+    return pace === undefined ? 0 : pace.baseSeconds + pace.secondsPerRow * rows
+  }
+  const kinds = [...new Set(waves.flat().map(({ kind }) => kind))]
+  return {
+    sideBySide: waves.reduce((sum, wave) => sum + Math.max(0, ...wave.map(secondsOf)), 0),
+    oneByOne: waves.flat().reduce((sum, request) => sum + secondsOf(request), 0),
+    unknownKinds: kinds.filter((kind) => !paces.has(kind)),
+    tasks: kinds.reduce((sum, kind) => sum + (paces.get(kind)?.tasks ?? 0), 0),
+  }
+}
+
+/** Whether the specification says that the service refuses such a row, or we only think so. */
+type Ground = {
+  ground: 'stated' | 'assumed'
+  /** Where it is stated, or why it is thought. */
+  why: string
+  /** What would make the service take the row all the same; null: nothing that is known. */
+  unless: string | null
+}
+
+const items =
+  'Errors: an item that names nothing, what the profile cannot access, or a value outside an allowed list fails by itself'
+const stated = (why: string, unless: string | null = null): Ground => ({ ground: 'stated', why, unless })
+const assumed = (why: string): Ground => ({ ground: 'assumed', why, unless: null })
+
+/** By the code under which the mirror refuses a row. */
+const grounds: Readonly<Record<string, Ground>> = {
+  NotFound: stated(items, 'it knows a company that the key cannot see yet: the mirror holds those that it can'),
+  company_not_found: stated(items, 'the company came within reach of the profile after the mirror was taken'),
+  company_not_accessible: stated(items, 'the profile may use the company by now, or the group holds it'),
+  data_point_not_found: stated(items),
+  question_not_found: stated(items),
+  framework_not_found: stated(items),
+  standard_not_found: stated(items),
+  field_type_not_found: stated(`${items}; Calculator upsert request: each input names its field type`),
+  option_not_found: stated(items),
+  level_not_found: stated(`${items}; that levels are such a list is assumed`),
+  unit_not_allowed: stated(`${items}; Framework answers upsert request: units are listed in the framework`),
+  custom_property_not_usable: stated('Authentication 3: a custom property that the profile cannot use'),
+  value_type_mismatch: stated('Framework answers upsert request: answers are typed'),
+  company_ambiguous: assumed('one id names several companies; what becomes of that is not shown'),
+  period_type_not_allowed: assumed(
+    'a data point says for which periods it is reported; that another fails is not said',
+  ),
+  unit_missing: assumed('whether a quantity may leave its unit out is not shown'),
+  value_blank: assumed('that a blank text is no answer is not said'),
+  value_out_of_range: assumed('limits of numbers are not published'),
+  value_not_numeric: assumed('that inputs and properties of type Number take decimal numbers only is not said'),
+  value_negative: assumed('that an input is not below zero is not said'),
+  date_invalid: assumed('dates are ISO dates by their name on the wire'),
+  date_range_reversed: assumed('that a range ends after it begins is not said'),
+  custom_property_is_identifier: assumed('that values of identifiers come from mappings only is not said'),
+  year_invalid: assumed('which years are taken is not said'),
+  month_invalid: assumed('months are names, as on the pages'),
+  period_type_unknown: stated('Framework answers upsert request: a period is Yearly or Monthly'),
+  text_not_storable: assumed('which characters a text may hold is not said'),
+  month_missing: stated('Framework answers upsert request: a Monthly period is one month'),
+}
+
+/** Why the mirror refused a row. A code that nobody has judged is assumed. Pure. */
+export function groundOf(code: string | null): Ground {
+  return grounds[code ?? ''] ?? assumed('the sandbox refuses it, and the specification does not name the case')
 }

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { expect, it } from 'vitest'
 import { reach } from '../../../src/cli/open-database.ts'
-import { openOwnDatabase } from '../../../src/doctor/open-own-database.ts'
+import { openOwnDatabase } from '../../../src/doctor/ward.ts'
 import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 
 it.each([
