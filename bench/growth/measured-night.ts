@@ -15,7 +15,7 @@ import { type NamedError, outcomesFromErrors } from '../../src/db/ledger/error-o
 import { outcomesFromResultFile } from '../../src/db/ledger/file-outcomes.ts'
 import { planKind } from '../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../src/db/ledger/resend-policy.ts'
-import { markForRetry, releaseRetries } from '../../src/db/ledger/retry-rows.ts'
+import { markForRetry, releaseRetries } from '../../src/db/ledger/rows-again.ts'
 import { releaseUnsent, settleRows } from '../../src/db/ledger/settle-outcomes.ts'
 import { earlierPart, insertPart, rowsToSplit } from '../../src/db/ledger/split-submission.ts'
 import { storeMappings } from '../../src/db/ledger/store-mappings.ts'

@@ -1,5 +1,5 @@
 import { isOurStream, streamNames } from '../config/schema.ts'
-import type { RowFilter } from '../db/ledger/filter-rows.ts'
+import type { RowFilter } from '../db/ledger/row-state.ts'
 import { type Cli, type CommonOptions, UsageError } from './cli.ts'
 import type { FilterOptions } from './option-values.ts'
 import { readConfig } from './read-config.ts'

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import type { Config } from '../config/schema.ts'
 import type { Actor } from '../db/actions/record-action.ts'
-import { storableText } from '../db/storable.ts'
+import { storableText } from '../db/copy-text.ts'
 import type { Cli, CommonOptions } from './cli.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readConfig } from './read-config.ts'

@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg, { type ClientBase } from 'pg'
 import type { Schema } from './tables/database-schema.ts'
 
@@ -127,3 +127,43 @@ export async function setForSession(
  * for an answer that cannot come.
  */
 export const noticesSilence = { keepAlive: true, keepAliveInitialDelayMillis: 20_000 } as const
+
+/** A clock that is asked for again this soon is not read from the database again, in milliseconds. */
+const freshMs = 1_000
+
+/**
+ * The clock of Nightferry's own database, by which all delays are reckoned: processes differ, and each may be wrong.
+ * Between two readings it goes on by this process's monotonic clock, which nobody sets.
+ */
+type DatabaseClock = {
+  now: () => Date
+  /** Reads it again unless that was done a moment ago. The database's clock, too, may be set while a process runs. */
+  read: () => Promise<void>
+}
+
+export async function openDatabaseClock(db: Database): Promise<DatabaseClock> {
+  let offsetMs = 0
+  let readAt = -Infinity
+  const read = async (): Promise<void> => {
+    if (performance.now() - readAt < freshMs) return
+    const asked = performance.now()
+    const { rows } = await sql<{ at: number }>`
+      select (1000 * extract(epoch from clock_timestamp()))::float8 as at`.execute(db)
+    const answered = performance.now()
+    const at = rows[0]?.at
+    if (at === undefined) throw new Error('the database did not say what time it is')
+    offsetMs = at - (asked + answered) / 2
+    readAt = answered
+  }
+  await read()
+  return { now: () => new Date(offsetMs + performance.now()), read }
+}
+
+/** Some of the rows that there are, and how many more. */
+export type Listed<T> = { rows: T[]; more: number }
+
+/** Rows of a statement with a limit, each with `found`: how many there are without it. Pure. */
+export function listed<T extends { found: number }>(rows: readonly T[]): Listed<Omit<T, 'found'>> {
+  const all = rows[0]?.found ?? 0
+  return { rows: rows.map(({ found: _, ...row }) => row), more: all - rows.length }
+}

@@ -1,6 +1,10 @@
-import { type EndedTask, endedTasks } from '../db/webhooks/ended-tasks.ts'
-import { eventCounts, refusalCounts } from '../db/webhooks/listed-events.ts'
-import { receiverStanding } from '../db/webhooks/receiver-standing.ts'
+import {
+  type EndedTask,
+  endedTasks,
+  eventCounts,
+  receiverStanding,
+  refusalCounts,
+} from '../db/webhooks/webhook-records.ts'
 import { newestTold, scoreOf } from '../pipeline/webhook-score.ts'
 import { advice, type Check, type Found, ok, on, type Ward, warning } from './ward.ts'
 

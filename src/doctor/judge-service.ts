@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
-import type { Destination } from '../db/tables/destination-tables.ts'
+import type { Destination } from '../db/tables/service-tables.ts'
 import { HttpError, TransportError } from '../exchange/errors.ts'
 import type { CustomProperty, Group } from '../exchange/reference-data.ts'
 import type { ProfileVerdict } from '../pipeline/destination/check-destination.ts'

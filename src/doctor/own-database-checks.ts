@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
-import { connectionRoom } from '../db/connection-room.ts'
-import { copyInUse, newestCopy } from '../db/runs/own-database.ts'
+import { copyInUse, newestCopy } from '../db/runs/run-life.ts'
 import { requireSchema, SchemaMismatch } from '../db/schema-standing.ts'
+import { connectionRoom } from '../db/server-limits.ts'
 import {
   databaseBytes,
   judgeConnections,

@@ -1,5 +1,5 @@
 import { isPaused, isWaiting, noteWaiting } from '../db/runs/job-requests.ts'
-import { insertSkippedRun, runInTheWay } from '../db/runs/start-run.ts'
+import { insertSkippedRun, runInTheWay } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { runningRun } from '../db/runs/start-run.ts'
+import { runningRun } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { channelsOf } from '../pipeline/notify/channels.ts'
 import { deliverDue } from '../pipeline/notify/deliver.ts'

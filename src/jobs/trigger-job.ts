@@ -1,5 +1,5 @@
 import { isPaused } from '../db/runs/job-requests.ts'
-import { runInTheWay } from '../db/runs/start-run.ts'
+import { runInTheWay } from '../db/runs/run-life.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
 import { watermarkOf } from '../pipeline/delta/landing/stream-reading.ts'
 import { earlierCursor } from '../pipeline/delta/why-whole.ts'

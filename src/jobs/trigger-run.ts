@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { forgetWaiting, isPaused, lockPause } from '../db/runs/job-requests.ts'
-import { adoptUnfinished, insertRun, runningRun, runningRuns } from '../db/runs/start-run.ts'
+import { adoptUnfinished, insertRun, runningRun, runningRuns } from '../db/runs/run-life.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'

@@ -1,8 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { hearJobs } from '../db/locks/job-channel.ts'
-import { answerRequests, isPaused, isWaiting, type JobRequest, type RequestAnswer } from '../db/runs/job-requests.ts'
-import { runningRun } from '../db/runs/start-run.ts'
+import {
+  answerRequests,
+  hearJobs,
+  isPaused,
+  isWaiting,
+  type JobRequest,
+  type RequestAnswer,
+} from '../db/runs/job-requests.ts'
+import { runningRun } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import { jobsOf, scheduleOf } from './known-jobs.ts'

@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { Hurry } from '../db/ask-both.ts'
 import type { Database } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
-import { runningRuns } from '../db/runs/start-run.ts'
+import { runningRuns } from '../db/runs/run-life.ts'
 import { type Standing, standingOf } from '../pipeline/report/standing.ts'
 import type { RunForecast } from './run-forecast.ts'
 

@@ -1,4 +1,4 @@
-import type { EndedTask } from '../db/webhooks/ended-tasks.ts'
+import type { EndedTask } from '../db/webhooks/webhook-records.ts'
 import { type ToldTasks, toldLateAfterMs, toldTasksJudged } from './when-to-look.ts'
 
 /** How webhooks do, by the tasks that ended: when an event came against when a look found the end. */

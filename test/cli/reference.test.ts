@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ReferenceVersion, UntakenReference } from '../../src/db/tables/reference-tables.ts'
+import type { ReferenceVersion, UntakenReference } from '../../src/db/tables/service-tables.ts'
 import type { CachedDocument } from '../../src/pipeline/reference/list-reference.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'

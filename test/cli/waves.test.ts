@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ParkedBehind } from '../../src/db/runs/wave-reports.ts'
-import type { BatchSize } from '../../src/db/tables/planning-tables.ts'
+import type { BatchSize } from '../../src/db/tables/submission.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import type { Wave } from '../../src/pipeline/report/wave-times.ts'
 import { some } from '../helpers/some.ts'

@@ -1,8 +1,7 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { isConnectionLost } from '../../src/db/connection-lost.ts'
 import { createPool } from '../../src/db/database.ts'
-import { withRemedy } from '../../src/db/database-trouble.ts'
+import { isConnectionLost, withRemedy } from '../../src/db/database-trouble.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 test('a backend that is ended is a connection lost, for the query at work and the one after it', async () => {

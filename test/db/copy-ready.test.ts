@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { isConnectionLost } from '../../src/db/connection-lost.ts'
 import { copyReady } from '../../src/db/copy-ready.ts'
+import { isConnectionLost } from '../../src/db/database-trouble.ts'
 import { type TestDatabase, testDatabase } from '../helpers/postgres.ts'
 
 let database: TestDatabase

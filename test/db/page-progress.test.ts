@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { renderPages } from '../../src/cli/verbs/status.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { schemaName } from '../../src/db/migrate-to-latest.ts'
-import { pageProgress } from '../../src/db/runs/page-progress.ts'
-import type { SearchPage } from '../../src/db/tables/search-tables.ts'
+import { pageProgress } from '../../src/db/runs/run-progress.ts'
+import type { SearchPage } from '../../src/db/tables/service-tables.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 
 let db: Database

@@ -503,7 +503,7 @@ export const guardsOfDatabase: readonly Guard[] = [
     without: 'return rows.length === 1',
   },
   {
-    file: 'src/db/ledger/requirement.ts',
+    file: 'src/db/ledger/row-state.ts',
     test: 'test/db/ledger/plan-kind.test.ts',
     title: 'is kept back while its property',
     name: 'Nothing is planned before what it requires is accepted',

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, vi } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
-import { finishRun } from '../../src/db/runs/end-run.ts'
+import { finishRun } from '../../src/db/runs/run-life.ts'
 import type { Run, RunTrigger } from '../../src/db/tables/run-tables.ts'
 import { type Engine, startEngine } from '../../src/jobs/engine.ts'
 import type { Job, Step, StepResult } from '../../src/jobs/job.ts'

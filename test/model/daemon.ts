@@ -1,6 +1,6 @@
 import { recordAction } from '../../src/db/actions/record-action.ts'
 import { approvePlans } from '../../src/db/guard/guard-plan.ts'
-import { markForResend } from '../../src/db/ledger/resend-rows.ts'
+import { markForResend } from '../../src/db/ledger/rows-again.ts'
 import type { Job } from '../../src/jobs/job.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { lookAtRun, stopRun } from '../../src/jobs/look-at-run.ts'

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
-import { nextTimers } from '../../src/db/runs/next-timer.ts'
+import { nextTimers } from '../../src/db/runs/run-life.ts'
 import type { Schema } from '../../src/db/tables/database-schema.ts'
 import type { Looks } from '../../src/pipeline/deps.ts'
 

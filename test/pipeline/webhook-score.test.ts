@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { EndedTask } from '../../src/db/webhooks/ended-tasks.ts'
+import type { EndedTask } from '../../src/db/webhooks/webhook-records.ts'
 import { newestTold, scoreOf, silenceWords } from '../../src/pipeline/webhook-score.ts'
 
 const endedAt = new Date('2026-11-21T02:00:00Z')

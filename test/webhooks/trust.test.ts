@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { webhookTrust } from '../../src/db/webhooks/receiver-standing.ts'
+import { webhookTrust } from '../../src/db/webhooks/webhook-records.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../src/pipeline/push/look-at-submission.ts'
 import { contract } from '../exchange/test-client.ts'

@@ -1,6 +1,6 @@
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
 import { runExists } from '../../db/runs/listed-rows.ts'
-import { runInTheWay } from '../../db/runs/start-run.ts'
+import { runInTheWay } from '../../db/runs/run-life.ts'
 import type { GuardPlan } from '../../db/tables/run-tables.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'

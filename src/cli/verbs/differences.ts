@@ -4,7 +4,7 @@ import {
   lastRowComparisons,
   listDifferences,
   listRowDifferences,
-} from '../../db/differences/list-differences.ts'
+} from '../../db/differences/store-differences.ts'
 import {
   type DifferenceKind,
   type DifferencesView,

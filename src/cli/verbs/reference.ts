@@ -1,4 +1,4 @@
-import type { ReferenceChange, ReferenceVersion, UntakenReference } from '../../db/tables/reference-tables.ts'
+import type { ReferenceChange, ReferenceVersion, UntakenReference } from '../../db/tables/service-tables.ts'
 import { type CachedDocument, cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
 import { referenceDifferences } from '../../pipeline/reference/reference-differences.ts'
 import { acceptUntaken, documentsAt, untakenReference } from '../../pipeline/reference/store-reference-data.ts'

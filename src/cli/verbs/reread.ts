@@ -1,4 +1,4 @@
-import { runInTheWay } from '../../db/runs/start-run.ts'
+import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type Forgotten, rereadStream } from '../../pipeline/actions/reread-stream.ts'
 import type { EarlierCursor } from '../../pipeline/delta/why-whole.ts'

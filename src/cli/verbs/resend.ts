@@ -1,4 +1,4 @@
-import type { ResendFilter } from '../../db/ledger/resend-rows.ts'
+import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { ActionRefused } from '../../pipeline/actions/action-refused.ts'
 import { resendAccepted } from '../../pipeline/actions/resend-accepted.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'

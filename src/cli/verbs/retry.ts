@@ -1,6 +1,6 @@
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
-import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/retry-rows.ts'
-import { runInTheWay } from '../../db/runs/start-run.ts'
+import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/rows-again.ts'
+import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { retryRejected } from '../../pipeline/actions/retry-rejected.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'

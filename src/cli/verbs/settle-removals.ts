@@ -1,5 +1,5 @@
 import type { Database } from '../../db/database.ts'
-import { runInTheWay } from '../../db/runs/start-run.ts'
+import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { acceptUntaken, restore as bringBack, partsWords, total } from '../../pipeline/actions/removals.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'

@@ -1,8 +1,13 @@
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
-import { type PartnerTrace, tracePartner } from '../../db/trace/trace-partner.ts'
-import { hotelsOf, likePartnerIds, type TracedCompany } from '../../db/trace/trace-service.ts'
-import type { TracedSubmission } from '../../db/trace/trace-submissions.ts'
+import {
+  hotelsOf,
+  likePartnerIds,
+  type PartnerTrace,
+  type TracedCompany,
+  tracePartner,
+} from '../../db/trace/trace-partner.ts'
+import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
 import { resendPolicies } from '../../pipeline/preflight/judging-basis.ts'
 import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'

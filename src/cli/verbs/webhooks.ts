@@ -1,7 +1,13 @@
 import type { Config } from '../../config/schema.ts'
-import { type EndedTask, endedTasks } from '../../db/webhooks/ended-tasks.ts'
-import { eventCounts, eventsOfApplication, newestApplications, refusalCounts } from '../../db/webhooks/listed-events.ts'
-import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
+import {
+  type EndedTask,
+  endedTasks,
+  eventCounts,
+  eventsOfApplication,
+  newestApplications,
+  receiverStanding,
+  refusalCounts,
+} from '../../db/webhooks/webhook-records.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { scoreOf, silenceWords, type WebhookScore } from '../../pipeline/webhook-score.ts'
 import {

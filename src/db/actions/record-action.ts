@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import type { ActionVerb } from '../tables/action.ts'
 import type { Schema } from '../tables/database-schema.ts'
+import type { ActionVerb } from '../tables/run-tables.ts'
 
 /** Who acts: the user of the operating system, and the machine. */
 export type Actor = { user: string; host: string }

@@ -1,10 +1,10 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import type { OldCount, Removed } from './old-kinds.ts'
+import { batchRows, endedStates, type OldCount, type Removed, submissionEnded } from './plain-kinds.ts'
 
 /** Runs of one batch. */
-const atOnce = 200
+const runsAtOnce = 200
 
 /**
  * Runs that ended before a moment and that nothing asks for. The newest of each job stay, by number, by schedule and by
@@ -46,10 +46,10 @@ export async function countOldRuns(db: Database, before: Date): Promise<OldCount
 export async function removeOldRuns(db: Database, before: Date): Promise<Removed> {
   return await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ run_id: number }>`
-      ${oldRuns(before)} order by r.run_id limit ${atOnce} for update of r skip locked`.execute(trx)
+      ${oldRuns(before)} order by r.run_id limit ${runsAtOnce} for update of r skip locked`.execute(trx)
     const ids = rows.map(({ run_id }) => run_id)
     if (ids.length > 0) await removeRuns(trx, ids)
-    return { rows: ids.length, next: ids.length < atOnce ? null : 0 }
+    return { rows: ids.length, next: ids.length < runsAtOnce ? null : 0 }
   })
 }
 
@@ -92,7 +92,144 @@ export async function countOldReports(db: Database, before: Date): Promise<OldCo
 export async function removeOldReports(db: Database, before: Date): Promise<Removed> {
   const { numAffectedRows } = await sql`
     update run set report = null
-    where run_id in (${oldReports(before)} order by run_id limit ${atOnce})`.execute(db)
+    where run_id in (${oldReports(before)} order by run_id limit ${runsAtOnce})`.execute(db)
   const rows = Number(numAffectedRows ?? 0)
-  return { rows, next: rows < atOnce ? null : 0 }
+  return { rows, next: rows < runsAtOnce ? null : 0 }
+}
+
+/** Whether a submission `s` of a run `r` ended before a moment, with its run, at the destination in use. */
+const isOld = (before: Date): RawBuilder<boolean> => sql<boolean>`(
+  s.state = any(${endedStates}::text[]) and ${submissionEnded} < ${before}
+  and r.state <> 'running' and r.finished_at < ${before} and r.destination_id = destination_in_use())`
+
+/** Whether a line of a submission, called `line`, is the one that says what became of its row last. */
+const isLastOutcome = sql<boolean>`exists (
+  select from acceptance took where took.row_id = line.row_id and took.outcome_submission = line.submission_id)`
+
+/** Which rows each old submission carried, but for those whose last outcome it is. */
+export async function countOldLines(db: Database, before: Date): Promise<OldCount> {
+  const { rows } = await sql<OldCount>`
+    select count(*) as rows, min(${submissionEnded}) as oldest, coalesce(sum(pg_column_size(line)), 0)::float8 as bytes
+    from submission s join run r using (run_id) join submission_row line using (submission_id)
+    where ${isOld(before)} and not ${isLastOutcome}`.execute(db)
+  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+}
+
+/** Goes over the next few old submissions, as many as carry a batch of rows. */
+export async function removeOldLines(db: Database, before: Date, after: number): Promise<Removed> {
+  const { rows } = await sql<Removed>`
+    with next as (
+      select submission_id, row_count, sum(row_count) over (order by submission_id) - row_count as carried_before
+      from (
+        select s.submission_id, s.row_count from submission s join run r using (run_id)
+        where s.submission_id > ${after} and ${isOld(before)}
+        order by s.submission_id limit 500) listed
+    ),
+    chunk as materialized (select submission_id from next where carried_before < ${batchRows}),
+    removed as (
+      delete from submission_row line using chunk
+      where line.submission_id = chunk.submission_id and not ${isLastOutcome}
+      returning 1)
+    select (select count(*) from removed) as rows, (select max(submission_id) from chunk) as next`.execute(db)
+  return rows[0] ?? { rows: 0, next: null }
+}
+
+/** Tables that name a submission for as long as they keep what they say. Each has a retention of its own, or none. */
+const naming = [
+  'mapping',
+  'mapping_change',
+  'left_behind',
+  'action',
+  'batch_size',
+  'complete_search',
+  'calculator_value_change',
+  'removed_value',
+  'removed_property',
+  'unrenewed_part',
+  'held_property',
+  'submission_payload',
+] as const
+
+/** What names a submission, called `s`: it stays. */
+const isNamed = sql<boolean>`(
+  ${sql.join(
+    naming.map((name) => sql`exists (select from ${sql.table(name)} n where n.submission_id = s.submission_id)`),
+    sql` or `,
+  )}
+  or exists (select from submission_row line where line.submission_id = s.submission_id and ${isLastOutcome})
+  or exists (
+    select from search_page page join name_change using (page_id) where page.submission_id = s.submission_id)
+  or s.submission_id in (
+    select distinct on (newest.kind, newest.partition) newest.submission_id from submission newest
+    where newest.state = 'settled' order by newest.kind, newest.partition, newest.submission_id desc)
+  or s.run_id in (
+    select max(run_id) from input_comparison
+    union all select max(run_id) from row_comparison group by kind, withheld is null))`
+
+/**
+ * Requests that were split stand and go together: the first, which is the root, with all of its parts.
+ * @param roots the roots that are looked at.
+ */
+const removable = (roots: RawBuilder<unknown>, before: Date): RawBuilder<unknown> => sql`
+  with root as materialized (${roots}),
+  member as materialized (
+    select root.submission_id as root_id, s.submission_id from root join submission s using (submission_id)
+    union all
+    select root.submission_id, s.submission_id from root join submission s on s.root_id = root.submission_id
+  ),
+  needed as (
+    select distinct member.root_id from member join submission s using (submission_id) join run r using (run_id)
+    where not ${isOld(before)} or ${isNamed}
+  ),
+  free as materialized (
+    select member.submission_id from member where member.root_id not in (select root_id from needed)
+  )`
+
+export async function countOldSubmissions(db: Database, before: Date): Promise<OldCount> {
+  const roots = sql`select submission_id from submission where root_id is null`
+  const { rows } = await sql<OldCount>`
+    ${removable(roots, before)}
+    select count(*) as rows, min(${submissionEnded}) as oldest, coalesce(sum(pg_column_size(s)), 0)::float8 as bytes
+    from free join submission s using (submission_id)`.execute(db)
+  return rows[0] ?? { rows: 0, oldest: null, bytes: 0 }
+}
+
+/** Requests of one batch, with their pages. */
+const requestsAtOnce = 500
+
+/** Goes over the next few requests, and removes those that are old and named by nothing, with all that is theirs. */
+export async function removeOldSubmissions(db: Database, before: Date, after: number): Promise<Removed> {
+  const roots = sql`
+    select submission_id from submission where root_id is null and submission_id > ${after}
+    order by submission_id limit ${requestsAtOnce}`
+  return await db.transaction().execute(async (trx) => {
+    const { rows } = await sql<{ ids: number[]; next: number | null }>`
+      ${removable(roots, before)}
+      select array(select submission_id from free) as ids, (select max(submission_id) from root) as next`.execute(trx)
+    const { ids, next } = rows[0] ?? { ids: [], next: null }
+    if (ids.length > 0) await removeSubmissions(trx, ids)
+    return { rows: ids.length, next }
+  })
+}
+
+async function removeSubmissions(trx: Transaction<Schema>, ids: readonly number[]): Promise<void> {
+  await sql`
+    delete from submission_release
+    where submission_id = any(${ids}::bigint[]) or released_by = any(${ids}::bigint[])`.execute(trx)
+  await sql`
+    delete from quarantine using search_page
+    where search_page.page_id = quarantine.page_id and search_page.submission_id = any(${ids}::bigint[])`.execute(trx)
+  for (const name of [
+    'search_page',
+    'search_seen_calculator',
+    'search_seen_company',
+    'search_seen_document',
+    'staged_outcome',
+    'submission_row',
+    'input_comparison',
+    'row_comparison',
+    'submission',
+  ]) {
+    await sql`delete from ${sql.table(name)} where submission_id = any(${ids}::bigint[])`.execute(trx)
+  }
 }

@@ -1,16 +1,29 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { schemaName } from '../schema-standing.ts'
-import { endedStates, type OldCount, type OldKind, type PlainKind, type Removed, submissionEnded } from './old-kinds.ts'
-import { countOldReports, countOldRuns, removeOldReports, removeOldRuns } from './old-runs.ts'
-import { countOldLines, countOldSubmissions, removeOldLines, removeOldSubmissions } from './old-submissions.ts'
+import {
+  countOldLines,
+  countOldReports,
+  countOldRuns,
+  countOldSubmissions,
+  removeOldLines,
+  removeOldReports,
+  removeOldRuns,
+  removeOldSubmissions,
+} from './old-runs.ts'
 import {
   addCounts,
   countPlain,
+  endedStates,
+  type OldCount,
+  type OldKind,
+  type PlainKind,
   pastContents,
   plainKinds,
+  type Removed,
   removedValueKinds,
   removePlain,
+  submissionEnded,
   valueChangeKinds,
 } from './plain-kinds.ts'
 

@@ -1,13 +1,18 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { heldRun } from '../guard/guard-plan.ts'
-import { passes, type RowFilter, splitFilter } from './filter-rows.ts'
-import { parkedReason } from './parked-reason.ts'
-import { isAmongPending, newestAmongPending } from './pending-rows.ts'
-import type { Requires } from './requirement.ts'
+import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from './parked-reason.ts'
 import { type PolicyWords, policyOf, type ResendPolicy } from './resend-policy.ts'
-import { type RowState, rowState } from './row-state.ts'
-import { type MaybeWaits, waitingOn, waitsFor } from './waits-for.ts'
+import {
+  isAmongPending,
+  newestAmongPending,
+  passes,
+  type Requires,
+  type RowFilter,
+  type RowState,
+  rowState,
+  splitFilter,
+} from './row-state.ts'
 
 /** The states that need a person, each with a verb of its own. */
 export type ListedState = Extract<RowState, 'rejected' | 'invalid' | 'parked' | 'unknown'>
@@ -139,10 +144,7 @@ export async function causesOfRows(
 }
 
 /** Where each state's code, words and moment stand. */
-export const told: Record<
-  ListedState,
-  { code: RawBuilder<unknown>; reason: RawBuilder<unknown>; at: RawBuilder<unknown> }
-> = {
+const told: Record<ListedState, { code: RawBuilder<unknown>; reason: RawBuilder<unknown>; at: RawBuilder<unknown> }> = {
   rejected: { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` },
   unknown: { code: sql`row.outcome_code`, reason: sql`row.outcome_reason`, at: sql`row.outcome_at` },
   invalid: { code: sql`null::text`, reason: sql`row.invalid_reason`, at: sql`row.changed_at` },
@@ -151,4 +153,56 @@ export const told: Record<
     reason: sql`concat_ws(' ', waits.required, waits.requirement_code, waits.requirement_reason)`,
     at: sql`row.changed_at`,
   },
+}
+
+/** The rows of one hotel that wait for the same. */
+type ParkedGroup = {
+  partner_id: string
+  /** What they wait for and where it stands, in words that a person can act on. */
+  reason: string
+  code: string
+  rows: number
+  streams: string[]
+  /** When the first of them last changed. */
+  since: Date
+}
+
+type ParkedGroups = { groups: ParkedGroup[]; total: { rows: number; hotels: number; groups: number } }
+
+type FoundGroup = Omit<ParkedGroup, 'reason'> & { waits: MaybeWaits; all_rows: number; all_groups: number }
+
+/** Parked rows by hotel and by what they wait for, the most first, with the numbers of all of them. */
+export async function parkedGroups(
+  db: Database,
+  requires: Requires,
+  filter: RowFilter,
+  limit: number,
+): Promise<ParkedGroups> {
+  const { rows } = await sql<FoundGroup & { all_hotels: number }>`
+    with parked as materialized (
+      select row.partner_id, row.stream, row.changed_at, to_jsonb(waits) as waits
+      from ledger row
+      left join lateral ${waitsFor(requires)} waits on true
+      where ${isAmongPending('parked')}
+        and ${rowState(requires)} = 'parked'
+        and ${passes(filter, told.parked)}
+    )
+    select partner_id, waits, 'requires_' || (waits ->> 'requirement_state') as code, count(*) as rows,
+           array_agg(distinct stream order by stream) as streams, min(changed_at) as since,
+           sum(count(*)) over ()::bigint as all_rows, count(*) over () as all_groups,
+           (select count(distinct partner_id) from parked) as all_hotels
+    from parked
+    group by partner_id, waits
+    order by count(*) desc, partner_id collate "C", code
+    limit ${limit}`.execute(db)
+  const [first] = rows
+  const total =
+    first === undefined
+      ? { rows: 0, hotels: 0, groups: 0 }
+      : { rows: first.all_rows, hotels: first.all_hotels, groups: first.all_groups }
+  const groups = rows.map(({ waits, all_rows: _rows, all_groups: _groups, all_hotels: _hotels, ...group }) => {
+    const requirement = waitingOn(waits)
+    return { ...group, reason: requirement === null ? '' : parkedReason(requirement, group.partner_id) }
+  })
+  return { groups, total }
 }

@@ -2,8 +2,8 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { Submission, SubmissionState } from '../tables/submission.ts'
-import { withCarriedRows } from './carried-rows.ts'
-import { lacksRequirement, type Requires } from './requirement.ts'
+import { lacksRequirement, type Requires } from './row-state.ts'
+import { withCarriedRows } from './settle-outcomes.ts'
 
 /** A request of the family that a split request has: the first one and all that came of it. */
 export type FamilyMember = {

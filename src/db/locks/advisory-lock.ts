@@ -1,4 +1,6 @@
+import { sql, type Transaction } from 'kysely'
 import type pg from 'pg'
+import type { Schema } from '../tables/database-schema.ts'
 
 /** First halves of the keys of our advisory locks; the second half is the id of what is locked. */
 const lockClass = { run: 4_711_010, submission: 4_711_011, page: 4_711_012 } as const
@@ -99,3 +101,15 @@ async function obtained(client: pg.PoolClient, group: number, id: number, patien
 }
 
 const lockNotAvailable = '55P03'
+
+/** Beside the classes of those above. */
+const loading = 4_711_013
+
+/**
+ * Waits for the lock on what searches brought, and holds it until the transaction ends. Pages are loaded side by side
+ * under the shared one, as long as none touches what another may have seen; anyone who does takes the exclusive one.
+ */
+export async function lockLoading(trx: Transaction<Schema>, mode: 'shared' | 'exclusive'): Promise<void> {
+  if (mode === 'shared') await sql`select pg_advisory_xact_lock_shared(${loading}, 0)`.execute(trx)
+  else await sql`select pg_advisory_xact_lock(${loading}, 0)`.execute(trx)
+}

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
-import { lacksRequirement, type Requires } from '../ledger/requirement.ts'
+import { lacksRequirement, type Requires } from '../ledger/row-state.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { NameChangesView } from '../tables/history.ts'
 import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run-tables.ts'

@@ -1,9 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { RequirementState } from '../ledger/parked-reason.ts'
-import type { Requires } from '../ledger/requirement.ts'
-import { rowState } from '../ledger/row-state.ts'
-import { waitsFor } from '../ledger/waits-for.ts'
+import { type RequirementState, waitsFor } from '../ledger/parked-reason.ts'
+import { type Requires, rowState } from '../ledger/row-state.ts'
 import type { SubmissionState } from '../tables/submission.ts'
 
 export type WaveSubmission = {

@@ -1,6 +1,4 @@
-import type { ActionTable, RowChangeTable } from './action.ts'
 import type { CalculatorsSchema } from './calculator-tables.ts'
-import type { DestinationKeyTable, DestinationTable, ServiceKeyTable } from './destination-tables.ts'
 import type {
   DifferencesView,
   InputComparisonTable,
@@ -10,7 +8,7 @@ import type {
   RowComparisonTable,
   RowDifferenceTable,
 } from './difference-tables.ts'
-import type { HistorySchema } from './history.ts'
+import type { HistorySchema, NotRenewedSchema } from './history.ts'
 import type {
   JobPauseTable,
   JobRequestTable,
@@ -19,24 +17,10 @@ import type {
   NotificationTable,
   RunStepTable,
   RunTallyTable,
+  WebhookEventTable,
+  WebhookReceiverTable,
+  WebhookRefusalTable,
 } from './job-tables.ts'
-import type { NotRenewedSchema } from './not-renewed.ts'
-import type {
-  BatchSizeTable,
-  CandidateTable,
-  EndedSubmissionTable,
-  JudgingBasisTable,
-  KindSweepTable,
-  RowFindingTable,
-  SubmissionReleaseTable,
-} from './planning-tables.ts'
-import type {
-  ReferenceChangeTable,
-  ReferenceDataTable,
-  ReferencePastTable,
-  ReferenceVersionTable,
-  ReferenceWithheldTable,
-} from './reference-tables.ts'
 import type {
   AcceptanceTable,
   HeldPropertyTable,
@@ -51,15 +35,41 @@ import type {
   StreamSnapshotTable,
 } from './row-tables.ts'
 import type {
+  ActionTable,
   GuardPlanTable,
+  RowChangeTable,
   RunStreamTable,
   RunTable,
   StreamReadingTable,
   StreamWatermarkTable,
 } from './run-tables.ts'
-import type { DocumentsView, DocumentTable, SearchPageTable, SearchSeenDocumentTable } from './search-tables.ts'
-import type { StagedOutcomeTable, SubmissionPayloadTable, SubmissionRowTable, SubmissionTable } from './submission.ts'
-import type { WebhookEventTable, WebhookReceiverTable, WebhookRefusalTable } from './webhook-tables.ts'
+import type {
+  DestinationKeyTable,
+  DestinationTable,
+  DocumentsView,
+  DocumentTable,
+  ReferenceChangeTable,
+  ReferenceDataTable,
+  ReferencePastTable,
+  ReferenceVersionTable,
+  ReferenceWithheldTable,
+  SearchPageTable,
+  SearchSeenDocumentTable,
+  ServiceKeyTable,
+} from './service-tables.ts'
+import type {
+  BatchSizeTable,
+  CandidateTable,
+  EndedSubmissionTable,
+  JudgingBasisTable,
+  KindSweepTable,
+  RowFindingTable,
+  StagedOutcomeTable,
+  SubmissionPayloadTable,
+  SubmissionReleaseTable,
+  SubmissionRowTable,
+  SubmissionTable,
+} from './submission.ts'
 
 /** Every table of the schema `nightferry`, by name. */
 export type Schema = CalculatorsSchema &

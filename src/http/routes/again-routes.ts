@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { ResendFilter } from '../../db/ledger/resend-rows.ts'
-import { runInTheWay } from '../../db/runs/start-run.ts'
+import type { ResendFilter } from '../../db/ledger/rows-again.ts'
+import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { restore } from '../../pipeline/actions/removals.ts'
 import { rereadStream } from '../../pipeline/actions/reread-stream.ts'

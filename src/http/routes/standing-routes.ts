@@ -6,12 +6,10 @@ import {
   newestActions,
   newestReferenceChanges,
   newestTasks,
-} from '../../db/nights/service-facts.ts'
+} from '../../db/nights/night-facts.ts'
 import { requireSchema } from '../../db/schema-standing.ts'
-import { deniedKeyInUse, skewInUse } from '../../db/service-key/key-in-use.ts'
-import { endedTasks } from '../../db/webhooks/ended-tasks.ts'
-import { eventCounts, refusalCounts } from '../../db/webhooks/listed-events.ts'
-import { receiverStanding } from '../../db/webhooks/receiver-standing.ts'
+import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
+import { endedTasks, eventCounts, receiverStanding, refusalCounts } from '../../db/webhooks/webhook-records.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { untakenReference } from '../../pipeline/reference/store-reference-data.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'

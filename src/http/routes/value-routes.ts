@@ -1,6 +1,12 @@
 import { z } from 'zod'
-import { hotelDocuments, hotelValues } from '../../db/values/hotel-values.ts'
-import { listPeriods, listVariables, pictureOf, type VariableQuestion } from '../../db/values/variable-values.ts'
+import {
+  hotelDocuments,
+  hotelValues,
+  listPeriods,
+  listVariables,
+  pictureOf,
+  type VariableQuestion,
+} from '../../db/values/variable-values.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { Answer, cutAt, document, limit, moment, more, type Route, route } from '../route.ts'
 

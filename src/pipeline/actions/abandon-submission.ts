@@ -1,6 +1,6 @@
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
+import { storableText } from '../../db/copy-text.ts'
 import { releaseUnsent, settleRows } from '../../db/ledger/settle-outcomes.ts'
-import { storableText } from '../../db/storable.ts'
 import type { SubmissionState } from '../../db/tables/submission.ts'
 import type { Deps } from '../deps.ts'
 import { moveSubmission } from '../push/move-submission.ts'

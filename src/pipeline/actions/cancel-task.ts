@@ -1,5 +1,5 @@
 import { type Actor, recordAction, recordResult } from '../../db/actions/record-action.ts'
-import { storableText } from '../../db/storable.ts'
+import { storableText } from '../../db/copy-text.ts'
 import type { Submission } from '../../db/tables/submission.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'

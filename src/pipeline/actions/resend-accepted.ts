@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
 import type { Database } from '../../db/database.ts'
-import { countResendable, markForResend, type ResendFilter, resendableRows } from '../../db/ledger/resend-rows.ts'
+import { countResendable, markForResend, type ResendFilter, resendableRows } from '../../db/ledger/rows-again.ts'
 import { ActionRefused } from './action-refused.ts'
 
 /** Rows that are shown as examples of what a resend marks. */

@@ -1,6 +1,6 @@
 import { type Actor, recordAction } from '../../db/actions/record-action.ts'
-import type { RowFilter } from '../../db/ledger/filter-rows.ts'
-import { markForRetry, type RetryCounts } from '../../db/ledger/retry-rows.ts'
+import type { RowFilter } from '../../db/ledger/row-state.ts'
+import { markForRetry, type RetryCounts } from '../../db/ledger/rows-again.ts'
 import type { Deps } from '../deps.ts'
 
 /**

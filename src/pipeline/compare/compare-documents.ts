@@ -8,7 +8,7 @@ import {
   stageFindings,
   storeFindings,
 } from '../../db/differences/store-differences.ts'
-import { lockRun } from '../../db/runs/lock-run.ts'
+import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { recordAction } from '../../db/actions/record-action.ts'
-import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/repair-rows.ts'
-import { lockRun } from '../../db/runs/lock-run.ts'
+import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/rows-again.ts'
+import { lockRun } from '../../db/runs/run-life.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 

@@ -1,4 +1,4 @@
-import type { Destination } from '../../db/tables/destination-tables.ts'
+import type { Destination } from '../../db/tables/service-tables.ts'
 import type { Deps } from '../deps.ts'
 import { keyFingerprint } from '../gate/shared-gate.ts'
 import { StopRun } from '../stop-run.ts'

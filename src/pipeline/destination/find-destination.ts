@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { Destination, ProfileCertainty } from '../../db/tables/destination-tables.ts'
+import type { Destination, ProfileCertainty } from '../../db/tables/service-tables.ts'
 
 /** The destination that runs send to. */
 export async function destinationInUse(db: Database): Promise<Destination> {

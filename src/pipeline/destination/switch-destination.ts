@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { schemaName } from '../../db/migrate-to-latest.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { Destination } from '../../db/tables/destination-tables.ts'
+import type { Destination } from '../../db/tables/service-tables.ts'
 import { copyEmpty, movingRelations, type Relation } from './copy-empty.ts'
 import { destinationInUse } from './find-destination.ts'
 

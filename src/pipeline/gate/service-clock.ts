@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Database } from '../../db/database.ts'
-import { storeSkew } from '../../db/service-key/key-in-use.ts'
+import { storeSkew } from '../../db/service-key/service-key.ts'
 import type { ClockSkew } from '../../exchange/clock-skew.ts'
 
 /**

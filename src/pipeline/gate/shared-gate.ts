@@ -2,8 +2,15 @@ import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Database } from '../../db/database.ts'
-import { claimProbe, closeBreaker, type DeniedKey, deniedKey, openBreaker } from '../../db/service-key/breaker.ts'
-import { pauseCalls, reserveCalls } from '../../db/service-key/reserve-calls.ts'
+import {
+  claimProbe,
+  closeBreaker,
+  type DeniedKey,
+  deniedKey,
+  openBreaker,
+  pauseCalls,
+  reserveCalls,
+} from '../../db/service-key/service-key.ts'
 import type { Admission, AdmitOptions, CallGate } from '../../exchange/call-gate.ts'
 
 type SharedGateOptions = {

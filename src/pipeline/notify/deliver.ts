@@ -1,6 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { storableText } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
-import { storableText } from '../../db/storable.ts'
 import type { NotificationTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'
 import { hasLasted, tellAgainInMs } from '../when-to-look.ts'

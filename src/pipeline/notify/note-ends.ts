@@ -1,6 +1,6 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
+import { storableJson } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
-import { storableJson } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'

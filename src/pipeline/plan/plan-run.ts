@@ -1,7 +1,7 @@
 import { requirementsOf } from '../../config/require-settings.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
-import { adoptUnfinished, insertRun, runInTheWay } from '../../db/runs/start-run.ts'
+import { adoptUnfinished, insertRun, runInTheWay } from '../../db/runs/run-life.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import { HttpError, TransportError } from '../../exchange/errors.ts'
 import { extract } from '../delta/extract.ts'

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
-import type { Requires } from '../../db/ledger/requirement.ts'
-import { type RowState, rowState } from '../../db/ledger/row-state.ts'
+import { type Requires, type RowState, rowState } from '../../db/ledger/row-state.ts'
 import { schemaName } from '../../db/migrate-to-latest.ts'
 
 export type PlannedRow = {

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Config, notMatchedCode, type StreamName } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import type { ResendPolicy } from '../../db/ledger/resend-policy.ts'
-import type { WarningKind } from '../../db/tables/planning-tables.ts'
+import type { WarningKind } from '../../db/tables/submission.ts'
 import type { Contract } from '../../exchange/contract.ts'
 
 /** What rows are judged by besides the reference data. A change of any of it makes rows be judged again. */

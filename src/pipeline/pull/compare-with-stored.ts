@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { noteNotCompared, storeDifferences } from '../../db/differences/store-differences.ts'
-import { lockRun } from '../../db/runs/lock-run.ts'
+import { lockRun } from '../../db/runs/run-life.ts'
 import { ofSelectedType } from '../../db/selected-types.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'

@@ -1,5 +1,5 @@
 import type { Transaction, Updateable } from 'kysely'
-import { storableJson, storableText } from '../../db/storable.ts'
+import { storableJson, storableText } from '../../db/copy-text.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission.ts'
 import type { Contract } from '../../exchange/contract.ts'

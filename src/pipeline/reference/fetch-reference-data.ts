@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { ReferenceKind } from '../../db/tables/reference-tables.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
+import type { ReferenceKind } from '../../db/tables/service-tables.ts'
 import { AnswerFormatError } from '../../exchange/errors.ts'
 import type { CustomProperty, FrameworkIndex, Group } from '../../exchange/reference-data.ts'
 import type { Deps } from '../deps.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
-import type { ReferenceChange, ReferenceKind, ReferenceVersion } from '../../db/tables/reference-tables.ts'
+import type { ReferenceChange, ReferenceKind, ReferenceVersion } from '../../db/tables/service-tables.ts'
 
 export type CachedDocument = {
   kind: ReferenceKind

@@ -1,4 +1,4 @@
-import type { ReferenceChange, ReferenceItem, ReferenceKind } from '../../db/tables/reference-tables.ts'
+import type { ReferenceChange, ReferenceItem, ReferenceKind } from '../../db/tables/service-tables.ts'
 import { itemsOf, type ReferenceDocument, type ReferenceItemState } from './reference-items.ts'
 
 /**

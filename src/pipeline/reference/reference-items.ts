@@ -1,4 +1,4 @@
-import type { ReferenceItem, ReferenceKind } from '../../db/tables/reference-tables.ts'
+import type { ReferenceItem, ReferenceKind } from '../../db/tables/service-tables.ts'
 import type { CustomProperty, FrameworkIndex, Group, UnitType } from '../../exchange/reference-data.ts'
 
 /** A thing that reference data contain: a document, or something in it. */

@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
+import { storableJson } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
-import { storableJson } from '../../db/storable.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { ReferenceChange, UntakenReference } from '../../db/tables/reference-tables.ts'
+import type { ReferenceChange, UntakenReference } from '../../db/tables/service-tables.ts'
 import type { FetchedDocuments, ReferenceDocument } from './reference-items.ts'
 
 /**

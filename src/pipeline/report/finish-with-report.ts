@@ -1,13 +1,10 @@
 import { requirementsOf } from '../../config/require-settings.ts'
-import { comparisonOf } from '../../db/differences/list-differences.ts'
-import { rowComparisonsOf } from '../../db/differences/store-differences.ts'
+import { comparisonOf, rowComparisonsOf } from '../../db/differences/store-differences.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { removeOld } from '../../db/housekeeping/remove-old.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
-import { unsentRepairs } from '../../db/ledger/repair-rows.ts'
+import { unsentRepairs } from '../../db/ledger/rows-again.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
-import { finishRun } from '../../db/runs/end-run.ts'
-import { runOfOtherCopy } from '../../db/runs/own-database.ts'
 import {
   nameChanges,
   rowsNotAccepted,
@@ -15,7 +12,8 @@ import {
   streamReports,
   submissionReports,
 } from '../../db/runs/report-rows.ts'
-import { deniedKeyInUse } from '../../db/service-key/key-in-use.ts'
+import { finishRun, runOfOtherCopy } from '../../db/runs/run-life.ts'
+import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentReports } from '../pull/documents/document-reports.ts'

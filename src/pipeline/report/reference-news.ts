@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
-import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/tables/reference-tables.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
+import type { ReferenceChange, ReferenceItem, ReferenceVersion } from '../../db/tables/service-tables.ts'
 import { companiesConfirmedTwice, type FoundWarnings, warningsSince } from '../preflight/judging-basis.ts'
 import { referenceChanges, rowsUsingRemoved, versionsOfRun } from '../reference/list-reference.ts'
 import { untakenReference } from '../reference/store-reference-data.ts'

@@ -1,4 +1,4 @@
-import type { UnrenewedPart } from '../../db/tables/not-renewed.ts'
+import type { UnrenewedPart } from '../../db/tables/history.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
 
 const nouns: Record<UnrenewedPart, readonly [string, string]> = {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
+import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission.ts'
 import { searchKinds } from '../../../src/pipeline/streams/kind-names.ts'
 import { type Ledger, openLedger } from './ledger.ts'

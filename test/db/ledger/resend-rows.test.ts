@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend, releaseResends } from '../../../src/db/ledger/resend-rows.ts'
+import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
 import { rowsNotAccepted, streamReports } from '../../../src/db/runs/report-rows.ts'
-import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
+import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import { retryRejected } from '../../../src/pipeline/actions/retry-rejected.ts'
 import { countPending } from '../../../src/pipeline/preflight/preflight.ts'
 import { imbalances } from '../../../src/pipeline/report/report.ts'

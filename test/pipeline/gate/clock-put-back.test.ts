@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import type { Database } from '../../../src/db/database.ts'
-import { claimProbe, openBreaker } from '../../../src/db/service-key/breaker.ts'
-import { pauseCalls, reserveCalls } from '../../../src/db/service-key/reserve-calls.ts'
+import { claimProbe, openBreaker, pauseCalls, reserveCalls } from '../../../src/db/service-key/service-key.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 import { databaseOf } from './gated.ts'
 

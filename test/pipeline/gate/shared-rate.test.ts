@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { reserveCalls } from '../../../src/db/service-key/reserve-calls.ts'
+import { reserveCalls } from '../../../src/db/service-key/service-key.ts'
 import { defaultBackOff } from '../../../src/exchange/back-off.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { httpServer, sendJson } from '../../exchange/fault-server.ts'

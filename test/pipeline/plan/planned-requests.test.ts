@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { planKind } from '../../../src/db/ledger/plan-kind.ts'
 import { releaseByPolicy } from '../../../src/db/ledger/resend-policy.ts'
-import { releaseRetries } from '../../../src/db/ledger/retry-rows.ts'
+import { releaseRetries } from '../../../src/db/ledger/rows-again.ts'
 import { plannedRequests, rememberRejected } from '../../../src/pipeline/plan/planned-requests.ts'
 import { type Ledger, openLedger } from '../../db/ledger/ledger.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, expect, it } from 'vitest'
-import { lockLoading } from '../../../src/db/locks/loading-lock.ts'
+import { lockLoading } from '../../../src/db/locks/advisory-lock.ts'
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'
 import { defaultPageLimits } from './limits.ts'
 import { bodyOf, company, contract, samplePage } from './sample-page.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { adoptUnfinished } from '../../../src/db/runs/start-run.ts'
+import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import type { Landing } from '../../db/ledger/ledger.ts'

@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import pg, { type PoolClient } from 'pg'
-import { binaryFile, copyReady, type ReadyRows } from '../../../db/copy-ready.ts'
+import { binaryFile, copyReady, type ReadyRows, Turns } from '../../../db/copy-ready.ts'
 import { copyBytes, copyNull, copyText } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { Turns } from '../../../db/turns.ts'
 import { notCompared } from '../../preflight/judging-basis.ts'
 import type { PassedHashes } from './line-sums.ts'
 

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { SearchSettings } from '../../../config/job-settings.ts'
-import { lockRun } from '../../../db/runs/lock-run.ts'
+import { lockRun } from '../../../db/runs/run-life.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Run } from '../../../db/tables/run-tables.ts'
 import type { Deps } from '../../deps.ts'

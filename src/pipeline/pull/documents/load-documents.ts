@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { type Session, withSession } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { SearchPage } from '../../../db/tables/search-tables.ts'
+import type { SearchPage } from '../../../db/tables/service-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { openResult } from '../../open-result.ts'
 import { PageFormatError, type PageLimits } from '../../reading/page-limits.ts'

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
+import type { Turns } from '../../../db/copy-ready.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { Turns } from '../../../db/turns.ts'
 import { keepContentBytes, type UnchangedCompany } from '../merge/known-companies.ts'
 import { markWholeSeen } from '../merge/mark-seen.ts'
 

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { SearchPage } from '../../../db/tables/search-tables.ts'
+import type { SearchPage } from '../../../db/tables/service-tables.ts'
 import type { PageCounts } from './merge-page.ts'
 
 /** Reads a page's row and locks it: a second load of the same page waits here for the first. */

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
-import { lockLoading } from '../../../db/locks/loading-lock.ts'
+import { lockLoading } from '../../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { markAgain } from '../merge/unrenewed-parts.ts'
 import { ofPartner, ofRun, type PartFilter } from './take-removals.ts'

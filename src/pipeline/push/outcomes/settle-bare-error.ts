@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../../config/require-settings.ts'
+import { storableJson, storableText } from '../../../db/copy-text.ts'
 import { hasBegunPlanning } from '../../../db/ledger/candidates.ts'
 import { settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
@@ -11,7 +12,6 @@ import {
   taskOf,
   wasNotTheRows,
 } from '../../../db/ledger/split-submission.ts'
-import { storableJson, storableText } from '../../../db/storable.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
 import type { Contract } from '../../../exchange/contract.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { apiKeyIdOf } from '../../../db/service-key/key-in-use.ts'
-import { storableJson } from '../../../db/storable.ts'
+import { storableJson } from '../../../db/copy-text.ts'
+import { apiKeyIdOf } from '../../../db/service-key/service-key.ts'
 import type { ListedTasks, Submission } from '../../../db/tables/submission.ts'
 import type { ClockSkew } from '../../../exchange/clock-skew.ts'
 import type { Contract } from '../../../exchange/contract.ts'

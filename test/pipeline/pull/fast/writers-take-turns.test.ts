@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
+import { Turns } from '../../../../src/db/copy-ready.ts'
 import { createPool, withSession } from '../../../../src/db/database.ts'
-import { Turns } from '../../../../src/db/turns.ts'
 import { UnchangedCompanies } from '../../../../src/pipeline/pull/fast/unchanged-companies.ts'
 import { createDirectWriter } from '../../../../src/pipeline/pull/merge/direct-writer.ts'
 import { createStaging, createStagingWriter } from '../../../../src/pipeline/pull/merge/staging-tables.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { adoptUnfinished } from '../../../../src/db/runs/start-run.ts'
+import { adoptUnfinished } from '../../../../src/db/runs/run-life.ts'
 import type { Deps } from '../../../../src/pipeline/deps.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
 import { some } from '../../../helpers/some.ts'

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { Run } from '../tables/run-tables.ts'
+import type { SearchPage } from '../tables/service-tables.ts'
 import type { SubmissionState } from '../tables/submission.ts'
 
 /** A request of a run, and when what became of it; all times by the clock of the database. */
@@ -121,4 +122,93 @@ export async function lastStepTimes(db: Database): Promise<{ job: string; step: 
     where run_id > (select coalesce(max(run_id), 0) - 1000 from run)
     order by job, run_step.step, run_id desc`.execute(db)
   return rows
+}
+
+/** Pages that are named one by one; the rest is counted. */
+const named = 10
+
+export type PageProgress = {
+  pages: number
+  loaded: number
+  failed: number
+  /** Of these, pages of the searches in `pull.searches`. */
+  document_pages: number
+  bytes: number
+  /** Of the calculator search; of the other searches nothing is counted but pages and bytes. */
+  companies: number
+  /** Companies whose bytes were those of the last time. */
+  unchanged: number
+  /** Pages that were loaded with care. */
+  careful: number
+  /**
+   * Failed pages first, then those that are tried again, then those that needed care. `search` is the name of one of
+   * `pull.searches`, null of the calculator search; `page` counts from 1 within it.
+   */
+  remarkable: ({ search: string | null; page: number } & Pick<
+    SearchPage,
+    'state' | 'failures' | 'error_code' | 'error_message' | 'care'
+  >)[]
+}
+
+/** How the pages of a run's searches get on, and which of them are worth a look; null while it has none. */
+export async function pageProgress(db: Database, runId: number, searchKind: string): Promise<PageProgress | null> {
+  const { rows } = await sql<Omit<PageProgress, 'remarkable'>>`
+    select count(*) as pages,
+           count(*) filter (where search_page.state = 'loaded') as loaded,
+           count(*) filter (where search_page.state = 'failed') as failed,
+           count(*) filter (where kind <> ${searchKind}) as document_pages,
+           coalesce(sum(bytes), 0)::bigint as bytes,
+           coalesce(sum(companies) filter (where kind = ${searchKind}), 0)::bigint as companies,
+           coalesce(sum(unchanged) filter (where kind = ${searchKind}), 0)::bigint as unchanged,
+           count(*) filter (where care is not null) as careful
+    from search_page join submission using (submission_id)
+    where run_id = ${runId} and submission.state <> 'abandoned'`.execute(db)
+  const counted = rows[0]
+  if (counted === undefined || counted.pages === 0) return null
+  const { rows: remarkable } = await sql<PageProgress['remarkable'][number]>`
+    select case when kind <> ${searchKind} then partition end as search, ordinal + 1 as page, search_page.state,
+           search_page.failures, search_page.error_code, search_page.error_message, care
+    from search_page join submission using (submission_id)
+    where run_id = ${runId} and submission.state <> 'abandoned'
+      and (search_page.state = 'failed' or (search_page.state = 'listed' and search_page.failures > 0)
+        or care is not null)
+    order by search_page.state = 'failed' desc, search_page.state = 'listed' desc, submission.submission_id, ordinal
+    limit ${named}`.execute(db)
+  return { ...counted, remarkable }
+}
+
+export type RunProgress = Run & {
+  rows_read: number
+  rows_planned: number
+  rows_settled: number
+  requests: number
+  requests_settled: number
+  pages: number
+  pages_loaded: number
+}
+
+/** Where a run stands, in one query. */
+export async function runProgress(db: Database, runId: number): Promise<RunProgress> {
+  const { rows } = await sql<RunProgress>`
+    select run.*,
+           (select coalesce(sum(read), 0)::bigint from run_stream where run_stream.run_id = run.run_id) as rows_read,
+           coalesce(sum(row_count), 0)::bigint as rows_planned,
+           coalesce(sum(row_count) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned')),
+             0)::bigint as rows_settled,
+           count(submission_id) as requests,
+           count(submission_id) filter (where submission.state in ('settled', 'refused', 'lost', 'abandoned'))
+             as requests_settled,
+           coalesce(sum(pages), 0)::bigint as pages,
+           coalesce(sum(pages_loaded), 0)::bigint as pages_loaded
+    from run
+    left join submission using (run_id)
+    left join lateral (
+      select count(*) as pages, count(*) filter (where search_page.state <> 'listed') as pages_loaded
+      from search_page where search_page.submission_id = submission.submission_id
+    ) loaded on true
+    where run_id = ${runId}
+    group by run.run_id`.execute(db)
+  const progress = rows[0]
+  if (progress === undefined) throw new Error(`run ${runId} does not exist`)
+  return progress
 }

@@ -1,0 +1,218 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../database.ts'
+import type { Schema } from '../tables/database-schema.ts'
+import type { Run, RunAsked, RunFailure, RunTrigger, Verdict } from '../tables/run-tables.ts'
+
+type StartRun = {
+  job: string
+  trigger: RunTrigger
+  scheduledFor: Date
+  firstStep: string
+  asked?: RunAsked
+  askedBy?: string | null
+}
+
+/**
+ * Begins a run, unless one of the job is running, one of another job works with the ledger, or the occurrence was
+ * taken: the database decides which of the daemons does.
+ * @returns null when this call began nothing.
+ */
+export async function insertRun(trx: Transaction<Schema>, start: StartRun): Promise<Run | null> {
+  const { rows } = await sql<Run>`
+    insert into run (job, trigger, scheduled_for, state, step, asked, asked_by)
+    values (${start.job}, ${start.trigger}, ${start.scheduledFor}, 'running', ${start.firstStep},
+            ${JSON.stringify(start.asked ?? {})}, ${start.askedBy ?? null})
+    on conflict do nothing
+    returning *`.execute(trx)
+  return rows[0] ?? null
+}
+
+/** Records an occurrence that nobody will run, so that it is not found missed again. */
+export async function insertSkippedRun(db: Database, job: string, scheduledFor: Date): Promise<void> {
+  await sql`
+    insert into run (job, trigger, scheduled_for, state, step, finished_at)
+    values (${job}, 'missed', ${scheduledFor}, 'skipped', '', clock_timestamp())
+    on conflict do nothing`.execute(db)
+}
+
+/** The run of a job that is under way, if any. */
+export async function runningRun(db: Database, job: string): Promise<Run | undefined> {
+  return await db.selectFrom('run').selectAll().where('job', '=', job).where('state', '=', 'running').executeTakeFirst()
+}
+
+/** The job that works beside every other one. The index run_one_on_ledger says the same. */
+const besideOthers = 'housekeeping'
+
+/** The run under way that a job has to wait for, or is: those that work with the ledger exclude each other. */
+export async function runInTheWay(db: Database, job: string): Promise<Run | undefined> {
+  if (job === besideOthers) return await runningRun(db, job)
+  return await db
+    .selectFrom('run')
+    .selectAll()
+    .where('job', '<>', besideOthers)
+    .where('state', '=', 'running')
+    .executeTakeFirst()
+}
+
+/** Every run that is under way, whatever its job. */
+export async function runningRuns(db: Database): Promise<Run[]> {
+  return await db.selectFrom('run').selectAll().where('state', '=', 'running').orderBy('run_id').execute()
+}
+
+/**
+ * Hands the unfinished submissions of runs that ended early to a new run, which polls and settles them with its own:
+ * nothing in flight is forgotten, nothing is sent beside it. Not carried over are searches, because the new run has its
+ * own, and submissions of which nothing has left, written or not: their rows may have changed, or the guard may hold
+ * them by now, so they are planned afresh. One whose answer was lost goes on with what it said. What went to a
+ * destination that is not in use stays with its run until that is put to use again.
+ * @param sends whether the run waits for what it takes over; one that does not leaves it to the next that does.
+ */
+export async function adoptUnfinished(
+  trx: Transaction<Schema>,
+  runId: number,
+  searchKinds: readonly string[],
+  sends = true,
+): Promise<void> {
+  await sql`
+    with given_up as (
+      update submission
+      set state = 'abandoned'
+      from run
+      where run.run_id = submission.run_id and run.state <> 'running' and run.destination_id = destination_in_use()
+        and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')
+        and (submission.kind = any(${searchKinds}) or (submission.state = 'planned'
+          and submission.uncertain_since is null))
+      returning submission_id
+    )
+    delete from held_property using given_up where held_property.submission_id = given_up.submission_id`.execute(trx)
+  if (!sends) return
+  await sql`
+    update submission
+    set run_id = ${runId}, failures = 0, failing_since = null
+    from run
+    where run.run_id = submission.run_id and run.state <> 'running' and run.destination_id = destination_in_use()
+      and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(trx)
+}
+
+/** Ends a run with its report. */
+export async function finishRun(
+  trx: Transaction<Schema>,
+  runId: number,
+  verdict: Verdict,
+  report: object,
+  finishedAt: Date,
+): Promise<void> {
+  await trx
+    .updateTable('run')
+    .set({ state: 'finished', verdict, report: JSON.stringify(report), finished_at: finishedAt })
+    .where('run_id', '=', runId)
+    .where('state', '=', 'running')
+    .execute()
+}
+
+/**
+ * Ends a run that cannot go on. What it sent stays what it is; the next run goes on from there.
+ * @returns false if it had ended already.
+ */
+export async function failRun(db: Database, runId: number, failure: RunFailure, finishedAt: Date): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('run')
+    .set({ state: 'failed', verdict: 'failed', failure: JSON.stringify(failure), finished_at: finishedAt })
+    .where('run_id', '=', runId)
+    .where('state', '=', 'running')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/**
+ * Locks a run that is under way until the transaction ends. The lock of a look belongs to a connection of its own and
+ * is lost with it, while the look goes on; what two looks must not do at once is therefore done under this lock.
+ * @returns false when the run has ended: a later one may be at work already.
+ */
+export async function lockRun(trx: Transaction<Schema>, runId: number): Promise<boolean> {
+  const run = await trx
+    .selectFrom('run')
+    .select('run_id')
+    .where('run_id', '=', runId)
+    .where('state', '=', 'running')
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  return run !== undefined
+}
+
+/**
+ * How many submissions of a kind carry rows in a run: planned, in flight, or ended and not yet settled. Those that are
+ * overdue take no other's place: a few of them would keep a kind from being sent for ever.
+ */
+export async function unfinishedOfKind(db: Database, runId: number, kind: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from submission
+    where run_id = ${runId} and kind = ${kind}
+      and state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain') and overdue_since is null`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+type Timer = { submission_id: number; timer: number }
+
+/** Voids the timer that each submission has and numbers a new one: of looks at a later time only the newest counts. */
+export async function nextTimers(trx: Transaction<Schema>, submissionIds: readonly number[]): Promise<Timer[]> {
+  const { rows } = await sql<Timer>`
+    update submission set timer = timer + 1
+    where submission_id = any(${submissionIds}::bigint[])
+    returning submission_id, timer`.execute(trx)
+  return rows
+}
+
+/** What a server answers that is only like PostgreSQL, or that does not let our role ask. */
+const cannotTell = new Set(['42501', '42883', '42P01', '42703', '0A000'])
+
+/**
+ * Which copy of our database this is: the cluster, its timeline, the database's own number and that of a table. A
+ * restore of files begins another timeline, and one of a dump makes another table.
+ * @returns null where the server does not tell.
+ */
+export async function copyInUse(db: Database): Promise<string | null> {
+  try {
+    const { rows } = await sql<{ copy: string }>`
+      select concat_ws('/', (select system_identifier from pg_control_system()),
+                            (select timeline_id from pg_control_checkpoint()),
+                            (select oid from pg_database where datname = current_database()),
+                            'run'::regclass::oid) as copy`.execute(db)
+    return rows[0]?.copy ?? null
+  } catch (error) {
+    if (!cannotTell.has((error as { code?: string }).code ?? '')) throw error
+    return null
+  }
+}
+
+/**
+ * Notes on a run which copy of our database it is stored in.
+ * @returns the newest earlier run that says so, if that was another copy: a backup came back since, or the database was
+ *   moved. Null otherwise.
+ */
+export async function runOfOtherCopy(db: Database, runId: number): Promise<number | null> {
+  const copy = await copyInUse(db)
+  if (copy === null) return null
+  await db.updateTable('run').set({ own_database: copy }).where('run_id', '=', runId).execute()
+  const earlier = await db
+    .selectFrom('run')
+    .select(['run_id', 'own_database'])
+    .where('run_id', '<', runId)
+    .where('own_database', 'is not', null)
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return earlier === undefined || earlier.own_database === copy ? null : earlier.run_id
+}
+
+/** The newest run that says in which copy it ended; null where none does. */
+export async function newestCopy(db: Database): Promise<{ runId: number; copy: string } | null> {
+  const found = await db
+    .selectFrom('run')
+    .select(['run_id', 'own_database'])
+    .where('own_database', 'is not', null)
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return found?.own_database == null ? null : { runId: found.run_id, copy: found.own_database }
+}
