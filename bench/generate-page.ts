@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Contract } from '../src/exchange/contract.ts'
-import { monthName } from '../src/exchange/month-names.ts'
+import { monthName } from '../src/exchange/wire-value.ts'
 
 export type PageOptions = {
   seed: number

@@ -4,7 +4,7 @@
  */
 import type pg from 'pg'
 import type { Contract } from '../src/exchange/contract.ts'
-import { monthNumber } from '../src/exchange/month-names.ts'
+import { monthNumber } from '../src/exchange/wire-value.ts'
 
 /** Tables of the shape of Nightferry's, with the same foreign keys, keyed by what the page calls things. */
 const tables = `

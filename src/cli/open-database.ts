@@ -8,7 +8,7 @@ import { requireSchema, schemaMissing, schemaName } from '../db/schema-standing.
 import { connectionRoom, requireKeptSession, SessionNotKept } from '../db/server-limits.ts'
 import type { Cluster } from '../embedded/open-cluster.ts'
 import { httpConnections } from '../http/http-connections.ts'
-import { whyUnreachable } from '../partner/server-address.ts'
+import { whyUnreachable } from '../partner/partner-server.ts'
 import { areWebhooksConfigured, webhookConnections } from '../webhooks/check-webhook-settings.ts'
 import { type Cli, printLine } from './cli.ts'
 import { readable } from './show/readable.ts'
@@ -104,7 +104,7 @@ export async function openDatabase(
     await (cluster as Cluster | null)?.release()
     throw error
   }
-  const keeper = cluster === null ? null : (await import('../embedded/keep-running.ts')).keepRunning(cluster, onRestart)
+  const keeper = cluster === null ? null : (await import('../embedded/open-cluster.ts')).keepRunning(cluster, onRestart)
   return {
     url,
     pool,

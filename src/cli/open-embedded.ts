@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
-import { EmbeddedPostgresError } from '../embedded/embedded-postgres-error.ts'
 import { type Cluster, openCluster } from '../embedded/open-cluster.ts'
+import { EmbeddedPostgresError } from '../embedded/run-program.ts'
 import { type Cli, printLine } from './cli.ts'
 import { rememberEmbedded } from './whole-process.ts'
 

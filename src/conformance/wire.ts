@@ -1,8 +1,8 @@
 import { Agent, type Dispatcher } from 'undici'
+import { endpointUrl, serviceAddress } from '../exchange/connector.ts'
 import type { Endpoint } from '../exchange/contract.ts'
 import { openDownload } from '../exchange/download.ts'
-import { DownloadFailed, DownloadRefused } from '../exchange/download-errors.ts'
-import { endpointUrl, serviceAddress } from '../exchange/service-address.ts'
+import { DownloadFailed, DownloadRefused } from '../exchange/download-address.ts'
 
 /** One answer as it came; `json` is undefined where the body is none. */
 export type Answer = {

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
-import { EmbeddedPostgresError, indent } from './embedded-postgres-error.ts'
-import { type Account, runProgram } from './run-program.ts'
+import { type Account, EmbeddedPostgresError, indent, runProgram } from './run-program.ts'
 
 /** The database superuser; the only role of the cluster. */
 export const superuser = 'nightferry'

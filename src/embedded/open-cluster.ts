@@ -1,14 +1,12 @@
 import { chmod, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { type Binaries, platformPackage, runnableBinaries } from './binaries.ts'
-import { dataHome, locationOf, sharedPlaces } from './data-home.ts'
-import { EmbeddedPostgresError, indent, logTail } from './embedded-postgres-error.ts'
+import { type Binaries, dataHome, locationOf, platformPackage, runnableBinaries, sharedPlaces } from './binaries.ts'
 import { enterMember, leaveMember, withFolderLock } from './folder-lock.ts'
 import { initialiseData, readPassword, serverAccount, superuser } from './initialise-data.ts'
-import { runningPostmaster, stopPostmaster } from './postmaster.ts'
-import type { Account } from './run-program.ts'
-import { type ServerSettings, startServer } from './start-server.ts'
+import { type Account, EmbeddedPostgresError, indent, logTail } from './run-program.ts'
+import { runningPostmaster, type ServerSettings, startServer, stopPostmaster } from './start-server.ts'
 
 type ClusterOptions = {
   /** Holds the data, or the word where they are. Made if need be; all processes that name it share one server. */
@@ -219,5 +217,50 @@ async function administer(adminUrl: string, work: (client: pg.Client) => Promise
     throw new EmbeddedPostgresError(`The embedded PostgreSQL refused: ${(error as Error).message}.`, { cause: error })
   } finally {
     await client.end().catch(() => {})
+  }
+}
+
+type Keeper = {
+  /** Aborts, with the error as its reason, when the server has ended and cannot be had back. */
+  lost: AbortSignal
+  /** Ends the care. A start that is under way is waited for. */
+  stop: () => Promise<void>
+}
+
+/** So soon a server that died is missed: its clients notice at once, and wait. Milliseconds. */
+const lookMs = 1_000
+/** A server that dies more often than this is not helped by starting it: its disk or its memory is short. */
+const restartsAtMost = 5
+const withinMs = 600_000
+
+/** Starts the server of a cluster again when it ends, whichever of the processes that share it sees that first. */
+export function keepRunning(cluster: Cluster, onRestart: () => void, intervalMs: number = lookMs): Keeper {
+  const stopping = new AbortController()
+  const lost = new AbortController()
+  const restarts: number[] = []
+  const look = async () => {
+    if (!(await cluster.ensureRunning())) return
+    onRestart()
+    const now = performance.now()
+    restarts.push(now)
+    if (restarts.filter((at) => now - at < withinMs).length < restartsAtMost) return
+    throw new EmbeddedPostgresError(
+      `PostgreSQL on ${cluster.folder} has ended ${restartsAtMost} times in ${withinMs / 60_000} minutes. See why in server.log there: often it is the system that ends it, for want of memory.`,
+    )
+  }
+  const keep = async () => {
+    while (!stopping.signal.aborted && !lost.signal.aborted) {
+      await delay(intervalMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+      if (stopping.signal.aborted) return
+      await look().catch((error: unknown) => lost.abort(error))
+    }
+  }
+  const keeping = keep()
+  return {
+    lost: lost.signal,
+    stop: async () => {
+      stopping.abort()
+      await keeping
+    },
   }
 }

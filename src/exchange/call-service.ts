@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { retryAfterMs } from './back-off.ts'
 import { classifyFailure } from './classify-failure.ts'
-import { type ClockSkew, clockSkew, serviceMoment } from './clock-skew.ts'
 import type { Contract, Endpoint } from './contract.ts'
-import { AnswerFormatError, type Call, HttpError, TransportError } from './errors.ts'
-import { type AnswerLimits, parseAnswer, readAnswer } from './read-answer.ts'
-import { readRefusal } from './refusal.ts'
+import { AnswerFormatError, type Call, HttpError, type Refusal, TransportError } from './errors.ts'
+import { type AnswerLimits, type ClockSkew, clockSkew, parseAnswer, readAnswer, serviceMoment } from './read-answer.ts'
 import { concealingKey } from './secret-forms.ts'
+import { objectOf, textOf } from './wire-value.ts'
 
 /** A body that is streamed, and whose length is known before its first byte leaves. */
 export type SizedBody = {
@@ -146,4 +146,45 @@ function describeFailure(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(describeFailure).join('; ')
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   return code === undefined || error.message.includes(code) ? error.message : `${code}: ${error.message}`
+}
+
+/** A longer message helps nobody and would be stored with every row that it concerns. */
+const maxMessageLength = 2000
+
+type RefusedAnswer = {
+  status: number
+  headers: Dispatcher.ResponseData['headers']
+  /** Empty when there was none or it could not be read: the status alone decides. */
+  body: Buffer
+  nowMs: number
+  maxRetryAfterMs: number
+  /** Takes the key out of a text: a service may repeat what it was given. */
+  conceal: (text: string) => string
+}
+
+/** Reads what the service says about a request that it did not carry out. Pure; never throws. Specification: Errors. */
+export function readRefusal(contract: Contract, answer: RefusedAnswer): Refusal {
+  const names = contract.names.error
+  const fields = objectOf(jsonOrNull(answer.body))
+  const asked = retryAfterMs(answer.headers['retry-after'], answer.nowMs, answer.maxRetryAfterMs)
+  return {
+    status: answer.status,
+    errorCode: said(fields?.[names.errorCode], answer),
+    serviceMessage: said(fields?.[names.message], answer),
+    retryAfterMs: asked ?? null,
+  }
+}
+
+/** Concealed before it is cut: a cut key would not be found, and most of it would stay. */
+function said(value: unknown, { conceal }: RefusedAnswer): string | null {
+  const text = textOf(value)
+  return text === null ? null : conceal(text).slice(0, maxMessageLength)
+}
+
+function jsonOrNull(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return null
+  }
 }

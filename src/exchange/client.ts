@@ -4,11 +4,11 @@ import { Agent, type Dispatcher } from 'undici'
 import { type BackOff, defaultBackOff, retryRead } from './back-off.ts'
 import type { CallGate } from './call-gate.ts'
 import { callService, type RequestBody, type ServiceCall, shownCall } from './call-service.ts'
-import { type ClockSkew, newerSkew } from './clock-skew.ts'
-import { createConnector } from './connector.ts'
+import { createConnector, endpointUrl, serviceAddress } from './connector.ts'
 import type { BulkRequest, Contract, Endpoint } from './contract.ts'
 import { AnswerFormatError, TransportError } from './errors.ts'
 import { createCallQueue, NotStarted, passGate } from './pass-gate.ts'
+import { type ClockSkew, newerSkew } from './read-answer.ts'
 import {
   type CustomProperty,
   decodeCustomProperties,
@@ -22,7 +22,6 @@ import {
   type UnitType,
 } from './reference-data.ts'
 import { withoutKey } from './secret-forms.ts'
-import { endpointUrl, serviceAddress } from './service-address.ts'
 import { decodeSubmitted, submissionFailure } from './submit-outcome.ts'
 import { decodeTask, decodeTasks, type Task } from './task.ts'
 

@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
-import { serviceMoment } from './clock-skew.ts'
+import { retryAfterMs } from './back-off.ts'
 import { ConnectFailure, createConnector } from './connector.ts'
 import {
+  DownloadFailed,
+  DownloadRefused,
   type DownloadTarget,
   type HostLookup,
   judgeDownloadUrl,
@@ -11,11 +13,8 @@ import {
   pinnedLookup,
   systemLookup,
 } from './download-address.ts'
-import { type DownloadLimits, downloadBody } from './download-body.ts'
-import { DownloadFailed, DownloadRefused } from './download-errors.ts'
-import { acceptedCodings, createInflater } from './inflate.ts'
-import { headerText } from './read-answer.ts'
-import { retryAfterMs } from './retry-after.ts'
+import { acceptedCodings, createInflater, type DownloadLimits, downloadBody } from './download-body.ts'
+import { headerText, serviceMoment } from './read-answer.ts'
 
 export type DownloadOptions = Omit<DownloadLimits, 'rateWindowMs'> & {
   /** As the task gives it. */

@@ -1,7 +1,6 @@
 import type { Contract } from './contract.ts'
 import { AnswerFormatError } from './errors.ts'
-import { monthName } from './month-names.ts'
-import { idOf, instantOf, integerOf, listOf, objectOf, textOf, type WireObject } from './wire-value.ts'
+import { idOf, instantOf, integerOf, listOf, monthName, objectOf, textOf, type WireObject } from './wire-value.ts'
 
 /** Whether the service has finished with a task. Terminal does not mean that every item succeeded. */
 type TaskPhase = 'in_flight' | 'terminal'

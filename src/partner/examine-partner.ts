@@ -8,13 +8,13 @@ import type { PartnerExamination } from './examination.ts'
 export async function examinePartner(options: PartnerOptions): Promise<PartnerExamination> {
   switch (options.url.slice(0, options.url.indexOf(':')).toLowerCase()) {
     case 'file':
-      return await (await import('./sqlite-examination.ts')).examineSqlite(options)
+      return await (await import('./sqlite-snapshot.ts')).examineSqlite(options)
     case 'mysql':
     case 'mariadb':
-      return await (await import('./mysql-examination.ts')).examineMysql(options)
+      return await (await import('./mysql-session.ts')).examineMysql(options)
     case 'sqlserver':
     case 'mssql':
-      return await (await import('./sqlserver-examination.ts')).examineSqlserver(options)
+      return await (await import('./sqlserver-session.ts')).examineSqlserver(options)
     default:
       return await (await import('./postgres-examination.ts')).examinePostgres(options)
   }

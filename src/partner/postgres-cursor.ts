@@ -1,7 +1,6 @@
 import pg from 'pg'
-import type { CursorProtection } from '../db/tables/run-tables.ts'
-import { type CursorQuery, type DeltaQuery, type StreamQuery, withoutSemicolon } from './dialect.ts'
-import type { PostgresBound } from './postgres-bound.ts'
+import type { CursorProtection, ProtectionLack } from '../db/tables/run-tables.ts'
+import { type CursorQuery, type DeltaQuery, type QueryPlan, type StreamQuery, withoutSemicolon } from './dialect.ts'
 
 /**
  * The configured query, wrapped: its columns as text, in cursor order, from the watermark on; rows without a cursor are
@@ -107,4 +106,121 @@ const integerTypes: ReadonlySet<number> = new Set([20, 21, 23])
 /** A time whose text stands among others of its type as the time does: years of four digits, after Christ. */
 function plainTime(text: string): string | null {
   return text[4] === '-' && !text.endsWith('C') ? text : null
+}
+
+/**
+ * No row past this moment may move a watermark; `zone` is where the server's clocks without a time zone stand. `lacks`:
+ * why the moment does not speak for all transactions, so that the overlap has to protect; null if it does.
+ */
+export type PostgresBound = { moment: string; zone: string; lacks: ProtectionLack | null }
+
+/**
+ * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, as the
+ * server prints it. The tenth is for transactions that have begun and are not listed yet, for want of a processor.
+ *
+ * Three things hide transactions. A standby lists its own and not those of its primary, which are the ones that write.
+ * Sessions with `track_activities` off leave no start; they show as disabled to those who may see them. And
+ * transactions of other roles show their start only to members of pg_read_all_stats. For all of them there is the
+ * overlap.
+ */
+export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
+  const { rows } = await client.query<{ moment: string; zone: string; lacks: ProtectionLack | null }>(
+    `select least(statement_timestamp() - interval '100 milliseconds', min(began))::text as moment,
+            current_setting('TimeZone') as zone,
+            case when pg_is_in_recovery() then 'standby'
+                 when not pg_has_role(current_user, 'pg_read_all_stats', 'usage') then 'privilege'
+                 when current_setting('track_activities') <> 'on' or coalesce(bool_or(untracked), false)
+                   then 'track_activities' end as lacks
+     from (select xact_start as began, state = 'disabled' as untracked from pg_stat_activity
+           where datname = current_database() and pid <> pg_backend_pid()
+           union all
+           select prepared, false from pg_prepared_xacts where database = current_database()) open_transaction`,
+  )
+  const bound = rows[0]
+  if (bound === undefined) throw new Error('the server did not say what time it is')
+  return bound
+}
+
+/**
+ * The cluster, its timeline and the database's own number. A restore of files begins another timeline or is another
+ * cluster, and a database that was created again has another number. A dump that was restored into the same database
+ * shows nowhere here. Servers that are only like PostgreSQL may not tell.
+ */
+export async function serverOf(client: pg.Client): Promise<string | null> {
+  try {
+    const { rows } = await client.query<{ server: string }>(
+      `select concat_ws('/', (select system_identifier from pg_control_system()),
+                             (select timeline_id from pg_control_checkpoint()),
+                             (select oid from pg_database where datname = current_database())) as server`,
+    )
+    return rows[0]?.server ?? null
+  } catch (error) {
+    if (!cannotTell.has((error as { code?: string }).code ?? '')) throw error
+    return null
+  }
+}
+
+/** Not allowed, no such function, not supported. */
+const cannotTell = new Set(['42501', '42883', '42P01', '42703', '0A000'])
+
+/** A value past every row, by which the condition on the cursor is found in a plan; by the number of a type. */
+const farAhead: Readonly<Record<number, string>> = {
+  ...Object.fromEntries([1082, 1114, 1184].map((time) => [time, '9999-12-01'])),
+  ...Object.fromEntries([20, 23, 700, 701, 1700].map((number) => [number, '1999912'])),
+  21: '29912',
+  ...Object.fromEntries([25, 1042, 1043].map((text) => [text, '~9912~'])),
+}
+
+/** The watermark to ask a plan for; null for a type of which none is known. */
+export function markerOf(cursorType: number | undefined): string | null {
+  return farAhead[cursorType ?? 0] ?? null
+}
+
+type Node = { Plans?: Node[]; 'Plan Rows'?: number; 'Total Cost'?: number } & Record<string, unknown>
+
+/**
+ * What the server would do with a statement. A small table is read whole although it has an index, so the index is
+ * looked for with other ways priced out of the question: if it is not used even then, it is none that serves.
+ *
+ * @param whole reads all rows.
+ * @param delta reads those past `marker`; null where that is not asked.
+ */
+export async function explainPostgres(
+  client: pg.Client,
+  whole: string,
+  delta: { text: string; values: unknown[]; marker: string } | null,
+): Promise<QueryPlan> {
+  const plan = await explained(client, whole, [])
+  const about = { rows: plan['Plan Rows'] ?? null, cost: plan['Total Cost'] ?? null }
+  if (delta === null) return { ...about, indexed: null }
+  let indexed = false
+  for (const ways of dearWays) {
+    for (const way of ways) await client.query(`set local ${way} = off`)
+    indexed ||= searchesBy(await explained(client, delta.text, delta.values), delta.marker)
+    for (const way of ways) await client.query(`set local ${way} to default`)
+  }
+  return { ...about, indexed }
+}
+
+/**
+ * What is priced out of the question. Of a small table the server may also read another index from end to end, or look
+ * its rows up one by one for those of a joined table; what is left then is a search by the condition itself.
+ */
+const dearWays = [
+  ['enable_seqscan'],
+  ['enable_seqscan', 'enable_indexscan', 'enable_indexonlyscan', 'enable_nestloop'],
+] as const
+
+async function explained(client: pg.Client, text: string, values: unknown[]): Promise<Node> {
+  const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (format json) ${text}`, values)
+  const [found] = JSON.parse(rows[0]?.['QUERY PLAN'] ?? '[]') as { Plan: Node }[]
+  if (found === undefined) throw new Error('the server gave no plan')
+  return found.Plan
+}
+
+/** Whether an index is searched by a condition that holds the marker. Pure. */
+export function searchesBy(node: Node, marker: string): boolean {
+  const condition = node['Index Cond']
+  if (typeof condition === 'string' && condition.includes(marker)) return true
+  return (node.Plans ?? []).some((inner) => searchesBy(inner, marker))
 }

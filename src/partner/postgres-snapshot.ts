@@ -12,12 +12,27 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
-import { firstCount, nextCount } from './fetch-count.ts'
-import { brokeOff, PartnerDatabaseError, queryFailed, requireColumns, unreachable } from './partner-database-error.ts'
-import { oldestOpen, type PostgresBound, serverOf } from './postgres-bound.ts'
-import { cursorSql, deltaSql, NewestRow, protectionOf, textColumns } from './postgres-cursor.ts'
-import { explainPostgres, markerOf } from './postgres-plan.ts'
-import { keepAliveAfterMs } from './server-address.ts'
+import {
+  brokeOff,
+  keepAliveAfterMs,
+  PartnerDatabaseError,
+  queryFailed,
+  requireColumns,
+  unreachable,
+} from './partner-server.ts'
+import {
+  cursorSql,
+  deltaSql,
+  explainPostgres,
+  markerOf,
+  NewestRow,
+  oldestOpen,
+  type PostgresBound,
+  protectionOf,
+  serverOf,
+  textColumns,
+} from './postgres-cursor.ts'
+import { firstCount, nextCount } from './server-session.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
 

@@ -10,9 +10,8 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
-import { readFailed, requireColumns } from './partner-database-error.ts'
-import type { ServerBound } from './server-bound.ts'
-import type { ServerSession } from './server-session.ts'
+import { readFailed, requireColumns } from './partner-server.ts'
+import type { ServerBound, ServerSession } from './server-session.ts'
 
 type Sql = RawBuilder<unknown>
 

@@ -1,3 +1,4 @@
+import { access, constants } from 'node:fs/promises'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -5,6 +6,7 @@ import { copyLines } from '../db/copy-text.ts'
 import type { CursorProtection } from '../db/tables/run-tables.ts'
 import {
   allInOrder,
+  bytesText,
   type DeltaQuery,
   type DeltaRows,
   type PartnerOptions,
@@ -13,8 +15,8 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
-import { bytesText } from './exact-text.ts'
-import { PartnerDatabaseError, queryFailed, requireColumns, unreadableFile } from './partner-database-error.ts'
+import { type PartnerExamination, tablesOf, toldRights } from './examination.ts'
+import { PartnerDatabaseError, queryFailed, requireColumns, unreadableFile } from './partner-server.ts'
 
 /**
  * A SQLite file, opened to read, in one read transaction: what others commit meanwhile is not seen. Nobody can say
@@ -231,5 +233,36 @@ function failing<T>(stream: string, work: () => T): T {
     return work()
   } catch (error) {
     throw queryFailed(stream, error)
+  }
+}
+
+/** A SQLite file. Anyone who may write the file may change everything in it; the library knows no roles. */
+export async function examineSqlite(options: PartnerOptions): Promise<PartnerExamination> {
+  const { database, path } = openSqliteFile(options)
+  const { version } = database.prepare('select sqlite_version() as version').get() as { version: string }
+  return {
+    product: `SQLite ${version}`,
+    rights: async () => {
+      const writable = await access(path, constants.W_OK).then(
+        () => true,
+        () => false,
+      )
+      return toldRights(writable ? ['write the file (Nightferry opens it to read only)'] : [])
+    },
+    clock: async () => null,
+    tables: async () =>
+      tablesOf(
+        database
+          .prepare(
+            `select null as "schema", t.name as "table", c.name as "column", lower(c.type) as "type"
+             from sqlite_schema t, pragma_table_info(t.name) c
+             where t.type in ('table', 'view') and t.name not like 'sqlite\\_%' escape '\\'
+             order by t.name, c.cid`,
+          )
+          .all() as { schema: null; table: string; column: string; type: string }[],
+      ),
+    close: async () => {
+      database.close()
+    },
   }
 }

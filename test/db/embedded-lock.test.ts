@@ -3,8 +3,14 @@ import { once } from 'node:events'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { livingMembers, withFolderLock } from '../../src/embedded/folder-lock.ts'
-import { identityOf, isAlive, ownIdentity, startTicksOf } from '../../src/embedded/process-identity.ts'
+import {
+  identityOf,
+  isAlive,
+  livingMembers,
+  ownIdentity,
+  startTicksOf,
+  withFolderLock,
+} from '../../src/embedded/folder-lock.ts'
 import { clusterFolder } from './fixtures/cluster-process.ts'
 
 async function deadIdentity(): Promise<string> {

@@ -17,7 +17,7 @@ import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/sch
 import { judgeClock } from '../../src/doctor/troubleshooting-checks.ts'
 import { CannotLook, type Check, groups, ok, on, type Ward, worst } from '../../src/doctor/ward.ts'
 import { nextOccurrence } from '../../src/jobs/due-occurrence.ts'
-import { searchesBy } from '../../src/partner/postgres-plan.ts'
+import { searchesBy } from '../../src/partner/postgres-cursor.ts'
 import { firstCells, readPage, section } from '../docs/pages.ts'
 
 const ward = {} as Ward

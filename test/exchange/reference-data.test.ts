@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AnswerFormatError } from '../../src/exchange/errors.ts'
-import { monthName, monthNumber } from '../../src/exchange/month-names.ts'
 import {
   decodeCustomProperties,
   decodeFramework,
@@ -9,6 +8,7 @@ import {
   decodeGroups,
   decodeUnitTypes,
 } from '../../src/exchange/reference-data.ts'
+import { monthName, monthNumber } from '../../src/exchange/wire-value.ts'
 import { contract } from './test-client.ts'
 
 describe('reference data', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { backOffMs, defaultBackOff } from '../../src/exchange/back-off.ts'
-import { retryAfterMs } from '../../src/exchange/retry-after.ts'
+import { backOffMs, defaultBackOff, retryAfterMs } from '../../src/exchange/back-off.ts'
 
 const now = Date.parse('Sat, 21 Nov 2026 02:00:00 GMT')
 

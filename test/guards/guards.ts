@@ -211,7 +211,7 @@ export const guardsOfUnits: readonly Guard[] = [
   {
     ...answer,
     name: 'An id does not climb out of its place in a path',
-    file: 'src/exchange/service-address.ts',
+    file: 'src/exchange/connector.ts',
     text: String.raw`if (id !== undefined && /^\.*$/.test(id)) throw`,
     without: String.raw`if (id !== undefined && id === '\0') throw`,
   },

@@ -1,10 +1,9 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { locationOf } from '../../src/embedded/data-home.ts'
-import { livingMembers } from '../../src/embedded/folder-lock.ts'
-import { runningPostmaster } from '../../src/embedded/postmaster.ts'
-import { isAlive, ownIdentity } from '../../src/embedded/process-identity.ts'
+import { locationOf } from '../../src/embedded/binaries.ts'
+import { isAlive, livingMembers, ownIdentity } from '../../src/embedded/folder-lock.ts'
+import { runningPostmaster } from '../../src/embedded/start-server.ts'
 import { dataFolder, dataFolders } from './data-folder.ts'
 
 const prefix = 'nightferry-tests-'

@@ -216,7 +216,7 @@ export type Partner = {
   close(): Promise<void>
 }
 
-/** No row of the last tenth of a second moves a watermark (src/partner/postgres-bound.ts). Milliseconds. */
+/** No row of the last tenth of a second moves a watermark (src/partner/postgres-cursor.ts). Milliseconds. */
 const ripeMs = 120
 
 /** A hotel group's database: a table per stream, with a time of the last change. */

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { runningPostmaster } from '../../src/embedded/postmaster.ts'
+import { runningPostmaster } from '../../src/embedded/start-server.ts'
 import { start } from '../cli/nightferry-process.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 

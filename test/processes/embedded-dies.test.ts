@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { expect, test, vi } from 'vitest'
 import { openCluster } from '../../src/embedded/open-cluster.ts'
-import { runningPostmaster } from '../../src/embedded/postmaster.ts'
+import { runningPostmaster } from '../../src/embedded/start-server.ts'
 import { type Running, start } from '../cli/nightferry-process.ts'
 import { ask, clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'

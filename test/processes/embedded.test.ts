@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { openCluster } from '../../src/embedded/open-cluster.ts'
-import { runningPostmaster } from '../../src/embedded/postmaster.ts'
+import { runningPostmaster } from '../../src/embedded/start-server.ts'
 import { ask, clusterFolder, holdCluster } from '../db/fixtures/cluster-process.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'
 

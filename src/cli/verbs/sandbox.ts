@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { keepRunning } from '../../embedded/keep-running.ts'
+import { keepRunning } from '../../embedded/open-cluster.ts'
 import { suggestStreams } from '../../init/suggest-streams.ts'
 import { writtenConfig } from '../../init/written-config.ts'
 import { catalogue } from '../../sandbox/catalogue.ts'

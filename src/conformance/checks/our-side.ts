@@ -1,5 +1,5 @@
+import { readRefusal } from '../../exchange/call-service.ts'
 import { HttpError } from '../../exchange/errors.ts'
-import { readRefusal } from '../../exchange/refusal.ts'
 import type { Bench } from '../bench.ts'
 import type { Check } from './check.ts'
 

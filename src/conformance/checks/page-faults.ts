@@ -1,4 +1,4 @@
-import { monthNumber } from '../../exchange/month-names.ts'
+import { monthNumber } from '../../exchange/wire-value.ts'
 import type { Bench } from '../bench.ts'
 import { at, isObject, isUuid, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { monthName } from '../../exchange/month-names.ts'
+import { monthName } from '../../exchange/wire-value.ts'
 import type { Bench, TaskRun } from '../bench.ts'
 import { objectsOf, type WireObject } from '../wire-json.ts'
 import { findRecord, type Hotel } from './hotel.ts'

@@ -1,6 +1,5 @@
 import type { Contract } from '../../exchange/contract.ts'
-import { monthNumber } from '../../exchange/month-names.ts'
-import { idOf, instantOf, integerOf, objectOf } from '../../exchange/wire-value.ts'
+import { idOf, instantOf, integerOf, monthNumber, objectOf } from '../../exchange/wire-value.ts'
 import { answerType } from '../streams/framework-answers.ts'
 import { answerValue } from '../streams/rules/answer-value.ts'
 import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'

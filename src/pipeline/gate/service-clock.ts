@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Database } from '../../db/database.ts'
 import { storeSkew } from '../../db/service-key/service-key.ts'
-import type { ClockSkew } from '../../exchange/clock-skew.ts'
+import type { ClockSkew } from '../../exchange/read-answer.ts'
 
 /**
  * How far apart the service's clock and ours may be before it is told. A minute: no clock that is kept right is that

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { request } from 'undici'
 import type { Config } from '../../config/schema.ts'
-import { retryAfterMs } from '../../exchange/retry-after.ts'
+import { retryAfterMs } from '../../exchange/back-off.ts'
 import type { Message } from './message.ts'
 
 /** How long a receiver may take for each part of its answer. Milliseconds. */

@@ -1,5 +1,5 @@
 import type { Contract } from '../../exchange/contract.ts'
-import { monthName } from '../../exchange/month-names.ts'
+import { monthName } from '../../exchange/wire-value.ts'
 import { answerType } from '../streams/framework-answers.ts'
 import { answerValue } from '../streams/rules/answer-value.ts'
 import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'

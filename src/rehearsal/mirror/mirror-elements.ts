@@ -1,7 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
-import { monthNumber } from '../../exchange/month-names.ts'
 import type { CustomProperty, FrameworkIndex, Group, UnitType } from '../../exchange/reference-data.ts'
-import { integerOf, objectOf, textOf, type WireObject } from '../../exchange/wire-value.ts'
+import { integerOf, monthNumber, objectOf, textOf, type WireObject } from '../../exchange/wire-value.ts'
 import { valueTypes, type WorldCompany, type WorldHead, worldForm } from '../../world/world-form.ts'
 
 /** What one element of a page says of one company. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { pushedRows } from '../../../src/partner/pushed-rows.ts'
+import { pushedRows } from '../../../src/partner/server-session.ts'
 
 const length = (row: string) => row.length
 

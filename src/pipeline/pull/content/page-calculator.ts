@@ -1,6 +1,6 @@
 import type { QuarantineUnit } from '../../../db/tables/calculator-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { monthNumber } from '../../../exchange/month-names.ts'
+import { monthNumber } from '../../../exchange/wire-value.ts'
 import { doubledKey } from '../../reading/element-assembler.ts'
 import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from '../../reading/page-text.ts'
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Contract } from '../../../exchange/contract.ts'
 import { jsonByte } from '../../../exchange/json-bytes.ts'
-import { monthNumber } from '../../../exchange/month-names.ts'
+import { monthNumber } from '../../../exchange/wire-value.ts'
 import { ByteCursor } from './byte-cursor.ts'
 import type { NameIndex } from './name-index.ts'
 

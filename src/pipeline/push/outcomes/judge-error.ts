@@ -1,8 +1,8 @@
 import type { NamedError } from '../../../db/ledger/error-outcomes.ts'
 import type { RowOutcome } from '../../../db/ledger/settle-outcomes.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { monthNumber } from '../../../exchange/month-names.ts'
 import type { RowError, Task } from '../../../exchange/task.ts'
+import { monthNumber } from '../../../exchange/wire-value.ts'
 
 /**
  * A task's error row in the terms of the ledger. Pure.

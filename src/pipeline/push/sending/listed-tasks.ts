@@ -1,5 +1,5 @@
 import type { ListedTasks } from '../../../db/tables/submission.ts'
-import type { ClockSkew } from '../../../exchange/clock-skew.ts'
+import type { ClockSkew } from '../../../exchange/read-answer.ts'
 import type { Task } from '../../../exchange/task.ts'
 
 /**

@@ -87,3 +87,70 @@ export function whyUnreachable(url: string, error: unknown): { place: string; re
  * the partner's server thinks; without this a network that died meanwhile is noticed after two hours.
  */
 export const keepAliveAfterMs = 20_000
+
+/** A query against the partner's database failed; `code` tells what a person has to look at. */
+export class PartnerDatabaseError extends Error {
+  readonly code: 'partner_unreachable' | 'partner_query_failed' | 'partner_driver_missing' | 'partner_snapshot_off'
+
+  constructor(code: PartnerDatabaseError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** @param url of the server that cannot be read. */
+export function unreachable(url: string, error: unknown): PartnerDatabaseError {
+  return unreadable(whyUnreachable(url, error), error)
+}
+
+/** @param place of a file, or of what is none. */
+export function unreadableFile(place: string, error: unknown): PartnerDatabaseError {
+  return unreadable({ place, reason: reasonOf(error) }, error)
+}
+
+function unreadable({ place, reason }: { place: string; reason: string }, error: unknown): PartnerDatabaseError {
+  if (error instanceof PartnerDatabaseError) return error
+  return new PartnerDatabaseError(
+    'partner_unreachable',
+    `The partner's database at ${place} cannot be read: ${reason}. Check partner.url (PARTNER_DATABASE_URL), and that its server is up.`,
+    { cause: error },
+  )
+}
+
+export function brokeOff(stream: string, error: unknown): PartnerDatabaseError {
+  return new PartnerDatabaseError(
+    'partner_unreachable',
+    `The partner's database broke off while the stream ${stream} was read: ${reasonOf(error)}. Nothing of this read was kept; run again.`,
+    { cause: error },
+  )
+}
+
+export function queryFailed(stream: string, error: unknown): PartnerDatabaseError {
+  if (error instanceof PartnerDatabaseError) return error
+  return new PartnerDatabaseError(
+    'partner_query_failed',
+    `The query of the stream ${stream} failed: ${reasonOf(error)}. Fix streams.${stream}.query.`,
+    { cause: error },
+  )
+}
+
+/** What an error of a driver means for the stream that was read. */
+export function readFailed(stream: string, error: unknown, isLost: (error: unknown) => boolean): PartnerDatabaseError {
+  if (error instanceof PartnerDatabaseError) return error
+  return isLost(error) ? brokeOff(stream, error) : queryFailed(stream, error)
+}
+
+/** @throws {PartnerDatabaseError} when a query yields less than its stream needs. */
+export function requireColumns(stream: string, wanted: readonly string[], yielded: readonly string[]): void {
+  const missing = wanted.filter((column) => !yielded.includes(column))
+  if (missing.length === 0) return
+  throw new PartnerDatabaseError(
+    'partner_query_failed',
+    `The query of the stream ${stream} does not yield ${missing.join(', ')}; it yields ${yielded.join(', ')}. Fix streams.${stream}.query.`,
+  )
+}
+
+function reasonOf(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string }
+  return message && message !== '' ? message : (code ?? 'no reason given')
+}
