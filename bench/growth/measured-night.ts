@@ -3,7 +3,6 @@ import type { Transaction } from 'kysely'
 import type pg from 'pg'
 import { settings } from '../../src/config/schema.ts'
 import { createDatabase, type Database, withSession } from '../../src/db/database.ts'
-import { type ComparedSearch, comparedCompanies } from '../../src/db/differences/compared-companies.ts'
 import {
   createFindings,
   stageFindings,
@@ -23,6 +22,7 @@ import { streamReports } from '../../src/db/runs/report-rows.ts'
 import type { Schema } from '../../src/db/tables/database-schema.ts'
 import type { Submission } from '../../src/db/tables/submission.ts'
 import { loadContract } from '../../src/exchange/contract.ts'
+import { type ComparedSearch, comparedCompanies } from '../../src/pipeline/compare/compare-documents.ts'
 import { landRows } from '../../src/pipeline/delta/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../src/pipeline/delta/landing/stage-rows.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'

@@ -5,8 +5,7 @@ import { countOld, removeSome } from '../db/housekeeping/remove-old.ts'
 import { finishRun } from '../db/runs/run-life.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
-import { logFinished } from '../pipeline/report/log-finished.ts'
-import type { RunReport } from '../pipeline/report/report.ts'
+import { logFinished, type RunReport } from '../pipeline/report/report.ts'
 import type { Job, StepResult } from './job.ts'
 
 const dayMs = 86_400_000

@@ -1,7 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { Run } from '../db/tables/run-tables.ts'
-import { compareDocuments } from '../pipeline/compare/compare-documents.ts'
-import { repairDifferences } from '../pipeline/compare/repair.ts'
+import { compareDocuments, repairDifferences } from '../pipeline/compare/compare-documents.ts'
 import { extract } from '../pipeline/delta/extract.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { preflight } from '../pipeline/preflight/preflight.ts'

@@ -4,9 +4,8 @@ import { failRun } from '../db/runs/run-life.ts'
 import { noteStep } from '../db/runs/run-progress.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import type { Submission } from '../db/tables/submission.ts'
-import type { Deps } from '../pipeline/deps.ts'
+import { type Deps, StopRun } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
-import { StopRun } from '../pipeline/stop-run.ts'
 import { type Job, stepsOf } from './job.ts'
 
 /**

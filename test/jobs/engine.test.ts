@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, it, vi } from 'vitest'
 import type { RunTrigger } from '../../src/db/tables/run-tables.ts'
 import { AnswerFormatError, HttpError, TransportError } from '../../src/exchange/errors.ts'
-import { StopRun } from '../../src/pipeline/stop-run.ts'
+import { StopRun } from '../../src/pipeline/deps.ts'
 import { patience } from '../helpers/patience.ts'
 import { atWork, ended, ending, ferry, jobOf, newestRun, step, trigger, withEngines } from './working-engine.ts'
 

@@ -1,5 +1,5 @@
-import { comparedWords, comparisonLine } from '../../pipeline/report/comparison-words.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
+import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
 import { counted, duration, grouped, moment, readable, shortened } from './readable.ts'
 import { renderHeld } from './row-words.ts'
 import { table } from './table.ts'

@@ -1,6 +1,4 @@
-import { abandonSubmission } from '../../pipeline/actions/abandon-submission.ts'
-import { adoptTask } from '../../pipeline/actions/adopt-task.ts'
-import { cancelTask } from '../../pipeline/actions/cancel-task.ts'
+import { abandonSubmission, adoptTask, cancelTask } from '../../pipeline/actions/act-on-submission.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { lookAtSubmission } from '../../pipeline/push/look-at-submission.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'

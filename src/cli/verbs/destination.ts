@@ -1,6 +1,6 @@
 import { changeWords, destinationChange } from '../../pipeline/destination/check-destination.ts'
-import { type Decided, otherDestination, sameDestination } from '../../pipeline/destination/decide-destination.ts'
 import { allDestinations, stakeInUse } from '../../pipeline/destination/find-destination.ts'
+import { type Decided, otherDestination, sameDestination } from '../../pipeline/destination/switch-destination.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { openStages } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'

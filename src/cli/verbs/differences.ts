@@ -12,7 +12,7 @@ import {
   type InputDifference,
   type RowComparison,
 } from '../../db/tables/difference-tables.ts'
-import { comparedWords, comparisonLine } from '../../pipeline/report/comparison-words.ts'
+import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { csv, moment, readable, shortened } from '../show/readable.ts'
 import { adviceOnDifferences, differenceRow } from '../show/row-words.ts'

@@ -1,6 +1,6 @@
 import type { ReferenceChange, ReferenceVersion, UntakenReference } from '../../db/tables/service-tables.ts'
 import { type CachedDocument, cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
-import { referenceDifferences } from '../../pipeline/reference/reference-differences.ts'
+import { referenceDifferences } from '../../pipeline/reference/reference-items.ts'
 import { acceptUntaken, documentsAt, untakenReference } from '../../pipeline/reference/store-reference-data.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { OpenDatabase } from '../open-database.ts'

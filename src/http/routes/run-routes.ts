@@ -9,7 +9,7 @@ import { runProgress } from '../../db/runs/run-progress.ts'
 import { parkedBehind, waveSubmissions } from '../../db/runs/wave-reports.ts'
 import { jobStandings } from '../../jobs/job-standings.ts'
 import { forecastOf } from '../../jobs/run-forecast.ts'
-import { wavesOf } from '../../pipeline/report/wave-times.ts'
+import { wavesOf } from '../../pipeline/report/night-times.ts'
 import { Problem } from '../problem.ts'
 import {
   cutAt,

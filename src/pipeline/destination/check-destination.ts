@@ -1,7 +1,6 @@
 import type { Destination } from '../../db/tables/service-tables.ts'
-import type { Deps } from '../deps.ts'
+import { type Deps, StopRun } from '../deps.ts'
 import { keyFingerprint } from '../gate/shared-gate.ts'
-import { StopRun } from '../stop-run.ts'
 import {
   addKey,
   allDestinations,

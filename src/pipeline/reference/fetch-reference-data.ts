@@ -4,10 +4,8 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { ReferenceKind } from '../../db/tables/service-tables.ts'
 import { AnswerFormatError } from '../../exchange/errors.ts'
 import type { CustomProperty, FrameworkIndex, Group } from '../../exchange/reference-data.ts'
-import type { Deps } from '../deps.ts'
-import { StopRun } from '../stop-run.ts'
-import { referenceDifferences } from './reference-differences.ts'
-import { type FetchedDocuments, itemsOf, type ReferenceDocument } from './reference-items.ts'
+import { type Deps, StopRun } from '../deps.ts'
+import { type FetchedDocuments, itemsOf, type ReferenceDocument, referenceDifferences } from './reference-items.ts'
 import {
   documentsInForce,
   lockReferenceData,

@@ -21,15 +21,18 @@ import { countUnrenewed } from '../pull/removals/take-removals.ts'
 import { unknownProperties } from '../pull/search/requested-properties.ts'
 import { overdueCode } from '../push/move-submission.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
-import { comparisonNotices, rowComparisonRemarks } from './comparison-words.ts'
-import { logFinished } from './log-finished.ts'
-import { mappingNotices, noticesOf, ownDatabaseRemarks } from './notices.ts'
-import { overdueSearchRemarks } from './overdue-words.ts'
-import { referenceNews } from './reference-news.ts'
-import { judge, type RunReport } from './report.ts'
-import { documentRemarks, searchNotices, unknownPropertyNotices } from './search-words.ts'
+import { mappingNotices, noticesOf, ownDatabaseRemarks, referenceNews } from './notices.ts'
+import { judge, logFinished, type RunReport } from './report.ts'
+import {
+  comparisonNotices,
+  documentRemarks,
+  overdueSearchRemarks,
+  rowComparisonRemarks,
+  searchNotices,
+  unknownPropertyNotices,
+  unrenewedRemarks,
+} from './report-words.ts'
 import { webhookNotices } from './standing.ts'
-import { unrenewedRemarks } from './unrenewed-words.ts'
 
 /**
  * Refused rows that a report lists; the rest is counted, and shown by `nightferry rejected`, `invalid` and `unknown`.

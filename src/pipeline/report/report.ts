@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type {
   NameChange,
   RowNotAccepted,
@@ -9,8 +10,7 @@ import type { InputComparison, RowComparison } from '../../db/tables/difference-
 import type { GuardPlan, Verdict } from '../../db/tables/run-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
-import { comparisonRemarks } from './comparison-words.ts'
-import { overdueRemarks } from './overdue-words.ts'
+import { comparisonRemarks, overdueRemarks } from './report-words.ts'
 
 export type RunReport = {
   run_id: number
@@ -184,4 +184,18 @@ export function unmatchedWords({ why, code, reason, ...named }: Unmatched): stri
   const said = [code, reason].filter((part) => part !== undefined).join(': ')
   const head = [...names, said].filter((part) => part !== '').join(', ')
   return `${head === '' ? 'nothing at all' : head} (${why ?? 'no reason kept'})`
+}
+
+/** Who is told of warnings and errors only hears of every run that needs a person. */
+const levels = { succeeded: 'info', partial: 'warn', failed: 'error' } as const satisfies Record<
+  RunReport['verdict'],
+  string
+>
+
+/** Writes into the log how a run ended, at the level that its verdict deserves. */
+export function logFinished(
+  logger: Pick<Logger, 'info' | 'warn' | 'error'>,
+  { run_id, verdict, remarks }: Pick<RunReport, 'run_id' | 'verdict' | 'remarks'>,
+): void {
+  logger[levels[verdict]]({ run_id, verdict, remarks }, 'run_finished')
 }

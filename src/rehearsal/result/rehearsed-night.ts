@@ -3,8 +3,8 @@ import type { Database } from '../../db/database.ts'
 import type { Requires } from '../../db/ledger/row-state.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { waveSubmissions } from '../../db/runs/wave-reports.ts'
+import { wavesOf } from '../../pipeline/report/night-times.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
-import { wavesOf } from '../../pipeline/report/wave-times.ts'
 
 type NamedRow = Pick<ListedRow, 'stream' | 'partner_id' | 'row_key' | 'content' | 'reason'>
 /** A row that the mirror refused in the rehearsed run. */

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { logFinished } from '../../../src/pipeline/report/log-finished.ts'
+import { logFinished } from '../../../src/pipeline/report/report.ts'
 
 it.each([
   ['succeeded', 30],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WaveSubmission } from '../../../src/db/runs/wave-reports.ts'
-import { wavesOf } from '../../../src/pipeline/report/wave-times.ts'
+import { wavesOf } from '../../../src/pipeline/report/night-times.ts'
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 2, minute))
 

@@ -4,10 +4,9 @@ import { lockLoading } from '../../../db/locks/advisory-lock.ts'
 import { lockRun } from '../../../db/runs/run-life.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Run } from '../../../db/tables/run-tables.ts'
-import type { Deps } from '../../deps.ts'
+import { type Deps, StopRun } from '../../deps.ts'
 import { overdueCode } from '../../push/move-submission.ts'
 import { unfinishedStates } from '../../push/submission-state.ts'
-import { StopRun } from '../../stop-run.ts'
 import { searchKind } from '../../streams/kind-names.ts'
 import {
   forgetSeen,

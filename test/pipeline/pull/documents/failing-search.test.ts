@@ -6,7 +6,7 @@ import { documentReports } from '../../../../src/pipeline/pull/documents/documen
 import { completeDocuments, planDocuments } from '../../../../src/pipeline/pull/documents/document-searches.ts'
 import { lookAtPage } from '../../../../src/pipeline/pull/look-at-page.ts'
 import { lookAtSubmission } from '../../../../src/pipeline/push/look-at-submission.ts'
-import { documentRemarks } from '../../../../src/pipeline/report/search-words.ts'
+import { documentRemarks } from '../../../../src/pipeline/report/report-words.ts'
 import { documentKindNames } from '../../../../src/pipeline/streams/kind-names.ts'
 import { contract } from '../../../exchange/test-client.ts'
 import { type Ferry, openFerry } from '../../push/ferry.ts'
