@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { applySecondNight, type SecondNight } from '../../src/demo/partner/second-night.ts'
-import type { ListedChange } from '../../src/pipeline/pull/merge/list-changes.ts'
+import type { ListedChange } from '../../src/pipeline/pull/merge/value-history.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { brandProperty, otherIdentifierProperty } from '../../src/sandbox/catalogue/accounts.ts'
 import { some } from '../helpers/some.ts'

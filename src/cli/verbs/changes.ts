@@ -6,7 +6,7 @@ import {
   type ListedChange,
   lastSearchedRun,
   listChanges,
-} from '../../pipeline/pull/merge/list-changes.ts'
+} from '../../pipeline/pull/merge/value-history.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { counted, csv, grouped, moment, shortened } from '../show/readable.ts'

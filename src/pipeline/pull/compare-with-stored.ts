@@ -1,11 +1,11 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { noteNotCompared, storeDifferences } from '../../db/differences/store-differences.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
-import { ofSelectedType } from '../../db/selected-types.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../streams/kind-names.ts'
+import { ofSelectedType } from './merge/known-companies.ts'
 
 /**
  * Closes the loop: the inputs that the service has accepted are compared with those that the run's search returned

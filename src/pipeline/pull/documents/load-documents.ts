@@ -6,7 +6,7 @@ import type { Deps } from '../../deps.ts'
 import { openResult } from '../../open-result.ts'
 import { PageFormatError, type PageLimits } from '../../reading/page-limits.ts'
 import { readLists } from '../../reading/read-page.ts'
-import { lockSearchPage } from '../merge/search-page.ts'
+import { lockSearchPage } from '../search/search-pages.ts'
 import { DocumentAssembler, type DocumentText, documentId, type IdMembers, idMembersOf } from './document-assembler.ts'
 import {
   createDocumentStaging,

@@ -2,7 +2,7 @@ import type { PageCompany } from '../content/page-company.ts'
 import type { DirectWriter } from '../merge/direct-writer.ts'
 import type { KeyBlocks, Keys } from '../merge/key-blocks.ts'
 import { countValues } from '../stage-page.ts'
-import type { Content } from './content-hash.ts'
+import type { Content } from './expected-companies.ts'
 import type { NameIndex } from './name-index.ts'
 import { calculatorWidth, type PlainCompany, propertyWidth, valueWidth } from './plain-company.ts'
 

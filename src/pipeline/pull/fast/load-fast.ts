@@ -6,23 +6,23 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import { createDirectWriter } from '../merge/direct-writer.ts'
-import { checkListed, checkShownOnce, findTrouble, keepListing } from '../merge/fast-checks.ts'
-import { createKeyBlocks, nextListingKey } from '../merge/key-blocks.ts'
-import { markWholeSeen } from '../merge/mark-seen.ts'
+import { createKeyBlocks, createNameKeys, makeListedNames, nextListingKey } from '../merge/key-blocks.ts'
+import { checkListed, checkShownOnce, findTrouble, keepListing, markWholeSeen } from '../merge/known-companies.ts'
 import { type MergeOptions, mergePage, type PageCounts } from '../merge/merge-page.ts'
-import { createNameKeys, makeListedNames } from '../merge/name-keys.ts'
 import { createStagingWriter, type StagingWriter } from '../merge/staging-tables.ts'
 import { createPageStager } from '../stage-page.ts'
-import { askWhichAreUnchanged } from './company-asking.ts'
-import type { AskedBatch, CompanyElement, ReadBatch } from './company-batch.ts'
-import { CompanyReading } from './company-reading.ts'
-import { writeCompanies } from './company-writing.ts'
-import type { ContentHash } from './content-hash.ts'
+import {
+  type AskedBatch,
+  askWhichAreUnchanged,
+  type CompanyElement,
+  CompanyReading,
+  type ReadBatch,
+  UnchangedCompanies,
+  writeCompanies,
+} from './company-batches.ts'
 import { DirectCompanies } from './direct-companies.ts'
-import type { MetCompany } from './expected-companies.ts'
-import { maxNames, NameIndex } from './name-index.ts'
-import { NeedsCare } from './needs-care.ts'
-import { UnchangedCompanies } from './unchanged-companies.ts'
+import type { ContentHash, MetCompany } from './expected-companies.ts'
+import { maxNames, NameIndex, NeedsCare } from './name-index.ts'
 
 /**
  * Companies that go on together, and about how many bytes of them; three such batches are in memory. The first batch is

@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { isSuspiciousWith, markAgain, someUnrenewed } from './unrenewed-parts.ts'
-import type { UnrenewedOptions } from './unrenewed-values.ts'
+import { isSuspiciousWith, markAgain, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepRemovedProperties } from './value-history.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { someUnrenewed } from './unrenewed-parts.ts'
-import { keepUnrenewedValues, type UnrenewedOptions } from './unrenewed-values.ts'
+import { keepUnrenewedValues, someUnrenewed, type UnrenewedOptions } from './unrenewed-parts.ts'
 import { keepRemovedValues, recordChanges } from './value-history.ts'
 
 type ValueCounts = { values: number; added: number; changed: number; removed: number }

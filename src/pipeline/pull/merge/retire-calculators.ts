@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
-import { ofSelectedType } from '../../../db/selected-types.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { ofSelectedType } from './known-companies.ts'
 import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value-history.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, expect, it } from 'vitest'
-import { createContentHash } from '../../../../src/pipeline/pull/fast/content-hash.ts'
-import { ExpectedCompanies } from '../../../../src/pipeline/pull/fast/expected-companies.ts'
+import { createContentHash, ExpectedCompanies } from '../../../../src/pipeline/pull/fast/expected-companies.ts'
 import { splitPage } from '../../../../src/pipeline/reading/split-page.ts'
 import { some } from '../../../helpers/some.ts'
 import { defaultPageLimits } from '../limits.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { createNameKeys } from '../../../../src/pipeline/pull/merge/name-keys.ts'
+import { createNameKeys } from '../../../../src/pipeline/pull/merge/key-blocks.ts'
 import { emptyTables, pulledTables } from '../../../helpers/empty-tables.ts'
 import {
   bodyOf,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listPages } from '../../../../src/pipeline/pull/search/list-pages.ts'
+import { listPages } from '../../../../src/pipeline/pull/search/search-pages.ts'
 import { type Ferry, openFerry } from '../../push/ferry.ts'
 
 let ferry: Ferry
