@@ -3,20 +3,18 @@ import type { Database } from './database.ts'
 
 type Question<T> = (db: Database) => Promise<T>
 
-export type Hurry = {
-  /**
-   * Whether other processes of the server share the scans of the first question, for one that reads much and answers
-   * little while a person waits. The server keeps the last word: it starts no more of them than `max_parallel_workers`.
-   * Our own server does not do so by itself, because large sorts and joins would need more shared memory than a
-   * container has; a count needs little.
-   */
-  workers?: boolean
-  /**
-   * Whether each question has a connection, and both are asked at once: for a process that answers one person and has
-   * its connections to itself. Where many ask, each would hold one and wait for another.
-   */
-  apart?: boolean
-}
+/**
+ * How much of the server two questions may take, while a person waits for both.
+ *
+ * `workers`: other processes of the server share the scans of the first question, for one that reads much and answers
+ * little. The server keeps the last word: it starts no more of them than `max_parallel_workers`. Our own server does
+ * not do so by itself, because large sorts and joins would need more shared memory than a container has; a count needs
+ * little.
+ *
+ * `apart`: each question has a connection, and both are asked at once, which is quicker; for a process that answers one
+ * person and has its connections to itself. Where many ask, each would hold one and wait for another.
+ */
+export type Hurry = 'none' | 'workers' | 'apart'
 
 /** The statement's own session reads too. */
 const workersAsked = 2
@@ -26,12 +24,12 @@ export async function askBoth<A, B>(
   db: Database,
   first: Question<A>,
   second: Question<B>,
-  { workers = false, apart = false }: Hurry = {},
+  hurry: Hurry = 'none',
 ): Promise<[A, B]> {
   return await atOneMoment(db, async (trx) => {
     // Another connection may not be had: the server has no more. Then both are asked on this one.
-    const beside = apart ? askAt(db, await momentOf(trx), second).then(answered, () => null) : null
-    if (workers) {
+    const beside = hurry === 'apart' ? askAt(db, await momentOf(trx), second).then(answered, () => null) : null
+    if (hurry === 'workers') {
       await sql`select set_config('max_parallel_workers_per_gather', ${String(workersAsked)}, true)`.execute(trx)
     }
     const answer = await first(trx)

@@ -15,7 +15,7 @@ import { withDatabase } from '../with-database.ts'
 /** `nightferry status`: the last run and the ledger at a glance. */
 export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const standing = await statusOf(db, config, cli.now(), { workers: true, apart: true })
+    const standing = await statusOf(db, config, cli.now(), 'apart')
     if (options.json) {
       printJson(cli.stdout, standing)
       return exitCodes.well

@@ -106,7 +106,7 @@ describe('rejected rows', () => {
 
 it('status says of the oldest change that is not accepted what the metrics say', async () => {
   const config = settings.parse({ exchange: {}, partner: {} })
-  const of = async () => (await statusOf(ledger.db, config, new Date(), {})).oldest_unaccepted_since
+  const of = async () => (await statusOf(ledger.db, config, new Date(), 'none')).oldest_unaccepted_since
   const oldest = await oldestUnaccepted(ledger.db)
   expect(oldest).toBeInstanceOf(Date)
   expect(await of()).toEqual(oldest)

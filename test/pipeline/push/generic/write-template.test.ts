@@ -157,8 +157,7 @@ it('a template puts every value where the template says, whatever rows and templ
         some.map(({ id, content: values }) => [id, values]),
       )
       const items = some.map((row) => expected(row) ?? {})
-      expect(JSON.parse(body)).toEqual(JSON.parse(JSON.stringify(Object.fromEntries([[list || 'items', items]]))))
-      // Members called __proto__ are own members: toEqual would overlook them.
+      // As text: parsed again, members called __proto__ would be overlooked, and V8 may take an escaped key for another.
       expect(body).toBe(JSON.stringify(Object.fromEntries([[list || 'items', items]])))
     }),
     { numRuns: 1_000 },
