@@ -136,9 +136,13 @@ function* fromFlags(overrides: readonly string[], problems: ConfigProblem[]): Ge
     if (removed !== undefined) {
       problems.push({ path, message: removed })
     } else if (!known.has(path)) {
+      const likely = likelySetting(path)
       problems.push({
         path: path || override,
-        message: `--set wants <setting>=<value> with a known setting${meant(likelySetting(path))}`,
+        message:
+          likely === path
+            ? 'cannot be set by --set, which takes no setting of a stream or of a list entry; set it in the file'
+            : `--set wants <setting>=<value> with a known setting${meant(likely)}`,
       })
     } else if ((secretPaths as readonly string[]).includes(path) && override !== 'database.url=embedded') {
       problems.push({ path, message: 'secrets are not taken from the command line, where other users see them' })

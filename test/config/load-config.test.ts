@@ -229,6 +229,16 @@ test('the configuration takes database.url=embedded from the command line, for i
   expect(load(null, { environment, overrides: ['database.url=embedded'] }).database.url).toBe('embedded')
 })
 
+it('says that a setting of a stream is not taken from --set, and names no other in its place', () => {
+  const found = problems(null, { overrides: ['streams.properties.capture=snapshot'] })
+  expect(found).toEqual([
+    {
+      path: 'streams.properties.capture',
+      message: 'cannot be set by --set, which takes no setting of a stream or of a list entry; set it in the file',
+    },
+  ])
+})
+
 test.each(['exchange.pollIntervall=5', 'exchange.pollIntervalMs', 'exchange={}', '=5', ''])(
   'names the flag --set "%s" that sets nothing known',
   (override) => {
