@@ -2,7 +2,7 @@ import type { Contract } from '../../exchange/contract.ts'
 import type { PageElement, PageElementKind } from '../reading/read-page.ts'
 import { type LeftOut, pageName } from './content/page-calculator.ts'
 import type { DecodedCompany, PageCompany } from './content/page-company.ts'
-import type { Content } from './fast/expected-companies.ts'
+import type { Content } from './merge/known-companies.ts'
 import type { StagingWriter } from './merge/staging-tables.ts'
 
 type PageNameKind = Exclude<PageElementKind, 'company'>

@@ -9,6 +9,8 @@ import type { PageElement } from '../../reading/read-page.ts'
 import { parseCompany, type SplitCompany } from '../../reading/split-page.ts'
 import { type DecodedCompany, type PageCompany, pageCompany } from '../content/page-company.ts'
 import {
+  type Content,
+  type ContentHash,
   findByContent,
   findById,
   keepContentBytes,
@@ -17,7 +19,6 @@ import {
 } from '../merge/known-companies.ts'
 import type { createPageStager } from '../stage-page.ts'
 import type { DirectCompanies } from './direct-companies.ts'
-import type { Content, ContentHash } from './expected-companies.ts'
 import type { NameIndex } from './name-index.ts'
 import { type PlainCompany, PlainCompanyReader } from './plain-company.ts'
 

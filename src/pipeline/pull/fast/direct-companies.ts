@@ -1,8 +1,8 @@
 import type { PageCompany } from '../content/page-company.ts'
 import type { DirectWriter } from '../merge/direct-writer.ts'
 import type { KeyBlocks, Keys } from '../merge/key-blocks.ts'
+import type { Content } from '../merge/known-companies.ts'
 import { countValues } from '../stage-page.ts'
-import type { Content } from './expected-companies.ts'
 import type { NameIndex } from './name-index.ts'
 import { calculatorWidth, type PlainCompany, propertyWidth, valueWidth } from './plain-company.ts'
 

@@ -7,7 +7,7 @@ import type { Contract } from '../../../exchange/contract.ts'
 import type { PageLimits } from '../../reading/page-limits.ts'
 import { createDirectWriter } from '../merge/direct-writer.ts'
 import { createKeyBlocks, createNameKeys, makeListedNames, nextListingKey } from '../merge/key-blocks.ts'
-import { checkListed, checkShownOnce, findTrouble, keepListing, markWholeSeen } from '../merge/known-companies.ts'
+import { type ContentHash, keepListing, markWholeSeen } from '../merge/known-companies.ts'
 import { type MergeOptions, mergePage, type PageCounts } from '../merge/merge-page.ts'
 import { createStagingWriter, type StagingWriter } from '../merge/staging-tables.ts'
 import { createPageStager } from '../stage-page.ts'
@@ -21,8 +21,9 @@ import {
   writeCompanies,
 } from './company-batches.ts'
 import { DirectCompanies } from './direct-companies.ts'
-import type { ContentHash, MetCompany } from './expected-companies.ts'
-import { maxNames, NameIndex, NeedsCare } from './name-index.ts'
+import type { MetCompany } from './expected-companies.ts'
+import { maxNames, NameIndex } from './name-index.ts'
+import { checkListed, checkShownOnce, findTrouble, NeedsCare } from './needs-care.ts'
 
 /**
  * Companies that go on together, and about how many bytes of them; three such batches are in memory. The first batch is

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import type { Contract } from '../../../exchange/contract.ts'
 
 /** A company whose bytes are those of the last time. */
 export type UnchangedCompany = {
@@ -141,47 +143,6 @@ export async function markWholeSeen(
   )
 }
 
-/**
- * What is staged and concerns more than the companies of this page, or one of them twice; undefined if nothing.
- * Such a page is loaded with care. The answer is a stable code, kept with the page.
- */
-export async function findTrouble(trx: Transaction<Schema>, submissionId: number): Promise<string | undefined> {
-  const { rows } = await sql<{ trouble: string }>`
-    select 'company_twice' as trouble where exists (
-      select from staged_company group by company_id having count(*) > 1
-    )
-    union all
-    select 'company_on_many_pages' where exists (
-      select from staged_company s join company c using (company_id)
-      where c.on_many_pages or ${seenBy(submissionId, sql`c.company_key`)}
-    )
-    union all
-    select 'calculator_twice' where exists (
-      select from staged_calculator group by calculator_id having count(*) > 1
-    )
-    union all
-    select 'calculator_of_other_company' where exists (
-      select from staged_calculator s
-      join calculator k using (calculator_id)
-      join staged_company owner using (company_ordinal)
-      left join company c on c.company_id = owner.company_id
-      where k.company_key is distinct from c.company_key
-    )
-    limit 1`.execute(trx)
-  return rows[0]?.trouble
-}
-
-/**
- * Whether no merged company is on another page of the search that was loaded while this one was: `findTrouble` could
- * not see that page yet, and what it holds may have been removed. To be asked when the merge has marked what it has
- * seen.
- */
-export async function checkShownOnce(trx: Transaction<Schema>): Promise<boolean> {
-  const { rows } = await sql<{ again: boolean }>`
-    select exists (select from staged_company where seen_pages > 1) as again`.execute(trx)
-  return rows[0]?.again === false
-}
-
 /** Keeps the names that the page listed under `listingKey`, once they are merged. */
 export async function keepListing(trx: Transaction<Schema>, listingKey: number): Promise<void> {
   await sql`
@@ -192,64 +153,32 @@ export async function keepListing(trx: Transaction<Schema>, listingKey: number):
         from staged_property_name))`.execute(trx)
 }
 
-type ReferredNames = { variables: readonly number[]; properties: readonly number[] }
-
-/**
- * Whether the page lists every name that its companies refer to: those that were written straight into the tables by
- * what they `referred` to; the unchanged ones by what was listed when they were read, and, where that is listed no
- * longer, by their rows.
- */
-export async function checkListed(
-  trx: Transaction<Schema>,
-  referred: ReferredNames,
-  unchanged: ReadonlyMap<number, readonly number[]>,
-): Promise<boolean> {
-  const { rows } = await sql<{ missing: boolean }>`
-    ${withListedNames}
-    select exists (
-      select key from unnest(${referred.variables}::integer[]) as key
-      except select key from listed_name where of = 'v'
-    ) or exists (
-      select key from unnest(${referred.properties}::integer[]) as key
-      except select key from listed_name where of = 'p'
-    ) as missing`.execute(trx)
-  if (rows[0]?.missing !== false) return false
-
-  if (unchanged.size === 0) return true
-  const { rows: narrower } = await sql<{ listing_key: number; variable_keys: number[]; property_keys: number[] }>`
-    ${withListedNames}
-    select listing_key, gone.variable_keys, gone.property_keys
-    from page_listing, lateral (
-      select array(select unnest(variable_keys) except select key from listed_name where of = 'v') as variable_keys,
-             array(select unnest(property_keys) except select key from listed_name where of = 'p') as property_keys
-    ) gone
-    where listing_key = any(${[...unchanged.keys()]}::integer[])
-      and (cardinality(gone.variable_keys) > 0 or cardinality(gone.property_keys) > 0)`.execute(trx)
-  for (const { listing_key, variable_keys, property_keys } of narrower) {
-    const companyKeys = unchanged.get(listing_key) ?? []
-    const { rows: used } = await sql<{ used: boolean }>`
-      select exists (
-        select from calculator_value
-        where company_key = any(${companyKeys}::integer[]) and variable_key = any(${variable_keys}::integer[])
-      ) or exists (
-        select from company_property
-        where company_key = any(${companyKeys}::integer[]) and property_key = any(${property_keys}::integer[])
-      ) as used`.execute(trx)
-    if (used[0]?.used !== false) return false
-  }
-  return true
-}
-
-/** The keys of the names that the page lists. */
-const withListedNames = sql`
-  with listed_name as materialized (
-    select 'v' as of, variable_key as key from calculator_variable
-    where variable_id in (select id from staged_variable_name)
-    union all
-    select 'p', property_key from custom_property where property_id in (select id from staged_property_name)
-  )`
-
 /** Whether a calculator is of a type that the search selected (its `calculatorTypeIds`); no types select all. */
 export function ofSelectedType(calculatorTypeIds: readonly string[]): RawBuilder<boolean> {
   return sql`(cardinality(${calculatorTypeIds}::uuid[]) = 0 or type_id = any(${calculatorTypeIds}::uuid[]))`
+}
+
+/** Raised by a change of the code that reads other rows from the same bytes: every company is then read again. */
+const readingVersion = 2
+
+/** The hash of one company's bytes, in the form of a UUID: the 16 bytes that a database holds without a length. */
+export type ContentHash = (bytes: Uint8Array) => string
+
+/** What a company was read from. */
+export type Content = { hash: string; bytes: number }
+
+/**
+ * A hash under which the same bytes mean the same rows: it differs where the names of the contract do, or the types
+ * that the search selects. SHA-256, cut to 128 bits: who could make two companies of one hash would own the service's
+ * pages.
+ */
+export function createContentHash(contract: Contract, calculatorTypeIds: readonly string[]): ContentHash {
+  const meaning = JSON.stringify([readingVersion, contract.names.calculatorsPage, calculatorTypeIds.toSorted()])
+  const salt = hash('sha256', meaning, 'buffer')
+  return (bytes) => {
+    const digest = hash('sha256', bytes, 'buffer')
+    for (let at = 0; at < 16; at++) digest[at] = (digest[at] ?? 0) ^ (salt[at] ?? 0)
+    const hex = digest.toString('hex', 0, 16)
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  }
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, expect, it } from 'vitest'
-import { createContentHash, ExpectedCompanies } from '../../../../src/pipeline/pull/fast/expected-companies.ts'
+import { ExpectedCompanies } from '../../../../src/pipeline/pull/fast/expected-companies.ts'
+import { createContentHash } from '../../../../src/pipeline/pull/merge/known-companies.ts'
 import { splitPage } from '../../../../src/pipeline/reading/split-page.ts'
 import { some } from '../../../helpers/some.ts'
 import { defaultPageLimits } from '../limits.ts'
