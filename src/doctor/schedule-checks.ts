@@ -1,13 +1,13 @@
 import type { Selectable } from 'kysely'
 import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
-import { newestNotifications, newestRuns } from '../db/runs/listed-rows.ts'
+import { newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
 import type { NotificationTable } from '../db/tables/job-tables.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { systemLookup } from '../exchange/download-address.ts'
 import { dueOccurrence, nextOccurrence } from '../jobs/due-occurrence.ts'
 import { jobsOf, nightlySync, scheduleOf } from '../jobs/known-jobs.ts'
-import { connectionsAtWork } from './judge-own-database.ts'
+import { connectionsAtWork } from './own-database-checks.ts'
 import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
 
 /** A job's schedule, and its next occurrence: null where there is none, or why there can be none. */

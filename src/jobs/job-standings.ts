@@ -1,8 +1,9 @@
 import type { Config } from '../config/schema.ts'
 import { type Actor, recordAction } from '../db/actions/record-action.ts'
 import type { Database } from '../db/database.ts'
+import { oldestUnaccepted } from '../db/ledger/row-state.ts'
 import { lockPause, pausedJobs } from '../db/runs/job-requests.ts'
-import { latestRuns, oldestUnaccepted } from '../db/runs/listed-rows.ts'
+import { latestRuns } from '../db/runs/newest-runs.ts'
 import { nextOccurrence } from './due-occurrence.ts'
 import { jobsOf, scheduleOf } from './known-jobs.ts'
 

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
-import { newestRuns } from '../db/runs/listed-rows.ts'
+import { newestRuns } from '../db/runs/newest-runs.ts'
 import { schemaName } from '../db/schema-standing.ts'
-import { connectionsAtWork, databaseBytes, serverFacts, tableFacts } from '../doctor/judge-own-database.ts'
+import { connectionsAtWork, databaseBytes, serverFacts, tableFacts } from '../doctor/own-database-checks.ts'
 
 /** Runs and requests that are told; with them a report of a bad month is a few megabytes. */
 const newest = { runs: 30, submissions: 500 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ParkedBehind } from '../../src/db/runs/wave-reports.ts'
+import type { ParkedBehind, Wave } from '../../src/db/runs/wave-reports.ts'
 import type { BatchSize } from '../../src/db/tables/submission.ts'
-import type { Wave } from '../../src/pipeline/report/night-times.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { some } from '../helpers/some.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'

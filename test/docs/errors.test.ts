@@ -73,8 +73,8 @@ describe('docs/errors.md', () => {
 
   test('lists exactly the reasons for which a page is loaded with care', () => {
     const found = [
-      ...all(the('src/pipeline/pull/merge/known-companies.ts').text, /select '(\w+)' (?:as trouble )?where exists/g),
-      ...all(the('src/pipeline/pull/fast/name-index.ts').text, /'\w{5}': '(\w+)'/g),
+      ...all(the('src/pipeline/pull/fast/needs-care.ts').text, /select '(\w+)' (?:as trouble )?where exists/g),
+      ...all(the('src/pipeline/pull/fast/needs-care.ts').text, /'\w{5}': '(\w+)'/g),
       ...ours.flatMap(({ text }) => all(text, /new NeedsCare\('(\w+)'\)/g)),
     ]
     expect(found.length).toBeGreaterThan(5)

@@ -1,5 +1,5 @@
 import { approvePlans, plansOf } from '../../db/guard/guard-plan.ts'
-import { runExists } from '../../db/runs/listed-rows.ts'
+import { runExists } from '../../db/runs/newest-runs.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import type { GuardPlan } from '../../db/tables/run-tables.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'

@@ -1,4 +1,4 @@
-import { runExists } from '../../db/runs/listed-rows.ts'
+import { runExists } from '../../db/runs/newest-runs.ts'
 import {
   type ChangeCounts,
   type ChangeFilter,

@@ -1,6 +1,11 @@
 import { requirementsOf } from '../../config/require-settings.ts'
-import { type ListedRow, type ListedState, parkedGroups, rowsInState } from '../../db/ledger/rows-in-state.ts'
-import { driftRows } from '../../db/runs/listed-rows.ts'
+import {
+  driftRows,
+  type ListedRow,
+  type ListedState,
+  parkedGroups,
+  rowsInState,
+} from '../../db/ledger/rows-in-state.ts'
 import { resendPolicies } from '../../pipeline/preflight/judging-basis.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'

@@ -1,8 +1,14 @@
 import { requirementsOf } from '../../config/require-settings.ts'
-import { newestRuns, runExists } from '../../db/runs/listed-rows.ts'
+import { newestRuns, runExists } from '../../db/runs/newest-runs.ts'
 import { type SubmissionReport, submissionReports } from '../../db/runs/report-rows.ts'
-import { type ParkedBehind, parkedBehind, type WaveSubmission, waveSubmissions } from '../../db/runs/wave-reports.ts'
-import { type Wave, wavesOf } from '../../pipeline/report/night-times.ts'
+import {
+  type ParkedBehind,
+  parkedBehind,
+  type Wave,
+  type WaveSubmission,
+  waveSubmissions,
+  wavesOf,
+} from '../../db/runs/wave-reports.ts'
 import { type RunReport, unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { counted, duration, moment } from '../show/readable.ts'

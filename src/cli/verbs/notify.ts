@@ -1,4 +1,4 @@
-import { newestNotifications } from '../../db/runs/listed-rows.ts'
+import { newestNotifications } from '../../db/runs/newest-runs.ts'
 import { channelsOf } from '../../pipeline/notify/channels.ts'
 import { testMessage } from '../../pipeline/notify/message.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'

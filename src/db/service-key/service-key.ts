@@ -190,3 +190,25 @@ export async function pauseCalls(db: Database, fingerprint: string, pauseMs: num
       clock_timestamp() + ${pauseMs}::float8 * interval '1 millisecond')
     where fingerprint = ${fingerprint}`.execute(db)
 }
+
+/** What is known of the key in use; `profile_certainty` null: its profile is not known. */
+type KeyFacts = {
+  api_key_id: string | null
+  used_at: Date
+  open_since: Date | null
+  destination: string | null
+  origin: string | null
+  profile_certainty: string | null
+  evidence: string | null
+}
+
+/** The key in use and the destination in use; null before the first call. */
+export async function keyFacts(db: Database): Promise<KeyFacts | null> {
+  const { rows } = await sql<KeyFacts>`
+    select used_key.api_key_id, used_key.used_at, used_key.open_since, destination.name as destination,
+           destination.origin, profile_certainty, evidence
+    from ${keyInUse} used_key
+    left join destination on destination.schema_name is null
+    left join destination_key using (destination_id, fingerprint)`.execute(db)
+  return rows[0] ?? null
+}

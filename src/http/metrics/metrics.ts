@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
-import { oldestUnaccepted, statusCounts } from '../../db/runs/listed-rows.ts'
+import { oldestUnaccepted, statusCounts } from '../../db/ledger/row-state.ts'
 import { lastStepTimes } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { showableConfig } from '../../config/show-config.ts'
-import { newestNotifications, newestSearches } from '../../db/runs/listed-rows.ts'
+import { newestNotifications, newestSearches } from '../../db/runs/newest-runs.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { planRun } from '../../pipeline/plan/plan-run.ts'
 import { cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'

@@ -1,19 +1,15 @@
 import { z } from 'zod'
+import { newestActions } from '../../db/actions/record-action.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
-import {
-  keptDocuments,
-  keyFacts,
-  newestActions,
-  newestReferenceChanges,
-  newestTasks,
-} from '../../db/nights/night-facts.ts'
+import { newestTasks } from '../../db/nights/night-facts.ts'
 import { requireSchema } from '../../db/schema-standing.ts'
-import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
+import { deniedKeyInUse, keyFacts, skewInUse } from '../../db/service-key/service-key.ts'
 import { endedTasks, eventCounts, receiverStanding, refusalCounts } from '../../db/webhooks/webhook-records.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
+import { keptDocuments, newestReferenceChanges } from '../../pipeline/reference/list-reference.ts'
 import { untakenReference } from '../../pipeline/reference/store-reference-data.ts'
+import { judgeFreshness, newestCarried } from '../../pipeline/report/standing.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'
-import { judgeFreshness, newestCarried } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
 import { Answer, cutAt, document, type HttpContext, limit, moment, more, Plain, type Route, route } from '../route.ts'
 

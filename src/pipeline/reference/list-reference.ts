@@ -76,3 +76,25 @@ export async function rowsUsingRemoved(db: Database, versions: readonly number[]
     select document_id, count(*) as rows from using_rows group by document_id`.execute(db)
   return new Map(rows.map(({ document_id, rows: count }) => [document_id, count]))
 }
+
+/** A document of the service's reference data as it is kept, without its content. */
+type KeptDocument = { kind: string; id: string; name: string; version: number; changed_at: Date }
+
+/** The documents of the reference data, those that changed last first. */
+export async function keptDocuments(db: Database, limit: number): Promise<KeptDocument[]> {
+  const { rows } = await sql<KeptDocument>`
+    select kind, id, coalesce(document ->> 'title', document ->> 'name', '') as name, version, changed_at
+    from reference_data order by version desc, kind, name, id limit ${limit}`.execute(db)
+  return rows
+}
+
+/** The newest changes of the service's reference data, newest first. */
+export async function newestReferenceChanges(db: Database, limit: number) {
+  return await db
+    .selectFrom('reference_change')
+    .select(['version', 'kind', 'document_name', 'item', 'item_name', 'change'])
+    .orderBy('version', 'desc')
+    .orderBy('ordinal')
+    .limit(limit)
+    .execute()
+}

@@ -2,8 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import type { Requires } from '../../db/ledger/row-state.ts'
 import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
-import { waveSubmissions } from '../../db/runs/wave-reports.ts'
-import { wavesOf } from '../../pipeline/report/night-times.ts'
+import { waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 
 type NamedRow = Pick<ListedRow, 'stream' | 'partner_id' | 'row_key' | 'content' | 'reason'>

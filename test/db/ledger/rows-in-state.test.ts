@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
-import type { RowFilter } from '../../../src/db/ledger/row-state.ts'
+import { type RowFilter, statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { countRetryable, markForRetry, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
 import { type ListedState, parkedGroups, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
-import { statusCounts } from '../../../src/db/runs/listed-rows.ts'
 import { some } from '../../helpers/some.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { WaveSubmission } from '../../../src/db/runs/wave-reports.ts'
-import { wavesOf } from '../../../src/pipeline/report/night-times.ts'
+import { type WaveSubmission, wavesOf } from '../../../src/db/runs/wave-reports.ts'
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 2, minute))
 

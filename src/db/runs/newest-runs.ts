@@ -1,0 +1,88 @@
+import { type Selectable, sql } from 'kysely'
+import type { Database } from '../database.ts'
+import type { NotificationTable } from '../tables/job-tables.ts'
+import type { Run } from '../tables/run-tables.ts'
+import type { SubmissionState } from '../tables/submission.ts'
+
+/**
+ * The newest runs, newest first.
+ * @param before only runs with a smaller number.
+ */
+export async function newestRuns(db: Database, limit: number, before?: number): Promise<Run[]> {
+  const newest = db.selectFrom('run').selectAll().orderBy('run_id', 'desc').limit(limit)
+  return await (before === undefined ? newest : newest.where('run_id', '<', before)).execute()
+}
+
+export async function runExists(db: Database, runId: number): Promise<boolean> {
+  return (await db.selectFrom('run').select('run_id').where('run_id', '=', runId).executeTakeFirst()) !== undefined
+}
+
+/** How a search went when it was made last. */
+type NewestSearch = {
+  kind: string
+  /** The name of its entry in `pull.searches`; empty for the calculator search. */
+  name: string
+  submission_id: number
+  run_id: number
+  state: SubmissionState
+  correlation_id: string | null
+  task_status: string | null
+  error_code: string | null
+  planned_at: Date
+  settled_at: Date | null
+  pages: number
+  loaded_pages: number
+  failed_pages: number
+  companies: number
+  calculators: number
+  documents: number
+  bytes: number
+  /** Why what it did not return was not removed; null if it was, or if nothing was absent. */
+  withheld: string | null
+}
+
+/** Runs that are looked back on: a search that was not made in them is not made any more. */
+const runsBack = 1_000
+
+/** Of each search that was made at the destination in use, the newest request, with what its pages brought. */
+export async function newestSearches(db: Database, kinds: readonly string[]): Promise<NewestSearch[]> {
+  const { rows } = await sql<NewestSearch>`
+    with newest as (
+      select distinct on (kind, partition) *
+      from submission
+      where kind = any(${kinds}::text[]) and run_id > (select coalesce(max(run_id), 0) - ${runsBack} from run)
+        and exists (
+          select from run
+          where run.run_id = submission.run_id and run.destination_id = destination_in_use()
+        )
+      order by kind, partition, submission_id desc
+    )
+    select kind, partition as name, submission_id, run_id, newest.state, correlation_id, task_status, newest.error_code,
+           planned_at, settled_at, count(page_id) as pages,
+           count(page_id) filter (where search_page.state = 'loaded') as loaded_pages,
+           count(page_id) filter (where search_page.state = 'failed') as failed_pages,
+           coalesce(sum(companies), 0)::bigint as companies, coalesce(sum(calculators), 0)::bigint as calculators,
+           coalesce(sum(documents), 0)::bigint as documents, coalesce(sum(bytes), 0)::bigint as bytes,
+           search_result ->> 'reason' as withheld
+    from newest left join search_page using (submission_id)
+    group by kind, partition, submission_id, run_id, newest.state, correlation_id, task_status, newest.error_code,
+             planned_at, settled_at, search_result
+    order by kind, partition`.execute(db)
+  return rows
+}
+
+type LatestRun = Pick<Run, 'run_id' | 'job' | 'trigger' | 'state' | 'step' | 'verdict' | 'started_at' | 'finished_at'>
+
+/** The newest run of each job, skipped ones aside. */
+export async function latestRuns(db: Database): Promise<LatestRun[]> {
+  const { rows } = await sql<LatestRun>`
+    select distinct on (job) run_id, job, trigger, state, step, verdict, started_at, finished_at
+    from run where state <> 'skipped'
+    order by job, run_id desc`.execute(db)
+  return rows
+}
+
+/** The newest of what people were or are to be told, newest first. */
+export async function newestNotifications(db: Database, limit: number): Promise<Selectable<NotificationTable>[]> {
+  return await db.selectFrom('notification').selectAll().orderBy('notification_id', 'desc').limit(limit).execute()
+}
