@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { locationOf } from '../src/embedded/binaries.ts'
+import { locationOf } from '../src/embedded/initialise-data.ts'
 import { type Cluster, openCluster } from '../src/embedded/open-cluster.ts'
 import type { ServerSettings } from '../src/embedded/start-server.ts'
 

@@ -448,39 +448,6 @@ export interface ListSearchesData {
   }[];
 }
 
-export interface GetReferenceData {
-  versions: Record<string, unknown>[];
-  documents: Record<string, unknown>[];
-  withheld: Record<string, unknown> | null;
-}
-
-export interface ListNotificationsData {
-  notifications: Record<string, unknown>[];
-}
-
-export type GetConfigurationData = Record<string, unknown>;
-
-export interface PlanPayload {
-  /**
-   * Rows of each list.
-   */
-  rows?: number;
-  /**
-   * Bodies of requests.
-   */
-  bodies?: number;
-  /**
-   * false: answer 202 with the number of the plan, while it is being made.
-   */
-  wait?: boolean;
-  /**
-   * Give the plan of this number, or 202 while it is being made.
-   */
-  plan?: number;
-}
-
-export type PlanData = Record<string, unknown>;
-
 export interface GetServiceData {
   base_url: string | null;
   key: Record<string, unknown> | null;
@@ -558,6 +525,16 @@ export interface GetServiceData {
   };
 }
 
+export interface GetReferenceData {
+  versions: Record<string, unknown>[];
+  documents: Record<string, unknown>[];
+  withheld: Record<string, unknown> | null;
+}
+
+export interface ListNotificationsData {
+  notifications: Record<string, unknown>[];
+}
+
 export interface ListActionsData {
   actions: {
     action_id: number;
@@ -572,6 +549,8 @@ export interface ListActionsData {
   more: boolean;
 }
 
+export type GetConfigurationData = Record<string, unknown>;
+
 export interface ListSettingsData {
   settings: {
     path: string;
@@ -581,6 +560,27 @@ export interface ListSettingsData {
     where: string | null;
   }[];
 }
+
+export interface PlanPayload {
+  /**
+   * Rows of each list.
+   */
+  rows?: number;
+  /**
+   * Bodies of requests.
+   */
+  bodies?: number;
+  /**
+   * false: answer 202 with the number of the plan, while it is being made.
+   */
+  wait?: boolean;
+  /**
+   * Give the plan of this number, or 202 while it is being made.
+   */
+  plan?: number;
+}
+
+export type PlanData = Record<string, unknown>;
 
 export interface DiagnoseData {
   findings: {

@@ -2,7 +2,7 @@ import { Agent, type Dispatcher } from 'undici'
 import { endpointUrl, serviceAddress } from '../exchange/connector.ts'
 import type { Endpoint } from '../exchange/contract.ts'
 import { openDownload } from '../exchange/download.ts'
-import { DownloadFailed, DownloadRefused } from '../exchange/download-address.ts'
+import { DownloadFailed, DownloadRefused } from '../exchange/errors.ts'
 
 /** One answer as it came; `json` is undefined where the body is none. */
 export type Answer = {

@@ -1,9 +1,8 @@
 import { statfs } from 'node:fs/promises'
 import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
-import { copyInUse, newestCopy } from '../db/runs/run-life.ts'
+import { connectionRoom, copyInUse, newestCopy } from '../db/own-server.ts'
 import { requireSchema, SchemaMismatch, schemaName } from '../db/schema-standing.ts'
-import { connectionRoom } from '../db/server-limits.ts'
 import {
   judgeConnections,
   judgeCopy,

@@ -7,7 +7,7 @@ import type { ExchangeClient } from '../exchange/client.ts'
 import type { Contract } from '../exchange/contract.ts'
 import type { PartnerSnapshot } from '../partner/dialect.ts'
 import type { PartnerExamination } from '../partner/examination.ts'
-import { whyUnreachable } from '../partner/partner-server.ts'
+import { whyUnreachable } from '../partner/partner-errors.ts'
 
 /** What is looked at, in the order in which it is told: the specification's own first (Authentication 6). */
 export const groups = {

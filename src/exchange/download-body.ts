@@ -7,7 +7,7 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from 'node:zlib'
-import { DownloadFailed, DownloadRefused } from './download-address.ts'
+import { DownloadFailed, DownloadRefused } from './errors.ts'
 
 export type DownloadLimits = {
   /** Bytes on the wire. */

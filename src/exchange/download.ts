@@ -4,8 +4,6 @@ import { Agent, type Dispatcher } from 'undici'
 import { retryAfterMs } from './back-off.ts'
 import { ConnectFailure, createConnector } from './connector.ts'
 import {
-  DownloadFailed,
-  DownloadRefused,
   type DownloadTarget,
   type HostLookup,
   judgeDownloadUrl,
@@ -14,6 +12,7 @@ import {
   systemLookup,
 } from './download-address.ts'
 import { acceptedCodings, createInflater, type DownloadLimits, downloadBody } from './download-body.ts'
+import { DownloadFailed, DownloadRefused } from './errors.ts'
 import { headerText, serviceMoment } from './read-answer.ts'
 
 export type DownloadOptions = Omit<DownloadLimits, 'rateWindowMs'> & {

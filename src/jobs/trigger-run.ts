@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { forgetWaiting, isPaused, lockPause } from '../db/runs/job-requests.ts'
-import { adoptUnfinished, insertRun, runningRun, runningRuns } from '../db/runs/run-life.ts'
+import { adoptUnfinished, insertRun, runningRun } from '../db/runs/run-life.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { Run, RunAsked, RunTrigger } from '../db/tables/run-tables.ts'
 import type { Deps } from '../pipeline/deps.ts'
@@ -62,7 +61,7 @@ async function resume(deps: Deps, run: Run): Promise<void> {
 }
 
 /** Asks for every look that a run may be waiting for: at the run, its unfinished requests and its pages. */
-async function lookAtEverything(deps: Deps, trx: Transaction<Schema>, run: Run): Promise<void> {
+export async function lookAtEverything(deps: Deps, trx: Transaction<Schema>, run: Run): Promise<void> {
   const submissions = await trx
     .selectFrom('submission')
     .select('submission_id')
@@ -85,49 +84,4 @@ async function lookAtEverything(deps: Deps, trx: Transaction<Schema>, run: Run):
     trx,
     pages.map(({ page_id }) => page_id),
   )
-}
-
-/** How often the database's clock is compared with one that nobody sets. Milliseconds. */
-const watchMs = 30_000
-
-/** How long a stop waits for a look that is under way, which may wait for a lock. Milliseconds. */
-const lingerMs = 1_000
-
-/** A clock that is this much behind where it should be was set back; readings differ by less. Milliseconds. */
-const setBackMs = 2_000
-
-/**
- * Notices that the database's clock was set back. What was put off to a moment of the old clock would wait for as long
- * as it was set back, so every look that a run may be waiting for is asked for again; one too many harms nothing.
- */
-export function startClockWatch(deps: Deps): { look: () => Promise<void>; stop: () => Promise<void> } {
-  const ahead = () => deps.now().getTime() - performance.now()
-  let known = ahead()
-  const look = async (): Promise<void> => {
-    await deps.readClock?.()
-    const by = known - ahead()
-    if (by < setBackMs) {
-      known -= by
-      return
-    }
-    deps.logger.warn({ by_ms: Math.round(by) }, 'database_clock_set_back')
-    for (const run of await runningRuns(deps.db)) {
-      await deps.db.transaction().execute((trx) => lookAtEverything(deps, trx, run))
-    }
-    known -= by
-  }
-  let looking = Promise.resolve()
-  const timer = setInterval(() => {
-    looking = looking.then(look).catch((error: Error) => {
-      deps.logger.warn({ error: error.message }, 'clock_watch_failed')
-    })
-  }, watchMs)
-  timer.unref()
-  return {
-    look,
-    stop: async () => {
-      clearInterval(timer)
-      await Promise.race([looking, delay(lingerMs, undefined, { ref: false })])
-    },
-  }
 }

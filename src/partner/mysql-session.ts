@@ -2,8 +2,8 @@ import { DummyDriver, Kysely, MysqlAdapter, MysqlIntrospector, MysqlQueryCompile
 import type { Connection, FieldPacket } from 'mysql2'
 import type { PartnerOptions } from './dialect.ts'
 import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
-import { keepAliveAfterMs, readServerAddress } from './partner-server.ts'
-import { inSession, loadDriver, pushedRows, type ServerSession } from './server-session.ts'
+import { keepAliveAfterMs } from './partner-errors.ts'
+import { inSession, loadDriver, pushedRows, readServerAddress, type ServerSession } from './server-session.ts'
 
 /** A value as the server wrote it on the wire. */
 export type MysqlValue = Buffer | null

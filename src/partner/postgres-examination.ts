@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { PartnerOptions } from './dialect.ts'
 import { type PartnerExamination, type PartnerRights, type PartnerTable, tablesOf, toldRights } from './examination.ts'
-import { unreachable } from './partner-server.ts'
+import { unreachable } from './partner-errors.ts'
 import { isOurSession, postgresClient } from './postgres-snapshot.ts'
 
 /** A read-only session of a PostgreSQL server. */

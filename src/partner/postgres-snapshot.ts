@@ -6,6 +6,8 @@ import {
   type CursorQuery,
   type DeltaQuery,
   type DeltaRows,
+  firstCount,
+  nextCount,
   type PartnerOptions,
   type PartnerSnapshot,
   type QueryPlan,
@@ -19,7 +21,7 @@ import {
   queryFailed,
   requireColumns,
   unreachable,
-} from './partner-server.ts'
+} from './partner-errors.ts'
 import {
   cursorSql,
   deltaSql,
@@ -32,7 +34,6 @@ import {
   serverOf,
   textColumns,
 } from './postgres-cursor.ts'
-import { firstCount, nextCount } from './server-session.ts'
 
 const textParser: pg.CustomTypesConfig = { getTypeParser: () => String as unknown as typeof pg.types.getTypeParser }
 

@@ -1,7 +1,9 @@
+import { readFile } from 'node:fs/promises'
 import type { RawBuilder } from 'kysely'
+import { addressProblem } from '../config/database-address.ts'
 import type { ProtectionLack } from '../db/tables/run-tables.ts'
 import type { PartnerOptions } from './dialect.ts'
-import { PartnerDatabaseError, unreachable } from './partner-server.ts'
+import { PartnerDatabaseError, unreachable } from './partner-errors.ts'
 
 /**
  * A connection to a server whose driver is only there where somebody wants it, see docs/decisions/0015. `Field` is what
@@ -179,25 +181,68 @@ export function pushedRows<Row>(
   }
 }
 
-/** Rows fetched first, while nobody knows how long they are. */
-export const firstCount = 100
+/** How a connection is protected; without `ca` the authorities that Node.js knows are trusted. */
+type Tls = { verify: boolean; ca?: string }
+
+/** A URL of a database server, taken apart. Null: the URL does not say. */
+export type ServerAddress = {
+  host: string
+  port: number | null
+  user: string
+  password: string
+  database: string | null
+  /** Null: in plain text. */
+  tls: Tls | null
+  parameters: ReadonlyMap<string, string>
+}
 
 /**
- * Bytes of text that a batch should have. Batches that outlive a collection or two of young garbage are moved with it:
- * with 2 MB the process grew by 200 MB, with a quarter of one by 30, and neither took longer.
+ * Reads `scheme://user:password@host:port/database?ssl=…`. `ssl` is `true` (encrypted, certificate and name verified),
+ * `no-verify` (encrypted, no matter who answers) or `false`; `sslrootcert` names a file of authorities in PEM and means
+ * `ssl=true`.
+ *
+ * @param allowed the parameters besides these two: one that is misspelt must not be without effect.
+ * @throws {Error} with a reason that holds no part of the URL but names of parameters.
  */
-const fetchedBytes = 65_536
-
-/** Rows to fetch next: as many as make a batch by the length of those before, and at most `most`. Pure. */
-export function nextCount(rows: readonly (readonly (string | null)[])[], most: number): number {
-  const step = Math.ceil(rows.length / 16)
-  let bytes = 0
-  let looked = 0
-  for (let at = 0; at < rows.length; at += step) {
-    looked += 1
-    for (const value of rows[at] ?? []) bytes += 16 + (value?.length ?? 0)
+export async function readServerAddress(
+  url: string,
+  { allowed, tlsByDefault }: { allowed: readonly string[]; tlsByDefault: boolean },
+): Promise<ServerAddress> {
+  if (!URL.canParse(url)) throw new Error('the address is no URL; write special characters of its password as %XX')
+  const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url)
+  const problem = addressProblem(url, protocol.slice(0, -1))
+  if (problem !== null) throw new Error(`the address ${problem}`)
+  const known = ['ssl', 'sslrootcert', ...allowed]
+  const unknown = [...searchParams.keys()].filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    throw new Error(`the address has unknown parameters: ${unknown.join(', ')}; there are ${known.join(', ')}`)
   }
-  const fitting = Math.floor((fetchedBytes * looked) / Math.max(bytes, 1))
-  // Twice as many as before at most: a batch of short rows says little of the next.
-  return Math.max(1, Math.min(most, fitting, Math.max(firstCount, rows.length * 2)))
+  if (hostname === '') throw new Error('the address names no server')
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? null : Number(port),
+    user: decoded(username),
+    password: decoded(password),
+    database: pathname.length > 1 ? decoded(pathname.slice(1)) : null,
+    tls: await tlsOf(searchParams, tlsByDefault),
+    parameters: new Map(searchParams),
+  }
+}
+
+async function tlsOf(parameters: URLSearchParams, byDefault: boolean): Promise<Tls | null> {
+  const file = parameters.get('sslrootcert')
+  const wanted = parameters.get('ssl') ?? (file === null ? String(byDefault) : 'true')
+  if (!['true', 'no-verify', 'false'].includes(wanted)) {
+    throw new Error(`ssl=${wanted} in the address means nothing; it is true, no-verify or false`)
+  }
+  if (wanted === 'false') return null
+  return { verify: wanted === 'true', ...(file !== null && { ca: await readFile(file, 'utf8') }) }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new Error('user, password or database in the address holds a % that is not written as %25')
+  }
 }

@@ -10,7 +10,7 @@ import {
   type StreamQuery,
   withoutSemicolon,
 } from './dialect.ts'
-import { readFailed, requireColumns } from './partner-server.ts'
+import { readFailed, requireColumns } from './partner-errors.ts'
 import type { ServerBound, ServerSession } from './server-session.ts'
 
 type Sql = RawBuilder<unknown>

@@ -16,7 +16,7 @@ import {
   withoutSemicolon,
 } from './dialect.ts'
 import { type PartnerExamination, tablesOf, toldRights } from './examination.ts'
-import { PartnerDatabaseError, queryFailed, requireColumns, unreadableFile } from './partner-server.ts'
+import { PartnerDatabaseError, queryFailed, requireColumns, unreadableFile } from './partner-errors.ts'
 
 /**
  * A SQLite file, opened to read, in one read transaction: what others commit meanwhile is not seen. Nobody can say

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { bytesText, exactText, type QueryPlan, textBytes } from './dialect.ts'
-import { PartnerDatabaseError } from './partner-server.ts'
+import { PartnerDatabaseError } from './partner-errors.ts'
 import type { ServerBound, ServerSession } from './server-session.ts'
 import type { PlanQuestion, ServerDialect } from './server-snapshot.ts'
 import { isLost, type SqlserverField, type SqlserverValue } from './sqlserver-session.ts'

@@ -2,8 +2,14 @@ import { DummyDriver, Kysely, MssqlAdapter, MssqlIntrospector, MssqlQueryCompile
 import type * as Tedious from 'tedious'
 import type { PartnerOptions } from './dialect.ts'
 import { examinationIn, type PartnerExamination, type PartnerRights, toldRights } from './examination.ts'
-import { readServerAddress, type ServerAddress } from './partner-server.ts'
-import { inSession, loadDriver, pushedRows, type ServerSession } from './server-session.ts'
+import {
+  inSession,
+  loadDriver,
+  pushedRows,
+  readServerAddress,
+  type ServerAddress,
+  type ServerSession,
+} from './server-session.ts'
 
 /** What the driver makes of a value. */
 export type SqlserverValue = { value: unknown }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { PartnerOptions, PartnerSnapshot } from './dialect.ts'
-import { PartnerDatabaseError } from './partner-server.ts'
+import { PartnerDatabaseError } from './partner-errors.ts'
 import { boundOf, inSession, inUtc, moved, type OldestTransaction, type ServerBound } from './server-session.ts'
 import { ServerSnapshot } from './server-snapshot.ts'
 import { sqlserverDialect } from './sqlserver-dialect.ts'

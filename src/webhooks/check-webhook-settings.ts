@@ -1,9 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import { createHash } from 'node:crypto'
 import { ConfigError, type ConfigProblem } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
-import { createWebhookVerifier, type SignedDelivery } from '../exchange/webhook-signature.ts'
+import { createWebhookVerifier } from '../exchange/webhook-signature.ts'
 import { addressKind } from '../network/address-kind.ts'
 
 /** Connections of the receiver: it must not wait for those of the looks. Two store, one works events off. */
@@ -12,11 +11,6 @@ export const webhookConnections = 3
 /** Whether webhooks are configured: without a secret nothing listens. */
 export function areWebhooksConfigured({ secrets }: Pick<Config['webhooks'], 'secrets'>): boolean {
   return secrets.length > 0
-}
-
-/** The header that deliveries must have, if the webhook was given one. */
-export function customHeaderOf({ headerName: name, headerValue: value }: Config['webhooks']): CustomHeader | null {
-  return name === null || value === null ? null : { name, value }
 }
 
 /**
@@ -70,42 +64,4 @@ export function publicUrlProblem(text: string): string | null {
   const kind = addressKind(url.hostname.replace(/^\[(.*)\]$/, '$1'))
   if (kind !== null && kind !== 'public') return `leads to an address that is ${kind}`
   return url.hostname === 'localhost' ? 'leads to an address that is loopback' : null
-}
-
-/** What a header that must not be doubled says; undefined where it is missing or came more than once. */
-function only(request: Pick<IncomingMessage, 'headersDistinct'>, name: string): string | undefined {
-  const values = request.headersDistinct[name.toLowerCase()]
-  return values?.length === 1 ? values[0] : undefined
-}
-
-/**
- * The signed headers of a delivery. One that came twice counts as missing: Node would join the two into a text that
- * nobody sent.
- */
-export function signedHeaders(
-  { names: { webhookHeaders } }: Pick<Contract, 'names'>,
-  request: Pick<IncomingMessage, 'headersDistinct'>,
-): Omit<SignedDelivery, 'body'> {
-  return {
-    id: only(request, webhookHeaders.id),
-    timestamp: only(request, webhookHeaders.timestamp),
-    signature: only(request, webhookHeaders.signature),
-  }
-}
-
-/** The custom header that a webhook was given at the service. */
-export type CustomHeader = { name: string; value: string }
-
-/** Whether a delivery has the custom header. Compares in constant time: of hashes, so that no length shows either. */
-export function hasCustomHeader(
-  { name, value }: CustomHeader,
-  request: Pick<IncomingMessage, 'headersDistinct'>,
-): boolean {
-  const given = only(request, name)
-  return given !== undefined && timingSafeEqual(hashOf(given), hashOf(value))
-}
-
-function hashOf(text: string): Buffer {
-  // Node reads headers as Latin-1: the bytes are those that were sent, in whichever encoding the value is UTF-8.
-  return createHash('sha256').update(text, 'utf8').digest()
 }

@@ -5,9 +5,9 @@ import type pg from 'pg'
 import { createDatabase, createPool } from '../db/database.ts'
 import { schemaName } from '../db/schema-standing.ts'
 import { createWebhookVerifier } from '../exchange/webhook-signature.ts'
-import { customHeaderOf, webhookConnections } from './check-webhook-settings.ts'
+import { webhookConnections } from './check-webhook-settings.ts'
 import { keepInbox } from './keep-inbox.ts'
-import { createEventStore, takeDelivery } from './take-delivery.ts'
+import { createEventStore, customHeaderOf, takeDelivery } from './take-delivery.ts'
 import { createRefusalCounter, type RefusalReason, type WebhookDeps } from './webhook-deps.ts'
 
 /** A statement that does not end when the receiver closes is cut off: what it left open another daemon finds. */

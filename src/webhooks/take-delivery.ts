@@ -1,8 +1,9 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type pg from 'pg'
+import type { Config } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
-import type { createWebhookVerifier } from '../exchange/webhook-signature.ts'
-import { type CustomHeader, hasCustomHeader, signedHeaders } from './check-webhook-settings.ts'
+import type { createWebhookVerifier, SignedDelivery } from '../exchange/webhook-signature.ts'
 import type { RefusalReason } from './webhook-deps.ts'
 
 type Taking = {
@@ -164,7 +165,7 @@ export function createEventStore(pool: pg.Pool, onTrouble: (error: Error) => voi
 }
 
 /** In the order of the ids: two statements that count the same events wait for one another, and never in a circle. */
-const statement = `
+const storeEvents = `
   insert into webhook_event (event_id, payload, deliveries, destination_id)
   select event_id, min(payload collate "C"), count(*), (select destination_id from destination
     where schema_name is null)
@@ -175,10 +176,50 @@ const statement = `
 
 async function insert(pool: pg.Pool, batch: readonly Delivered[]): Promise<void> {
   const query = {
-    text: statement,
+    text: storeEvents,
     values: [batch.map(({ eventId }) => eventId), batch.map(({ payload }) => payload)],
     // A server that does not answer must not keep those waiting who can come again.
     query_timeout: storedWithinMs,
   }
   await pool.query(query)
+}
+
+/** The header that deliveries must have, if the webhook was given one. */
+export function customHeaderOf({ headerName: name, headerValue: value }: Config['webhooks']): CustomHeader | null {
+  return name === null || value === null ? null : { name, value }
+}
+
+/** What a header that must not be doubled says; undefined where it is missing or came more than once. */
+function only(request: Pick<IncomingMessage, 'headersDistinct'>, name: string): string | undefined {
+  const values = request.headersDistinct[name.toLowerCase()]
+  return values?.length === 1 ? values[0] : undefined
+}
+
+/**
+ * The signed headers of a delivery. One that came twice counts as missing: Node would join the two into a text that
+ * nobody sent.
+ */
+function signedHeaders(
+  { names: { webhookHeaders } }: Pick<Contract, 'names'>,
+  request: Pick<IncomingMessage, 'headersDistinct'>,
+): Omit<SignedDelivery, 'body'> {
+  return {
+    id: only(request, webhookHeaders.id),
+    timestamp: only(request, webhookHeaders.timestamp),
+    signature: only(request, webhookHeaders.signature),
+  }
+}
+
+/** The custom header that a webhook was given at the service. */
+type CustomHeader = { name: string; value: string }
+
+/** Whether a delivery has the custom header. Compares in constant time: of hashes, so that no length shows either. */
+function hasCustomHeader({ name, value }: CustomHeader, request: Pick<IncomingMessage, 'headersDistinct'>): boolean {
+  const given = only(request, name)
+  return given !== undefined && timingSafeEqual(hashOf(given), hashOf(value))
+}
+
+function hashOf(text: string): Buffer {
+  // Node reads headers as Latin-1: the bytes are those that were sent, in whichever encoding the value is UTF-8.
+  return createHash('sha256').update(text, 'utf8').digest()
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DownloadFailed, DownloadRefused } from '../../src/exchange/download-address.ts'
+import { DownloadFailed, DownloadRefused } from '../../src/exchange/errors.ts'
 import { authority, elsewhere, valid } from './certificates.ts'
 import { httpServer } from './fault-server.ts'
 import { download, openSmall, page, serving } from './small-download.ts'

@@ -1,8 +1,8 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { locationOf } from '../../src/embedded/binaries.ts'
 import { isAlive, livingMembers, ownIdentity } from '../../src/embedded/folder-lock.ts'
+import { locationOf } from '../../src/embedded/initialise-data.ts'
 import { runningPostmaster } from '../../src/embedded/start-server.ts'
 import { dataFolder, dataFolders } from './data-folder.ts'
 

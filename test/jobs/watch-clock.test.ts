@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { startClockWatch } from '../../src/jobs/trigger-run.ts'
+import { startClockWatch } from '../../src/jobs/watches.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 
 const hourMs = 3_600_000

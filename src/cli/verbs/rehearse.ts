@@ -5,7 +5,7 @@ import { requirementsOf, requireSettings } from '../../config/require-settings.t
 import { type Config, settings } from '../../config/schema.ts'
 import { createDatabase, createPool } from '../../db/database.ts'
 import { migrateToLatest, schemaName } from '../../db/migrate-to-latest.ts'
-import { copyInUse, newestCopy } from '../../db/runs/run-life.ts'
+import { copyInUse, newestCopy } from '../../db/own-server.ts'
 import { needsGroup } from '../../pipeline/push/check-kinds.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { bytesNeeded, copyLedger, type LedgerCopy, ledgerBytes, requireRoom } from '../../rehearsal/copy/copy-ledger.ts'

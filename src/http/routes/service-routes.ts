@@ -1,65 +1,119 @@
 import { z } from 'zod'
-import { showableConfig } from '../../config/show-config.ts'
+import { batchSizes } from '../../db/ledger/batch-size.ts'
+import { newestTasks } from '../../db/nights/night-facts.ts'
 import { newestNotifications, newestSearches } from '../../db/runs/newest-runs.ts'
-import { nightlySync } from '../../jobs/known-jobs.ts'
-import { planRun } from '../../pipeline/plan/plan-run.ts'
-import { cachedDocuments, referenceVersions } from '../../pipeline/reference/list-reference.ts'
+import { deniedKeyInUse, keyFacts, skewInUse } from '../../db/service-key/service-key.ts'
+import { endedTasks, eventCounts, receiverStanding, refusalCounts } from '../../db/webhooks/webhook-records.ts'
+import {
+  cachedDocuments,
+  keptDocuments,
+  newestReferenceChanges,
+  referenceVersions,
+} from '../../pipeline/reference/list-reference.ts'
 import { untakenReference } from '../../pipeline/reference/store-reference-data.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
-import { Problem } from '../problem.ts'
-import { Answer, document, limit, moment, type Route, route } from '../route.ts'
+import { silenceWords } from '../../pipeline/webhook-score.ts'
+import { cutAt, document, limit, moment, type Route, route } from '../route.ts'
 
-/** A plan that is being made, or the last one that was; `made` null: it is being made. */
-type Kept = { number: number; since: Date; made: { plan: unknown } | { error: unknown } | null }
+const count = z.number().int()
 
-/** A plan reads as much as a night does: one is made at a time, and the last is kept for those who asked. */
-class PlanDesk {
-  #kept: Kept | null = null
-  #numbers = 0
-
-  /**
-   * Has a plan made.
-   * @returns its number, and the plan once it is made.
-   * @throws {Problem} 409 while another is being made.
-   */
-  begin(since: Date, make: () => Promise<unknown>): { asked: Answer; plan: Promise<unknown> } {
-    if (this.#kept?.made === null) {
-      throw new Problem(409, 'plan_under_way', 'A plan is being made; ask again when it is.')
-    }
-    const kept: Kept = { number: ++this.#numbers, since, made: null }
-    this.#kept = kept
-    const plan = make()
-    plan.then(
-      (given) => {
-        kept.made = { plan: given }
-      },
-      (error: unknown) => {
-        kept.made = { error }
-      },
-    )
-    return { asked: answerOf(kept), plan }
-  }
-
-  /**
-   * The plan of a number, or that it is still being made.
-   * @throws {Problem} 404 when it is not kept any more. What kept it from being made is thrown as it was.
-   */
-  give(number: number): unknown {
-    const kept = this.#kept
-    if (kept?.number !== number) {
-      throw new Problem(404, 'plan_unknown', `Plan ${number} is not kept any more; ask for another.`)
-    }
-    if (kept.made === null) return answerOf(kept)
-    if ('error' in kept.made) throw kept.made.error
-    return kept.made.plan
-  }
-}
-
-const answerOf = ({ number, since }: Kept) => new Answer(202, { plan: number, planning_since: since })
-
-const desk = new PlanDesk()
+/** Tasks by which the health of webhooks is judged, and the days of which refusals are counted. */
+const tasksJudged = 200
+const refusalDays = 7
 
 export const serviceRoutes: readonly Route[] = [
+  route({
+    id: 'getService',
+    method: 'GET',
+    path: '/v1/service',
+    summary: 'How the service stands to us: key and profile, clock, learned sizes, tasks, webhooks',
+    access: 'read',
+    query: z.strictObject({ limit }),
+    answers: {
+      200: z.object({
+        base_url: z.string().nullable(),
+        key: document.nullable(),
+        key_refused: z.object({ since: moment, code: z.string().nullable(), reason: z.string().nullable() }).nullable(),
+        clock: z.object({ low_ms: z.number(), high_ms: z.number(), measured_at: moment }).nullable(),
+        request_sizes: z.array(z.looseObject({ kind: z.string(), rows: count, updated_at: moment })),
+        tasks: z.array(
+          z.object({
+            submission_id: count,
+            run_id: count,
+            kind: z.string(),
+            state: z.string(),
+            correlation_id: z.string().nullable(),
+            task_status: z.string().nullable(),
+            rows: count,
+            attempts: count,
+            error_code: z.string().nullable(),
+            error_message: z.string().nullable(),
+            attempted_at: moment.nullable(),
+            settled_at: moment.nullable(),
+            overdue_since: moment.nullable(),
+          }),
+        ),
+        webhooks: z.object({
+          configured: z.boolean(),
+          listening: z.boolean(),
+          since: moment.nullable(),
+          warning: z.string().nullable(),
+          events: z.array(
+            z.looseObject({ topic: z.string().nullable(), state: z.string(), events: count, last_at: moment }),
+          ),
+          refused: z.array(z.looseObject({ reason: z.string(), refused: count, last_at: moment })),
+        }),
+        reference_withheld: document.nullable(),
+        reference_documents: z.array(
+          z.object({ kind: z.string(), id: z.string(), name: z.string(), version: count, changed_at: moment }),
+        ),
+        reference_changes: z.array(
+          z.object({
+            version: count,
+            kind: z.string(),
+            document_name: z.string().nullable(),
+            item: z.string().nullable(),
+            item_name: z.string().nullable(),
+            change: z.string(),
+          }),
+        ),
+        more: z
+          .object({ tasks: z.boolean(), reference_documents: z.boolean(), reference_changes: z.boolean() })
+          .describe('Of which of these there are more than `limit`.'),
+      }),
+    },
+    handle: async ({ db, deps }, { query }) => {
+      const key = await deniedKeyInUse(db)
+      const skew = await skewInUse(db)
+      const receiver = await receiverStanding(db)
+      const configured = deps.config.webhooks.secrets.length > 0
+      const listening = receiver?.listening ?? false
+      const tasks = cutAt(await newestTasks(db, query.limit + 1), query.limit)
+      const documents = cutAt(await keptDocuments(db, query.limit + 1), query.limit)
+      const changes = cutAt(await newestReferenceChanges(db, query.limit + 1), query.limit)
+      const judged = configured && receiver !== undefined ? await endedTasks(db, tasksJudged) : []
+      return {
+        base_url: deps.config.exchange.baseUrl,
+        key: await keyFacts(db),
+        key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
+        clock: skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
+        request_sizes: await batchSizes(db),
+        tasks: tasks.rows,
+        webhooks: {
+          configured,
+          listening,
+          since: receiver?.since ?? null,
+          warning: configured ? silenceWords(judged, listening) : null,
+          events: await eventCounts(db, query.limit),
+          refused: await refusalCounts(db, refusalDays, query.limit),
+        },
+        reference_withheld: await untakenReference(db),
+        reference_documents: documents.rows,
+        reference_changes: changes.rows,
+        more: { tasks: tasks.more, reference_documents: documents.more, reference_changes: changes.more },
+      }
+    },
+  }),
   route({
     id: 'getReference',
     method: 'GET',
@@ -89,42 +143,7 @@ export const serviceRoutes: readonly Route[] = [
     answers: { 200: z.object({ notifications: z.array(document) }) },
     handle: async ({ db }, { query }) => ({ notifications: await newestNotifications(db, query.limit) }),
   }),
-  route({
-    id: 'getConfiguration',
-    method: 'GET',
-    path: '/v1/configuration',
-    summary: 'The configuration in force, with secrets hidden',
-    access: 'read',
-    answers: { 200: document },
-    handle: ({ deps }) => showableConfig(deps.config),
-  }),
-  route({
-    id: 'plan',
-    method: 'POST',
-    path: '/v1/plan',
-    summary: 'What a run would send now, and why; sends nothing. It reads the partner’s database as a run does',
-    access: 'act',
-    body: z.strictObject({
-      rows: z.number().int().min(0).max(1_000).default(20).describe('Rows of each list.'),
-      bodies: z.number().int().min(0).max(10).default(0).describe('Bodies of requests.'),
-      wait: z
-        .boolean()
-        .default(true)
-        .describe('false: answer 202 with the number of the plan, while it is being made.'),
-      plan: z.number().int().min(1).optional().describe('Give the plan of this number, or 202 while it is being made.'),
-    }),
-    answers: { 200: document, 202: z.object({ plan: z.number().int(), planning_since: moment }) },
-    handle: async ({ deps }, { body: { rows, bodies, wait, plan: number } }) => {
-      if (number !== undefined) return desk.give(number)
-      const { asked, plan } = desk.begin(deps.now(), () =>
-        planRun(deps, { job: nightlySync.name, cached: true, bodies, rows }),
-      )
-      return wait ? await plan : asked
-    },
-  }),
 ]
-
-const count = z.number().int()
 
 export const searchRoutes: readonly Route[] = [
   route({

@@ -1,6 +1,7 @@
 import { type Actor, recordAction, recordResult } from '../../db/actions/record-action.ts'
 import { storableText } from '../../db/copy-text.ts'
 import { releaseUnsent, settleRows } from '../../db/ledger/settle-outcomes.ts'
+import { withSubmissionLockWaiting } from '../../db/locks/advisory-lock.ts'
 import type { Submission, SubmissionState } from '../../db/tables/submission.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { HttpError } from '../../exchange/errors.ts'
@@ -10,7 +11,7 @@ import { requestOf } from '../push/kinds.ts'
 import { callSucceeded, moveSubmission } from '../push/move-submission.ts'
 import { earliestStamp } from '../push/sending/listed-tasks.ts'
 import { unfinishedStates } from '../push/submission-state.ts'
-import { ActionRefused, lockSubmission } from './action-refused.ts'
+import { ActionRefused } from './action-refused.ts'
 
 type Abandoned = {
   submission_id: number
@@ -230,4 +231,63 @@ function taskOf({ submission_id, state, correlation_id }: Submission): string {
     abandoned: 'was given up',
   }[state]
   throw new ActionRefused('submission_state', `Submission ${submission_id} ${why}`)
+}
+
+/**
+ * Milliseconds that a person waits for the look at work, which may be waiting for the service. A call ends within
+ * `exchange.headersTimeoutMs`, a minute unless configured; a download may take longer, and then the person is told.
+ */
+const patienceMs = 75_000
+
+/**
+ * Runs a person's action under the lock that every look at the submission takes: no daemon sends, polls or settles it
+ * meanwhile.
+ * @throws {ActionRefused} `submission_unknown`; `submission_elsewhere` when it went to a destination that is not in
+ * use;
+ *   `submission_busy` when a look does not end in time.
+ */
+async function lockSubmission<T>(
+  { db, pool }: Pick<Deps, 'db' | 'pool'>,
+  submissionId: number,
+  work: (submission: Submission) => Promise<T>,
+): Promise<T> {
+  const done: { result: T }[] = []
+  const locked = await withSubmissionLockWaiting(pool, submissionId, patienceMs, async () => {
+    const submission = await db
+      .selectFrom('submission')
+      .selectAll()
+      .where('submission_id', '=', submissionId)
+      .executeTakeFirst()
+    if (submission === undefined) {
+      throw new ActionRefused(
+        'submission_unknown',
+        `There is no submission ${submissionId}. nightferry submissions lists those of a run`,
+      )
+    }
+    await refuseElsewhere({ db }, submission)
+    done.push({ result: await work(submission) })
+  })
+  const [first] = done
+  if (!locked || first === undefined) {
+    throw new ActionRefused(
+      'submission_busy',
+      `A process has been looking at submission ${submissionId} for ${patienceMs / 1000} seconds, as when the service is slow to answer. Nothing was changed; try again`,
+    )
+  }
+  return first.result
+}
+
+/** What is known of its rows lies with the destination that it went to, and that is not at hand. */
+async function refuseElsewhere({ db }: Pick<Deps, 'db'>, { submission_id, run_id }: Submission): Promise<void> {
+  const sent = await db
+    .selectFrom('run')
+    .innerJoin('destination', 'destination.destination_id', 'run.destination_id')
+    .select(['destination.name', 'schema_name'])
+    .where('run_id', '=', run_id)
+    .executeTakeFirstOrThrow()
+  if (sent.schema_name === null) return
+  throw new ActionRefused(
+    'submission_elsewhere',
+    `Submission ${submission_id} went to the destination ${sent.name}, which is not in use. nightferry destination says how to put it to use`,
+  )
 }

@@ -1,6 +1,7 @@
 import type { Contract } from '../../exchange/contract.ts'
+import { contentProblem, excerptOf, fieldOf, idProblem, isObject } from '../reading/page-text.ts'
 import type { PageElement, PageElementKind } from '../reading/read-page.ts'
-import { type LeftOut, pageName } from './content/page-calculator.ts'
+import type { LeftOut } from './content/page-calculator.ts'
 import type { DecodedCompany, PageCompany } from './content/page-company.ts'
 import type { Content } from './merge/known-companies.ts'
 import type { StagingWriter } from './merge/staging-tables.ts'
@@ -102,4 +103,31 @@ function createVariableReferences(
     announce(last, variableId)
     return last
   }
+}
+
+/** An entry of the page's list of custom properties or calculator variables. */
+type PageName = { id: string; name: string }
+
+/** Decodes one `{ id, name }` of the page's lists of names. Pure. */
+export function pageName(
+  unit: 'variable_name' | 'property_name',
+  element: unknown,
+  contract: Contract,
+): PageName | LeftOut {
+  const names = contract.names.calculatorsPage
+  const refusal = (item: string | null, reason: string): LeftOut => ({
+    unit,
+    companyId: null,
+    calculatorId: null,
+    item,
+    reason,
+    excerpt: excerptOf(element),
+  })
+  if (!isObject(element)) return refusal(null, 'no_object')
+  const id = fieldOf(element, names.id)
+  const name = fieldOf(element, names.name)
+  const problem = idProblem(id)
+  if (problem !== undefined) return refusal(names.id, problem)
+  const nameProblem = contentProblem(name)
+  return nameProblem === undefined ? { id: String(id), name: String(name) } : refusal(String(id), nameProblem)
 }

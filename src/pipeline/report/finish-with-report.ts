@@ -5,6 +5,7 @@ import { removeOld } from '../../db/housekeeping/remove-old.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import { unsentRepairs } from '../../db/ledger/rows-again.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
+import { runOfOtherCopy } from '../../db/own-server.ts'
 import {
   nameChanges,
   rowsNotAccepted,
@@ -12,7 +13,7 @@ import {
   streamReports,
   submissionReports,
 } from '../../db/runs/report-rows.ts'
-import { finishRun, runOfOtherCopy } from '../../db/runs/run-life.ts'
+import { finishRun } from '../../db/runs/run-life.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'

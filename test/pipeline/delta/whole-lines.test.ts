@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { nextCount } from '../../../src/partner/server-session.ts'
+import { nextCount } from '../../../src/partner/dialect.ts'
 import { wholeLines } from '../../../src/pipeline/delta/landing/snapshot-lines.ts'
 
 async function* pieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {

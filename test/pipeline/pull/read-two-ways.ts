@@ -1,5 +1,5 @@
-import { pageName } from '../../../src/pipeline/pull/content/page-calculator.ts'
 import { pageCompany } from '../../../src/pipeline/pull/content/page-company.ts'
+import { pageName } from '../../../src/pipeline/pull/stage-page.ts'
 import { doubledKey } from '../../../src/pipeline/reading/element-assembler.ts'
 import { PageFormatError, type PageLimits } from '../../../src/pipeline/reading/page-limits.ts'
 import { type PageElement, readPage } from '../../../src/pipeline/reading/read-page.ts'

@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { binaryStream } from '../../../db/copy-ready.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { firstCount, nextCount } from '../../../partner/server-session.ts'
+import { firstCount, nextCount } from '../../../partner/dialect.ts'
 import { buckets, LineSums } from './line-sums.ts'
 import { foldedBefore, keepSums } from './stream-reading.ts'
 

@@ -2,7 +2,15 @@ import type { QuarantineUnit } from '../../../db/tables/calculator-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { monthNumber } from '../../../exchange/wire-value.ts'
 import { doubledKey } from '../../reading/element-assembler.ts'
-import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from '../../reading/page-text.ts'
+import {
+  contentProblem,
+  excerptOf,
+  fieldOf,
+  idProblem,
+  isObject,
+  textProblem,
+  uuidOf,
+} from '../../reading/page-text.ts'
 
 type PageValue = { direction: 'i' | 'o'; variableId: string; value: string }
 
@@ -150,46 +158,6 @@ function pagePeriod(value: unknown, contract: Contract): Period | string {
 
 function objectProblem(value: unknown): string {
   return value === doubledKey ? 'key_twice' : 'no_object'
-}
-
-/** An entry of the page's list of custom properties or calculator variables. */
-type PageName = { id: string; name: string }
-
-/** Decodes one `{ id, name }` of the page's lists of names. Pure. */
-export function pageName(
-  unit: 'variable_name' | 'property_name',
-  element: unknown,
-  contract: Contract,
-): PageName | LeftOut {
-  const names = contract.names.calculatorsPage
-  const refusal = (item: string | null, reason: string): LeftOut => ({
-    unit,
-    companyId: null,
-    calculatorId: null,
-    item,
-    reason,
-    excerpt: excerptOf(element),
-  })
-  if (!isObject(element)) return refusal(null, 'no_object')
-  const id = fieldOf(element, names.id)
-  const name = fieldOf(element, names.name)
-  const problem = idProblem(id)
-  if (problem !== undefined) return refusal(names.id, problem)
-  const nameProblem = contentProblem(name)
-  return nameProblem === undefined ? { id: String(id), name: String(name) } : refusal(String(id), nameProblem)
-}
-
-/** A JSON object: neither null nor an array. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/**
- * The value of a field; undefined where the object has none of its own. Objects of `JSON.parse` inherit fields such as
- * `constructor`, which are not on the page, and the contract may name any.
- */
-export function fieldOf(object: Record<string, unknown>, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
 /** One thing that was left out of a page because its content cannot be right. */

@@ -1,7 +1,15 @@
 import type { Contract } from '../../../exchange/contract.ts'
 import { doubledKey } from '../../reading/element-assembler.ts'
-import { contentProblem, excerptOf, idProblem, textProblem, uuidOf } from '../../reading/page-text.ts'
-import { fieldOf, isObject, type LeftOut, type PageCalculator, pageCalculator } from './page-calculator.ts'
+import {
+  contentProblem,
+  excerptOf,
+  fieldOf,
+  idProblem,
+  isObject,
+  textProblem,
+  uuidOf,
+} from '../../reading/page-text.ts'
+import { type LeftOut, type PageCalculator, pageCalculator } from './page-calculator.ts'
 
 type PageProperty = { propertyId: string /** From 1. */; ordinal: number; value: string }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { pageName } from '../../../../src/pipeline/pull/content/page-calculator.ts'
 import { pageCompany } from '../../../../src/pipeline/pull/content/page-company.ts'
+import { pageName } from '../../../../src/pipeline/pull/stage-page.ts'
 import { doubledKey } from '../../../../src/pipeline/reading/element-assembler.ts'
 import { calculator, company, contract, uuid } from '../sample-page.ts'
 
