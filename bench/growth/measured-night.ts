@@ -8,7 +8,7 @@ import {
   stageFindings,
   storeDifferences,
   storeFindings,
-} from '../../src/db/differences/store-differences.ts'
+} from '../../src/db/differences/difference-records.ts'
 import { considerEnded } from '../../src/db/ledger/candidates.ts'
 import { type NamedError, outcomesFromErrors } from '../../src/db/ledger/error-outcomes.ts'
 import { outcomesFromResultFile } from '../../src/db/ledger/file-outcomes.ts'
@@ -20,14 +20,14 @@ import { earlierPart, insertPart, rowsToSplit } from '../../src/db/ledger/split-
 import { storeMappings } from '../../src/db/ledger/store-mappings.ts'
 import { streamReports } from '../../src/db/runs/report-rows.ts'
 import type { Schema } from '../../src/db/tables/database-schema.ts'
-import type { Submission } from '../../src/db/tables/submission.ts'
+import type { Submission } from '../../src/db/tables/submission-tables.ts'
 import { loadContract } from '../../src/exchange/contract.ts'
 import { type ComparedSearch, comparedCompanies } from '../../src/pipeline/compare/compare-documents.ts'
 import { landRows } from '../../src/pipeline/delta/landing/land-rows.ts'
 import { createStage, stagedLine, stageRows } from '../../src/pipeline/delta/landing/stage-rows.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import { findContradictions } from '../../src/pipeline/preflight/find-contradictions.ts'
-import { storeJudgements, unjudgedRows } from '../../src/pipeline/preflight/judging-basis.ts'
+import { storeJudgements, unjudgedRows } from '../../src/pipeline/preflight/judgements.ts'
 import { countPending } from '../../src/pipeline/preflight/preflight.ts'
 import { judgeInputs, stageInputs } from '../../src/pipeline/pull/compare-with-stored.ts'
 import { beginSending } from '../../src/pipeline/push/sending/send.ts'

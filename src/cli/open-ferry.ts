@@ -190,3 +190,11 @@ export async function openStages(
     throw error
   }
 }
+
+/**
+ * Anyone who follows a run reads how it gets on, its warnings, and why it failed; all of it again as log lines would
+ * bury that.
+ */
+export function quietConfig(config: Config): Config {
+  return { ...config, log: { level: config.log.level === 'info' ? 'silent' : config.log.level } }
+}

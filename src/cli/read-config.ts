@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadConfig } from '../config/load-config.ts'
 import type { Config } from '../config/schema.ts'
 import { type Contract, loadContract } from '../exchange/contract.ts'
 import { checkKinds } from '../pipeline/push/check-kinds.ts'
-import { type Cli, type CommonOptions, UsageError } from './cli.ts'
+import type { Cli, CommonOptions } from './cli.ts'
 
 /** A file of the package's own config folder, from the sources and from the build alike. */
 export function packagedConfig(name: string): string {
@@ -70,25 +69,4 @@ export function invocationFrom(workingFolder: string): Invocation {
 /** A word as a POSIX shell takes it. */
 function shellWord(word: string): string {
   return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
-}
-
-/**
- * Writes a file that a person named.
- * @param options.flag `wx` refuses a file that is there.
- * @throws {UsageError} when it is there, or cannot be written, with the reason.
- */
-export async function writeNewFile(
-  file: string,
-  content: string | Uint8Array,
-  options: { flag: 'w' | 'wx'; mode?: number },
-): Promise<void> {
-  try {
-    await writeFile(file, content, options)
-  } catch (error) {
-    const { code, message } = error as Error & { code?: string }
-    if (code === 'EEXIST') {
-      throw new UsageError(`${file} exists already: name another file, or overwrite it with --force`)
-    }
-    throw new UsageError(`${file} cannot be written: ${message}. Name another file with its option.`)
-  }
 }

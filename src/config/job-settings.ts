@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, milliseconds, optionalText, section } from './setting-kinds.ts'
+import { count, isConfidentialAddress, loopback, milliseconds, optionalText, section } from './setting-kinds.ts'
 
 function isTimeZone(text: string): boolean {
   try {
@@ -117,23 +117,15 @@ function isJson(value: unknown): boolean {
 /** What people can be told of: the ends of runs that need them, runs that do not end, and that all is well again. */
 const notifiableEvents = ['failed', 'partial', 'late', 'slow', 'recovered'] as const
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
-
 /**
  * What is told names hotels' troubles and needs TLS on any network; credentials in an address would be shown with it.
  */
-function isReceiver(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, hostname, username, password } = new URL(text)
-  return (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname))) && username + password === ''
-}
-
 const receiver = (text: string) =>
   z
     .string()
     .min(1)
     .refine(
-      isReceiver,
+      isConfidentialAddress,
       'is no address; it looks like https://hooks.example.com/…, without credentials; http only on loopback',
     )
     .nullable()

@@ -3,22 +3,11 @@ import { addressProblem } from './database-address.ts'
 import { httpSettings, webhookSettings } from './http-settings.ts'
 import { housekeepingSettings, jobSettings, notifySettings, pullSearches } from './job-settings.ts'
 import { pushSettings, stream, streamName } from './push-settings.ts'
-import { bytes, count, milliseconds, optionalText, section } from './setting-kinds.ts'
+import { bytes, count, isConfidentialAddress, milliseconds, optionalText, section } from './setting-kinds.ts'
 
 export type { StreamConfig } from './push-settings.ts'
 export { notMatchedCode } from './push-settings.ts'
 export { isOurStream, type StreamName, streamNames } from './stream-names.ts'
-
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
-
-/**
- * The key travels with every call, so it needs TLS on any network; credentials in an address would be shown with it.
- */
-function isServiceAddress(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, hostname, username, password } = new URL(text)
-  return (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname))) && username + password === ''
-}
 
 /** The whole base address without the paths of the API, which are added to it; null where it has none of them. */
 function withoutApiPath(text: string): string | null {
@@ -45,7 +34,8 @@ export const settings = z.strictObject({
         .string()
         .min(1)
         .superRefine((text, context) => {
-          if (!isServiceAddress(text)) {
+          // The key travels with every call, so it needs TLS on any network; credentials would be shown with it.
+          if (!isConfidentialAddress(text)) {
             context.addIssue(
               'is no address; it looks like https://exchange.example.com, without credentials; http only on loopback',
             )

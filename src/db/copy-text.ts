@@ -1,4 +1,7 @@
-/** The text form of PostgreSQL's COPY, in which every row travels from here to a database or from there. */
+/**
+ * The text form of PostgreSQL's COPY, in which every row travels from here to a database or from there; and what of any
+ * text PostgreSQL can keep.
+ */
 
 export type CopyValue = string | number | boolean | null
 

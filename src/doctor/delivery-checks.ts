@@ -5,6 +5,7 @@ import {
   receiverStanding,
   refusalCounts,
 } from '../db/webhooks/webhook-records.ts'
+import { minuteOf } from '../pipeline/report/report-words.ts'
 import { newestTold, scoreOf } from '../pipeline/webhook-score.ts'
 import { advice, type Check, type Found, ok, on, type Ward, warning } from './ward.ts'
 
@@ -16,8 +17,8 @@ export function judgeReceiver(
   standing: { since: Date; heard_at: Date; listening: boolean } | undefined,
 ): Found[] {
   if (!configured) return [ok('No webhook is configured: polls find the end of every task')]
-  if (standing?.listening) return [ok(`A receiver listens since ${at(standing.since)} UTC`)]
-  const last = standing === undefined ? 'none ever did' : `the last was heard of ${at(standing.heard_at)} UTC`
+  if (standing?.listening) return [ok(`A receiver listens since ${minuteOf(standing.since)} UTC`)]
+  const last = standing === undefined ? 'none ever did' : `the last was heard of ${minuteOf(standing.heard_at)} UTC`
   return [warning(`Webhooks are configured, and no receiver listens: ${last}`, 'nightferry serve (docs/webhooks.md)')]
 }
 
@@ -28,7 +29,7 @@ export function judgeReceiver(
 export function judgeRoundTrip(tasks: readonly EndedTask[], testedAt: Date | null): Found[] {
   const { onTime, late, lost } = newestTold(tasks)
   const all = onTime + late + lost
-  const tested = testedAt === null ? null : `The test of ${at(testedAt)} UTC arrived`
+  const tested = testedAt === null ? null : `The test of ${minuteOf(testedAt)} UTC arrived`
   if (all === 0) {
     if (tested !== null) return [ok(`${tested}; no task says anything yet`)]
     return [
@@ -68,10 +69,6 @@ export function judgeRefusals(refused: readonly { reason: string; refused: numbe
 
 function seconds(ms: number): string {
   return `${Math.max(0, Math.round(ms / 100) / 10)} s`
-}
-
-function at(moment: Date): string {
-  return moment.toISOString().slice(0, 16).replace('T', ' ')
 }
 
 /** Tasks that ended last, and days of refusals, that are looked at. */

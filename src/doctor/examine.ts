@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { configurationChecks } from './configuration-checks.ts'
 import { webhookChecks } from './delivery-checks.ts'
+import { clockChecks, downloadChecks, serviceChecks } from './exchange-checks.ts'
 import { ownDatabaseChecks } from './own-database-checks.ts'
 import { partnerChecks } from './partner-checks.ts'
 import { notificationChecks, scheduleChecks } from './schedule-checks.ts'
-import { clockChecks, downloadChecks, serviceChecks } from './troubleshooting-checks.ts'
 import { CannotLook, type Check, type Finding, type Found, type Ward } from './ward.ts'
 
 /** How long one check may take: all of them together are a matter of a minute or two at the worst. Milliseconds. */

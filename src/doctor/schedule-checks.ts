@@ -7,6 +7,7 @@ import type { Run } from '../db/tables/run-tables.ts'
 import { systemLookup } from '../exchange/download-address.ts'
 import { dueOccurrence, nextOccurrence } from '../jobs/due-occurrence.ts'
 import { jobsOf, nightlySync, scheduleOf } from '../jobs/known-jobs.ts'
+import { minuteOf } from '../pipeline/report/report-words.ts'
 import { connectionsAtWork } from './own-database-checks.ts'
 import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
 
@@ -22,7 +23,7 @@ export function judgeSchedules(jobs: readonly Scheduled[]): Found[] {
       const why = next instanceof ConfigError ? next.problems.map(({ message }) => message).join('; ') : next.message
       return [error(`${setting} cannot be used: ${why}`, `fix ${setting}, such as "30 2 * * *"`)]
     }
-    return [ok(`The next run of ${job} is due ${at(next)} UTC (${schedule} in ${timeZone})`)]
+    return [ok(`The next run of ${job} is due ${minuteOf(next)} UTC (${schedule} in ${timeZone})`)]
   })
   if (found.length > 0) return found
   const todo = 'set jobs.nightly-sync.schedule, and keep nightferry serve running'
@@ -70,7 +71,7 @@ export function judgeMissed({ job, due, now, runs, atWork }: Due): Found[] {
   if (last !== null && last < due && late) {
     found.push(
       warning(
-        `The run of ${job} that fell due ${at(due)} UTC has not begun`,
+        `The run of ${job} that fell due ${minuteOf(due)} UTC has not begun`,
         `nightferry serve catches up, or nightferry run ${job}`,
       ),
     )
@@ -81,7 +82,7 @@ export function judgeMissed({ job, due, now, runs, atWork }: Due): Found[] {
         ok(
           last === null
             ? `No run of ${job} was due yet that could have been missed`
-            : `The run of ${job} that fell due ${at(due)} UTC has begun`,
+            : `The run of ${job} that fell due ${minuteOf(due)} UTC has begun`,
         ),
       ]
 }
@@ -98,12 +99,12 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
   if (last.state === 'running' && atWork === 0) {
     found.push(
       warning(
-        `Run ${last.run_id} is under way since ${at(last.started_at)} UTC, and no process works on it`,
+        `Run ${last.run_id} is under way since ${minuteOf(last.started_at)} UTC, and no process works on it`,
         'nightferry run nightly-sync goes on with it',
       ),
     )
   } else if (last.state === 'running')
-    found.push(ok(`Run ${last.run_id} is under way since ${at(last.started_at)} UTC`))
+    found.push(ok(`Run ${last.run_id} is under way since ${minuteOf(last.started_at)} UTC`))
   const ended = runs.find(({ state }) => state === 'finished' || state === 'failed')
   if (ended?.state === 'failed') {
     found.push(
@@ -124,12 +125,14 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
       warning(`Run ${ended.run_id} finished, and something needs a person`, 'nightferry status; its report says what'),
     )
   } else if (ended !== undefined)
-    found.push(ok(`Run ${ended.run_id} ended well, ${at(ended.finished_at ?? ended.started_at)} UTC`))
+    found.push(ok(`Run ${ended.run_id} ended well, ${minuteOf(ended.finished_at ?? ended.started_at)} UTC`))
   const well = runs.find(({ state }) => state === 'finished')
   const since = well?.finished_at ?? null
   if (ended !== undefined && (since === null || now.getTime() - since.getTime() > 2 * dayMs)) {
     const words =
-      since === null ? `None of the last ${runs.length} runs finished` : `No run has finished since ${at(since)} UTC`
+      since === null
+        ? `None of the last ${runs.length} runs finished`
+        : `No run has finished since ${minuteOf(since)} UTC`
     found.push(warning(words, 'nightferry run nightly-sync'))
   }
   return found
@@ -146,10 +149,6 @@ function judgeUndelivered(news: readonly Selectable<NotificationTable>[]): Found
       'nightferry notify --test, nightferry notify',
     ),
   ]
-}
-
-function at(moment: Date): string {
-  return moment.toISOString().slice(0, 16).replace('T', ' ')
 }
 
 /** Runs that are looked at: a month of nights. */

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import type { Access } from './may-enter.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import { Problem } from './problem.ts'
 
 /** What a check of the doctor found, as `nightferry doctor --json` shows it. */
 type ShownFinding = {
@@ -106,4 +107,17 @@ export const document = z.looseObject({})
  */
 export function cutAt<T>(rows: readonly T[], limit: number): { rows: T[]; more: boolean } {
   return { rows: rows.slice(0, limit), more: rows.length > limit }
+}
+
+/**
+ * Where the page before ended, as its cursor says it; null without one.
+ * @throws {Problem} 400 when it is no cursor of ours.
+ */
+export function placeOf<Place>(place: z.ZodType<Place>, cursor: string | undefined): Place | null {
+  if (cursor === undefined) return null
+  try {
+    return place.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
+  } catch {
+    throw new Problem(400, 'request_malformed', 'The cursor is none that was given here; begin without one.')
+  }
 }

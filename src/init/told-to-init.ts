@@ -73,7 +73,8 @@ function streamOf(flag: string, name: string): StreamName {
   return found
 }
 
-type Named = { id: string; name: string }
+/** Something of the service that a person knows by its name. */
+export type Named = { id: string; name: string }
 
 /** What a new configuration chooses from, by name. */
 type Shown = { identifiers: Named[]; groups: Named[]; properties: Named[]; frameworks: Named[] }

@@ -2,8 +2,7 @@ import { type StreamName, streamNames } from '../config/stream-names.ts'
 import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'
 import type { Suggestion } from './suggest-streams.ts'
-
-type Named = { id: string; name: string }
+import type { Named } from './told-to-init.ts'
 
 /** What a configuration is written from. Holds no secret. */
 export type Choices = {

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../db/database.ts'
-import { type OldCount, type OldKind, oldKinds } from '../db/housekeeping/plain-kinds.ts'
+import { type OldCount, type OldKind, oldKinds } from '../db/housekeeping/old-kinds.ts'
 import { countOld, removeSome } from '../db/housekeeping/remove-old.ts'
 import { finishRun } from '../db/runs/run-life.ts'
 import type { Run } from '../db/tables/run-tables.ts'

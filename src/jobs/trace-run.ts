@@ -1,7 +1,7 @@
 import { type Attributes, type Context, context, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Database } from '../db/database.ts'
 import { type RequestTimes, runTimeline, type StepTime } from '../db/runs/run-progress.ts'
-import type { SubmissionState } from '../db/tables/submission.ts'
+import type { SubmissionState } from '../db/tables/submission-tables.ts'
 
 /** The most requests of a run that get spans: a trace of more is too large to look at. */
 const mostRequests = 2_000

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ParkedBehind, Wave } from '../../src/db/runs/wave-reports.ts'
-import type { BatchSize } from '../../src/db/tables/submission.ts'
+import type { BatchSize } from '../../src/db/tables/submission-tables.ts'
 import type { RunReport } from '../../src/pipeline/report/report.ts'
 import { some } from '../helpers/some.ts'
 import { demoConfig, startWorld, type World } from '../helpers/world.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { OldKind } from '../../src/db/housekeeping/plain-kinds.ts'
+import type { OldKind } from '../../src/db/housekeeping/old-kinds.ts'
 import { countOld, removeOld } from '../../src/db/housekeeping/remove-old.ts'
 import { traceRows, traceSubmissions } from '../../src/db/trace/trace-rows.ts'
 import { some } from '../helpers/some.ts'

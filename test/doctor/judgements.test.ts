@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { judgeFile, secretsIn, secretVariables } from '../../src/doctor/configuration-checks.ts'
 import { judgeReceiver, judgeRefusals, judgeRoundTrip } from '../../src/doctor/delivery-checks.ts'
 import { checks, examine } from '../../src/doctor/examine.ts'
+import { judgeClock } from '../../src/doctor/exchange-checks.ts'
 import {
   judgeConnections,
   judgeCopy,
@@ -14,7 +15,6 @@ import {
 import { judgeDestination, judgeItems, judgeOpen, keyTrouble } from '../../src/doctor/judge-service.ts'
 import { judgeCursor, judgeProtection, judgeRights } from '../../src/doctor/partner-checks.ts'
 import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/schedule-checks.ts'
-import { judgeClock } from '../../src/doctor/troubleshooting-checks.ts'
 import { CannotLook, type Check, groups, ok, on, type Ward, worst } from '../../src/doctor/ward.ts'
 import { nextOccurrence } from '../../src/jobs/due-occurrence.ts'
 import { searchesBy } from '../../src/partner/postgres-cursor.ts'

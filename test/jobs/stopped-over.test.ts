@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SubmissionState } from '../../src/db/tables/submission.ts'
+import type { SubmissionState } from '../../src/db/tables/submission-tables.ts'
 import { stoppedOver } from '../../src/jobs/look-at-run.ts'
 
 const of = (state: SubmissionState, correlation_id: string | null = 'c-1') => ({

@@ -1,6 +1,6 @@
 import { isOurStream } from '../../config/schema.ts'
 import type { PolicyWords } from '../../db/ledger/resend-policy.ts'
-import type { AbsenceCause, DifferenceKind, InputDifference } from '../../db/tables/difference-tables.ts'
+import type { AbsenceCause, InputDifference } from '../../db/tables/difference-tables.ts'
 import type { GuardExample } from '../../db/tables/run-tables.ts'
 import type { HeldStream } from '../../pipeline/report/report.ts'
 import { streams } from '../../pipeline/streams/our-streams.ts'
@@ -22,10 +22,10 @@ export function policyWords({ policy_after, policy_sent, policy_times }: PolicyW
 
 function ordinal(number: number): string {
   const suffixes: Record<string, string> = { one: 'st', two: 'nd', few: 'rd', other: 'th' }
-  return `${number}${suffixes[rules.select(number)] ?? 'th'}`
+  return `${number}${suffixes[ordinals.select(number)] ?? 'th'}`
 }
 
-const rules = new Intl.PluralRules('en-GB', { type: 'ordinal' })
+const ordinals = new Intl.PluralRules('en-GB', { type: 'ordinal' })
 
 /** One value that differs; absent means null. */
 export type Difference = { field: string; from: string | null; to: string | null }
@@ -57,16 +57,6 @@ function flat(content: Content, prefix = ''): Map<string, string> {
       return [[`${prefix}${name}`, typeof value === 'string' ? value : JSON.stringify(value)]]
     }),
   )
-}
-
-/** What to do about each kind. */
-export const adviceOnDifferences: Record<DifferenceKind, string> = {
-  absent:
-    'Absent: the service accepted them and does not show them. Ask its operators, with the submission; nightferry trace <hotel> has the correlation id. What changes at its source is sent again.',
-  different:
-    'Different: somebody else wrote them, such as another integration or a person, or the service altered them. Settle who is right: what changes at its source is sent again, and what is right at the service is fixed at its source.',
-  foreign:
-    'Foreign: another integration, a person or an earlier system wrote them. If they are wrong, fix them in the web application.',
 }
 
 const causes: Record<AbsenceCause, string> = {
@@ -104,13 +94,13 @@ export function renderHeld(held: readonly HeldStream[]): string {
     ]),
   )
   const examples = held.flatMap(({ stream, examples: rows }) =>
-    rows.map((row) => [shortened(row.partner_id, 24), stream, row.change, shortened(difference(row), 90)]),
+    rows.map((row) => [shortened(row.partner_id, 24), stream, row.change, shortened(changeWords(row), 90)]),
   )
   const shown = examples.length === 0 ? '' : `\n\n${table(['hotel', 'stream', 'change', 'what'], examples)}`
   return `What the guard holds (rows)\n${streams}${shown}`
 }
 
-function difference({ before, after }: GuardExample): string {
+function changeWords({ before, after }: GuardExample): string {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   const text = (value: unknown) =>
     value === undefined ? '–' : typeof value === 'string' ? value : JSON.stringify(value)

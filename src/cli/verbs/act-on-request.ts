@@ -4,11 +4,10 @@ import { lookAtSubmission } from '../../pipeline/push/look-at-submission.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
 import { isId } from '../../pipeline/streams/rules/row-content.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { openIdleFerry } from '../open-ferry.ts'
+import { openIdleFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
 import { actingUser } from '../with-database.ts'
-import { quietConfig } from './run.ts'
 
 /**
  * `nightferry abandon <submission>`: gives a submission up that waits for ever; its rows go out again with the next

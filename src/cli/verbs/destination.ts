@@ -2,12 +2,11 @@ import { changeWords, destinationChange } from '../../pipeline/destination/check
 import { allDestinations, stakeInUse } from '../../pipeline/destination/find-destination.ts'
 import { type Decided, otherDestination, sameDestination } from '../../pipeline/destination/switch-destination.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { openStages } from '../open-ferry.ts'
+import { openStages, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
 import { moment, readable } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { actingUser } from '../with-database.ts'
-import { quietConfig } from './run.ts'
 
 export type Decision = 'same' | 'other'
 

@@ -4,7 +4,7 @@ import {
   lastRowComparisons,
   listDifferences,
   listRowDifferences,
-} from '../../db/differences/store-differences.ts'
+} from '../../db/differences/difference-records.ts'
 import {
   type DifferenceKind,
   type DifferencesView,
@@ -15,7 +15,7 @@ import {
 import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { csv, moment, readable, shortened } from '../show/readable.ts'
-import { adviceOnDifferences, differenceRow } from '../show/row-words.ts'
+import { differenceRow } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 
@@ -176,4 +176,14 @@ function otherCsvRow(row: DifferencesView): (string | number | null)[] {
     row.found_at.toISOString(),
     row.row_key,
   ]
+}
+
+/** What to do about each kind. */
+const adviceOnDifferences: Record<DifferenceKind, string> = {
+  absent:
+    'Absent: the service accepted them and does not show them. Ask its operators, with the submission; nightferry trace <hotel> has the correlation id. What changes at its source is sent again.',
+  different:
+    'Different: somebody else wrote them, such as another integration or a person, or the service altered them. Settle who is right: what changes at its source is sent again, and what is right at the service is fixed at its source.',
+  foreign:
+    'Foreign: another integration, a person or an earlier system wrote them. If they are wrong, fix them in the web application.',
 }

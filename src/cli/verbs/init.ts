@@ -15,8 +15,8 @@ import { dialectOf, isReady, writtenConfig } from '../../init/written-config.ts'
 import type { PartnerTable } from '../../partner/examination.ts'
 import { examinePartner } from '../../partner/examine-partner.ts'
 import { askedTables, createPrompter, fieldTypesShown, nameOf, type Prompter } from '../asked-by-init.ts'
-import { type Cli, type ExitCode, exitCodes, printLine, UsageError } from '../cli.ts'
-import { invocationFrom, packagedConfig, writeNewFile } from '../read-config.ts'
+import { type Cli, type ExitCode, exitCodes, printLine, UsageError, writeNewFile } from '../cli.ts'
+import { invocationFrom, packagedConfig } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
 
 export type InitOptions = {

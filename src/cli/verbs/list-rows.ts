@@ -6,7 +6,7 @@ import {
   parkedGroups,
   rowsInState,
 } from '../../db/ledger/rows-in-state.ts'
-import { resendPolicies } from '../../pipeline/preflight/judging-basis.ts'
+import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'
 import { readContract } from '../read-config.ts'

@@ -3,7 +3,7 @@ import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type PlannedWave, planRun, type RunPlan } from '../../pipeline/plan/plan-run.ts'
 import type { PlannedRequest } from '../../pipeline/plan/planned-requests.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson } from '../cli.ts'
-import { openStages } from '../open-ferry.ts'
+import { openStages, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
 import { counted, moment, readable, shortened } from '../show/readable.ts'
 import {
@@ -15,7 +15,6 @@ import {
   rowWords,
 } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
-import { quietConfig } from './run.ts'
 
 export type PlanVerbOptions = CommonOptions & {
   cached?: boolean

@@ -16,12 +16,12 @@ import { openWorldFile, type WorldSource } from '../../world/world-file.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { mirrorWorld } from '../mirror-world.ts'
 import { openDatabase } from '../open-database.ts'
-import { openFerry } from '../open-ferry.ts'
+import { openFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { openRehearsalPlace } from '../rehearsal-place.ts'
 import { grouped } from '../show/readable.ts'
 import { type Rehearsal, renderRehearsal } from '../show/render-rehearsal.ts'
-import { quietConfig, runToEnd } from './run.ts'
+import { runToEnd } from './run.ts'
 
 export type RehearseOptions = CommonOptions & { world?: string; database?: string; keep?: boolean; limit: number }
 

@@ -11,7 +11,7 @@ import { expectNews, tellNews } from '../../jobs/tell-news.ts'
 import { checkSteps, JobRefused, triggerJob } from '../../jobs/trigger-job.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { type Ferry, openFerry } from '../open-ferry.ts'
+import { type Ferry, openFerry, quietConfig } from '../open-ferry.ts'
 import { readConfig } from '../read-config.ts'
 import { byteWords, counted, moment, readable } from '../show/readable.ts'
 import { renderReport } from '../show/render-report.ts'
@@ -71,14 +71,6 @@ async function dryRun(cli: Cli, jobName: string, options: RunOptions): Promise<E
 /** A job that cannot do what the command line asks for. */
 function refusedAsUsage(error: unknown): never {
   throw error instanceof JobRefused ? new UsageError(error.message) : error
-}
-
-/**
- * Anyone who follows a run reads how it gets on, its warnings, and why it failed; all of it again as log lines would
- * bury that.
- */
-export function quietConfig(config: Config): Config {
-  return { ...config, log: { level: config.log.level === 'info' ? 'silent' : config.log.level } }
 }
 
 /** Opens what a run needs for a person who follows it. Anyone who set a log level gets the log itself instead. */

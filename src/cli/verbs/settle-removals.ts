@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
-import { acceptUntaken, restore as bringBack, partsWords, total } from '../../pipeline/actions/removals.ts'
+import { acceptRemovalsOf, restore as bringBack, partsWords, total } from '../../pipeline/actions/removals.ts'
 import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
 import { unrenewedLines } from '../../pipeline/report/report-words.ts'
@@ -42,7 +42,7 @@ export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): 
         return exitCodes.well
       }
       await refuseWhileRunning(db, 'accept removals')
-      const accepted = await acceptUntaken({ db, now: cli.now }, filter, actingUser(cli))
+      const accepted = await acceptRemovalsOf({ db, now: cli.now }, filter, actingUser(cli))
       if (options.json) printJson(cli.stdout, { dry_run: false, filter, meant, accepted })
       else if (total(accepted) === 0) describe(cli, [], '')
       else describe(cli, meant, `Removed: ${partsWords(accepted)}. nightferry restore brings them back.`)

@@ -1,6 +1,6 @@
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import type { PageProgress } from '../../db/runs/run-progress.ts'
-import type { BatchSize } from '../../db/tables/submission.ts'
+import type { BatchSize } from '../../db/tables/submission-tables.ts'
 import type { RunForecast } from '../../jobs/run-forecast.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
 import { skewWords, surelyOffMs, tolerableSkewMs } from '../../pipeline/gate/service-clock.ts'

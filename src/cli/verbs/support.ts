@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import { secretValues, showableConfig } from '../../config/show-config.ts'
 import { migrationNames } from '../../db/migration-names.ts'
 import type { Finding, Ward } from '../../doctor/ward.ts'
-import { databaseFacts, logWithoutRows, tarGz, withoutRows } from '../../support/support-facts.ts'
+import { databaseFacts, logWithoutRows, tarGz, withoutRows } from '../../support/support-file.ts'
 import {
   type Cli,
   type CommonOptions,
@@ -15,9 +15,9 @@ import {
   printJson,
   printLine,
   UsageError,
+  writeNewFile,
 } from '../cli.ts'
 import { openWard } from '../open-ward.ts'
-import { writeNewFile } from '../read-config.ts'
 import { conceal } from '../scrubbing.ts'
 import { diagnosis } from './doctor.ts'
 

@@ -8,7 +8,7 @@ import {
   tracePartner,
 } from '../../db/trace/trace-partner.ts'
 import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
-import { resendPolicies } from '../../pipeline/preflight/judging-basis.ts'
+import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
 import { readContract } from '../read-config.ts'

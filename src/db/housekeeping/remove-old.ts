@@ -2,16 +2,6 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { schemaName } from '../schema-standing.ts'
 import {
-  countOldLines,
-  countOldReports,
-  countOldRuns,
-  countOldSubmissions,
-  removeOldLines,
-  removeOldReports,
-  removeOldRuns,
-  removeOldSubmissions,
-} from './old-runs.ts'
-import {
   addCounts,
   countPlain,
   endedStates,
@@ -25,7 +15,17 @@ import {
   removePlain,
   submissionEnded,
   valueChangeKinds,
-} from './plain-kinds.ts'
+} from './old-kinds.ts'
+import {
+  countOldLines,
+  countOldReports,
+  countOldRuns,
+  countOldSubmissions,
+  removeOldLines,
+  removeOldReports,
+  removeOldRuns,
+  removeOldSubmissions,
+} from './old-runs.ts'
 
 /** How many rows of a kind would be removed, since when there are any, and what they take. */
 export async function countOld(db: Database, kind: OldKind, before: Date): Promise<OldCount> {

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import type { BatchSize } from '../tables/submission.ts'
+import type { BatchSize } from '../tables/submission-tables.ts'
 
 /** Rows per request of a kind, as learned so far by all who share the database; undefined: nothing was learned yet. */
 export async function learnedRows(db: Database, kind: string): Promise<number | undefined> {

@@ -16,8 +16,7 @@ export type RowOutcome =
  * @param keepOut whether rejected content waits until it changes; false where the request as a whole was refused,
  *   which may be fixed without the rows changing.
  * @param decide writes the outcomes of rows in `carried_row` into the temporary table `verdict`, and returns that of
- * all
- *   others.
+ *   all others.
  */
 export async function settleRows(
   trx: Transaction<Schema>,

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import type { Submission, SubmissionState } from '../tables/submission.ts'
+import type { Submission, SubmissionState } from '../tables/submission-tables.ts'
 import { lacksRequirement, type Requires } from './row-state.ts'
 import { withCarriedRows } from './settle-outcomes.ts'
 

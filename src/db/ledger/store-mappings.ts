@@ -208,3 +208,21 @@ export async function mappingsMovedIn(
     limit ${named}`.execute(db)
   return { moved: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 }
 }
+
+/** Companies for which a mapping of the run made a second partner id confirmed; a few of them. */
+export async function companiesConfirmedTwice(
+  db: Database,
+  runId: number,
+): Promise<{ company_id: string; partner_ids: string[] }[]> {
+  const { rows } = await sql<{ company_id: string; partner_ids: string[] }>`
+    select company_id, array_agg(distinct two.partner_id) as partner_ids
+    from submission
+    join mapping one using (submission_id)
+    join mapping two using (company_id)
+    where submission.run_id = ${runId} and submission.kind = 'company_mappings'
+    group by company_id
+    having count(distinct two.partner_id) > 1
+    order by company_id
+    limit 5`.execute(db)
+  return rows
+}

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { NotificationTable } from '../tables/job-tables.ts'
 import type { Run } from '../tables/run-tables.ts'
-import type { SubmissionState } from '../tables/submission.ts'
+import type { SubmissionState } from '../tables/submission-tables.ts'
 
 /**
  * The newest runs, newest first.

@@ -2,9 +2,9 @@ import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
 import { lacksRequirement, type Requires } from '../ledger/row-state.ts'
 import type { Schema } from '../tables/database-schema.ts'
-import type { NameChangesView } from '../tables/history.ts'
+import type { NameChangesView } from '../tables/history-tables.ts'
 import type { CursorProtection, ProtectionLack, WholeReason } from '../tables/run-tables.ts'
-import type { LeftOutProperty } from '../tables/submission.ts'
+import type { LeftOutProperty } from '../tables/submission-tables.ts'
 
 /** What became of a stream's rows in one run; see docs/glossary.md for the words. */
 export type StreamReport = {

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { Run } from '../tables/run-tables.ts'
 import type { SearchPage } from '../tables/service-tables.ts'
-import type { SubmissionState } from '../tables/submission.ts'
+import type { SubmissionState } from '../tables/submission-tables.ts'
 
 /** A request of a run, and when what became of it; all times by the clock of the database. */
 export type RequestTimes = {

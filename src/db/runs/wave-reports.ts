@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { type RequirementState, waitsFor } from '../ledger/parked-reason.ts'
 import { type Requires, rowState } from '../ledger/row-state.ts'
-import type { SubmissionState } from '../tables/submission.ts'
+import type { SubmissionState } from '../tables/submission-tables.ts'
 
 export type WaveSubmission = {
   submission_id: number

@@ -1,4 +1,4 @@
-import type { CalculatorsSchema } from './calculator-tables.ts'
+import type { CalculatorsSchema, NotRenewedSchema } from './calculator-tables.ts'
 import type {
   DifferencesView,
   InputComparisonTable,
@@ -8,7 +8,7 @@ import type {
   RowComparisonTable,
   RowDifferenceTable,
 } from './difference-tables.ts'
-import type { HistorySchema, NotRenewedSchema } from './history.ts'
+import type { HistorySchema } from './history-tables.ts'
 import type {
   JobPauseTable,
   JobRequestTable,
@@ -17,18 +17,17 @@ import type {
   NotificationTable,
   RunStepTable,
   RunTallyTable,
-  WebhookEventTable,
-  WebhookReceiverTable,
-  WebhookRefusalTable,
 } from './job-tables.ts'
 import type {
   AcceptanceTable,
   HeldPropertyTable,
+  JudgingBasisTable,
   LedgerView,
   LeftBehindTable,
   MappingChangeTable,
   MappingTable,
   NullCursorRowTable,
+  RowFindingTable,
   SnapshotBucketTable,
   SnapshotLineTable,
   SourceRowTable,
@@ -56,20 +55,21 @@ import type {
   SearchPageTable,
   SearchSeenDocumentTable,
   ServiceKeyTable,
+  WebhookEventTable,
+  WebhookReceiverTable,
+  WebhookRefusalTable,
 } from './service-tables.ts'
 import type {
   BatchSizeTable,
   CandidateTable,
   EndedSubmissionTable,
-  JudgingBasisTable,
   KindSweepTable,
-  RowFindingTable,
   StagedOutcomeTable,
   SubmissionPayloadTable,
   SubmissionReleaseTable,
   SubmissionRowTable,
   SubmissionTable,
-} from './submission.ts'
+} from './submission-tables.ts'
 
 /** Every table of the schema `nightferry`, by name. */
 export type Schema = CalculatorsSchema &

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
-import { differencesOf } from '../differences/store-differences.ts'
+import { differencesOf } from '../differences/difference-records.ts'
 import type { ResendPolicy } from '../ledger/resend-policy.ts'
 import type { Requires } from '../ledger/row-state.ts'
 import type { InputDifference } from '../tables/difference-tables.ts'

@@ -5,7 +5,7 @@ import { type MaybeWaits, parkedReason, waitingOn, waitsFor } from '../ledger/pa
 import { type PolicyWords, policyOf, type ResendPolicy } from '../ledger/resend-policy.ts'
 import { type Requires, type RowState, rowState } from '../ledger/row-state.ts'
 import type { GuardChange, OutcomeName } from '../tables/row-tables.ts'
-import type { SubmissionState } from '../tables/submission.ts'
+import type { SubmissionState } from '../tables/submission-tables.ts'
 
 /** What a row said before, and until when. */
 type PastContent = { until: string; content: Record<string, unknown>; was_accepted: boolean }

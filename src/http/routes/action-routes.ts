@@ -6,7 +6,7 @@ import { pauseJob, resumeJob } from '../../jobs/job-standings.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { findJob, triggerJob } from '../../jobs/trigger-job.ts'
 import { abandonSubmission, adoptTask, cancelTask } from '../../pipeline/actions/act-on-submission.ts'
-import { acceptUntaken } from '../../pipeline/actions/removals.ts'
+import { acceptRemovalsOf } from '../../pipeline/actions/removals.ts'
 import { retryRejected } from '../../pipeline/actions/send-again.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { countAcceptable } from '../../pipeline/pull/removals/take-removals.ts'
@@ -178,7 +178,7 @@ export const actionRoutes: readonly Route[] = [
       const meant = await countAcceptable(deps.db, filter)
       if (body.dryRun) return { meant, accepted: null }
       await refuseWhileRunning(deps)
-      return { meant, accepted: await acceptUntaken(deps, filter, actor) }
+      return { meant, accepted: await acceptRemovalsOf(deps, filter, actor) }
     },
   }),
 ]

@@ -7,7 +7,7 @@ import { rereadStream } from '../../pipeline/actions/reread-stream.ts'
 import { resendAccepted } from '../../pipeline/actions/send-again.ts'
 import { countRestorable, pageOfRemovals, type RestoreFilter } from '../../pipeline/pull/removals/restore-removed.ts'
 import { knownStream, Problem } from '../problem.ts'
-import { document, limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { document, limit, moment, placeOf, type Route, route, wholeNumber } from '../route.ts'
 import { dryRun, refuseAll, refuseWhileRunning } from './action-routes.ts'
 import { filterFields } from './ledger-routes.ts'
 
@@ -19,16 +19,6 @@ const place = z.strictObject({
   part: z.enum(['value', 'property']),
   removalId: z.number().int().min(0),
 })
-
-/** @throws {Problem} 400 when it is no cursor of ours. */
-function placeOf(text: string | undefined) {
-  if (text === undefined) return null
-  try {
-    return place.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
-  } catch {
-    throw new Problem(400, 'request_malformed', 'The cursor is none that was given here; begin without one.')
-  }
-}
 
 function removalFilter(given: {
   partnerId?: string | undefined
@@ -163,7 +153,12 @@ export const againRoutes: readonly Route[] = [
       }),
     },
     handle: async ({ db }, { query }) => {
-      const { removals, next } = await pageOfRemovals(db, removalFilter(query), query.limit, placeOf(query.cursor))
+      const { removals, next } = await pageOfRemovals(
+        db,
+        removalFilter(query),
+        query.limit,
+        placeOf(place, query.cursor),
+      )
       return { removals, next: next === null ? null : Buffer.from(JSON.stringify(next)).toString('base64url') }
     },
   }),

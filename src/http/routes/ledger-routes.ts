@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
-import { listDifferences, listRowDifferences } from '../../db/differences/store-differences.ts'
+import { listDifferences, listRowDifferences } from '../../db/differences/difference-records.ts'
 import type { RowFilter } from '../../db/ledger/row-state.ts'
 import { causesOfRows, driftRows, pageOfRows, parkedGroups, type RowPlace } from '../../db/ledger/rows-in-state.ts'
 import { differenceKinds } from '../../db/tables/difference-tables.ts'
 import { hotelsOf, likePartnerIds, tracePartner } from '../../db/trace/trace-partner.ts'
 import { statusOf } from '../../jobs/whole-status.ts'
-import { resendPolicies } from '../../pipeline/preflight/judging-basis.ts'
+import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { listChanges } from '../../pipeline/pull/merge/value-history.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { knownStream, Problem } from '../problem.ts'
-import { cutAt, document, limit, moment, more, type Route, route, wholeNumber } from '../route.ts'
+import { cutAt, document, limit, moment, more, placeOf, type Route, route, wholeNumber } from '../route.ts'
 
 const state = z.enum(['rejected', 'invalid', 'parked', 'unknown'])
 
@@ -41,16 +41,6 @@ export function rowFilter(config: Config, { stream, partnerId, reason, since }: 
 const cursor = z.string().max(200).optional().describe('Where the page before ended: its `next`.')
 
 const place = z.strictObject({ at: z.string().regex(/^\d{4,6}-\d\d-\d\d [\d:.+-]+$/), rowId: z.number().int().min(0) })
-
-/** @throws {Problem} 400 when it is no cursor of ours. */
-function placeOf(text: string | undefined): RowPlace | null {
-  if (text === undefined) return null
-  try {
-    return place.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
-  } catch {
-    throw new Problem(400, 'request_malformed', 'The cursor is none that was given here; begin without one.')
-  }
-}
 
 const cursorOf = (next: RowPlace | null) =>
   next === null ? null : Buffer.from(JSON.stringify(next)).toString('base64url')
@@ -104,7 +94,7 @@ export const ledgerRoutes: readonly Route[] = [
         resendPolicies(deps.config, deps.contract),
         rowFilter(deps.config, query),
         query.limit,
-        placeOf(query.cursor),
+        placeOf(place, query.cursor),
       )
       return { rows, next: cursorOf(next) }
     },

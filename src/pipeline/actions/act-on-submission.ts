@@ -2,7 +2,7 @@ import { type Actor, recordAction, recordResult } from '../../db/actions/record-
 import { storableText } from '../../db/copy-text.ts'
 import { releaseUnsent, settleRows } from '../../db/ledger/settle-outcomes.ts'
 import { withSubmissionLockWaiting } from '../../db/locks/advisory-lock.ts'
-import type { Submission, SubmissionState } from '../../db/tables/submission.ts'
+import type { Submission, SubmissionState } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
@@ -243,8 +243,7 @@ const patienceMs = 75_000
  * Runs a person's action under the lock that every look at the submission takes: no daemon sends, polls or settles it
  * meanwhile.
  * @throws {ActionRefused} `submission_unknown`; `submission_elsewhere` when it went to a destination that is not in
- * use;
- *   `submission_busy` when a look does not end in time.
+ *   use; `submission_busy` when a look does not end in time.
  */
 async function lockSubmission<T>(
   { db, pool }: Pick<Deps, 'db' | 'pool'>,

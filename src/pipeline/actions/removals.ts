@@ -4,7 +4,7 @@ import { type Restored, type RestoreFilter, restoreRemoved } from '../pull/remov
 import { type Accepted, acceptRemovals, type PartFilter } from '../pull/removals/take-removals.ts'
 
 /** Lets withheld removals through and writes down who did. Nothing is written where nothing was withheld. */
-export async function acceptUntaken(
+export async function acceptRemovalsOf(
   { db, now }: Pick<Deps, 'db' | 'now'>,
   filter: PartFilter,
   actor: Actor,

@@ -8,7 +8,7 @@ import {
   noteComparison,
   stageFindings,
   storeFindings,
-} from '../../db/differences/store-differences.ts'
+} from '../../db/differences/difference-records.ts'
 import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/rows-again.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'

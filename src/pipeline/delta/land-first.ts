@@ -14,7 +14,7 @@ import type { Deps } from '../deps.ts'
 import type { Judge } from '../preflight/preflight.ts'
 import type { CursorStream } from '../streams/our-streams.ts'
 import type { StreamShape } from '../streams/stream.ts'
-import { landDirectly, type NeedsCare } from './landing/land-directly.ts'
+import { landDirectly, type WhyStaged } from './landing/land-directly.ts'
 import type { LandedCounts } from './landing/land-rows.ts'
 import { LineSums, PassedHashes } from './landing/line-sums.ts'
 import { wholeLines } from './landing/snapshot-lines.ts'
@@ -63,7 +63,7 @@ async function write(
   { client, trx, judge, stream }: FirstLanding,
   all: AllRows,
   seen: Seen,
-): Promise<number | NeedsCare> {
+): Promise<number | WhyStaged> {
   const { name, shape } = stream
   const rows = directRows(all.rows, { shape, judge: judge.of(name), seen, inAnyOrder: !all.inOrder })
   const written = await landDirectly(client, trx, { stream: name, judgedBy: judge.basis }, rows)
@@ -77,7 +77,7 @@ async function write(
 }
 
 /** Says why rows are staged after all. */
-function noteStaged({ logger }: Deps, runId: number, stream: string, why: NeedsCare): void {
+function noteStaged({ logger }: Deps, runId: number, stream: string, why: WhyStaged): void {
   const facts = { run_id: runId, stream, why }
   // Rows that are alike, or have no cursor, are the partner's. A server that writes contents otherwise is news to us.
   if (why === 'hash_differs') logger.warn(facts, 'stream_staged')
@@ -109,7 +109,7 @@ type LandedSnapshot = { counts: LandedCounts; lines: number; folded: number }
 export async function landFirstSnapshot(landing: FirstSnapshot): Promise<LandedSnapshot | null> {
   const { deps, run, client, trx, snapshot, judge } = landing
   const { name, shape, query } = landing.stream
-  const stage = (why: NeedsCare) => {
+  const stage = (why: WhyStaged) => {
     noteStaged(deps, run.run_id, name, why)
     return null
   }

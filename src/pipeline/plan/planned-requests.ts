@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { Submission } from '../../db/tables/submission.ts'
+import type { Submission } from '../../db/tables/submission-tables.ts'
 import type { Deps } from '../deps.ts'
 import { readPayload, writeBody } from '../push/sending/payload.ts'
 

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judging-basis.ts'
+import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
 
 /**
  * Finds rows that contradict others, before they are judged: rows to judge are compared with all rows of their hotel,

@@ -27,7 +27,7 @@ import {
   storeJudgements,
   type UnjudgedRow,
   unjudgedRows,
-} from './judging-basis.ts'
+} from './judgements.ts'
 
 /** Rows judged at a time: bounds memory, whatever the backlog. */
 const batchRows = 500

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
-import { noteNotCompared, storeDifferences } from '../../db/differences/store-differences.ts'
+import { noteNotCompared, storeDifferences } from '../../db/differences/difference-records.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'

@@ -1,7 +1,7 @@
 import type { Transaction, Updateable } from 'kysely'
 import { storableJson, storableText } from '../../db/copy-text.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
-import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission.ts'
+import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { type AnswerFormatError, DownloadFailed, HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
@@ -14,8 +14,7 @@ import { nextState, type SubmissionEvent } from './submission-state.ts'
  * Applies an event to a stored submission under its row's lock: the only writer of `state`.
  * @returns the new state, and the run that the submission belongs to by now: a later one may have taken it over. Null
  *   when the submission's state does not expect the event, or the destination that it went to is not in use any more:
- *   its
- *   rows lie there. Nothing was changed then.
+ *   its rows lie there. Nothing was changed then.
  */
 export async function moveSubmission(
   trx: Transaction<Schema>,

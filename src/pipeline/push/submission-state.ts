@@ -1,4 +1,4 @@
-import type { SubmissionState } from '../../db/tables/submission.ts'
+import type { SubmissionState } from '../../db/tables/submission-tables.ts'
 
 /** What can happen to a submission. */
 export type SubmissionEvent =
@@ -38,8 +38,7 @@ export type SubmissionEvent =
  * - `uncertain`: the service may or may not have a task. Left by a late answer, once a person says which task it is, or
  *   once sending again is safe.
  * - `accepted`: the correlation id is stored; polls follow until the task is terminal or unknown. A run does not wait
- *   for
- *   one that is overdue (`overdue_since`), nor for an overdue `uncertain` one; both keep their rows.
+ *   for one that is overdue (`overdue_since`), nor for an overdue `uncertain` one; both keep their rows.
  * - `terminal`: the task is stored as it came, or the service's refusal; outcomes are still to be read or judged.
  * - `settled`, `refused`, `lost`, `abandoned`: the end; rows are released.
  *

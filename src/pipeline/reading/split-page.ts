@@ -49,9 +49,9 @@ export type Expectation<Met> = {
  * A company that is expected and met again is not searched for its end. What was within the limits when it was cut out
  * is not counted against them a second time.
  *
- * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for `parseCompany`
- * to
- *   say. Elements before that place may have been yielded by then: the caller must be able to undo them.
+ * @throws {PageFormatError} as `readPage` does, but for what is wrong inside of a company: that is for
+ *   `parseCompany` to say. Elements before that place may have been yielded by then: the caller must be able to undo
+ *   them.
  */
 export async function* splitPage<Met = never>(
   body: AsyncIterable<Uint8Array>,

@@ -1,5 +1,5 @@
 import { requirementsOf } from '../../config/require-settings.ts'
-import { comparisonOf, rowComparisonsOf } from '../../db/differences/store-differences.ts'
+import { comparisonOf, rowComparisonsOf } from '../../db/differences/difference-records.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
 import { removeOld } from '../../db/housekeeping/remove-old.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'

@@ -1,7 +1,7 @@
 import type { NameChange, SearchReport, SubmissionReport } from '../../db/runs/report-rows.ts'
+import type { UnrenewedPart } from '../../db/tables/calculator-tables.ts'
 import type { InputComparison, RepairHeldTable, RowComparison } from '../../db/tables/difference-tables.ts'
-import type { UnrenewedPart } from '../../db/tables/history.ts'
-import type { LeftOutProperty } from '../../db/tables/submission.ts'
+import type { LeftOutProperty } from '../../db/tables/submission-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
 import type { UnknownProperties } from '../pull/search/requested-properties.ts'
@@ -55,7 +55,7 @@ function counted(count: number, noun: string): string {
   return `${number(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-const words: Record<string, string> = {
+const comparedNouns: Record<string, string> = {
   answers: 'answers and omissions',
   property_values: 'custom property values',
   standard_holders: 'standards held',
@@ -64,7 +64,7 @@ const words: Record<string, string> = {
 
 /** What the rows of a kind are called. */
 export function comparedWords(kind: string): string {
-  return words[kind] ?? kind
+  return comparedNouns[kind] ?? kind
 }
 
 /** Why comparisons make a run partial: what the service accepted and does not show as it was sent. Pure. */
@@ -194,12 +194,12 @@ export function documentRemarks(searches: readonly DocumentReport[]): string[] {
     const remarks = []
     if (search.failed_pages > 0) {
       remarks.push(
-        `${counts(search.failed_pages, 'page')} of the search ${search.search} could not be loaded: ${search.first_error ?? ''}`,
+        `${amountOf(search.failed_pages, 'page')} of the search ${search.search} could not be loaded: ${search.first_error ?? ''}`,
       )
     }
     if (search.quarantined > 0) {
       remarks.push(
-        `${counts(search.quarantined, 'element')} on the pages of the search ${search.search} ${search.quarantined === 1 ? 'was' : 'were'} left out; the table quarantine says which and why.`,
+        `${amountOf(search.quarantined, 'element')} on the pages of the search ${search.search} ${search.quarantined === 1 ? 'was' : 'were'} left out; the table quarantine says which and why.`,
       )
     }
     if (search.withheld !== null) {
@@ -217,11 +217,12 @@ function failureOf({ state, error_code, error_message }: DocumentReport): string
   return [error_code, error_message?.replace(/\.$/, '') ?? state].filter((part) => part !== null).join(': ')
 }
 
-function counts(number: number, noun: string): string {
+/** An amount of something in words. Pure. */
+export function amountOf(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-const nouns: Record<UnrenewedPart, readonly [string, string]> = {
+const partNouns: Record<UnrenewedPart, readonly [string, string]> = {
   company: ['company', 'companies'],
   company_name: ['company name', 'company names'],
   calculator: ['calculator', 'calculators'],
@@ -251,34 +252,35 @@ export function unrenewedRemarks(counts: readonly UnrenewedCount[]): { remarks: 
   const remarks = []
   if (withheld.length > 0) {
     remarks.push(
-      `The search does not show ${list(withheld)}, which stay as they were. If that is right: nightferry accept-removals --all, which removes them; with --dry-run it lists them.`,
+      `The search does not show ${partList(withheld)}, which stay as they were. If that is right: nightferry accept-removals --all, which removes them; with --dry-run it lists them.`,
     )
   }
   if (unreadable.length > 0) {
     remarks.push(
-      `The search did not renew ${list(unreadable)}, which stay as they were; the view not_renewed lists them.`,
+      `The search did not renew ${partList(unreadable)}, which stay as they were; the view not_renewed lists them.`,
     )
   }
   const notices =
     restored.length === 0
       ? []
       : [
-          `The service does not show ${list(restored)}. They stay until it does, or nightferry accept-removals --reason restored.`,
+          `The service does not show ${partList(restored)}. They stay until it does, or nightferry accept-removals --reason restored.`,
         ]
   return { remarks, notices }
 }
 
-function list(counts: readonly UnrenewedCount[]): string {
+function partList(counts: readonly UnrenewedCount[]): string {
   return counts
     .map(({ part, parts, reason, since }) => `${partWords(part, parts)} (${reason}, since ${minuteOf(since)} UTC)`)
     .join(', ')
 }
 
 function partWords(part: UnrenewedPart, parts: number): string {
-  const [one, many] = nouns[part]
+  const [one, many] = partNouns[part]
   return `${parts} ${parts === 1 ? one : many}`
 }
 
-function minuteOf(moment: Date): string {
+/** A moment to the minute, in UTC. Pure. */
+export function minuteOf(moment: Date): string {
   return moment.toISOString().slice(0, 16).replace('T', ' ')
 }

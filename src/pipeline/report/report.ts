@@ -10,7 +10,7 @@ import type { InputComparison, RowComparison } from '../../db/tables/difference-
 import type { GuardPlan, Verdict } from '../../db/tables/run-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
-import { comparisonRemarks, overdueRemarks } from './report-words.ts'
+import { amountOf, comparisonRemarks, overdueRemarks } from './report-words.ts'
 
 export type RunReport = {
   run_id: number
@@ -107,13 +107,13 @@ export function judge(
   const [first] = held
   if (first !== undefined) {
     remarks.push(
-      `Nothing was sent, and ${counts(
+      `Nothing was sent, and ${amountOf(
         total((s) => s.held),
         'row',
       )} held by the guard. If this is right: nightferry approve ${first.run_id}. The next run then sends it.`,
     )
   }
-  remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${counts(rows, 'row')} ${what}.`))
+  remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${amountOf(rows, 'row')} ${what}.`))
   remarks.push(...overdueRemarks(submissions))
   remarks.push(...refusalRemarks(submissions))
   remarks.push(...unmatchedRemarks(submissions))
@@ -121,12 +121,12 @@ export function judge(
   for (const search of searches) {
     if (search.failed_pages > 0) {
       remarks.push(
-        `${counts(search.failed_pages, 'page')} of the search could not be loaded: ${search.first_error ?? ''}`,
+        `${amountOf(search.failed_pages, 'page')} of the search could not be loaded: ${search.first_error ?? ''}`,
       )
     }
     if (search.quarantined > 0) {
       remarks.push(
-        `${counts(search.quarantined, 'part')} of the pages were left out; the table quarantine says which and why.`,
+        `${amountOf(search.quarantined, 'part')} of the pages were left out; the table quarantine says which and why.`,
       )
     }
     if (search.withheld !== null)
@@ -151,14 +151,10 @@ function unmatchedRemarks(submissions: readonly SubmissionReport[]): string[] {
 
 /** What the guard stopped a run over, in one sentence. */
 function heldRemark({ stream, reason, known, ...would }: HeldStream): string {
-  const here = `${counts(known, 'row')} ${known === 1 ? 'is' : 'are'} known`
+  const here = `${amountOf(known, 'row')} ${known === 1 ? 'is' : 'are'} known`
   if (reason === 'empty') return `Held by the guard: the partner's database has no row for ${stream}, where ${here}.`
   const parts = (['new', 'changed', 'gone'] as const).filter((what) => would[what] > 0)
   return `Held by the guard: of ${stream} ${parts.map((what) => `${would[what]} ${what}`).join(', ')}, where ${here}.`
-}
-
-function counts(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
 /** What the service refused whatever a request carried, one sentence for each kind and code. Pure. */

@@ -15,6 +15,7 @@ import { countUnrenewed } from '../pull/removals/take-removals.ts'
 import { missingProperties } from '../pull/search/requested-properties.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { silenceWords } from '../webhook-score.ts'
+import { amountOf } from './report-words.ts'
 
 /** What `standingOf` finds. */
 export type Standing = Awaited<ReturnType<typeof standingOf>>
@@ -73,9 +74,9 @@ type Tone = 'none' | 'running' | 'well' | 'needs' | 'failed'
 
 /** The states that need a person, in the words of the verbs. */
 const needWords: readonly [string, (rows: number, hotels: number) => string][] = [
-  ['rejected', (rows) => `${counted(rows, 'row')} rejected by the service`],
+  ['rejected', (rows) => `${amountOf(rows, 'row')} rejected by the service`],
   ['invalid', (rows) => `${rows} invalid`],
-  ['parked', (rows, hotels) => `${rows} parked behind ${counted(hotels, 'hotel')}`],
+  ['parked', (rows, hotels) => `${rows} parked behind ${amountOf(hotels, 'hotel')}`],
   ['unknown', (rows) => `${rows} that nobody knows the end of`],
   ['held', (rows) => `${rows} held by the guard`],
 ]
@@ -102,11 +103,11 @@ export function nightSentence({ run, needs, held, remarks }: NightStanding, now:
     const need = needs.find((one) => one.state === state)
     return need === undefined || need.rows === 0 ? [] : [say(need.rows, need.hotels)]
   })
-  if (held > 0) told.unshift(`the guard stopped it over ${counted(held, 'stream')}`)
+  if (held > 0) told.unshift(`the guard stopped it over ${amountOf(held, 'stream')}`)
   if (told.length === 0 && remarks === 0) {
     return { tone: 'well' as Tone, sentence: `The last run ended${ended}, and needs nobody.` }
   }
-  const what = told.length === 0 ? counted(remarks, 'remark') : told.join(', ')
+  const what = told.length === 0 ? amountOf(remarks, 'remark') : told.join(', ')
   return { tone: 'needs' as Tone, sentence: `The last run ended${ended} and needs you: ${what}.` }
 }
 
@@ -115,10 +116,6 @@ function momentWords(moment: Date, now: Date, timeZone: string): string {
   const day = new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long' })
   const time = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit' }).format(moment)
   return day.format(moment) === day.format(now) ? time : `${time} on ${day.format(moment)}`
-}
-
-function counted(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
 function sentenceOf(text: string): string {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
-import type { SubmissionState } from '../../../src/db/tables/submission.ts'
+import type { SubmissionState } from '../../../src/db/tables/submission-tables.ts'
 import { searchKinds } from '../../../src/pipeline/streams/kind-names.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { listDifferences, listRowDifferences, noteComparison } from '../../../src/db/differences/store-differences.ts'
+import { listDifferences, listRowDifferences, noteComparison } from '../../../src/db/differences/difference-records.ts'
 import { countRepairable, markForRepair, markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { storeSkew } from '../../../src/db/service-key/service-key.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'

@@ -4,7 +4,7 @@ import { outcomesFromResultFile } from '../../../src/db/ledger/file-outcomes.ts'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
 import type { LedgerView } from '../../../src/db/tables/row-tables.ts'
-import type { FieldError } from '../../../src/db/tables/submission.ts'
+import type { FieldError } from '../../../src/db/tables/submission-tables.ts'
 import { company, mappingKind, otherCompany, rowsInFlight } from './rows-in-flight.ts'
 
 const { ledger, map, outcomeOf, sent, unmatchedOf } = await rowsInFlight()

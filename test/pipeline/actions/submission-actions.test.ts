@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { SubmissionState } from '../../../src/db/tables/submission.ts'
+import type { SubmissionState } from '../../../src/db/tables/submission-tables.ts'
 import { abandonSubmission, adoptTask, cancelTask } from '../../../src/pipeline/actions/act-on-submission.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { comparisonOf } from '../../../src/db/differences/store-differences.ts'
+import { comparisonOf } from '../../../src/db/differences/difference-records.ts'
 import type { InputComparison } from '../../../src/db/tables/difference-tables.ts'
 import { compareWithStored, reasonToWithhold } from '../../../src/pipeline/pull/compare-with-stored.ts'
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'

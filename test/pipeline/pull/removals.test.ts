@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
-import { acceptUntaken, restore } from '../../../src/pipeline/actions/removals.ts'
+import { acceptRemovalsOf, restore } from '../../../src/pipeline/actions/removals.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, company, type SamplePage, samplePage } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
@@ -49,7 +49,7 @@ const noValues = { inputs: undefined, outputs: undefined }
 
 const actor = { user: 'ada', host: 'ferry' }
 const deps = { db, now: () => new Date('2026-11-22T12:00:00Z') }
-const accept = (filter = {}) => acceptUntaken(deps, filter, actor)
+const accept = (filter = {}) => acceptRemovalsOf(deps, filter, actor)
 const bringBack = (filter = {}) => restore(deps, filter, actor)
 const nothing = { companies: 0, calculators: 0, values: 0, properties: 0 }
 

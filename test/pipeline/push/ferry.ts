@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Config } from '../../../src/config/schema.ts'
 import { settings } from '../../../src/config/schema.ts'
-import type { Submission } from '../../../src/db/tables/submission.ts'
+import type { Submission } from '../../../src/db/tables/submission-tables.ts'
 import { type Engine, startEngine } from '../../../src/jobs/engine.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { listPages } from '../../../src/pipeline/pull/search/search-pages.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Submission } from '../../../src/db/tables/submission.ts'
+import type { Submission } from '../../../src/db/tables/submission-tables.ts'
 import { decodeTasks } from '../../../src/exchange/task.ts'
 import { earliestStamp } from '../../../src/pipeline/push/sending/listed-tasks.ts'
 import { mayBeOurs } from '../../../src/pipeline/push/sending/resolve-uncertain.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { SubmissionState } from '../../../src/db/tables/submission.ts'
+import type { SubmissionState } from '../../../src/db/tables/submission-tables.ts'
 import { nextState, type SubmissionEvent, unfinishedStates } from '../../../src/pipeline/push/submission-state.ts'
 
 const events: SubmissionEvent[] = [

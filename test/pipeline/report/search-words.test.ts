@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { SearchReport } from '../../../src/db/runs/report-rows.ts'
-import type { LeftOutProperty } from '../../../src/db/tables/submission.ts'
+import type { LeftOutProperty } from '../../../src/db/tables/submission-tables.ts'
 import { missingPropertyLines, searchNotices } from '../../../src/pipeline/report/report-words.ts'
 
 const foreign: LeftOutProperty = { property_id: 'p1', name: 'House number', owner: 'Harbour', why: 'not_owned' }

@@ -4,7 +4,7 @@ import pg, { type PoolClient } from 'pg'
 import { binaryFile, copyReady, type ReadyRows, Turns } from '../../../db/copy-ready.ts'
 import { copyBytes, copyNull, copyText } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { notCompared } from '../../preflight/judging-basis.ts'
+import { notCompared } from '../../preflight/judgements.ts'
 import type { PassedHashes } from './line-sums.ts'
 
 /** A row that is whole, with its content as `jsonbText` writes it. */
@@ -26,13 +26,13 @@ type DirectLanding = {
 }
 
 /** Why rows have to be staged after all. */
-export type NeedsCare = 'repeated_key' | 'without_cursor' | 'hash_differs'
+export type WhyStaged = 'repeated_key' | 'without_cursor' | 'hash_differs'
 
 /** What hands rows over met one that has to be staged. */
 export class RowNeedsCare extends Error {
-  readonly why: NeedsCare
+  readonly why: WhyStaged
 
-  constructor(why: NeedsCare) {
+  constructor(why: WhyStaged) {
     super(why)
     this.why = why
   }
@@ -52,7 +52,7 @@ export async function landDirectly(
   trx: Transaction<Schema>,
   landing: DirectLanding,
   batches: AsyncIterable<readonly DirectRow[]>,
-): Promise<number | NeedsCare> {
+): Promise<number | WhyStaged> {
   await sql`savepoint direct_landing`.execute(trx)
   const turns = new Turns()
   const numbers = new RowNumbers(trx, turns)
@@ -112,7 +112,7 @@ async function hashesAgree(trx: Transaction<Schema>, rowIds: readonly number[]):
   return rows[0]?.agree === true
 }
 
-async function takeBack(trx: Transaction<Schema>, why: NeedsCare): Promise<NeedsCare> {
+async function takeBack(trx: Transaction<Schema>, why: WhyStaged): Promise<WhyStaged> {
   await sql`rollback to savepoint direct_landing`.execute(trx)
   return why
 }

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { GuardExample } from '../../../db/tables/run-tables.ts'
-import { notCompared } from '../../preflight/judging-basis.ts'
-import { findContradictions, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
+import { notCompared } from '../../preflight/judgements.ts'
+import { findKeyContradictions, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
 import { isNewStream } from './stream-reading.ts'
 
 export type LandedCounts = {
@@ -93,7 +93,7 @@ async function landFirstRows(
   const mark = { run: sql`${held ? runId : null}::bigint`, change: sql`${held ? 'new' : null}::text` }
   const inserted = await insertRows(trx, landing, rows, mark)
   if (inserted < staged) {
-    await findContradictions(trx)
+    await findKeyContradictions(trx)
     // Written as new rows, not updated: nothing was known of these rows before, so they have no past to keep.
     await sql`
       with forgotten as (

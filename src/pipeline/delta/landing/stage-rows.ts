@@ -97,7 +97,7 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
   const { rows } = await sql<{ repeated: boolean }>`
     select (select count(*) from staged) > (select count(*) from landed) as repeated`.execute(trx)
   if (rows[0]?.repeated !== true) return
-  await findContradictions(trx)
+  await findKeyContradictions(trx)
   await sql`
     update landed set content = said.content, hash = said.hash, contradicts = said.contradicts
     from contradiction said
@@ -176,7 +176,7 @@ const quotedCharacters = 300
  * The ledger row keeps one of the contents, the first in the order of their texts, under a hash over all of them: so it
  * is the same every night in whatever order the rows come, and equals none that was accepted.
  */
-export async function findContradictions(trx: Transaction<Schema>): Promise<void> {
+export async function findKeyContradictions(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temp table contradiction on commit drop as
     with repeated as (

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
-import type { SubmissionState } from '../../../db/tables/submission.ts'
+import type { SubmissionState } from '../../../db/tables/submission-tables.ts'
 
 export type DocumentReport = {
   /** The name of the search. */

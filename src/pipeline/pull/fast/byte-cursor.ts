@@ -10,7 +10,8 @@ const hexadecimal = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[0-9a-fA-F]/.test(String.fromCharCode(byte)) ? 1 : 0,
 )
 const dashes = [8, 13, 18, 23]
-const uuidLength = 36
+/** Characters of a UUID as text. */
+export const uuidLength = 36
 
 /**
  * Steps through JSON that is written plainly. Whatever it meets that is not plain (an escape, a control character, an

@@ -3,10 +3,9 @@ import type { DirectWriter } from '../merge/direct-writer.ts'
 import type { KeyBlocks, Keys } from '../merge/key-blocks.ts'
 import type { Content } from '../merge/known-companies.ts'
 import { countValues } from '../stage-page.ts'
+import { uuidLength } from './byte-cursor.ts'
 import type { NameIndex } from './name-index.ts'
 import { calculatorWidth, type PlainCompany, propertyWidth, valueWidth } from './plain-company.ts'
-
-const uuidLength = 36
 
 type Names = { variables: NameIndex; properties: NameIndex }
 

@@ -2,6 +2,7 @@ import type { Database } from '../../../db/database.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { Expectation } from '../../reading/split-page.ts'
 import { type ContentHash, type ExpectedCompany, listExpected } from '../merge/known-companies.ts'
+import { uuidLength } from './byte-cursor.ts'
 
 /** A company that was met as it was the last time. */
 export type MetCompany = { kind: 'companyMet'; company: ExpectedCompany }
@@ -11,8 +12,6 @@ const windowSize = 2_000
 
 /** Companies that may pass unexpected before it is looked up where the page stands; doubled while that is no use. */
 const fewestStrangers = 16
-
-const uuidLength = 36
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

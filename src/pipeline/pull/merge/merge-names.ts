@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { NamedKind } from '../../../db/tables/history.ts'
+import type { NamedKind } from '../../../db/tables/history-tables.ts'
 import { markAgain } from './unrenewed-parts.ts'
 
 /**

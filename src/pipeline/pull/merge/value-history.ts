@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { ValueChangesView } from '../../../db/tables/history.ts'
+import type { ValueChangesView } from '../../../db/tables/history-tables.ts'
 
 /**
  * Says whether a search records the changes of values that it brings, before the first of its pages is loaded: from

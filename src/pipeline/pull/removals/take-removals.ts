@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import { lockLoading } from '../../../db/locks/advisory-lock.ts'
+import type { UnrenewedPart } from '../../../db/tables/calculator-tables.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { UnrenewedPart } from '../../../db/tables/history.ts'
 import { forgetMarksOfGone } from '../merge/unrenewed-parts.ts'
 
 /** Parts that can be removed; a name only stands for something that is there. */

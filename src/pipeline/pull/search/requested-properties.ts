@@ -3,7 +3,7 @@ import type { SearchSettings } from '../../../config/job-settings.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { LeftOutProperty } from '../../../db/tables/submission.ts'
+import type { LeftOutProperty } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 
 /**

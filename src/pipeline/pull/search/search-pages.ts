@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../../db/tables/service-tables.ts'
-import type { Submission } from '../../../db/tables/submission.ts'
+import type { Submission } from '../../../db/tables/submission-tables.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKind } from '../../streams/kind-names.ts'

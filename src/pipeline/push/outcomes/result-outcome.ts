@@ -1,4 +1,4 @@
-import type { FieldError } from '../../../db/tables/submission.ts'
+import type { FieldError } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { maxPartnerIdLength } from '../../streams/rules/row-content.ts'
 

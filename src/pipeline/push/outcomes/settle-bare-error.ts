@@ -13,7 +13,7 @@ import {
   wasNotTheRows,
 } from '../../../db/ledger/split-submission.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
+import type { StoredRefusal, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'

@@ -7,7 +7,7 @@ import { type RowOutcome, settleRows } from '../../../db/ledger/settle-outcomes.
 import { lockFamily, rootOf } from '../../../db/ledger/split-submission.ts'
 import { lockSettlements, type NewMappings, storeMappings } from '../../../db/ledger/store-mappings.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { StoredRefusal, Submission } from '../../../db/tables/submission.ts'
+import type { StoredRefusal, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { HttpError } from '../../../exchange/errors.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'

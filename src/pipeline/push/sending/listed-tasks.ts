@@ -1,4 +1,4 @@
-import type { ListedTasks } from '../../../db/tables/submission.ts'
+import type { ListedTasks } from '../../../db/tables/submission-tables.ts'
 import type { ClockSkew } from '../../../exchange/read-answer.ts'
 import type { Task } from '../../../exchange/task.ts'
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { storableJson } from '../../../db/copy-text.ts'
 import { apiKeyIdOf } from '../../../db/service-key/service-key.ts'
-import type { ListedTasks, Submission } from '../../../db/tables/submission.ts'
+import type { ListedTasks, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import { HttpError } from '../../../exchange/errors.ts'
 import type { ClockSkew } from '../../../exchange/read-answer.ts'

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { fewestTooLarge, learnedRows, learnRows } from '../../../db/ledger/batch-size.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import type { SizeVerdict, Submission } from '../../../db/tables/submission.ts'
+import type { SizeVerdict, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
 import type { HttpError } from '../../../exchange/errors.ts'
 import type { Task } from '../../../exchange/task.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ListedTasks } from '../../../../src/db/tables/submission.ts'
+import type { ListedTasks } from '../../../../src/db/tables/submission-tables.ts'
 import { afterReading, earliestStamp } from '../../../../src/pipeline/push/sending/listed-tasks.ts'
 
 const attemptedAt = new Date('2026-11-21T02:00:00Z')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { SizeVerdict } from '../../../../src/db/tables/submission.ts'
+import type { SizeVerdict } from '../../../../src/db/tables/submission-tables.ts'
 import { nextSize, type SizeEvidence } from '../../../../src/pipeline/push/waves/learn-size.ts'
 
 const targetMs = 60_000

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Config, notMatchedCode, type StreamName } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import type { ResendPolicy } from '../../db/ledger/resend-policy.ts'
-import type { WarningKind } from '../../db/tables/submission.ts'
+import type { WarningKind } from '../../db/tables/row-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 
 /** What rows are judged by besides the reference data. A change of any of it makes rows be judged again. */
@@ -211,23 +211,5 @@ export async function warningsSince(db: Database, since: Date): Promise<FoundWar
       and found_at >= ${since} and gone_at is null
     group by kind
     order by kind`.execute(db)
-  return rows
-}
-
-/** Companies for which a mapping of the run made a second partner id confirmed; a few of them. */
-export async function companiesConfirmedTwice(
-  db: Database,
-  runId: number,
-): Promise<{ company_id: string; partner_ids: string[] }[]> {
-  const { rows } = await sql<{ company_id: string; partner_ids: string[] }>`
-    select company_id, array_agg(distinct two.partner_id) as partner_ids
-    from submission
-    join mapping one using (submission_id)
-    join mapping two using (company_id)
-    where submission.run_id = ${runId} and submission.kind = 'company_mappings'
-    group by company_id
-    having count(distinct two.partner_id) > 1
-    order by company_id
-    limit 5`.execute(db)
   return rows
 }
