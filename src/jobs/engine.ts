@@ -51,7 +51,8 @@ export type Engine = {
    * @param options.beforeRun called before each look at a run; if it throws, the look is left to another process, or to
    *   later.
    * @param options.yields a look at a run of another destination than the configured one is left to other processes,
-   *   and the run ends only when none has taken it for as long as faults are tolerated. Without it the run ends at once.
+   *   and the run ends only when none has taken it for as long as faults are tolerated. Without it the run ends at
+   *   once.
    * @param options.runEnded called once this process has ended a run, well or not. It must not throw.
    */
   work(deps: Deps, jobs: readonly Job[], options?: WorkOptions): Promise<void>
