@@ -16,13 +16,13 @@ export function boundHeap(): void {
 /**
  * Both halves of the part of the heap where objects begin, in a process that carries rows; V8 begins with 1. Megabytes.
  */
-const roomForRows = 16
+const roomForRows = 8
 
 /**
  * How much of the heap and of the buffers beside it may be garbage, in percent of what is in use, before a full
  * collection frees it; V8 lets the heap double and more, and collects for the buffers alone besides.
  */
-const garbageShare = 25
+const garbageShare = 60
 
 /** Turns of 2,000 objects after which the room must have grown. It takes about five. */
 const mostTurns = 200

@@ -28,7 +28,7 @@ export type DirectWriter = {
  * bytes cost more round trips, during which the server has nothing to do; so it has until the first batch comes, which
  * is small for that reason, and each of the next is twice as large.
  */
-const batchBytes = { first: 64 * 1024, most: 1024 * 1024 }
+const batchBytes = { first: 64 * 1024, most: 512 * 1024 }
 
 /** Memory to begin with: it grows, and megabytes for each of many small pages would be collected all the time. */
 const firstBytes = 16 * 1024
