@@ -22,7 +22,7 @@ const roomForRows = 8
  * How much of the heap and of the buffers beside it may be garbage, in percent of what is in use, before a full
  * collection frees it; V8 lets the heap double and more, and collects for the buffers alone besides.
  */
-const garbageShare = 60
+const garbageShare = 35
 
 /** Turns of 2,000 objects after which the room must have grown. It takes about five. */
 const mostTurns = 200
