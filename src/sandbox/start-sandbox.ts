@@ -135,6 +135,8 @@ function openPool(connectionString: string, workers: number, logger: SandboxLogg
   // Each worker holds two clients at most (a search reads one snapshot and writes files); the rest answer requests.
   const pool = new pg.Pool({ connectionString, max: 2 * workers + 6 })
   pool.on('error', (error) => logger.warn({ err: error }, 'sandbox_database_connection_lost'))
+  // One that is in use has a statement that fails; between two of them its loss would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 

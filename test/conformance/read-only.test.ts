@@ -1,7 +1,8 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ConformanceResult } from '../../src/conformance/run-conformance.ts'
 import { companyIdAt } from '../../src/sandbox/hotels.ts'
+import { testPool } from '../helpers/test-pool.ts'
 import { conform, contract, notHolding, openService, seed, writing } from './conform.ts'
 
 let service: Awaited<ReturnType<typeof openService>>
@@ -9,7 +10,7 @@ let pool: pg.Pool
 
 beforeAll(async () => {
   service = await openService()
-  pool = new pg.Pool({ connectionString: service.databaseUrl, max: 1 })
+  pool = testPool(service.databaseUrl, 1)
 })
 
 afterAll(async () => {

@@ -1,9 +1,10 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPartnerDatabase } from '../../src/demo/partner/create-partner-database.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { some } from '../helpers/some.ts'
+import { testPool } from '../helpers/test-pool.ts'
 import { type Row, readStream } from './read-streams.ts'
 
 const hotels = 150
@@ -27,7 +28,7 @@ let closeDatabase: () => PromiseLike<void>
 beforeAll(async () => {
   const database = await testDatabase({ template: 'empty' })
   closeDatabase = () => database[Symbol.asyncDispose]()
-  pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  pool = testPool(database.url, 2)
   await createPartnerDatabase(pool, { hotels, seed: 11, asOf: new Date('2026-11-20T02:00:00Z') })
 })
 

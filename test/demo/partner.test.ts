@@ -1,9 +1,10 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPartnerDatabase, partnerDatabaseExists } from '../../src/demo/partner/create-partner-database.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { hotelAt } from '../../src/sandbox/hotels.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { testPool } from '../helpers/test-pool.ts'
 import { demoStreams, readEverything, readStream } from './read-streams.ts'
 
 const options = { hotels: 120, seed: 7, asOf: new Date('2026-11-20T02:00:00Z') }
@@ -30,7 +31,7 @@ let closeDatabase: () => PromiseLike<void>
 beforeAll(async () => {
   const database = await testDatabase({ template: 'empty' })
   closeDatabase = () => database[Symbol.asyncDispose]()
-  pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  pool = testPool(database.url, 2)
   await createPartnerDatabase(pool, options)
 })
 
@@ -105,7 +106,7 @@ describe('the partner database', () => {
 
   it('the partner database is not there at all when making it failed half-way', async () => {
     await using empty = await testDatabase({ template: 'empty' })
-    const other = new pg.Pool({ connectionString: empty.url, max: 2 })
+    const other = testPool(empty.url, 2)
     const fault = new Error('the progress bar broke')
     const onProgress = (done: number, total: number) => {
       if (done > total / 2) throw fault

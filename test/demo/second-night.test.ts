@@ -1,4 +1,4 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createPartnerDatabase } from '../../src/demo/partner/create-partner-database.ts'
 import { addedHotelNumber, applySecondNight } from '../../src/demo/partner/second-night.ts'
@@ -6,6 +6,7 @@ import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { hotelAt, isKnownToService } from '../../src/sandbox/hotels.ts'
 import { testDatabase } from '../helpers/postgres.ts'
 import { some } from '../helpers/some.ts'
+import { testPool } from '../helpers/test-pool.ts'
 import { demoStreams, type Row, readEverything, readStream } from './read-streams.ts'
 
 const seed = 7
@@ -14,7 +15,7 @@ const secondNight = new Date('2026-11-21T02:00:00Z')
 
 async function firstNightDatabase(hotels: number) {
   const database = await testDatabase({ template: 'empty' })
-  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  const pool = testPool(database.url, 2)
   await createPartnerDatabase(pool, { hotels, seed, asOf: firstNight })
   return {
     pool,

@@ -1,9 +1,9 @@
-import pg from 'pg'
 import type { StreamConfig, StreamName } from '../../src/config/schema.ts'
 import { dataPointsOf, questionsOf } from '../../src/sandbox/catalogue/frameworks.ts'
 import { catalogue } from '../../src/sandbox/catalogue.ts'
 import { hotelAt } from '../../src/sandbox/hotels.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { testPool } from '../helpers/test-pool.ts'
 import { copying } from './copying.ts'
 
 /** The world of the sandbox that the model talks to. */
@@ -222,8 +222,7 @@ const ripeMs = 120
 /** A hotel group's database: a table per stream, with a time of the last change. */
 export async function openPartner(): Promise<Partner> {
   const database = await testDatabase({ template: 'empty' })
-  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
-  pool.on('error', () => {})
+  const pool = testPool(database.url, 2)
   for (const stream of streams) {
     const { key, rest } = columns[stream]
     const all = [...key, ...rest].map((column) => `${column} text`).join(', ')

@@ -9,6 +9,7 @@ import { type Cluster, openCluster } from '../../src/embedded/open-cluster.ts'
 import { noticesOf } from '../../src/pipeline/report/notices.ts'
 import { clusterFolder } from '../db/fixtures/cluster-process.ts'
 import { fastSettings } from '../helpers/test-cluster.ts'
+import { testPool } from '../helpers/test-pool.ts'
 import { extractNow, propertiesQuery } from '../pipeline/delta/partner.ts'
 import { type Ferry, openFerry } from '../pipeline/push/ferry.ts'
 
@@ -43,7 +44,7 @@ beforeAll(async () => {
   const { uid, gid } = await stat(two.data)
   await chown(signal, uid, gid)
   standby = await openCluster({ folder: two.folder, onNotice, settings })
-  pool = new pg.Pool({ connectionString: primary.url('postgres'), max: 3 })
+  pool = testPool(primary.url('postgres'), 3)
   await pool.query('create table hotel (code text, name text, at timestamptz)')
 }, 120_000)
 beforeEach(async () => {

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
 import { vi } from 'vitest'
 import { type BulkRequest, bulkRequests, type Contract, loadContract } from '../../src/exchange/contract.ts'
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/start-sandbox.ts'
 import { canaryKeys } from '../helpers/canaries.ts'
 import { inspectedLogger } from '../helpers/leaks.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { testPool } from '../helpers/test-pool.ts'
 import type { ErrorBody, Page, Task } from './documents.ts'
 import { type Descriptions, readDescriptions } from './read-description.ts'
 
@@ -74,8 +75,7 @@ const quick = { pendingMs: 0, scheduledMs: 0, jitter: 0 }
 /** A sandbox of its own, on a database of its own. */
 export async function openSandbox(options: Partial<SandboxOptions> = {}): Promise<OpenSandbox> {
   const database = await testDatabase({ template: 'empty' })
-  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
-  pool.on('error', () => undefined)
+  const pool = testPool(database.url, 2)
   const begin = (extra: Partial<SandboxOptions> = {}) =>
     startSandbox({
       databaseUrl: database.url,

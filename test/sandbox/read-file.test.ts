@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
-import pg from 'pg'
 import { afterAll, expect, it } from 'vitest'
 import { findFile, readFile, readGzipped } from '../../src/sandbox/files/read-file.ts'
 import { createFile } from '../../src/sandbox/files/write-file.ts'
 import { createSchema } from '../../src/sandbox/schema/create-schema.ts'
 import { testDatabase } from '../helpers/postgres.ts'
+import { testPool } from '../helpers/test-pool.ts'
 
 const { url } = await testDatabase({ template: 'empty' })
-const pool = new pg.Pool({ connectionString: url, max: 2 })
+const pool = testPool(url, 2)
 pool.on('error', () => undefined)
 await createSchema(pool)
 afterAll(() => pool.end())

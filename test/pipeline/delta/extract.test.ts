@@ -1,7 +1,7 @@
-import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { maxPartnerIdLength } from '../../../src/pipeline/streams/rules/row-content.ts'
 import { some } from '../../helpers/some.ts'
+import { testPool } from '../../helpers/test-pool.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { extractNow, openPartner, type Partner, propertiesQuery, settingsQuery } from './partner.ts'
 
@@ -133,7 +133,7 @@ describe('an extraction', () => {
   it('loses no row of an open transaction where times have no zone and clocks stand behind UTC', async () => {
     const database = new URL(partner.url).pathname.slice(1)
     await partner.pool.query(`alter database ${database} set timezone = 'America/New_York'`)
-    const pool = new pg.Pool({ connectionString: partner.url })
+    const pool = testPool(partner.url, 4)
     const late = await pool.connect()
     try {
       await late.query('begin')

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import pg from 'pg'
+import type pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
@@ -7,6 +7,7 @@ import { createDatabase, createPool } from '../../../src/db/database.ts'
 import { schemaName } from '../../../src/db/migrate-to-latest.ts'
 import { extract } from '../../../src/pipeline/delta/extract.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
+import { testPool } from '../../helpers/test-pool.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
 import { knowFrameworks, preflightOf } from './framework.ts'
@@ -17,7 +18,7 @@ let partnerUrl: string
 beforeAll(async () => {
   ferry = await openFerry()
   partnerUrl = (await testDatabase({ template: 'empty' })).url
-  partner = new pg.Pool({ connectionString: partnerUrl, max: 1 })
+  partner = testPool(partnerUrl, 1)
   partner.on('error', () => {})
   await partner.query(`
     create table hotel (code text, name text, latitude text);

@@ -1,8 +1,9 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { type Config, type StreamConfig, type StreamName, settings } from '../../../src/config/schema.ts'
 import { extract } from '../../../src/pipeline/delta/extract.ts'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
+import { testPool } from '../../helpers/test-pool.ts'
 import type { Ferry } from '../push/ferry.ts'
 
 export type Partner = { url: string; pool: pg.Pool; close(): Promise<void> }
@@ -10,8 +11,7 @@ export type Partner = { url: string; pool: pg.Pool; close(): Promise<void> }
 /** A partner's database with hotels that have a cursor of every type. */
 export async function openPartner(): Promise<Partner> {
   const { url } = await testDatabase({ template: 'empty' })
-  const pool = new pg.Pool({ connectionString: url, max: 3 })
-  pool.on('error', () => {})
+  const pool = testPool(url, 3)
   await pool.query(`
     create table hotel (
       code text, name text, at timestamptz, number bigint, day date, local timestamp, secret text)`)

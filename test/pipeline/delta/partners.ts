@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import pg from 'pg'
 import { testDatabase } from '../../helpers/postgres.ts'
+import { testPool } from '../../helpers/test-pool.ts'
 
 /** A partner's database with hotels and meter readings, of whichever dialect; every test of the seam runs on each. */
 export type DialectPartner = {
@@ -24,7 +24,7 @@ export const tables = `
 export const partners: (() => Promise<DialectPartner>)[] = [
   async () => {
     const { url } = await testDatabase({ template: 'empty' })
-    const pool = new pg.Pool({ connectionString: url, max: 2 })
+    const pool = testPool(url, 2)
     pool.on('error', () => {})
     const run = async (text: string) => {
       await pool.query(text)

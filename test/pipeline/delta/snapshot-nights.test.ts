@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { testDatabase } from '../../helpers/postgres.ts'
+import { testPool } from '../../helpers/test-pool.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { ids } from '../push/rows.ts'
 import { extractNow, type Streams } from './partner.ts'
@@ -14,7 +15,7 @@ let url: string
 beforeAll(async () => {
   ferry = await openFerry()
   url = (await testDatabase({ template: 'empty' })).url
-  partner = new pg.Pool({ connectionString: url, max: 1 })
+  partner = testPool(url, 1)
   partner.on('error', () => {})
   await partner.query(tables)
 })
