@@ -29,7 +29,7 @@ const mostTurns = 200
 
 /**
  * Gives a process that carries rows room for some batches of them, so that most are garbage by the time that the room
- * is full and need not be moved; and has the rest of the heap collected before it has doubled.
+ * is full and need not be moved; and has the rest of the heap collected as `garbageShare` says.
  */
 export function makeRoomForRows(): void {
   setFlagsFromString('--semi-space-growth-factor=8')

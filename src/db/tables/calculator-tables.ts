@@ -244,7 +244,8 @@ type NotRenewedView = {
   run_id: number | null
 }
 
-type RemovalsView = {
+/** What was removed, and can be brought back for as long as it is kept. */
+export type RemovalsView = {
   part: 'value' | 'property'
   company_id: string
   calculator_id: string | null

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import { lockLoading } from '../../../db/locks/advisory-lock.ts'
+import type { RemovalsView } from '../../../db/tables/calculator-tables.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { markAgain } from '../merge/unrenewed-parts.ts'
 import { ofPartner, ofRun, type PartFilter } from './take-removals.ts'
@@ -161,20 +162,6 @@ function meant({ partnerId, runId, since }: RestoreFilter) {
   return sql<boolean>`${when} and ${ofPartner(partnerId)} and ${ofRun(runId)}`
 }
 
-/** What was removed, and can be brought back for as long as it is kept. */
-type RemovedPart = {
-  part: 'value' | 'property'
-  company_id: string
-  calculator_id: string | null
-  direction: 'input' | 'output' | null
-  variable_id: string | null
-  property_id: string | null
-  ordinal: number | null
-  value: string
-  removed_at: Date
-  run_id: number | null
-}
-
 /** The last of a page: its moment as the database prints it, because no Date is as exact, and which one it is. */
 type RemovalPlace = { at: string; part: string; removalId: number }
 
@@ -188,14 +175,14 @@ export async function pageOfRemovals(
   filter: RestoreFilter,
   limit: number,
   past: RemovalPlace | null,
-): Promise<{ removals: RemovedPart[]; next: RemovalPlace | null }> {
+): Promise<{ removals: RemovalsView[]; next: RemovalPlace | null }> {
   const { partnerId, runId, since } = filter
   const mine = sql`${ofPartner(partnerId)} and ${ofRun(runId)} and removed_at >= ${since ?? '-infinity'}::timestamptz`
   const further =
     past === null
       ? sql`true`
       : sql`(removed_at, part, removal_id) < (${past.at}::timestamptz, ${past.part}, ${past.removalId}::bigint)`
-  const { rows } = await sql<RemovedPart & { exact: string; removal_id: number }>`
+  const { rows } = await sql<RemovalsView & { exact: string; removal_id: number }>`
     with found as (
       select 'value' as part, removal_id, company_key, calculator_key, direction, variable_key,
         null::int as property_key,
