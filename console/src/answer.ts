@@ -34,7 +34,7 @@ export function useAnswer<T>(key: string | null, ask: () => Promise<T>, everyMs:
   const [turn, setTurn] = useState(0)
   const asking = useRef(ask)
   asking.current = ask
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a turn asks again
+  // A turn asks again.
   useEffect(() => {
     if (key === null) return
     let over = false

@@ -82,7 +82,7 @@ export function Table<T>({
           </thead>
           <tbody>
             {rows.map((row, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: rows have no name of their own
+              // Rows have no name of their own.
               <tr key={index}>
                 {columns.map((column) => (
                   <td key={column.name} class={column.kind ?? ''}>

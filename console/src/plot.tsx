@@ -10,7 +10,7 @@ const height = 240
 export function Plot({ label, steps, lines }: { label: string; steps: string[]; lines: Line[] }) {
   const place = useRef<HTMLDivElement>(null)
   const drawn = JSON.stringify([steps, lines])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: drawn again when what it shows has changed
+  // Drawn again when what it shows has changed.
   useEffect(() => {
     const root = place.current
     if (root === null) return

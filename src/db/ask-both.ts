@@ -28,7 +28,9 @@ export async function askBoth<A, B>(
 ): Promise<[A, B]> {
   return await atOneMoment(db, async (trx) => {
     // Another connection may not be had: the server has no more. Then both are asked on this one.
-    const beside = hurry === 'apart' ? askAt(db, await momentOf(trx), second).then(answered, () => null) : null
+    const beside = hurry === 'apart' ? askBeside(db, await momentOf(trx), second) : null
+    // Its error is met below, unless the first question fails before.
+    beside?.catch(() => {})
     if (hurry === 'workers') {
       await sql`select set_config('max_parallel_workers_per_gather', ${String(workersAsked)}, true)`.execute(trx)
     }
@@ -41,11 +43,19 @@ function answered<T>(answer: T): { answer: T } {
   return { answer }
 }
 
-async function askAt<T>(db: Database, moment: string, question: Question<T>): Promise<T> {
-  return await atOneMoment(db, async (trx) => {
-    await sql`set transaction snapshot ${sql.lit(moment)}`.execute(trx)
-    return await question(trx)
-  })
+/** Null where the question could not be asked; where it was and failed, that is the answer. */
+async function askBeside<T>(db: Database, moment: string, question: Question<T>): Promise<{ answer: T } | null> {
+  let asked = false
+  try {
+    return await atOneMoment(db, async (trx) => {
+      await sql`set transaction snapshot ${sql.lit(moment)}`.execute(trx)
+      asked = true
+      return answered(await question(trx))
+    })
+  } catch (error) {
+    if (asked) throw error
+    return null
+  }
 }
 
 async function momentOf(trx: Database): Promise<string> {

@@ -1,4 +1,10 @@
-import { abandonSubmission, adoptTask, cancelTask } from '../../pipeline/actions/act-on-submission.ts'
+import {
+  abandonSubmission,
+  adoptTask,
+  cancelTask,
+  type StateOfRequest,
+  stateOfRequest,
+} from '../../pipeline/actions/act-on-submission.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { lookAtSubmission } from '../../pipeline/push/look-at-submission.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
@@ -84,24 +90,17 @@ export async function cancel(cli: Cli, submissionId: number, options: CommonOpti
   })
 }
 
-type Now = { state: string; task_status: string | null; run_state: string }
-
 /**
  * Looks at once, as a daemon would, so that the person sees what came of it. Whatever fails here is looked at again.
  */
-async function stateNow(deps: Deps, submissionId: number): Promise<Now> {
+async function stateNow(deps: Deps, submissionId: number): Promise<StateOfRequest> {
   await lookAtSubmission(deps, submissionId).catch((error: Error) =>
     deps.logger.warn({ submission_id: submissionId, error: error.message }, 'look_failed'),
   )
-  return await deps.db
-    .selectFrom('submission')
-    .innerJoin('run', 'run.run_id', 'submission.run_id')
-    .select(['submission.state', 'task_status', 'run.state as run_state'])
-    .where('submission_id', '=', submissionId)
-    .executeTakeFirstOrThrow()
+  return await stateOfRequest(deps, submissionId)
 }
 
-function whatNow({ state, task_status, run_state }: Now, rows: number): string {
+function whatNow({ state, task_status, run_state }: StateOfRequest, rows: number): string {
   if (run_state !== 'running') return 'No run is under way; the next one reads the end of the task from the service.'
   if (state !== 'settled') return 'The run reads the end of the task from the service at its next poll.'
   if (rows === 0) return `The service says ${task_status}.`

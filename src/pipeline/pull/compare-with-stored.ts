@@ -18,7 +18,7 @@ export async function compareWithStored(deps: Deps, run: Run): Promise<void> {
   const { calculatorTypeIds } = deps.config.pull
   await deps.db.transaction().execute(async (trx) => {
     if (!(await lockRun(trx, run.run_id))) return
-    const reason = reasonToWithhold(search)
+    const reason = reasonNotToCompare(search)
     if (reason !== null) {
       await noteNotCompared(trx, run.run_id, search.submission_id, reason)
       return
@@ -43,7 +43,7 @@ type EndedSearch = {
 }
 
 /** Why what was sent cannot be compared with a search, or null. Pure. */
-export function reasonToWithhold({
+export function reasonNotToCompare({
   ended,
   reason,
   left_out,

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { comparisonOf } from '../../../src/db/differences/difference-records.ts'
 import type { InputComparison } from '../../../src/db/tables/difference-tables.ts'
-import { compareWithStored, reasonToWithhold } from '../../../src/pipeline/pull/compare-with-stored.ts'
+import { compareWithStored, reasonNotToCompare } from '../../../src/pipeline/pull/compare-with-stored.ts'
 import { loadPage } from '../../../src/pipeline/pull/load-page.ts'
 import { completeSearch } from '../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
@@ -349,5 +349,5 @@ it.each([
   [{ ended: true, reason: null, left_out: 1001, listed_out: 1000 }, 'too_much_left_out'],
   [{ ended: true, reason: null, left_out: 2, listed_out: 2 }, null],
 ])('a search of which is known %j is not compared for %s', (search, reason) => {
-  expect(reasonToWithhold(search)).toBe(reason)
+  expect(reasonNotToCompare(search)).toBe(reason)
 })
