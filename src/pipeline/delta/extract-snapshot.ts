@@ -70,7 +70,14 @@ export async function extractSnapshot(
       // With a later change of mind a cursor begins again: what it knew of this stream is older than the ledger.
       await trx.deleteFrom('stream_watermark').where('stream', '=', name).execute()
       await noteNullCursors(trx, name, false)
-      await noteReading(trx, { stream: name, capture: 'snapshot', server: snapshot.server, whole: 'due', held })
+      await noteReading(trx, {
+        stream: name,
+        capture: 'snapshot',
+        server: snapshot.server,
+        whole: 'due',
+        complete: true,
+        held,
+      })
       const counts = { ...landed.counts, read: lines, folded, unchanged: lines - folded - landed.counts.changed }
       await trx
         .insertInto('run_stream')

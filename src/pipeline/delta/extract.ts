@@ -81,7 +81,7 @@ async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot
 
 /**
  * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner
- * gets its tombstone then. Rows, counts and the new watermark are one transaction.
+ * gets its tombstone then, unless the query yields only what changed lately (`fullEvery: never`). Rows, counts and the new watermark are one transaction.
  */
 async function extractDelta(
   deps: Deps,
@@ -106,8 +106,10 @@ async function extractDelta(
       let whole = whyWhole(reading, before, { cursor, cursorType, server, fullEveryMs })
       let seen = nothingSeen()
       let held = false
+      // Where the query yields only what changed lately, a row that does not come may be there all the same.
+      const yieldsAll = fullEveryMs !== null
       const guard = async (would: WouldChange) => {
-        const empty = async () => seen.rows === 0 && !(await snapshot.hasRows(query))
+        const empty = async () => yieldsAll && seen.rows === 0 && !(await snapshot.hasRows(query))
         held = await guardStream(deps, trx, run.run_id, name, would, empty)
         return held
       }
@@ -117,16 +119,18 @@ async function extractDelta(
         if (whole === null && before !== null && movedBack(before, { cursor: seen.witnessCursor })) {
           await emptyStage(trx)
           seen = await stage(null)
-          whole = { reason: 'newest_row', detail: endsAt(before, seen) }
+          const cleared = !yieldsAll && seen.witnessCursor === undefined
+          whole = { reason: cleared ? 'cleared' : 'newest_row', detail: endsAt(before, seen) }
         }
-        if (whole !== null) await findMissing(trx, name, true)
+        const complete = whole !== null && yieldsAll
+        if (complete) await findMissing(trx, name, true)
         return await landRows(trx, {
           runId: run.run_id,
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
-          completeRows: whole === null ? 'none' : 'all',
-          missing: whole !== null,
+          completeRows: complete ? 'all' : 'none',
+          missing: complete,
           guard,
         })
       }
@@ -136,7 +140,9 @@ async function extractDelta(
       const landed = first?.counts ?? (await land())
       await noteNullCursors(trx, name, seen.nullCursors > 0)
       await forgetSnapshot(trx, name)
-      await noteReading(trx, { stream: name, capture: 'cursor', server, whole: whole?.reason ?? null, held })
+      const why = whole?.reason ?? null
+      const complete = why !== null && yieldsAll
+      await noteReading(trx, { stream: name, capture: 'cursor', server, whole: why, complete, held })
       const watermark = await moveWatermark(trx, run, stream, before, seen)
       // Counted at the partner's end: the report compares it with what landed.
       const counts = { ...landed, folded: landed.folded + seen.folded, read: seen.rows, null_cursor: seen.nullCursors }
@@ -149,7 +155,7 @@ async function extractDelta(
           capture: 'cursor',
           protection,
           lacks: protection === 'overlap' ? lacks : null,
-          whole: whole?.reason ?? null,
+          whole: why,
           whole_detail: whole?.detail ?? null,
           pending: null,
           watermark_before: before?.watermark ?? null,

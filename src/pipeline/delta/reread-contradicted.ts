@@ -1,20 +1,21 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { type Database, withSession } from '../../db/database.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
-import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
+import type { PartnerSnapshot } from '../../partner/dialect.ts'
 import type { Deps } from '../deps.ts'
 import { findContradictions } from '../preflight/find-contradictions.ts'
 import { contradictionKinds } from '../preflight/judgements.ts'
 import type { Judge } from '../preflight/preflight.ts'
+import type { CursorStream } from '../streams/our-streams.ts'
 import { maxPartnerIdLength } from '../streams/rules/row-content.ts'
-import type { StreamShape } from '../streams/stream.ts'
 import { guardStream } from './guard-stream.ts'
 import { landRows } from './landing/land-rows.ts'
 import { createStage, stageRows } from './landing/stage-rows.ts'
+import { wantHeldAgain } from './landing/stream-reading.ts'
 import { nothingSeen, stagedLines } from './staged-lines.ts'
 
-type CursorStreamToAsk = { name: string; shape: StreamShape; query: StreamQuery; cursor: string | null }
+type CursorStreamToAsk = Pick<CursorStream, 'name' | 'shape' | 'query' | 'fullEveryMs'> & { cursor: string | null }
 
 /** Hotels that one query asks for: a statement of some 10 kB. */
 const hotelsAtOnce = 200
@@ -29,6 +30,9 @@ const hotelsAtMost = 5_000
  *
  * Streams that this run has read whole are left out: what the ledger has of them is what the partner has. So is
  * everything while the guard holds the run, which sends nothing.
+ *
+ * Where a query yields only what changed lately (`fullEvery: never`), a row is gone only if it is not yielded and
+ * contradicts one that this run brought. All others stay.
  */
 export async function rereadContradicted(
   deps: Deps,
@@ -40,13 +44,10 @@ export async function rereadContradicted(
   const { db } = deps
   const { held } = await db.selectFrom('run').select('held').where('run_id', '=', run.run_id).executeTakeFirstOrThrow()
   if (held) return
-  const read = await db
-    .selectFrom('run_stream')
-    .select('stream')
-    .where('run_id', '=', run.run_id)
-    .where('whole', 'is', null)
-    .execute()
-  const open = streams.filter(({ name }) => read.some(({ stream }) => stream === name))
+  const read = await db.selectFrom('run_stream').select(['stream', 'whole']).where('run_id', '=', run.run_id).execute()
+  const open = streams.filter(({ name, fullEveryMs }) =>
+    read.some(({ stream, whole }) => stream === name && (whole === null || fullEveryMs === null)),
+  )
   if (open.length === 0) return
   await db.transaction().execute((trx) => findContradictions(trx, judge.basis, run.started_at))
   for (const stream of open) {
@@ -62,11 +63,12 @@ async function readHotels(
   deps: Deps,
   run: Run,
   snapshot: PartnerSnapshot,
-  { name, shape, query, cursor }: CursorStreamToAsk,
+  { name, shape, query, cursor, fullEveryMs }: CursorStreamToAsk,
   judge: Judge,
   partnerIds: readonly string[],
 ): Promise<boolean> {
   if (cursor === null) return false
+  const yieldsAll = fullEveryMs !== null
   const outcome = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
       await createStage(trx)
@@ -78,21 +80,22 @@ async function readHotels(
         const staging = { shape, judge: judge.of(name), seen, only: new Set(some) }
         await stageRows(client, stagedLines(rows, staging))
       }
-      await findMissingOf(trx, name, partnerIds)
+      await findMissingOf(trx, name, partnerIds, yieldsAll ? sql`true` : superseded(run.run_id))
       let held = false
       const landed = await landRows(trx, {
         runId: run.run_id,
         stream: name,
         foldedKey: shape.parts?.key,
         judgedBy: judge.basis,
-        completeRows: 'all',
+        completeRows: yieldsAll ? 'all' : 'none',
         missing: true,
         guard: async (would) => {
-          const empty = async () => seen.rows === 0 && !(await snapshot.hasRows(query))
+          const empty = async () => yieldsAll && seen.rows === 0 && !(await snapshot.hasRows(query))
           held = await guardStream(deps, trx, run.run_id, name, would, empty)
           return held
         },
       })
+      if (held) await wantHeldAgain(trx, name)
       await noteAsked(trx, name, partnerIds)
       await addToStream(trx, run.run_id, name, partnerIds.length, landed)
       return { counts: { ...landed, read: seen.rows }, held }
@@ -153,12 +156,35 @@ async function noteAsked(trx: Transaction<Schema>, stream: string, partnerIds: r
       and (row_id in (select row_id from asked) or other_row_id in (select row_id from asked))`.execute(trx)
 }
 
-/** Ledger rows of hotels of which all rows are staged, that are not among these: the table `missing_row`. */
-async function findMissingOf(trx: Transaction<Schema>, stream: string, partnerIds: readonly string[]): Promise<void> {
+/** Whether a row of `source_row` that was there before this run contradicts one that this run brought. */
+const superseded = (runId: number) => {
+  const before = sql`(select max(extracted_at) from run_stream where run_id < ${runId})`
+  return sql`changed_at <= ${before} and row_id in (
+    select side.row_id
+    from (
+      select row_id, other_row_id from row_finding where kind in (${contradictionKinds})
+      union all
+      select other_row_id, row_id from row_finding where kind in (${contradictionKinds})
+    ) side (row_id, other_row_id)
+    join source_row brought on brought.row_id = side.other_row_id
+    where brought.changed_at > ${before}
+  )`
+}
+
+/**
+ * Ledger rows of hotels of which all rows are staged, that are not among these: the table `missing_row`.
+ * @param which says of a row of `source_row` whether it can be missing.
+ */
+async function findMissingOf(
+  trx: Transaction<Schema>,
+  stream: string,
+  partnerIds: readonly string[],
+  which: RawBuilder<unknown>,
+): Promise<void> {
   await sql`
     create temp table missing_row on commit drop as
     select row_id from source_row
-    where stream = ${stream} and partner_id = any(${partnerIds}::text[]) and gone_at is null
+    where stream = ${stream} and partner_id = any(${partnerIds}::text[]) and gone_at is null and ${which}
       and not exists (select from staged where staged.row_key = source_row.row_key)`.execute(trx)
 }
 

@@ -206,6 +206,26 @@ describe('the guard', () => {
     },
   )
 
+  it('lets the rows go when the mistake was in the query, although no cursor moves', async () => {
+    const touch = (day: number) => partner.pool.query('update hotel set at = $1', [`2026-01-0${day}`])
+    await touch(1)
+    await night('cursor')
+    await acceptAll()
+    await touch(2)
+    await partner.pool.query(`insert into hotel (code, name, at) values ('H-011', 'one', '2026-01-03')`)
+    const mistaken = { properties: { query: propertiesQuery.replace(' name,', ` name || '?' as name,`) } }
+    expect(await held(await extractNow(ferry, partner, mistaken, {}, undefined, guard))).toBe(true)
+    const fixed = await night('cursor')
+    expect(await held(fixed)).toBe(false)
+    expect(await ready(fixed)).toEqual(['H-011'])
+    const { whole } = await ferry.ledger.db
+      .selectFrom('run_stream')
+      .select('whole')
+      .where('run_id', '=', fixed)
+      .executeTakeFirstOrThrow()
+    expect(whole).toBe('held')
+  })
+
   it('holds a mass deletion: no tombstone is set until a person approves', async () => {
     await night('snapshot')
     await acceptAll()

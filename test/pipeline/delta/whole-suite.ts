@@ -121,6 +121,25 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       expect(await streamOf(run, 'omissions')).toMatchObject({ whole: null, hotels_asked: 1, gone: 1, changed: 0 })
     })
 
+    it('where only changes are yielded, an answer takes the place of what it contradicts, and of nothing else', async () => {
+      const changes = Object.fromEntries(
+        Object.entries(questionnaire).map(([name, stream]) => [name, { ...stream, fullEvery: 'never' as const }]),
+      )
+      for (const hotel of ['H-1', 'H-2']) await decline(hotel, 1)
+      await partner.run(`insert into reading values ('H-1', 2024, 2, 'none', 0, '2026-01-01 00:00:00')`)
+      await night(changes)
+      await accept()
+      await partner.run('delete from reading')
+      await answer('H-1', 3)
+      await night(changes)
+      expect(await ledger('framework_answers')).toEqual([['H-1', 'valid']])
+      expect(new Set((await ledger('omissions')).map(String))).toEqual(new Set(['H-1,gone', 'H-1,valid', 'H-2,valid']))
+      // Neither is yielded any more, and both stay as they are.
+      await partner.run('delete from reading')
+      await night(changes)
+      expect(await ledger('framework_answers')).toEqual([['H-1', 'valid']])
+    })
+
     it('sends an answer again that moves to another framework and back, because the service has the other', async () => {
       await answer('H-1', 1, 1)
       await night(questionnaire)
@@ -251,6 +270,37 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       await partner.run(`delete from hotel where code = 'H-1'`)
       await aWeekLater()
       expect(await streamOf(await night(never), 'properties')).toMatchObject({ whole: null, gone: 0 })
+    })
+
+    it('a table of changes that was cleared takes nothing back: no row is gone, no input blank, nothing held', async () => {
+      const inputs = `
+        insert into reading values ('H-1', 2025, 3, '${ids.field}', 1, '2026-01-01 00:00:00'),
+          ('H-1', 2025, 3, '${ids.otherField}', 2, '2026-01-01 00:00:00'), ('H-2', 2025, 3, '${ids.field}', 3, '2026-01-02 00:00:00')`
+      const changes: Streams = {
+        calculator_inputs: { query: readingsQuery, cursor: 'at', fullEvery: 'never' },
+      }
+      await partner.run(inputs)
+      await night(changes)
+      await accept()
+      await partner.run('delete from reading')
+      const empty = await night(changes)
+      expect(await streamOf(empty, 'calculator_inputs')).toMatchObject({ whole: 'cleared', read: 0, gone: 0 })
+      expect(await ferry.ledger.db.selectFrom('run').select('held').where('run_id', '=', empty).execute()).toEqual([
+        { held: false },
+      ])
+
+      await partner.run(`insert into reading values ('H-1', 2025, 3, '${ids.field}', 5, '2026-01-03 00:00:00')`)
+      expect(await streamOf(await night(changes), 'calculator_inputs')).toMatchObject({ changed: 1, gone: 0 })
+      expect(await ledger('calculator_inputs')).toEqual([
+        ['H-1', 'valid'],
+        ['H-2', 'valid'],
+      ])
+      const { rows } = await ferry.ledger.pool.query<{ inputs: object }>(
+        `select content -> 'inputs' as inputs from source_row where partner_id = 'H-1'`,
+      )
+      expect(rows).toEqual([
+        { inputs: { [ids.field]: expect.stringMatching(/^5/), [ids.otherField]: expect.stringMatching(/^2/) } },
+      ])
     })
 
     it('takes an input back that is gone, in a full comparison', async () => {

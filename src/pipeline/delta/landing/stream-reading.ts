@@ -37,23 +37,31 @@ type Reading = {
   server: string | null
   /** Why all rows were read, if they were. */
   whole: WholeReason | null
+  /** Whether a row that did not come is gone at the partner. */
+  complete: boolean
   held: boolean
 }
 
 /**
  * Keeps how a stream was read now. What the guard holds is not known to be right, and the partner may put it right
- * without touching a cursor: the next run reads everything again.
+ * without touching a cursor: the next run reads everything again, also where this one read from the watermark on.
  */
 export async function noteReading(trx: Transaction<Schema>, reading: Reading): Promise<void> {
-  const { stream, capture, server, whole, held } = reading
-  const complete = whole !== null && !held
+  const { stream, capture, server, whole, complete, held } = reading
   await sql`
     insert into stream_reading as known (stream, capture, server, whole_at, whole_wanted)
-    values (${stream}, ${capture}, ${server}, case when ${complete} then clock_timestamp() end,
-            case when ${held} then ${whole}::text end)
+    values (${stream}, ${capture}, ${server}, case when ${complete && !held} then clock_timestamp() end,
+            ${held ? (whole ?? 'held') : null}::text)
     on conflict (stream) do update
     set capture = excluded.capture, server = coalesce(excluded.server, known.server),
         whole_at = coalesce(excluded.whole_at, known.whole_at), whole_wanted = excluded.whole_wanted`.execute(trx)
+}
+
+/** Has the next run read all of a stream, of which the guard holds rows that were read besides. */
+export async function wantHeldAgain(trx: Transaction<Schema>, stream: string): Promise<void> {
+  await sql`
+    update stream_reading set whole_wanted = coalesce(whole_wanted, ${'held' satisfies WholeReason})
+    where stream = ${stream}`.execute(trx)
 }
 
 /** Forgets what a stream was compared with: the next run reads all of it and compares it with the ledger. */
