@@ -65,7 +65,8 @@ export function judgeMissed({ job, due, now, runs, atWork }: Due): Found[] {
       ),
     )
   }
-  const last = scheduled[0]?.scheduled_for ?? null
+  // Later ones were decided by a clock that was ahead.
+  const last = scheduled.find(({ scheduled_for }) => scheduled_for <= now)?.scheduled_for ?? null
   const late = now.getTime() - due.getTime() > graceMs
   // Before the first scheduled run nobody can tell since when there has been a schedule.
   if (last !== null && last < due && late) {

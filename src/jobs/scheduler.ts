@@ -1,5 +1,5 @@
 import { isPaused, isWaiting, noteWaiting } from '../db/runs/job-requests.ts'
-import { insertSkippedRun, runInTheWay } from '../db/runs/run-life.ts'
+import { freeOccurrence, insertSkippedRun, lastDecided, runInTheWay } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
@@ -37,7 +37,8 @@ export function startScheduler(
     const setting = scheduleOf(deps.config, job.name)
     const due = dueOccurrence(job.name, setting, now)
     const late = due !== null && now.getTime() - due.getTime() > missedAfterMs
-    if (due === null || (await alreadyDecided(deps, job, due, since))) return
+    if (due === null || due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
+    await freeOccurrence(deps.db, job.name, due)
     // It waits for the run that is under way, its own or another job's; the next tick finds it still due.
     if ((await runInTheWay(deps.db, job.name)) !== undefined) {
       // Seen in time: however long the other run takes, this one was not missed.
@@ -82,16 +83,4 @@ export function startScheduler(
       await ticking
     },
   }
-}
-
-async function alreadyDecided(deps: Deps, job: Job, due: Date, since: Date): Promise<boolean> {
-  const last = await deps.db
-    .selectFrom('run')
-    .select('scheduled_for')
-    .where('job', '=', job.name)
-    .where('trigger', 'in', ['schedule', 'missed'])
-    .orderBy('scheduled_for', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return due <= (last?.scheduled_for ?? since)
 }

@@ -297,6 +297,11 @@ describe('the schedule and the last runs', () => {
       atWork: 0,
     })
     expect(missed.map(({ level }) => level)).toEqual(['warning', 'warning'])
+    const ahead = { ...run, scheduled_for: new Date(now.getTime() + 30 * 86_400_000) }
+    const before = { ...run, scheduled_for: at('22T02:30') }
+    expect(
+      judgeMissed({ job: 'nightly-sync', due: at('23T02:30'), now, runs: [ahead, before], atWork: 1 })[0]?.level,
+    ).toBe('warning')
     expect(judgeMissed({ job: 'nightly-sync', due: null, now, runs: [], atWork: 0 })[0]?.level).toBe('ok')
   })
   test('the last run is told by its end', () => {

@@ -133,6 +133,23 @@ describe('a scheduled run', () => {
     expect(events(server)).toEqual(['late', 'recovered'])
   })
 
+  it('a scheduled run is late although a clock that was ahead has begun and missed later ones', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server, { lateAfterMs: 3_600_000 })
+    const ahead = new Date('2026-12-21T02:30:00Z')
+    await ferry.ledger.db
+      .insertInto('notification_mark')
+      .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z'), late_for: ahead })
+      .execute()
+    await ferry.ledger.pool.query(
+      `insert into run (job, trigger, scheduled_for, state, step, verdict) values ($1, 'schedule', $2, 'finished', 'report', 'succeeded')`,
+      [nightlySync.name, ahead],
+    )
+    ferry.clock.at = new Date('2026-11-21T03:30:00Z')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toContain('late')
+  })
+
   it('a scheduled run that ended in time is not late, nor one that was due before anyone was to be told', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server, { lateAfterMs: 60_000 })

@@ -35,6 +35,40 @@ export async function insertSkippedRun(db: Database, job: string, scheduledFor: 
     on conflict do nothing`.execute(db)
 }
 
+/** What a schedule asked for, whether or not a run came of it. */
+const scheduled = ['schedule', 'missed'] as const
+
+/**
+ * The newest occurrence of a job's schedule up to now about which was decided. Later ones were decided by a clock that
+ * was ahead, and say nothing about what is due.
+ */
+export async function lastDecided(db: Database, job: string, now: Date): Promise<Date | undefined> {
+  const last = await db
+    .selectFrom('run')
+    .select('scheduled_for')
+    .where('job', '=', job)
+    .where('trigger', 'in', scheduled)
+    .where('scheduled_for', '<=', now)
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return last?.scheduled_for
+}
+
+/**
+ * Frees an occurrence that was taken while a clock was ahead, as is seen by an earlier one that was taken after it: the
+ * run that took it is from then on one for the moment after. Otherwise does nothing.
+ */
+export async function freeOccurrence(db: Database, job: string, occurrence: Date): Promise<void> {
+  await sql`
+    update run taken set scheduled_for = scheduled_for + interval '1 millisecond'
+    where job = ${job} and trigger in (${sql.join(scheduled)}) and scheduled_for = ${occurrence} and exists (
+      select from run later
+      where later.job = taken.job and later.trigger in (${sql.join(scheduled)}) and later.run_id > taken.run_id
+        and later.scheduled_for < taken.scheduled_for
+    )`.execute(db)
+}
+
 /** The run of a job that is under way, if any. */
 export async function runningRun(db: Database, job: string): Promise<Run | undefined> {
   return await db.selectFrom('run').selectAll().where('job', '=', job).where('state', '=', 'running').executeTakeFirst()

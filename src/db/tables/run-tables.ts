@@ -55,8 +55,8 @@ export type ProtectionLack = 'standby' | 'track_activities' | 'privilege'
  * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor
  * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture` or its `cursor` was
  * changed in the configuration, another `server` answers, the newest row known is not where it was (`newest_row`;
- * `cleared` where only what changed lately is yielded, so that nothing is wrong), or the guard `held` what the run before
- * read from the watermark on.
+ * `cleared` where only what changed lately is yielded, so that nothing is wrong), or the guard `held` what the run
+ * before read from the watermark on.
  */
 export type WholeReason =
   | 'first'
@@ -122,7 +122,9 @@ export type StreamReadingTable = {
   capture: 'cursor' | 'snapshot' | null
   /** The partner's server and database, as far as it says which they are. */
   server: string | null
-  /** When all rows of the stream were last read and compared, so that what is gone was seen, and not held by the guard. */
+  /**
+   * When all rows of the stream were last read and compared, so that what is gone was seen, and not held by the guard.
+   */
   whole_at: Date | null
   /** Why the next run is to read all of them. */
   whole_wanted: WholeReason | null

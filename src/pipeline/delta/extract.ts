@@ -81,7 +81,8 @@ async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot
 
 /**
  * Reads a stream from its watermark on, or whole where the watermark does not say enough; what is gone at the partner
- * gets its tombstone then, unless the query yields only what changed lately (`fullEvery: never`). Rows, counts and the new watermark are one transaction.
+ * gets its tombstone then, unless the query yields only what changed lately (`fullEvery: never`). Rows, counts and the
+ * new watermark are one transaction.
  */
 async function extractDelta(
   deps: Deps,

@@ -33,7 +33,8 @@ const earlyShare = 0.95
 
 function isDue(agoMs: number | null, everyMs: number | null): boolean {
   if (everyMs === null) return false
-  return agoMs === null || agoMs >= everyMs * earlyShare
+  // Less than nothing: the clock of our own database was ahead then.
+  return agoMs === null || agoMs < 0 || agoMs >= everyMs * earlyShare
 }
 
 /**

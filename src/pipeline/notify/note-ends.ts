@@ -81,15 +81,18 @@ async function noteEnd(
  */
 export async function noteLate(deps: Deps, job: string, due: Date): Promise<void> {
   const { lateAfterMs } = deps.config.notify
-  if (lateAfterMs === 0 || deps.now().getTime() - due.getTime() < lateAfterMs) return
+  const now = deps.now()
+  if (lateAfterMs === 0 || now.getTime() - due.getTime() < lateAfterMs) return
   await deps.db.transaction().execute(async (trx) => {
     const mark = await lockedMark(trx, job)
-    if (mark === undefined || due <= mark.since || (mark.late_for !== null && mark.late_for >= due)) return
+    // What lies ahead of now was noted by a clock that was ahead.
+    const since = [mark?.since, mark?.late_for].filter((noted) => noted != null && noted <= now)
+    if (mark === undefined || since.some((noted) => noted != null && due <= noted)) return
     const runs = await trx
       .selectFrom('run')
       .select(['run_id', 'state'])
       .where('job', '=', job)
-      .where((where) => where.or([where('scheduled_for', '>=', due), where('state', '=', 'running')]))
+      .where((where) => where.or([where.between('scheduled_for', due, now), where('state', '=', 'running')]))
       .orderBy('run_id')
       .execute()
     if (runs.some(({ state }) => state !== 'running')) return

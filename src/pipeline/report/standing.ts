@@ -147,8 +147,11 @@ export async function newestCarried(db: Database, job: string): Promise<Carried>
 export function judgeFreshness({ started_at: since, running }: Carried, now: Date, withinMs: number): Freshness {
   const underWay = running ? ' A run is under way.' : ''
   if (since === null) return { fresh: false, since, why: `No run has carried the data through yet.${underWay}` }
-  const hours = ((now.getTime() - since.getTime()) / 3_600_000).toFixed(1)
+  const ageMs = now.getTime() - since.getTime()
+  const hours = (Math.abs(ageMs) / 3_600_000).toFixed(1)
   const promised = (withinMs / 3_600_000).toFixed(1)
-  const why = `The newest run that carried the data through began ${hours} hours ago, and ${promised} are promised.`
-  return { fresh: now.getTime() - since.getTime() <= withinMs, since, why: `${why}${underWay}` }
+  // A run ahead of now began by a clock that was ahead. By a little, two clocks differ.
+  const when = ageMs < 0 ? `${hours} hours from now, by a clock that is ahead` : `${hours} hours ago`
+  const why = `The newest run that carried the data through began ${when}, and ${promised} are promised.`
+  return { fresh: Math.abs(ageMs) <= withinMs, since, why: `${why}${underWay}` }
 }

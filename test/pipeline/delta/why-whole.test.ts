@@ -35,6 +35,8 @@ describe('a stream is read whole', () => {
     ['no_watermark', 'while no row has a cursor', [{}, null]],
     ['due', 'when it never was compared and there are rows from before', [{ whole_ago_ms: null }]],
     ['due', 'when a night begins a little earlier than the one of a week ago', [{ whole_ago_ms: 7 * dayMs - 60_000 }]],
+    ['due', 'when the last comparison lies ahead, by a clock that was', [{ whole_ago_ms: -30 * dayMs }]],
+    ['held', 'when the guard held what was read last', [{ whole_wanted: 'held' }]],
     [null, 'not a day too early', [{ whole_ago_ms: 6 * dayMs }]],
     [null, 'never, where that is set', [{ whole_ago_ms: null }, {}, { fullEveryMs: null }]],
     ['server', 'when another server answers', [{}, {}, { server: 'b/1/5' }]],
