@@ -34,5 +34,6 @@ export const migrationNames = [
   '0033-deadlines',
   '0035-content-bytes',
   '0037-notification-destinations',
+  '0038-searches-asked',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

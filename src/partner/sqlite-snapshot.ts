@@ -178,17 +178,25 @@ async function* readLines(database: DatabaseSync, query: StreamQuery): AsyncGene
 /** Rows as texts, some at a time; between two of them the rest of the program has its turn. */
 async function* batches(
   database: DatabaseSync,
-  { stream, fetchRows, columns }: StreamQuery,
+  query: StreamQuery,
   sql: string,
   values: Record<string, SQLInputValue>,
 ): DeltaRows {
+  const { stream, fetchRows, columns } = query
+  const requireWhole = createBytesCheck(database, query)
   try {
     const statement = database.prepare(sql)
     statement.setReadBigInts(true)
     statement.setReturnArrays(true)
     let batch: (string | null)[][] = []
     for (const row of statement.iterate(values) as Iterable<unknown> as Iterable<SQLOutputValue[]>) {
-      batch.push(row.map((value, index) => textOf(stream, columns[index] ?? 'cursor', value)))
+      batch.push(
+        row.map((value, index) => {
+          const column = columns[index]
+          if (column !== undefined && typeof value === 'string') requireWhole(column, value)
+          return textOf(stream, column ?? 'cursor', value)
+        }),
+      )
       if (batch.length < fetchRows) continue
       yield batch
       batch = []
@@ -197,6 +205,39 @@ async function* batches(
     if (batch.length > 0) yield batch
   } catch (error) {
     throw queryFailed(stream, error)
+  }
+}
+
+/** What stands in a text for bytes that are no characters. */
+const replacement = '\uFFFD'
+
+/**
+ * The library puts a character in the place of bytes that are none in the file's encoding, and that character may also
+ * be meant. Where one comes, all bytes of its column are looked at, once.
+ * @returns throws {PartnerDatabaseError} where bytes are no text.
+ */
+function createBytesCheck(
+  database: DatabaseSync,
+  { stream, query }: StreamQuery,
+): (column: string, value: string) => void {
+  const whole = new Set<string>()
+  return (column, value) => {
+    if (!value.includes(replacement) || whole.has(column)) return
+    const { encoding } = database.prepare('pragma encoding').get() as { encoding: string }
+    const decoder = new TextDecoder(encoding, { fatal: true })
+    const at = identifier(column)
+    const text = `select cast(${at} as blob) as bytes from (${withoutSemicolon(query)}\n) s where typeof(${at}) = 'text'`
+    for (const { bytes } of database.prepare(text).iterate() as Iterable<{ bytes: Uint8Array }>) {
+      try {
+        decoder.decode(bytes)
+      } catch {
+        throw new PartnerDatabaseError(
+          'partner_query_failed',
+          `The stream ${stream} yields a text with broken characters in ${column}: its bytes are no ${encoding}, and nobody can tell what they mean. Fix the value, or streams.${stream}.query.`,
+        )
+      }
+    }
+    whole.add(column)
   }
 }
 

@@ -114,6 +114,23 @@ test('what the service lost of any kind is found, sent again by the next run, an
   expect(actions).toEqual([{ repairs: 5 }])
 }, 300_000)
 
+test('what a search did not ask for is not absent, whatever the configuration asks for when it is compared', async () => {
+  const asking = (...ids: string[]) =>
+    searches.map((search, at) => (at === 0 ? { ...search, body: { customPropertyIds: ids } } : search))
+  await using here = await place(asking(partnerIdProperty.id))
+  const { run_id } = await here.night()
+  await here.world.pool.query(
+    `update run set state = 'running', step = 'compare', finished_at = null, verdict = null, report = null where run_id = $1`,
+    [run_id],
+  )
+  // As if the run had died before it compared.
+  await here.world.pool.query('delete from row_comparison')
+  const { pull } = parse(readFileSync(demoConfig, 'utf8')) as { pull: object }
+  const report = await here.night({ pull: { ...pull, searches } })
+  expect(report.run_id).toBe(run_id)
+  expect(compared(report)).toMatchObject({ property_values: { absent: 0, different: 0, withheld: null } })
+}, 240_000)
+
 test('a different value is sent again only where push.repair says so, and never over a later change', async () => {
   await using here = await place()
   const { sandboxPool, pool } = here.world

@@ -13,6 +13,9 @@ export type SubmissionState =
   | 'abandoned'
 
 /** One bulk request of ours; its correlation id names the service's task. */
+/** What a search for calculators asks for; of no types it asks for all. */
+export type SearchAsked = { customPropertyIds: readonly string[]; calculatorTypeIds: readonly string[] }
+
 export type SubmissionTable = {
   submission_id: Generated<number>
   run_id: number
@@ -53,6 +56,11 @@ export type SubmissionTable = {
   listed: JSONColumnType<ListedTasks> | null
   /** Of a search that is done: what it proved absent, or why it proves nothing. */
   search_result: JSONColumnType<SearchResult> | null
+  /**
+   * Of a search: what it asks for, from when its body is written: a `SearchAsked`, or the body of a search for
+   * documents.
+   */
+  asked: JSONColumnType<Record<string, unknown>> | null
   /** Of a search: whether the changes of values that it brings are recorded. */
   history: Generated<boolean>
   planned_at: Generated<Date>

@@ -52,7 +52,10 @@ const nothing: Omit<Compared, 'withheld'> = {
 }
 
 async function compareKind(deps: Deps, trx: Transaction<Schema>, run: Run, kind: ComparedKind): Promise<Compared> {
-  const ofKind = deps.config.pull.searches.filter(({ search }) => search === kind.search)
+  const asked = await bodiesSent(trx, run.run_id)
+  const ofKind = deps.config.pull.searches
+    .filter(({ search }) => search === kind.search)
+    .map((search) => ({ ...search, body: asked.get(search.name) ?? search.body }))
   if (ofKind.length === 0) return { ...nothing, withheld: `pull.searches has no ${kind.search}` }
   const fitting = ofKind.find(({ body }) => kind.leavesOut(body) === null)
   if (fitting === undefined) return { ...nothing, withheld: kind.leavesOut(ofKind[0]?.body ?? {}) }
@@ -114,6 +117,19 @@ async function misfitWords(trx: Transaction<Schema>, kind: ComparedKind, { name 
 function nothingFits({ name }: ComparedKind, { rows, equal, absent, different }: Counts): string | null {
   if (equal > 0 || absent + different === 0) return null
   return `not one of ${rows} ${name.replace('_', ' ')} is found as it was sent: either the service lost all of them, or its pages are not laid out as config/contract.yaml assumes. nightferry trace shows a hotel's; nightferry resend sends them again`
+}
+
+/** What the run's searches for documents asked for, by name: not what the configuration of this process says. */
+async function bodiesSent(trx: Transaction<Schema>, runId: number): Promise<Map<string, SearchSettings['body']>> {
+  const rows = await trx
+    .selectFrom('submission')
+    .select(['partition', 'asked'])
+    .where('run_id', '=', runId)
+    .where('kind', 'in', documentKindNames)
+    .where('asked', 'is not', null)
+    .orderBy('submission_id')
+    .execute()
+  return new Map(rows.map(({ partition, asked }) => [partition, asked ?? {}]))
 }
 
 /** The search of the run, if it proves what is absent; else why it does not. */

@@ -6,6 +6,7 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { searchKind } from '../streams/kind-names.ts'
 import { ofSelectedType } from './merge/known-companies.ts'
+import { askedOf } from './search/search-pages.ts'
 
 /**
  * Closes the loop: the inputs that the service has accepted are compared with those that the run's search returned
@@ -15,7 +16,7 @@ import { ofSelectedType } from './merge/known-companies.ts'
 export async function compareWithStored(deps: Deps, run: Run): Promise<void> {
   const search = await searchOf(deps, run)
   if (search === undefined) return
-  const { calculatorTypeIds } = deps.config.pull
+  const { calculatorTypeIds } = askedOf(search.asked, deps.config)
   await deps.db.transaction().execute(async (trx) => {
     if (!(await lockRun(trx, run.run_id))) return
     const reason = reasonNotToCompare(search)
@@ -33,6 +34,7 @@ export async function compareWithStored(deps: Deps, run: Run): Promise<void> {
 
 type EndedSearch = {
   submission_id: number
+  asked: Record<string, unknown> | null
   /** Whether it was judged what the search proves absent. */
   ended: boolean
   /** Why it proves nothing absent, or null. */
@@ -48,7 +50,7 @@ export function reasonNotToCompare({
   reason,
   left_out,
   listed_out,
-}: Omit<EndedSearch, 'submission_id'>): string | null {
+}: Omit<EndedSearch, 'submission_id' | 'asked'>): string | null {
   if (!ended) return 'pages_not_loaded'
   // Which companies lack a part is known only as far as the quarantine names it.
   return reason ?? (left_out > listed_out ? 'too_much_left_out' : null)
@@ -56,7 +58,7 @@ export function reasonNotToCompare({
 
 async function searchOf(deps: Deps, run: Run): Promise<EndedSearch | undefined> {
   const { rows } = await sql<EndedSearch>`
-    select submission_id, search_result is not null as ended, search_result ->> 'reason' as reason,
+    select submission_id, asked, search_result is not null as ended, search_result ->> 'reason' as reason,
            (select coalesce(sum(quarantined), 0)::bigint from search_page p
              where p.submission_id = s.submission_id) as left_out,
            (select count(*) from quarantine join search_page p using (page_id)

@@ -3,6 +3,7 @@ import { storableText } from '../../db/copy-text.ts'
 import { withPageLock } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../db/tables/service-tables.ts'
+import type { Submission } from '../../db/tables/submission-tables.ts'
 import { DownloadFailed, HttpError } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
@@ -10,6 +11,7 @@ import { isDocumentKind } from '../streams/kind-names.ts'
 import { retryInMs } from '../when-to-look.ts'
 import { loadDocumentsPage } from './documents/load-documents.ts'
 import { loadPage } from './load-page.ts'
+import { askedOf } from './search/search-pages.ts'
 
 /** Attempts at one page before it counts as failed: enough for a service that restarts, few enough to end the night. */
 const attempts = 6
@@ -23,7 +25,13 @@ const pageCodes = new Set(['download_failed', 'download_refused', 'page_malforme
 /** Of these: what another attempt will not fix. */
 const lastingCodes = new Set(['download_refused', 'search_not_configured'])
 
-type ListedPage = SearchPage & { run_id: number; correlation_id: string | null; kind: string; partition: string }
+type ListedPage = SearchPage & {
+  run_id: number
+  correlation_id: string | null
+  kind: string
+  partition: string
+  asked: Submission['asked']
+}
 
 /**
  * Loads one page of a search, whole or not at all. A page that was loaded is left alone. An expired address is renewed
@@ -39,7 +47,13 @@ export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSig
       .innerJoin('submission', 'submission.submission_id', 'search_page.submission_id')
       .innerJoin('run', 'run.run_id', 'submission.run_id')
       .selectAll('search_page')
-      .select(['submission.run_id', 'submission.correlation_id', 'submission.kind', 'submission.partition'])
+      .select([
+        'submission.run_id',
+        'submission.correlation_id',
+        'submission.kind',
+        'submission.partition',
+        'submission.asked',
+      ])
       .where('page_id', '=', pageId)
       .where('search_page.state', '=', 'listed')
       .where('run.state', '=', 'running')
@@ -58,7 +72,8 @@ export async function lookAtPage(deps: Deps, pageId: number, stopping?: AbortSig
 }
 
 async function load(deps: Deps, page: ListedPage, stopping?: AbortSignal): Promise<void> {
-  const { maxDepth, maxElementSize, calculatorTypeIds, minSeenShare } = deps.config.pull
+  const { maxDepth, maxElementSize, minSeenShare } = deps.config.pull
+  const { calculatorTypeIds } = askedOf(page.asked, deps.config)
   const open = async () => {
     const { body } = await openResult(deps, page.url, stopping)
     return { body, close: () => void body.destroy() }

@@ -37,6 +37,10 @@ async function withSnapshot<T>(work: (snapshot: PartnerSnapshot) => Promise<T>):
     await snapshot.close()
   }
 }
+const readLines = () =>
+  withSnapshot(async (snapshot) => {
+    for await (const bytes of snapshot.lines(query)) expect(bytes.length).toBeGreaterThan(0)
+  })
 const read = (from: string | null, overlapMs?: number) =>
   withSnapshot(async (snapshot) => {
     const rows = []
@@ -65,6 +69,22 @@ describe('a value of SQLite as text', () => {
       message: expect.stringMatching(/stream properties .*NUL character in value/),
     })
   })
+
+  it.each([
+    ['rows', () => read(null)],
+    ['lines', readLines],
+  ])(
+    'a text whose bytes are no characters is refused when it is read as %s, and the character in its place is not',
+    async (_, reading) => {
+      database.exec(`insert into anything values ('meant: \uFFFD', 1)`)
+      await reading()
+      database.exec(`insert into anything values (cast(x'436166e9' as text), 2)`)
+      await expect(reading()).rejects.toMatchObject({
+        code: 'partner_query_failed',
+        message: expect.stringMatching(/stream properties .*broken characters in value: its bytes are no UTF-8/),
+      })
+    },
+  )
 })
 
 describe('a cursor of SQLite', () => {

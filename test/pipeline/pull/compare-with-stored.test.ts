@@ -68,19 +68,27 @@ const month = (name: string, inputs: Record<string, string>, over: Partial<Sampl
   calculator(name, { inputs, ...over })
 const year = (name: string, inputs: Record<string, string>) => month(name, inputs, { period: { year: 2025 } })
 
-type Search = { taskStatus?: string; calculatorTypeIds?: string[] }
+/** `configured`: what the process that ends the search and compares has in its configuration. */
+type Search = { taskStatus?: string; calculatorTypeIds?: string[]; configured?: string[] }
 
 /** A run whose search returned these companies, as far as the comparison. */
 async function compared(
   companies: SampleCompany[],
-  { taskStatus = 'Success', calculatorTypeIds = [] }: Search = {},
+  { taskStatus = 'Success', calculatorTypeIds = [], configured = calculatorTypeIds }: Search = {},
 ): Promise<InputComparison | null> {
   const { db, pool } = ferry.ledger
   await ferry.ledger.startRun()
   const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
   const { submission_id } = await db
     .insertInto('submission')
-    .values({ run_id: run.run_id, kind: 'calculators_search', state: 'settled', row_count: 0, task_status: taskStatus })
+    .values({
+      run_id: run.run_id,
+      kind: 'calculators_search',
+      state: 'settled',
+      row_count: 0,
+      task_status: taskStatus,
+      asked: JSON.stringify({ customPropertyIds: [], calculatorTypeIds }),
+    })
     .returning('submission_id')
     .executeTakeFirstOrThrow()
   const page = await db
@@ -91,7 +99,7 @@ async function compared(
   const body = replayed(bodyOf(samplePage(companies)))
   await loadPage(pool, page, body, { contract, limits: defaultPageLimits, calculatorTypeIds })
   await using deps = ferry.deps('http://127.0.0.1:9')
-  const pull = { ...deps.config.pull, calculatorTypeIds }
+  const pull = { ...deps.config.pull, calculatorTypeIds: configured }
   const selective = { ...deps, config: { ...deps.config, pull } }
   await completeSearch(selective, run)
   await compareWithStored(selective, run)
@@ -311,13 +319,20 @@ describe('a search', () => {
     expect(await found()).toEqual(before)
   })
 
-  it('a search that selected calculator types shows what differs, and proves no input absent', async () => {
-    const other = month('A/9', { [power]: '1', [gas]: '2' }, { typeId: uuid('water type') })
-    await compared([company('A', { calculators: [other] })])
-    const shown = [company('A', { calculators: [month('A/1', { [power]: '7' })] })]
-    expect(await compared(shown, { calculatorTypeIds: [uuid('carbon')] })).toMatchObject({ different: 1, unjudged: 1 })
-    expect(await found()).toEqual(['different H-1 2025 3 power 1 7'])
-  })
+  it.each([
+    ['the same', undefined],
+    ['another', []],
+  ])(
+    'a search that selected calculator types shows what differs, and proves no input absent, where the configuration is %s by then',
+    async (_, configured) => {
+      const other = month('A/9', { [power]: '1', [gas]: '2' }, { typeId: uuid('water type') })
+      await compared([company('A', { calculators: [other] })])
+      const shown = [company('A', { calculators: [month('A/1', { [power]: '7' })] })]
+      const search = { calculatorTypeIds: [uuid('carbon')], ...(configured && { configured }) }
+      expect(await compared(shown, search)).toMatchObject({ different: 1, unjudged: 1 })
+      expect(await found()).toEqual(['different H-1 2025 3 power 1 7'])
+    },
+  )
 
   it('a search that leaves out a part of a company says nothing of that company, and keeps what is known of it', async () => {
     await mapped('H-2', 'B')

@@ -3,7 +3,7 @@ import type { Deps } from '../../../src/pipeline/deps.ts'
 import { lookAtPage } from '../../../src/pipeline/pull/look-at-page.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { type Answer, json, service } from '../push/service.ts'
-import { company, samplePage } from './sample-page.ts'
+import { calculator, company, type SampleCalculator, samplePage, uuid } from './sample-page.ts'
 
 let ferry: Ferry
 beforeAll(async () => {
@@ -60,6 +60,25 @@ describe('a look at a page', () => {
     await lookAtPage(deps, pageId)
     expect(await stateOf(pageId)).toBe('listed')
     expect(await ferry.asked()).toEqual([{ look: `look-at-page ${pageId}`, inMs: expect.closeTo(120_000, -4) }])
+  })
+
+  it('goes by the types that the search asked for, not by those of the process that loads its page', async () => {
+    const other = calculator('Cora/2', { typeId: uuid('water') })
+    const cora = (calculators: SampleCalculator[]) => json(samplePage([company('Cora', { calculators })]))
+    await using server = await service({ '/page': [cora([calculator('Cora/1'), other]), cora([calculator('Cora/1')])] })
+    await using deps = ferry.deps(server.url)
+    await lookAtPage(deps, (await listed(server.url)).pageId)
+    await ferry.ledger.db.updateTable('run').set({ state: 'finished' }).execute()
+    const selective = await listed(server.url)
+    const asked = JSON.stringify({ customPropertyIds: [], calculatorTypeIds: [uuid('carbon')] })
+    await ferry.ledger.db.updateTable('submission').set({ asked }).where('run_id', '=', selective.runId).execute()
+    expect(deps.config.pull.calculatorTypeIds).toEqual([])
+    await lookAtPage(deps, selective.pageId)
+    const { rows } = await ferry.ledger.pool.query<{ removed: boolean }>(
+      'select removed_at is not null as removed from calculator where calculator_id = $1',
+      [other.id],
+    )
+    expect(rows).toEqual([{ removed: false }])
   })
 
   it('keeps nothing of a page whose run ended meanwhile', async () => {

@@ -54,8 +54,9 @@ async function plan(deps: Deps, trx: Transaction<Schema>, run: Run, { name, sear
     .values({ run_id: run.run_id, kind: documentKindOf(search), partition: name, state: 'planned', row_count: 0 })
     .returning('submission_id')
     .executeTakeFirstOrThrow()
-  const bytes = await storePayload(trx, submission_id, once(JSON.stringify(body)))
-  await trx.updateTable('submission').set({ payload_bytes: bytes }).where('submission_id', '=', submission_id).execute()
+  const asked = JSON.stringify(body)
+  const payload_bytes = await storePayload(trx, submission_id, once(asked))
+  await trx.updateTable('submission').set({ payload_bytes, asked }).where('submission_id', '=', submission_id).execute()
   await deps.looks.atSubmissions(trx, [submission_id])
 }
 

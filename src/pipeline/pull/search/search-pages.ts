@@ -1,7 +1,8 @@
 import { sql, type Transaction } from 'kysely'
+import type { Config } from '../../../config/schema.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../../db/tables/service-tables.ts'
-import type { Submission } from '../../../db/tables/submission-tables.ts'
+import type { SearchAsked, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKind } from '../../streams/kind-names.ts'
@@ -73,4 +74,20 @@ export async function listPages(
     trx,
     pages.map(({ page_id }) => page_id),
   )
+}
+
+/**
+ * What a search for calculators asked for, as it is stored with it: the configuration of the process that loads its
+ * pages or ends it may be another. Pure.
+ * @param asked null of a search whose body was written before that was stored.
+ */
+export function askedOf(asked: Record<string, unknown> | null, { pull }: Config): SearchAsked {
+  return {
+    customPropertyIds: idsIn(asked?.customPropertyIds) ?? pull.customPropertyIds,
+    calculatorTypeIds: idsIn(asked?.calculatorTypeIds) ?? pull.calculatorTypeIds,
+  }
+}
+
+function idsIn(member: unknown): readonly string[] | null {
+  return Array.isArray(member) ? member.filter((id) => typeof id === 'string') : null
 }

@@ -20,6 +20,7 @@ import {
 import { isSuspicious, isSuspiciousWith, markUnseen, settleMarks } from '../merge/unrenewed-parts.ts'
 import { netChanges, noteCompleteSearch } from '../merge/value-history.ts'
 import { doubtfulProperties, leftOutProperties } from './requested-properties.ts'
+import { askedOf } from './search-pages.ts'
 
 /**
  * Plans the run's calculator search, once, and waits for it and its pages, for `exchange.taskPatienceMs` at most for
@@ -184,14 +185,15 @@ export async function completeSearch(deps: Deps, run: Run): Promise<void> {
   const pages = await deps.db
     .selectFrom('submission')
     .leftJoin('search_page', 'search_page.submission_id', 'submission.submission_id')
-    .select(['submission.submission_id', 'submission.task_status', 'search_page.state'])
+    .select(['submission.submission_id', 'submission.task_status', 'submission.asked', 'search_page.state'])
     .where('run_id', '=', run.run_id)
     .where('kind', '=', searchKind)
     .where('submission.state', '=', 'settled')
     .execute()
   const search = pages[0]
   if (search === undefined) return
-  const { calculatorTypeIds, customPropertyIds, minSeenShare } = deps.config.pull
+  const { minSeenShare } = deps.config.pull
+  const { calculatorTypeIds, customPropertyIds } = askedOf(search.asked, deps.config)
   const partial = search.task_status !== deps.contract.taskStatuses.success
   const result = await deps.db.transaction().execute(async (trx) => {
     const ended = await finishSearch(trx, search.submission_id, { calculatorTypeIds, minSeenShare, partial })

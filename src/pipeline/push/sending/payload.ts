@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip, createGzip } from 'node:zlib'
 import { sql, type Transaction } from 'kysely'
+import type { Config } from '../../../config/schema.ts'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { SourceRow } from '../../../db/tables/row-tables.ts'
-import type { Submission } from '../../../db/tables/submission-tables.ts'
+import type { SearchAsked, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKind } from '../../streams/kind-names.ts'
 import { loadReferenceIndex } from '../../streams/rules/reference-index.ts'
@@ -97,9 +98,10 @@ export async function* writeBody(
 ): AsyncGenerator<string> {
   if (submission.kind === searchKind) {
     const names = contract.names.calculatorsSearch
+    const { customPropertyIds, calculatorTypeIds } = wantedOfSearch(config)
     yield JSON.stringify({
-      [names.customPropertyIds]: config.pull.customPropertyIds,
-      [names.calculatorTypeIds]: config.pull.calculatorTypeIds,
+      [names.customPropertyIds]: customPropertyIds,
+      [names.calculatorTypeIds]: calculatorTypeIds,
     })
     return
   }
@@ -111,6 +113,11 @@ export async function* writeBody(
     partition: submission.partition,
   }
   yield* streamBody(kindOf(contract, submission.kind).writeBody, rowsOf(trx, submission, onChanged), context)
+}
+
+/** What a search for calculators asks for if its body is written now. */
+export function wantedOfSearch({ pull }: Config): SearchAsked {
+  return { customPropertyIds: pull.customPropertyIds, calculatorTypeIds: pull.calculatorTypeIds }
 }
 
 async function* rowsOf(

@@ -8,12 +8,13 @@ import { HttpError, KeyDenied, keyAdvice, TransportError, UncertainSubmission } 
 import { judgePostAnswer } from '../../../exchange/submit-outcome.ts'
 import { type Deps, StopRun } from '../../deps.ts'
 import { keyFingerprint } from '../../gate/shared-gate.ts'
+import { searchKind } from '../../streams/kind-names.ts'
 import { firstListInMs, pollInMs } from '../../when-to-look.ts'
 import { requestOf } from '../kinds.ts'
 import { callFailed, callSucceeded, moveSubmission, retryAfterOf } from '../move-submission.ts'
 import { settleRefused } from '../outcomes/settle.ts'
 import { learnSize } from '../waves/learn-size.ts'
-import { readPayload, storePayload, writeBody } from './payload.ts'
+import { readPayload, storePayload, wantedOfSearch, writeBody } from './payload.ts'
 
 /**
  * Sends a planned submission: the intent is committed before the POST, the correlation id right after it.
@@ -148,7 +149,9 @@ export async function beginSending(deps: Deps, submission: Submission): Promise<
       })
       const bytes = await storePayload(trx, id, body)
       if (changed) await keepSentHashes(trx, id)
-      await trx.updateTable('submission').set({ payload_bytes: bytes }).where('submission_id', '=', id).execute()
+      // Written together with the body, which nobody writes a second time.
+      const asked = submission.kind === searchKind ? JSON.stringify(wantedOfSearch(deps.config)) : null
+      await trx.updateTable('submission').set({ payload_bytes: bytes, asked }).where('submission_id', '=', id).execute()
       return { bytes, content }
     })
 }
