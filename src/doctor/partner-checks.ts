@@ -51,6 +51,20 @@ export function judgeProtection(lacks: ProtectionLack | null, url: string, overl
           'switch track_activities on, or set partner.overlapMs above your longest transaction',
         ),
       ]
+    case 'subscriber':
+      return [
+        advice(
+          `The database gets rows by a subscription, and does not show what is open at their publisher: ${overlap}`,
+          'read from the publisher, or set partner.overlapMs above your longest transaction and the lag together',
+        ),
+      ]
+    case 'prepared':
+      return [
+        advice(
+          `A transaction is prepared, and the server does not show when it began: ${overlap}`,
+          'commit it or roll it back (pg_prepared_xacts), or set partner.overlapMs above your longest transaction',
+        ),
+      ]
     case 'privilege': {
       const grant = /^(mysql|mariadb):/.test(url)
         ? 'grant process'

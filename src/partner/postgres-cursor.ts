@@ -118,23 +118,27 @@ export type PostgresBound = { moment: string; zone: string; lacks: ProtectionLac
  * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, as the
  * server prints it. The tenth is for transactions that have begun and are not listed yet, for want of a processor.
  *
- * Three things hide transactions. A standby lists its own and not those of its primary, which are the ones that write.
- * Sessions with `track_activities` off leave no start; they show as disabled to those who may see them. And
- * transactions of other roles show their start only to members of pg_read_all_stats. For all of them there is the
- * overlap.
+ * Five things hide transactions. A standby lists its own and not those of its primary, which are the ones that write;
+ * so does a subscriber. Sessions with `track_activities` off leave no start; they show as disabled to those who may see
+ * them. Transactions of other roles show their start only to members of pg_read_all_stats. And one that is prepared
+ * shows when it was prepared, which is later than the times in its rows. For all of them there is the overlap.
  */
 export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
   const { rows } = await client.query<{ moment: string; zone: string; lacks: ProtectionLack | null }>(
     `select least(statement_timestamp() - interval '100 milliseconds', min(began))::text as moment,
             current_setting('TimeZone') as zone,
             case when pg_is_in_recovery() then 'standby'
+                 when exists (select from pg_subscription
+                              where subdbid = (select oid from pg_database where datname = current_database()))
+                   then 'subscriber'
                  when not pg_has_role(current_user, 'pg_read_all_stats', 'usage') then 'privilege'
                  when current_setting('track_activities') <> 'on' or coalesce(bool_or(untracked), false)
-                   then 'track_activities' end as lacks
-     from (select xact_start as began, state = 'disabled' as untracked from pg_stat_activity
+                   then 'track_activities'
+                 when bool_or(prepared) then 'prepared' end as lacks
+     from (select xact_start as began, state = 'disabled' as untracked, false as prepared from pg_stat_activity
            where datname = current_database() and pid <> pg_backend_pid()
            union all
-           select prepared, false from pg_prepared_xacts where database = current_database()) open_transaction`,
+           select prepared, false, true from pg_prepared_xacts where database = current_database()) open_transaction`,
   )
   const bound = rows[0]
   if (bound === undefined) throw new Error('the server did not say what time it is')

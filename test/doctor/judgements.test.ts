@@ -154,7 +154,9 @@ test('each dialect is told its own grant where open transactions do not show', (
     'grant process',
     'grant view server state',
   ])
-  expect(judgeProtection('standby', 'postgres://h/d', 600_000)[0]).toMatchObject({ level: 'advice' })
+  for (const lacks of ['standby', 'subscriber', 'prepared'] as const) {
+    expect(judgeProtection(lacks, 'postgres://h/d', 600_000)[0]).toMatchObject({ level: 'advice' })
+  }
   expect(judgeProtection(null, 'file:///x.db', 600_000)[0]?.what).toContain('(600 s)')
 })
 

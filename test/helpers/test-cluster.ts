@@ -23,6 +23,7 @@ export const sharedSettings = {
   ...fastSettings,
   wal_level: 'minimal',
   max_wal_senders: '0',
+  max_prepared_transactions: '4',
   // Tests connect some thousand times, and each time both sides hash the password as often as this says.
   scram_iterations: '1',
   // With a hundred databases the server would visit one every half a second.

@@ -47,9 +47,10 @@ export type CursorProtection = 'transactions' | 'overlap' | 'none'
 
 /**
  * Why late commits cannot be told by the transactions that the server shows: it is a `standby`, sessions do not say
- * what they do (`track_activities`), or our role may not see those of others (`privilege`).
+ * what they do (`track_activities`), our role may not see those of others (`privilege`), rows come from another server
+ * by a subscription (`subscriber`), or a transaction is prepared, of which nothing tells when it began (`prepared`).
  */
-export type ProtectionLack = 'standby' | 'track_activities' | 'privilege'
+export type ProtectionLack = 'standby' | 'track_activities' | 'privilege' | 'subscriber' | 'prepared'
 
 /**
  * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor

@@ -103,6 +103,10 @@ const lackWords: Record<ProtectionLack, string> = {
     "The partner's database is a standby, which does not show what is open at its primary; read from the primary, or use capture: snapshot",
   track_activities:
     "Sessions of the partner's database do not say what they do, because track_activities is off there; switch it on",
+  subscriber:
+    "The partner's database gets rows by a subscription, and does not show what is open at their publisher; read from there, or use capture: snapshot",
+  prepared:
+    "A transaction is prepared in the partner's database, which does not show when it began; commit it or roll it back",
   privilege:
     "The partner's database does not show all open transactions to this role; grant it what docs/extraction.md says",
 }

@@ -56,6 +56,30 @@ test('one session with track_activities off, whose transaction has no beginning,
   }
 })
 
+test('a transaction that is prepared, of which nothing tells when it began, leaves the overlap alone', async () => {
+  const name = `late_${randomBytes(6).toString('hex')}`
+  await partner.pool.query(
+    `begin; insert into hotel (code, name, at) values ('late', 'late', now()); prepare transaction '${name}'`,
+  )
+  try {
+    expect(await protection(partner.url)).toEqual({ protection: 'overlap', lacks: 'prepared' })
+  } finally {
+    await partner.pool.query(`rollback prepared '${name}'`)
+  }
+})
+
+test('a database that gets rows by a subscription protects by the overlap alone', async () => {
+  const name = `sub_${randomBytes(6).toString('hex')}`
+  await partner.pool.query(
+    `create subscription ${name} connection 'dbname=elsewhere' publication all_of_it with (connect = false)`,
+  )
+  try {
+    expect(await protection(partner.url)).toEqual({ protection: 'overlap', lacks: 'subscriber' })
+  } finally {
+    await partner.pool.query(`alter subscription ${name} set (slot_name = none); drop subscription ${name}`)
+  }
+})
+
 test('a role that may not see the transactions of others is protected by the overlap alone, until it may', async () => {
   const role = `reader_${randomBytes(6).toString('hex')}`
   await partner.pool.query(`create role ${role} login password 'reads'; grant select on hotel to ${role}`)
