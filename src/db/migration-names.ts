@@ -35,5 +35,6 @@ export const migrationNames = [
   '0035-content-bytes',
   '0037-notification-destinations',
   '0038-searches-asked',
+  '0039-lost-answers',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

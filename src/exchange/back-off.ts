@@ -18,10 +18,14 @@ export const defaultBackOff: BackOff = { attempts: 4, baseMs: 500, maxMs: 10_000
  * Milliseconds to wait after failed attempt number `attempt` (from 1). Pure; `random` is in [0, 1).
  *
  * Between half of the bound and all of it, so that clients that failed together do not return together. What the
- * service asks for is a floor, with a tenth of jitter above it for the same reason.
+ * service asks for is a floor, with a tenth of jitter above it for the same reason; where it asks for no wait at all, we
+ * wait as after a first failure (specification, What the service does, which forbids tight loops).
  */
 export function backOffMs(backOff: BackOff, attempt: number, random: number, askedMs: number | null): number {
-  if (askedMs !== null) return Math.round(Math.min(askedMs, backOff.maxRetryAfterMs) * (1 + random / 10))
+  if (askedMs !== null) {
+    const least = backOff.baseMs * (0.5 + random / 2)
+    return Math.round(Math.max(least, Math.min(askedMs, backOff.maxRetryAfterMs) * (1 + random / 10)))
+  }
   const bound = Math.min(backOff.baseMs * 2 ** (attempt - 1), backOff.maxMs)
   return Math.round(bound * (0.5 + random / 2))
 }

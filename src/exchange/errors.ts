@@ -79,6 +79,14 @@ export class KeyDenied extends HttpError {
   }
 }
 
+/**
+ * Whether the service itself says that it knows no such thing. Its errors carry an errorCode (specification, Errors): a
+ * 404 without one is that of somebody on the way, such as a gateway that does not find the service.
+ */
+export function saysUnknown(error: unknown): error is HttpError {
+  return error instanceof HttpError && error.code === 'exchange_not_found' && error.errorCode !== null
+}
+
 /** What to do about a key that the service does not accept. */
 export const keyAdvice = 'Set EXCHANGE_API_KEY to a key of the profile to act as'
 

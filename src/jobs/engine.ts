@@ -7,7 +7,7 @@ import { withRemedy } from '../db/database-trouble.ts'
 import { nextTimers } from '../db/runs/run-life.ts'
 import type { Schema } from '../db/tables/database-schema.ts'
 import type { RunTrigger } from '../db/tables/run-tables.ts'
-import { AnswerFormatError } from '../exchange/errors.ts'
+import { AnswerFormatError, saysUnknown } from '../exchange/errors.ts'
 import { type Deps, type Looks, StopRun } from '../pipeline/deps.ts'
 import { checkDestination } from '../pipeline/destination/check-destination.ts'
 import { lookAtPage } from '../pipeline/pull/look-at-page.ts'
@@ -280,6 +280,8 @@ const finalByHand = new Set([
 function isFinal(error: unknown, trigger: RunTrigger | undefined): boolean {
   const { code } = error as { code?: unknown }
   if (error instanceof StopRun || (error instanceof AnswerFormatError && error.tooLong)) return true
+  // A gateway does not find the service while that restarts behind it.
+  if (code === 'exchange_not_found' && !saysUnknown(error)) return trigger === 'cli'
   return typeof code === 'string' && (finalCodes.has(code) || (trigger === 'cli' && finalByHand.has(code)))
 }
 

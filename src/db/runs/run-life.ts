@@ -122,7 +122,7 @@ export async function adoptUnfinished(
   if (!sends) return
   await sql`
     update submission
-    set run_id = ${runId}, failures = 0, failing_since = null
+    set run_id = ${runId}, failures = 0, failing_since = null, answers_lost_since = null
     from run
     where run.run_id = submission.run_id and run.state <> 'running' and run.destination_id = destination_in_use()
       and submission.state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(trx)

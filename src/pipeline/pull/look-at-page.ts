@@ -4,7 +4,7 @@ import { withPageLock } from '../../db/locks/advisory-lock.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { SearchPage } from '../../db/tables/service-tables.ts'
 import type { Submission } from '../../db/tables/submission-tables.ts'
-import { DownloadFailed, HttpError } from '../../exchange/errors.ts'
+import { DownloadFailed, saysUnknown } from '../../exchange/errors.ts'
 import type { Deps } from '../deps.ts'
 import { openResult } from '../open-result.ts'
 import { isDocumentKind } from '../streams/kind-names.ts'
@@ -136,7 +136,7 @@ async function freshUrl(deps: Deps, page: ListedPage): Promise<string> {
     return storableText(renewedUrl(page, pageUrls))
   } catch (error) {
     // The service has forgotten the task: the page is lost, and the run goes on without it.
-    if (error instanceof HttpError && error.code === 'exchange_not_found') return page.url
+    if (saysUnknown(error)) return page.url
     throw error
   }
 }

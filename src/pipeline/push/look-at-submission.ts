@@ -7,7 +7,7 @@ import { storeApiKeyId } from '../../db/service-key/service-key.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission } from '../../db/tables/submission-tables.ts'
 import { webhookTrust } from '../../db/webhooks/webhook-records.ts'
-import { AnswerFormatError, HttpError } from '../../exchange/errors.ts'
+import { AnswerFormatError, HttpError, saysUnknown } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import type { Deps } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
@@ -16,6 +16,7 @@ import {
   becomeOverdue,
   callFailed,
   callSucceeded,
+  denialsBeforeLost,
   endUnreadable,
   hasBecomeOverdue,
   logOverdue,
@@ -99,11 +100,6 @@ async function plannedOrPart(deps: Deps, submission: Submission, lockLost: Abort
 }
 
 /**
- * How often in a row the service must deny a task before it counts as lost: a replica may lag behind its own answer.
- */
-const denialsBeforeLost = 3
-
-/**
  * Asks for the task once. In flight: come back after the poll interval. Terminal: store the task as it
  * came. A poll that fails changes no outcome. Specification: What the service does, Task statuses.
  *
@@ -158,7 +154,7 @@ async function pollFailed(deps: Deps, submission: Submission, error: Error & { c
   const tooLong = error instanceof AnswerFormatError && error.tooLong && !searchKinds.includes(submission.kind)
   if (tooLong && (await endUnreadable(deps, submission, error))) return
   const unreadable = error instanceof AnswerFormatError && error.tooLong
-  const denied = error instanceof HttpError && error.code === 'exchange_not_found'
+  const denied = saysUnknown(error)
   const denials = submission.error_code === error.code ? submission.failures + 1 : 1
   if (denied && denials >= denialsBeforeLost) {
     await settleLost(deps, submission, error)
@@ -168,6 +164,7 @@ async function pollFailed(deps: Deps, submission: Submission, error: Error & { c
     deps,
     submission,
     unreadable ? { code: error.code, message: tooLongAdvice(submission, error) } : error,
+    denied ? deps.config.exchange.pollIntervalMs : 0,
   )
 }
 

@@ -3,7 +3,7 @@ import { storableJson, storableText } from '../../db/copy-text.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import { type AnswerFormatError, DownloadFailed, HttpError } from '../../exchange/errors.ts'
+import { type AnswerFormatError, DownloadFailed, HttpError, saysUnknown } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import { type Deps, StopRun } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
@@ -56,14 +56,16 @@ async function isInUse(trx: Transaction<Schema>, runId: number): Promise<boolean
  * Its state and outcomes stay as they are. Failures of one code in a row are counted, so that a service that is
  * down now and then is not taken for one that denies a task. The service may say when to look again (Retry-After).
  *
+ * @param leastMs until it is looked at again, at least.
  * @throws {StopRun} once calls have failed for as long as the configuration tolerates.
  */
 export async function callFailed(
   deps: Deps,
   submission: Submission,
   error: { code: string; message: string },
+  leastMs = 0,
 ): Promise<void> {
-  // After a call that succeeded failing begins again: an uncertain submission keeps the time of its lost answer.
+  // After a call that succeeded failing begins again.
   const since = (submission.failures > 0 ? submission.failing_since : null) ?? deps.now()
   const failures = submission.error_code === error.code ? submission.failures + 1 : 1
   deps.logger.warn(
@@ -82,7 +84,8 @@ export async function callFailed(
       .set({ failures, failing_since: since, error_code: error.code, error_message: storableText(error.message) })
       .where('submission_id', '=', submission.submission_id)
       .execute()
-    await deps.looks.atSubmissions(trx, [submission.submission_id], retryAfterOf(error) ?? retryInMs(failures, null))
+    const inMs = Math.max(leastMs, retryInMs(failures, retryAfterOf(error)))
+    await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
   })
 }
 
@@ -96,7 +99,19 @@ export function retryAfterOf(error: unknown): number | null {
 }
 
 /** The columns that say that calls succeed again. */
-export const callSucceeded = { failures: 0, failing_since: null, error_code: null, error_message: null }
+export const callSucceeded = {
+  failures: 0,
+  failing_since: null,
+  answers_lost_since: null,
+  error_code: null,
+  error_message: null,
+}
+
+/**
+ * How often in a row the service must deny a task, each time a poll's interval after the last, before it counts as one
+ * that the service does not know: a replica may lag behind its own answer.
+ */
+export const denialsBeforeLost = 3
 
 /** Of a submission: what it waits for at the service has not ended within `exchange.taskPatienceMs`. */
 export const overdueCode = 'task_overdue'
@@ -198,7 +213,10 @@ type FileTrouble = { over: boolean; code: string; message: string }
  */
 export function judgeFileTrouble({ config, now }: Deps, submission: Submission, error: unknown): FileTrouble | null {
   const { code: said, message } = error as Error & { code?: string }
-  if (said === 'exchange_not_found') return { over: true, code: said, message }
+  if (saysUnknown(error)) {
+    const denials = submission.error_code === said ? submission.failures + 1 : 1
+    return { over: denials >= denialsBeforeLost, code: said ?? '', message }
+  }
   if (said === undefined || !downloadCodes.has(said)) return null
   const code = error instanceof DownloadFailed && error.expired ? goneCode : said
   const failures = submission.error_code === code ? submission.failures + 1 : 1

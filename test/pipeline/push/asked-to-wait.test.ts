@@ -41,6 +41,19 @@ describe('a POST that is answered 503', () => {
 })
 
 describe('a POST that is answered 429', () => {
+  it('leaves again no sooner than after a first failure, where the service asks for no wait at all', async () => {
+    await using server = await service({ [post]: [waits(429, '0')] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await ferry.asked()
+    const waited = []
+    for (let look = 0; look < 3; look++) {
+      await lookAtSubmission(deps, id)
+      waited.push(...(await ferry.asked()).map(({ inMs }) => Math.round(inMs / 500) * 500))
+    }
+    expect(waited).toEqual([1_000, 2_000, 4_000])
+  })
+
   it('leaves again as it was once the service wants it, and is accepted', async () => {
     await using server = await service({ [post]: [waits(429, '7.5'), json({ correlationId: ours })] })
     await using deps = ferry.deps(server.url)

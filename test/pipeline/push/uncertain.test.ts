@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
 import { testClient } from '../../exchange/test-client.ts'
 import { type Ferry, openFerry } from './ferry.ts'
-import { type Answer, json, reset, service } from './service.ts'
+import { type Answer, json, refusal, reset, service } from './service.ts'
 
 const ours = '0b6c2f4e-0000-4000-8000-000000000001'
 const second = '0b6c2f4e-0000-4000-8000-000000000002'
@@ -150,19 +150,61 @@ describe('a POST whose answer was lost', () => {
     expect(server.count(post)).toBe(1)
   })
 
-  it('a POST whose answer was lost is sent again where a task that was listed once is unknown to the service by now', async () => {
+  it('a POST whose answer was lost is sent again where the service says three times in a row that it knows no longer a task that was listed once', async () => {
+    const running = json(mappingTask(foreign, 'InProgress'))
     await using server = await service({
       [post]: [reset],
       [list]: [json([mappingTask(foreign, 'InProgress')]), json([])],
+      [`${list}/${foreign}`]: [refusal(404), refusal(404), running, refusal(404)],
     })
     await using deps = ferry.deps(server.url)
     const id = await ferry.planned(deps, 'properties', [property])
     await lookAtSubmission(deps, id)
     ferry.clock.pass(60_000)
-    await lookAtSubmission(deps, id)
-    expect((await ferry.submission(id)).state).toBe('uncertain')
+    await ferry.asked()
+    for (let look = 0; look < 6; look++) {
+      await lookAtSubmission(deps, id)
+      expect((await ferry.submission(id)).state).toBe('uncertain')
+      expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(15_000, -3) }])
+    }
     await lookAtSubmission(deps, id)
     expect((await ferry.submission(id)).state).toBe('planned')
+    expect(server.count(post)).toBe(1)
+  })
+
+  it('a POST whose answer was lost is not sent again while nobody but a gateway says that a task is not found', async () => {
+    const gateway: Answer = (response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<html>')
+    await using server = await service({
+      [post]: [reset],
+      [list]: [json([mappingTask(foreign, 'InProgress')]), json([])],
+      [`${list}/${foreign}`]: [gateway],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    for (let look = 0; look < 6; look++) await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', error_code: 'exchange_not_found' })
+    expect(server.count(post)).toBe(1)
+  })
+
+  it('a POST whose answer was lost is not sent for ever where the list fails now and then', async () => {
+    const lost = json({ errorCode: 'x', message: 'Bad gateway' }, 504)
+    const broken: Answer = (response) => response.destroy()
+    await using server = await service({ [post]: [lost], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    const looks = async () => {
+      for (let look = 0; look < 60; look++) {
+        const fails = look % 7 === 6
+        await using failing = await service({ [post]: [lost], [list]: [broken] })
+        await using there = ferry.deps(failing.url)
+        await lookAtSubmission(fails ? { ...deps, exchange: there.exchange } : deps, id)
+        ferry.clock.pass(60_000)
+      }
+    }
+    await expect(looks()).rejects.toMatchObject({ code: 'submission_uncertain' })
+    expect(server.count(post)).toBeLessThan(12)
   })
 
   it.each([15, 100])(
@@ -183,7 +225,7 @@ describe('a POST whose answer was lost', () => {
       await expect(lookAtSubmission(deps, id)).rejects.toMatchObject({ code: 'task_list_too_short' })
       expect(server.count(post)).toBe(1)
       // The next run takes it over, as one does that was begun too soon.
-      await ferry.ledger.db.updateTable('submission').set({ failing_since: null }).execute()
+      await ferry.ledger.db.updateTable('submission').set({ answers_lost_since: null }).execute()
       await lookAtSubmission(deps, id)
       expect((await ferry.submission(id)).state).toBe('uncertain')
       ferry.clock.pass(21_600_000)

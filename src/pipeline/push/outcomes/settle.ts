@@ -9,7 +9,7 @@ import { lockSettlements, type NewMappings, storeMappings } from '../../../db/le
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { StoredRefusal, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import type { HttpError } from '../../../exchange/errors.ts'
+import { type HttpError, saysUnknown } from '../../../exchange/errors.ts'
 import { decodeTask, type Task } from '../../../exchange/task.ts'
 import type { Deps } from '../../deps.ts'
 import { searchKinds } from '../../streams/kind-names.ts'
@@ -241,13 +241,16 @@ async function staged(deps: Deps, submission: Submission, task: Task, fileUrl: s
     }
     const { code, message } = error as Error & { code?: string }
     if (trouble === null && (code === undefined || !serviceCodes.has(code))) throw error
-    await callFailed(deps, submission, trouble ?? { code: code ?? '', message })
+    const leastMs = saysUnknown(error) ? deps.config.exchange.pollIntervalMs : 0
+    await callFailed(deps, submission, trouble ?? { code: code ?? '', message }, leastMs)
     return false
   }
 }
 
 /** Trouble with the service itself, which is asked for a fresh address: it says nothing about the file. */
 const serviceCodes = new Set([
+  // Of somebody on the way: what the service says itself is trouble of the file.
+  'exchange_not_found',
   'exchange_unreachable',
   'exchange_failed',
   'exchange_throttled',

@@ -3,13 +3,20 @@ import { storableJson } from '../../../db/copy-text.ts'
 import { apiKeyIdOf } from '../../../db/service-key/service-key.ts'
 import type { ListedTasks, Submission } from '../../../db/tables/submission-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { HttpError } from '../../../exchange/errors.ts'
+import { HttpError, saysUnknown } from '../../../exchange/errors.ts'
 import type { ClockSkew } from '../../../exchange/read-answer.ts'
 import type { Task } from '../../../exchange/task.ts'
 import { type Deps, StopRun } from '../../deps.ts'
 import { hasLasted, resendInMs } from '../../when-to-look.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
-import { becomeOverdue, callFailed, hasBecomeOverdue, logOverdue, moveSubmission } from '../move-submission.ts'
+import {
+  becomeOverdue,
+  callFailed,
+  denialsBeforeLost,
+  hasBecomeOverdue,
+  logOverdue,
+  moveSubmission,
+} from '../move-submission.ts'
 import { afterReading, earliestStamp } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
 
@@ -27,7 +34,7 @@ import { unauthorized } from './send.ts'
 export async function resolveUncertain(deps: Deps, submission: Submission): Promise<void> {
   const attemptedAt = submission.attempted_at ?? submission.planned_at
   let tasks: Task[]
-  let candidates: Task[]
+  let candidates: Candidates
   let owners: Owner[]
   let earliest: Date
   try {
@@ -49,20 +56,25 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
     await callFailed(deps, submission, error as Error & { code: string })
     return
   }
-  const unfinished = candidates.filter(({ phase }) => phase === 'in_flight').map(({ correlationId }) => correlationId)
+  const running = candidates.tasks
+    .filter(({ phase }) => phase === 'in_flight')
+    .map(({ correlationId }) => correlationId)
+  const unfinished = [...running, ...Object.keys(candidates.denials)]
   const earlier = owners.filter(({ accepted_at }) => accepted_at !== null && accepted_at < attemptedAt)
   const ownEarlier = new Set(earlier.map(({ correlation_id }) => correlation_id))
   const knowsEarlier = ownEarlier.size > 0 || (await acceptedBefore(deps, attemptedAt))
-  const seen = afterReading(submission.listed, { tasks, unfinished, ownEarlier, knowsEarlier, earliest })
+  const reading = { tasks, unfinished, ownEarlier, knowsEarlier, earliest }
+  const seen = { ...afterReading(submission.listed, reading), denials: candidates.denials }
   const waitMs = waitBeforeSending(deps, submission, attemptedAt, seen)
-  const failingSince = submission.failing_since ?? deps.now()
+  const lostSince = submission.answers_lost_since ?? deps.now()
   const tooShort = !seen.unbroken && waitMs > 0
-  if (waitMs <= 0) giveUpOnLostAnswers(deps, submission, failingSince)
-  if (tooShort) giveUpOnShortList(deps, submission, failingSince)
-  // Only an answer to the POST ends its failing: a list that can be read says nothing about it.
+  if (waitMs <= 0) giveUpOnLostAnswers(deps, submission, lostSince)
+  if (tooShort) giveUpOnShortList(deps, submission, lostSince)
+  // A list that can be read says nothing about the answers to the POST, which may go on being lost.
   const listed = {
     failures: 0,
-    failing_since: failingSince,
+    failing_since: null,
+    answers_lost_since: lostSince,
     listed: storableJson(seen),
     skew_low_ms: lowestSkew(submission.skew_low_ms, deps.exchange.skew()),
     ...(tooShort && { error_code: 'task_list_too_short', error_message: shortListWords(submission) }),
@@ -81,12 +93,12 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
     const moved = await moveSubmission(trx, submission.submission_id, 'cleared', patch)
     if (moved !== null) await deps.looks.atSubmissions(trx, [submission.submission_id])
   })
-  if (overdue) logOverdue(deps, submission, candidates[0]?.status ?? null)
+  if (overdue) logOverdue(deps, submission, candidates.tasks[0]?.status ?? null)
   deps.logger.info(
     {
       run_id: submission.run_id,
       submission_id: submission.submission_id,
-      candidates: candidates.map(({ correlationId, status }) => ({ correlation_id: correlationId, status })),
+      candidates: candidates.tasks.map(({ correlationId, status }) => ({ correlation_id: correlationId, status })),
       list_reaches_back: seen.unbroken,
       wait_ms: waitMs,
     },
@@ -116,19 +128,19 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
 }
 
 /** It was sent again since its first answer was lost, and the answers are lost still: another time will not fix it. */
-function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, failingSince: Date): void {
-  const sentAgain = submission.attempted_at !== null && submission.attempted_at > failingSince
-  const failingMs = now().getTime() - failingSince.getTime()
-  if (!sentAgain || !hasLasted(failingSince, now(), config.exchange.giveUpAfterMs)) return
+function giveUpOnLostAnswers({ config, now }: Deps, submission: Submission, lostSince: Date): void {
+  const sentAgain = submission.attempted_at !== null && submission.attempted_at > lostSince
+  const lostMs = now().getTime() - lostSince.getTime()
+  if (!sentAgain || !hasLasted(lostSince, now(), config.exchange.giveUpAfterMs)) return
   throw new StopRun(
     submission.error_code ?? 'submission_uncertain',
-    `${submission.error_message ?? 'The answers to a submission were lost'}. Given up after ${Math.round(failingMs / 1000)} seconds; the next run goes on from here`,
+    `${submission.error_message ?? 'The answers to a submission were lost'}. Given up after ${Math.round(lostMs / 1000)} seconds; the next run goes on from here`,
   )
 }
 
 /** Nobody can say whether our task runs, so the run stops here; a person, or time, decides. */
-function giveUpOnShortList({ config, now }: Deps, submission: Submission, failingSince: Date): void {
-  if (!hasLasted(failingSince, now(), config.exchange.giveUpAfterMs)) return
+function giveUpOnShortList({ config, now }: Deps, submission: Submission, lostSince: Date): void {
+  if (!hasLasted(lostSince, now(), config.exchange.giveUpAfterMs)) return
   throw new StopRun('task_list_too_short', shortListWords(submission))
 }
 
@@ -157,28 +169,39 @@ function waitBeforeSending(
   return resendInMs(uncertainty, { ...config.push, pollIntervalMs: config.exchange.pollIntervalMs })
 }
 
-/** Tasks that may be ours: listed ones, and those listed before that have not ended since, as they are now. */
+/** Tasks that may be ours, as they are now; of those that the service denies, how often in a row it did. */
+type Candidates = { tasks: Task[]; denials: Record<string, number> }
+
+/**
+ * Tasks that may be ours: listed ones, and those listed before that have not ended since. One that the service knows no
+ * longer runs no longer, once it has said so often enough.
+ */
 async function candidatesOf(
   { contract, exchange }: Deps,
   submission: Submission,
   tasks: readonly Task[],
   known: ReadonlySet<string>,
   ours: Ours,
-): Promise<Task[]> {
+): Promise<Candidates> {
   const listed = tasks.filter((task) => !known.has(task.correlationId) && mayBeOurs(contract, submission, task, ours))
   const shown = new Set(tasks.map(({ correlationId }) => correlationId))
   const before = submission.listed?.candidates ?? []
   const scrolledOut = before.filter((id) => !shown.has(id) && !known.has(id))
   const asked = await Promise.all(scrolledOut.map((id) => taskOrNone(exchange, id)))
-  return [...listed, ...asked.filter((task) => task !== null)]
+  const denied = scrolledOut.filter((_, at) => asked[at] === null)
+  const denials = denied.map((id) => [id, (submission.listed?.denials?.[id] ?? 0) + 1] as const)
+  return {
+    tasks: [...listed, ...asked.filter((task) => task !== null)],
+    denials: Object.fromEntries(denials.filter(([, times]) => times < denialsBeforeLost)),
+  }
 }
 
-/** A task that the service knows no longer runs no longer. */
+/** Null: the service says that it knows no such task. */
 async function taskOrNone(exchange: Deps['exchange'], correlationId: string): Promise<Task | null> {
   try {
     return await exchange.getTask(correlationId)
   } catch (error) {
-    if (error instanceof HttpError && error.status === 404) return null
+    if (saysUnknown(error)) return null
     throw error
   }
 }

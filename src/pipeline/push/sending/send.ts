@@ -102,7 +102,7 @@ export async function becomeUncertain(
       uncertain_since: deps.now(),
       error_code: reason.code,
       error_message: storableText(reason.message),
-      failing_since: submission.failing_since ?? deps.now(),
+      answers_lost_since: submission.answers_lost_since ?? deps.now(),
     })
     await deps.looks.atSubmissions(trx, [submission.submission_id], firstListInMs(retryAfterMs))
   })

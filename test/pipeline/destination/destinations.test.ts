@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Deps } from '../../../src/pipeline/deps.ts'
+import { checkDestination, destinationChange } from '../../../src/pipeline/destination/check-destination.ts'
+import { allDestinations, destinationInUse } from '../../../src/pipeline/destination/find-destination.ts'
+import { otherDestination, sameDestination } from '../../../src/pipeline/destination/switch-destination.ts'
+import { some } from '../../helpers/some.ts'
+import { type Ferry, openFerry } from '../push/ferry.ts'
+import { ids } from '../push/rows.ts'
+import { json, type ScriptedService, service } from '../push/service.ts'
+
+/** What a key shows of its profile. */
+type Shown = { groups?: string[]; owned?: string[]; tasks?: string[] }
+
+const paths = { groups: '/api/v1/groups', properties: '/api/v1/custom-properties', tasks: '/api/v2/bulk/tasks' }
+
+const showing = ({ groups = [], owned = [], tasks = [] }: Shown): Promise<ScriptedService> =>
+  service({
+    [paths.groups]: [json(groups.map((id) => ({ id, name: 'a group' })))],
+    [paths.properties]: [
+      json(owned.map((id) => ({ id, name: 'a property', type: 'String', isOwnedByInvokingCompany: true }))),
+    ],
+    [paths.tasks]: [json(tasks.map((correlationId) => ({ correlationId, status: 'Success', kind: 'x' })))],
+  })
+
+const actor = { user: 'anna', host: 'here' }
+const said = { actor, at: new Date('2026-11-21T07:00:00Z') }
+const task = '7f0c2f6e-3b7e-4a57-9d0b-1f2f3c4d5e6f'
+
+let ferry: Ferry
+beforeAll(async () => {
+  ferry = await openFerry()
+})
+afterAll(() => ferry.close())
+beforeEach(async () => {
+  await ferry.clear()
+  const { pool } = ferry.ledger
+  await pool.query('delete from destination_key')
+  await pool.query(
+    `update destination set name = 'first', origin = null, custom_identifier_id = null where schema_name is null`,
+  )
+})
+
+/** The same process with another configuration. */
+const configured = (deps: Deps, over: Partial<Deps['required']>): Deps => ({
+  ...deps,
+  required: { ...deps.required, ...over },
+})
+
+/** A ledger that was sent to the service at `url`: one row was accepted, and its reference data are kept. */
+async function usedWith(deps: Deps): Promise<void> {
+  await checkDestination(deps)
+  await ferry.ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'one' } }])
+  await ferry.ledger.pool.query(`update acceptance set accepted_hash = wanted_hash, outcome = 'confirmed'`)
+  const property = JSON.stringify({ isOwnedByInvokingCompany: true })
+  await ferry.ledger.pool.query(
+    `insert into reference_data (kind, id, document, fetched_at, changed_at) values ('group', $1, '{}', now(), now()), ('custom_property', $2, $3, now(), now())`,
+    [ids.group, ids.property, property],
+  )
+}
+
+const accepted = async () =>
+  (await ferry.ledger.db.selectFrom('ledger').select('row_key').where('accepted_hash', 'is not', null).execute()).map(
+    ({ row_key }) => row_key,
+  )
+
+describe('the destination that is configured', () => {
+  it('is that of a new ledger, and the service is not asked', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    await checkDestination(deps)
+    const { name, origin, custom_identifier_id } = await destinationInUse(deps.db)
+    expect([name, origin, custom_identifier_id]).toEqual([new URL(server.url).host, server.url, ids.identifier])
+    await usedWith(deps)
+    await checkDestination(deps)
+    expect(server.seen).toEqual([])
+  })
+
+  it('is another where the address or the identifier is, and it is told what would follow', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    for (const [over, words] of some([
+      [{ baseUrl: 'https://elsewhere.example' }, `address was ${server.url} and is https://elsewhere.example`],
+      [{ customIdentifierId: ids.brand }, `customIdentifierId was ${ids.identifier} and is ${ids.brand}`],
+    ] as const)) {
+      await expect(checkDestination(configured(deps, over))).rejects.toMatchObject({
+        code: 'destination_changed',
+        message: expect.stringMatching(
+          new RegExp(`${words.replaceAll('.', '\\.')}.*same profile \\(certain.*1 rows accepted`),
+        ),
+      })
+    }
+    expect(await accepted()).toEqual(['H-1'])
+  })
+
+  it.each<[string, Shown, RegExp | null]>([
+    ['owns what the profile owned', { owned: [ids.property.toUpperCase()] }, null],
+    ['shows a task that was sent', { tasks: [task] }, null],
+    ['may use the same groups', { groups: [ids.group] }, null],
+    ['owns others', { owned: [ids.brand], groups: [ids.group] }, /another profile \(certain: it owns none of the 1/],
+    ['may use other groups', { groups: [ids.company] }, /another profile \(likely: it may use none of the 1/],
+    ['shows nothing', {}, /cannot be told: nothing that it shows/],
+  ])('a new key that %s', async (_, shown, stops) => {
+    await using server = await showing(shown)
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    const runId = await ferry.ledger.startRun()
+    await ferry.ledger.pool.query(
+      `insert into submission (run_id, kind, state, row_count, correlation_id) values ($1, 'company_mappings', 'settled', 0, $2)`,
+      [runId, task],
+    )
+    const other = configured(deps, { apiKey: 'another key' })
+    if (stops !== null) {
+      await expect(checkDestination(other)).rejects.toThrow(stops)
+      return
+    }
+    await checkDestination(other)
+    const asked = server.seen.length
+    await checkDestination(other)
+    expect(server.seen).toHaveLength(asked)
+  })
+
+  it('counts as another with a new key where the service is not to be asked', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    await expect(checkDestination(configured(deps, { apiKey: 'another key' }), 'leave')).rejects.toThrow(
+      'the API key is another',
+    )
+    expect(server.seen).toEqual([])
+  })
+})
+
+describe("a person's word", () => {
+  const changeOf = async (deps: Deps) => {
+    const change = await destinationChange(deps, 'leave')
+    if (change === null) throw new Error('nothing has changed')
+    return change
+  }
+
+  it('that it is the same keeps what was accepted, under the new address', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    const moved = configured(deps, { baseUrl: 'https://moved.example' })
+    expect(await sameDestination(moved, await changeOf(moved), { ...said, name: 'moved' })).toMatchObject({
+      destination: 'moved',
+      made: false,
+    })
+    await checkDestination(moved)
+    expect(await accepted()).toEqual(['H-1'])
+  })
+
+  it('that it is another begins with nothing, and finds again what the first took when that is back', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    const other = configured(deps, { baseUrl: 'https://other.example' })
+    expect(await otherDestination(other, await changeOf(other), said)).toMatchObject({
+      destination: 'other.example',
+      made: true,
+    })
+    await checkDestination(other)
+    expect(await accepted()).toEqual([])
+    // What the partner has by then is what the first is brought up to.
+    await ferry.ledger.landChecked('properties', [
+      { partner_id: 'H-1', content: { name: 'two' } },
+      { partner_id: 'H-2', content: { name: 'new' } },
+    ])
+    await expect(
+      otherDestination(deps, await changeOf(deps), { ...said, name: 'other.example' }),
+    ).rejects.toMatchObject({
+      code: 'name_taken',
+    })
+    const back = await otherDestination(deps, await changeOf(deps), said)
+    expect(back).toMatchObject({ was: 'other.example', made: false })
+    const rows = await ferry.ledger.db
+      .selectFrom('ledger')
+      .select(['row_key', 'pending', 'accepted_hash'])
+      .orderBy('row_key')
+      .execute()
+    expect(rows.map(({ row_key, pending, accepted_hash }) => [row_key, pending, accepted_hash !== null])).toEqual([
+      ['H-1', true, true],
+      ['H-2', true, false],
+    ])
+    expect(await allDestinations(deps.db)).toHaveLength(2)
+  })
+
+  it('is not taken while a run is under way', async () => {
+    await using server = await showing({})
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    await ferry.ledger.startRun()
+    const other = configured(deps, { baseUrl: 'https://third.example' })
+    const change = await changeOf(other)
+    for (const decide of [sameDestination, otherDestination]) {
+      await expect(decide(other, change, said)).rejects.toMatchObject({ code: 'run_under_way' })
+    }
+  })
+})
