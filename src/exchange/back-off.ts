@@ -18,8 +18,8 @@ export const defaultBackOff: BackOff = { attempts: 4, baseMs: 500, maxMs: 10_000
  * Milliseconds to wait after failed attempt number `attempt` (from 1). Pure; `random` is in [0, 1).
  *
  * Between half of the bound and all of it, so that clients that failed together do not return together. What the
- * service asks for is a floor, with a tenth of jitter above it for the same reason; where it asks for no wait at all, we
- * wait as after a first failure (specification, What the service does, which forbids tight loops).
+ * service asks for is a floor, with a tenth of jitter above it for the same reason. Where it asks for no wait, we wait
+ * as after a first failure (specification, What the service does, which forbids tight loops).
  */
 export function backOffMs(backOff: BackOff, attempt: number, random: number, askedMs: number | null): number {
   if (askedMs !== null) {

@@ -515,9 +515,25 @@ export const guardsOfDatabase: readonly Guard[] = [
     test: 'test/pipeline/push/uncertain.test.ts',
     title: 'while a task runs that was listed once',
     name: 'A task that may be ours is asked for once it is listed no longer',
-    text: "candidates.filter(({ phase }) => phase === 'in_flight')",
+    text: ".filter(({ phase }) => phase === 'in_flight')",
     without:
-      "candidates.filter(({ phase, correlationId }) => phase === 'in_flight' && tasks.some((listed) => listed.correlationId === correlationId))",
+      ".filter(({ phase, correlationId }) => phase === 'in_flight' && tasks.some((listed) => listed.correlationId === correlationId))",
+  },
+  {
+    file: 'src/pipeline/push/sending/resolve-uncertain.ts',
+    test: 'test/pipeline/push/uncertain.test.ts',
+    title: 'three times in a row',
+    name: 'A task that may be ours is believed to be unknown only after several denials',
+    text: 'times < denialsBeforeLost',
+    without: 'times < 0 * denialsBeforeLost',
+  },
+  {
+    file: 'src/exchange/errors.ts',
+    test: 'test/pipeline/push/uncertain.test.ts',
+    title: 'nobody but a gateway',
+    name: 'A 404 of somebody on the way is no word of the service',
+    text: "error.code === 'exchange_not_found' && error.errorCode !== null",
+    without: "error.code === 'exchange_not_found'",
   },
   {
     file: 'src/pipeline/pull/merge/unrenewed-parts.ts',

@@ -68,7 +68,7 @@ describe('answers', () => {
     ],
     ['the type of the data point is not known', { answer: { text: 'x' } }, { data_point_id: ids.strange }, null],
     ['the year is none', { answer: { number: 12.5 } }, { year: 'soon' }, null],
-  ])('are held against a page where %s', (_, answer, over, expected) => {
+  ])('answers are held against a page where %s', (_, answer, over, expected) => {
     expect(isThere('answers', answers({ dataPointId: ids.number, ...answer }), sent(over))).toBe(expected)
   })
 

@@ -64,7 +64,7 @@ const accepted = async () =>
   )
 
 describe('the destination that is configured', () => {
-  it('is that of a new ledger, and the service is not asked', async () => {
+  it('the destination of a new ledger is the one that is configured, and the service is not asked', async () => {
     await using server = await showing({})
     await using deps = ferry.deps(server.url)
     await checkDestination(deps)
@@ -75,7 +75,7 @@ describe('the destination that is configured', () => {
     expect(server.seen).toEqual([])
   })
 
-  it('is another where the address or the identifier is, and it is told what would follow', async () => {
+  it('a destination is another where the address or the identifier is, and it is told what would follow', async () => {
     await using server = await showing({ owned: [ids.property] })
     await using deps = ferry.deps(server.url)
     await usedWith(deps)
@@ -120,7 +120,7 @@ describe('the destination that is configured', () => {
     expect(server.seen).toHaveLength(asked)
   })
 
-  it('counts as another with a new key where the service is not to be asked', async () => {
+  it('a destination counts as another with a new key where the service is not to be asked', async () => {
     await using server = await showing({ owned: [ids.property] })
     await using deps = ferry.deps(server.url)
     await usedWith(deps)
@@ -138,7 +138,7 @@ describe("a person's word", () => {
     return change
   }
 
-  it('that it is the same keeps what was accepted, under the new address', async () => {
+  it('a word that it is the same keeps what was accepted, under the new address', async () => {
     await using server = await showing({})
     await using deps = ferry.deps(server.url)
     await usedWith(deps)
@@ -151,7 +151,7 @@ describe("a person's word", () => {
     expect(await accepted()).toEqual(['H-1'])
   })
 
-  it('that it is another begins with nothing, and finds again what the first took when that is back', async () => {
+  it('a word that it is another begins with nothing, and finds again what the first took when that is back', async () => {
     await using server = await showing({ owned: [ids.property] })
     await using deps = ferry.deps(server.url)
     await usedWith(deps)
@@ -186,7 +186,7 @@ describe("a person's word", () => {
     expect(await allDestinations(deps.db)).toHaveLength(2)
   })
 
-  it('is not taken while a run is under way', async () => {
+  it('no word is taken while a run is under way', async () => {
     await using server = await showing({})
     await using deps = ferry.deps(server.url)
     await usedWith(deps)
