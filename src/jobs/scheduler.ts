@@ -1,5 +1,5 @@
 import { isPaused, isWaiting, noteWaiting } from '../db/runs/job-requests.ts'
-import { freeOccurrence, insertSkippedRun, lastDecided, runInTheWay } from '../db/runs/run-life.ts'
+import { insertSkippedRun, lastDecided, runInTheWay, takeBackAhead } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
@@ -37,8 +37,9 @@ export function startScheduler(
     const setting = scheduleOf(deps.config, job.name)
     const due = dueOccurrence(job.name, setting, now)
     const late = due !== null && now.getTime() - due.getTime() > missedAfterMs
-    if (due === null || due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
-    await freeOccurrence(deps.db, job.name, due)
+    if (due === null) return
+    await takeBackAhead(deps.db, job.name, now)
+    if (due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
     // It waits for the run that is under way, its own or another job's; the next tick finds it still due.
     if ((await runInTheWay(deps.db, job.name)) !== undefined) {
       // Seen in time: however long the other run takes, this one was not missed.

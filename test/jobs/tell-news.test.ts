@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { insertSkippedRun } from '../../src/db/runs/run-life.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
 import { json, service } from '../pipeline/push/service.ts'
@@ -145,6 +146,19 @@ describe('a scheduled run', () => {
       `insert into run (job, trigger, scheduled_for, state, step, verdict) values ($1, 'schedule', $2, 'finished', 'report', 'succeeded')`,
       [nightlySync.name, ahead],
     )
+    ferry.clock.at = new Date('2026-11-21T03:30:00Z')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toContain('late')
+  })
+
+  it('a scheduled run that was skipped is late', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server, { lateAfterMs: 3_600_000 })
+    await ferry.ledger.db
+      .insertInto('notification_mark')
+      .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z') })
+      .execute()
+    await insertSkippedRun(ferry.ledger.db, nightlySync.name, new Date('2026-11-21T02:30:00Z'))
     ferry.clock.at = new Date('2026-11-21T03:30:00Z')
     await tellNews(deps, nightlySync)
     expect(events(server)).toContain('late')

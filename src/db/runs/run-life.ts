@@ -38,10 +38,7 @@ export async function insertSkippedRun(db: Database, job: string, scheduledFor: 
 /** What a schedule asked for, whether or not a run came of it. */
 const scheduled = ['schedule', 'missed'] as const
 
-/**
- * The newest occurrence of a job's schedule up to now about which was decided. Later ones were decided by a clock that
- * was ahead, and say nothing about what is due.
- */
+/** The newest occurrence of a job's schedule up to now about which was decided. */
 export async function lastDecided(db: Database, job: string, now: Date): Promise<Date | undefined> {
   const last = await db
     .selectFrom('run')
@@ -49,24 +46,30 @@ export async function lastDecided(db: Database, job: string, now: Date): Promise
     .where('job', '=', job)
     .where('trigger', 'in', scheduled)
     .where('scheduled_for', '<=', now)
-    .orderBy('run_id', 'desc')
+    .orderBy('scheduled_for', 'desc')
     .limit(1)
     .executeTakeFirst()
   return last?.scheduled_for
 }
 
+/** A clock may be put back by so much without an occurrence being run a second time. Milliseconds. */
+const putBackMs = 90 * 60_000
+
 /**
- * Frees an occurrence that was taken while a clock was ahead, as is seen by an earlier one that was taken after it: the
- * run that took it is from then on one for the moment after. Otherwise does nothing.
+ * Takes back what was decided about occurrences that lie ahead of now: a clock was ahead then, and was put right. The
+ * runs count as ones for the moment after the last occurrence up to now, and as begun and ended by now at the latest.
  */
-export async function freeOccurrence(db: Database, job: string, occurrence: Date): Promise<void> {
+export async function takeBackAhead(db: Database, job: string, now: Date): Promise<void> {
   await sql`
-    update run taken set scheduled_for = scheduled_for + interval '1 millisecond'
-    where job = ${job} and trigger in (${sql.join(scheduled)}) and scheduled_for = ${occurrence} and exists (
-      select from run later
-      where later.job = taken.job and later.trigger in (${sql.join(scheduled)}) and later.run_id > taken.run_id
-        and later.scheduled_for < taken.scheduled_for
-    )`.execute(db)
+    with ahead as (
+      select run_id, row_number() over (order by run_id) as number from run
+      where job = ${job} and trigger in (${sql.join(scheduled)}) and state <> 'running'
+        and scheduled_for > ${new Date(now.getTime() + putBackMs)}::timestamptz
+    )
+    update run
+    set scheduled_for = ${(await lastDecided(db, job, now)) ?? now}::timestamptz + number * interval '1 millisecond',
+        started_at = least(started_at, ${now}::timestamptz), finished_at = least(finished_at, ${now}::timestamptz)
+    from ahead where ahead.run_id = run.run_id`.execute(db)
 }
 
 /** The run of a job that is under way, if any. */

@@ -92,7 +92,12 @@ export async function noteLate(deps: Deps, job: string, due: Date): Promise<void
       .selectFrom('run')
       .select(['run_id', 'state'])
       .where('job', '=', job)
-      .where((where) => where.or([where.between('scheduled_for', due, now), where('state', '=', 'running')]))
+      .where((where) =>
+        where.or([
+          where.between('scheduled_for', due, now).and('state', 'in', ['finished', 'failed']),
+          where('state', '=', 'running'),
+        ]),
+      )
       .orderBy('run_id')
       .execute()
     if (runs.some(({ state }) => state !== 'running')) return
