@@ -183,14 +183,14 @@ export const scheduleChecks: readonly Check[] = [
       const { db } = await on(ward.ledger, 'database_schema')
       const now = ward.now()
       const atWork = await connectionsAtWork(db)
-      const newest = await newestRuns(db, nightsLookedAt)
       const found = []
       for (const { name: job } of jobsOf(config)) {
         const due = dueOccurrence(job, scheduleOf(config, job), now)
-        const runs = newest.filter((run) => run.job === job)
-        if (due !== null) found.push(...judgeMissed({ job, due, now, runs, atWork }))
+        if (due === null) continue
+        const runs = await newestRuns(db, nightsLookedAt, { job })
+        found.push(...judgeMissed({ job, due, now, runs, atWork }))
       }
-      return found.length > 0 ? found : judgeMissed({ job: nightlySync.name, due: null, now, runs: newest, atWork })
+      return found.length > 0 ? found : judgeMissed({ job: nightlySync.name, due: null, now, runs: [], atWork })
     },
   },
   {
@@ -199,7 +199,7 @@ export const scheduleChecks: readonly Check[] = [
     why: 'What the last nights came to says how the next one will go.',
     run: async (ward) => {
       const { db } = await on(ward.ledger, 'database_schema')
-      const nights = (await newestRuns(db, nightsLookedAt)).filter(({ job }) => job === nightlySync.name)
+      const nights = await newestRuns(db, nightsLookedAt, { job: nightlySync.name })
       return judgeLastRuns(nights, await connectionsAtWork(db), ward.now())
     },
   },

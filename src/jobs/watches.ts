@@ -8,7 +8,7 @@ import {
   type JobRequest,
   type RequestAnswer,
 } from '../db/runs/job-requests.ts'
-import { runningRun, runningRuns } from '../db/runs/run-life.ts'
+import { besideOthers, runningRun, runningRuns } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import { jobsOf, scheduleOf } from './known-jobs.ts'
@@ -89,9 +89,6 @@ async function triggerNoticed(deps: Deps, job: string): Promise<void> {
     deps.logger.warn({ job, error: (error as Error).message }, 'job_notification_refused')
   }
 }
-
-/** The job that never waits for another one, nor lets one wait. */
-const besideOthers = 'housekeeping'
 
 /**
  * Whether a run of the job would take the turn of another job that fell due while a run was under way. What programs

@@ -2,19 +2,32 @@ import type { Config } from '../config/schema.ts'
 import type { Hurry } from '../db/ask-both.ts'
 import type { Database } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
+import { newestRuns } from '../db/runs/newest-runs.ts'
 import { runningRuns } from '../db/runs/run-life.ts'
 import { type Standing, standingOf } from '../pipeline/report/standing.ts'
 import type { RunForecast } from './run-forecast.ts'
+
+/** The job that is the night. By its name alone: to know its steps takes long to load. */
+export const nightJob: keyof Config['jobs'] = 'nightly-sync'
 
 /** What `nightferry status` and `GET /v1/status` show: the ledger, when runs under way will end, and what is paused. */
 export async function statusOf(db: Database, config: Config, now: Date, hurry: Hurry) {
   const standing = await standingOf(db, config, hurry)
   return {
     ...standing,
+    last_night: await lastNight(db),
     forecasts: await forecastsNow(db, config, now),
     paused: await pausedJobs(db),
     oldest_unaccepted_since: oldestOf(standing.streams),
   }
+}
+
+/** The newest run of the night's job that was one. */
+async function lastNight(db: Database) {
+  const [night] = await newestRuns(db, 1, { job: nightJob, skipped: false })
+  if (night === undefined) return null
+  const { report: _, ...run } = night
+  return run
 }
 
 /** When the oldest change was seen that the service has not accepted; null: all are accepted. */

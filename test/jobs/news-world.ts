@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Config } from '../../src/config/schema.ts'
-import type { Verdict } from '../../src/db/tables/run-tables.ts'
+import type { RunAsked, Verdict } from '../../src/db/tables/run-tables.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import type { Deps } from '../../src/pipeline/deps.ts'
 import type { Message } from '../../src/pipeline/notify/message.ts'
@@ -42,7 +42,7 @@ export function depsFor(server: ScriptedService, settings: Partial<Config['notif
 }
 
 /** A run of the night that has ended, and took a minute. */
-export async function ended(verdict: Verdict, code?: string): Promise<number> {
+export async function ended(verdict: Verdict, code?: string, asked: RunAsked = {}): Promise<number> {
   const { run_id } = await ferry.ledger.db
     .insertInto('run')
     .values({
@@ -52,6 +52,7 @@ export async function ended(verdict: Verdict, code?: string): Promise<number> {
       state: verdict === 'failed' ? 'failed' : 'finished',
       step: 'report',
       verdict,
+      asked,
       failure: code === undefined ? null : JSON.stringify({ code, message: 'Words.', step: 'push' }),
       report: code === undefined ? JSON.stringify({ remarks: [], streams: [], held: [], duration_ms: 1 }) : null,
       finished_at: new Date(ferry.clock.at),

@@ -191,6 +191,18 @@ it('a look that fails is no error of the run, and says that it failed', async ()
   expect(await tellNews(deps, nightlySync)).toBe(true)
 })
 
+it('a run that was to do a part of its job neither ends a trouble nor is heard of by a monitor', async () => {
+  await using server = await service({ [hook]: [json({})], [beat]: [json({})] })
+  const deps = depsFor(server, { heartbeatUrl: `${server.url}${beat}` })
+  await expectNews(deps, nightlySync)
+  await ended('failed', 'exchange_unreachable')
+  await ended('succeeded', undefined, { only: ['reference'] })
+  await ended('succeeded', undefined, { streams: ['properties'] })
+  await tellNews(deps, nightlySync)
+  expect(events(server)).toEqual(['failed'])
+  expect(server.seen.filter(({ path }) => path === beat)).toEqual([])
+})
+
 it('a monitor hears of each run that did not fail', async () => {
   await using server = await service({ [hook]: [json({})], [beat]: [json({})] })
   const deps = depsFor(server, { heartbeatUrl: `${server.url}${beat}` })

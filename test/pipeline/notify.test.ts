@@ -24,6 +24,7 @@ function run(verdict: EndedRun['verdict'], remarks: string[] = [], counts: Parti
     verdict,
     failure: null,
     finished_at: null,
+    part: false,
     report: { remarks, streams, held: [], duration_ms: 61_000 },
   }
 }
@@ -42,6 +43,13 @@ describe('the end of a run', () => {
     expect(judgeEnd(failed('exchange_unreachable'), first?.cause ?? null, 1)?.cause).toBe(
       'failed: exchange_unreachable',
     )
+  })
+
+  it('the end of a run that was to do a part of its job tells of no recovery, and of its own trouble', () => {
+    const part = { ...run('succeeded'), part: true }
+    expect(judgeEnd(run('succeeded'), 'failed: x', 1)?.event).toBe('recovered')
+    expect(judgeEnd(part, 'failed: x', 1)).toBeNull()
+    expect(judgeEnd({ ...failed('exchange_unreachable'), part: true }, null, 1)?.event).toBe('failed')
   })
 
   it('the end of a run is told if the run was partial, and not again while only the numbers differ', () => {

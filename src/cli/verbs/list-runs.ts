@@ -1,5 +1,5 @@
 import { requirementsOf } from '../../config/require-settings.ts'
-import { newestRuns, runExists } from '../../db/runs/newest-runs.ts'
+import { newestOnLedger, newestRuns, runExists } from '../../db/runs/newest-runs.ts'
 import { type SubmissionReport, submissionReports } from '../../db/runs/report-rows.ts'
 import {
   type ParkedBehind,
@@ -65,7 +65,7 @@ function said(s: SubmissionReport): string {
 /** `nightferry submissions`: the requests of a run, the last one unless another is named. */
 export async function submissions(cli: Cli, options: SubmissionsOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }) => {
-    const runId = options.run ?? (await newestRuns(db, 1))[0]?.run_id
+    const runId = options.run ?? (await newestOnLedger(db))?.run_id
     if (options.run !== undefined && !(await runExists(db, options.run))) {
       throw new UsageError(`There is no run ${options.run}; nightferry runs lists them`)
     }
@@ -123,7 +123,7 @@ const shownReleases = 4
 /** `nightferry waves`: which submission of a run released which, and, of the newest run, what is still parked. */
 export async function waves(cli: Cli, run: number | undefined, options: CommonOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }, config) => {
-    const newest = (await newestRuns(db, 1))[0]?.run_id
+    const newest = (await newestOnLedger(db))?.run_id
     if (run !== undefined && !(await runExists(db, run))) {
       throw new UsageError(`There is no run ${run}; nightferry runs lists them`)
     }

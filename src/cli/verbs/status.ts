@@ -2,7 +2,7 @@ import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import type { PageProgress } from '../../db/runs/run-progress.ts'
 import type { BatchSize } from '../../db/tables/submission-tables.ts'
 import type { RunForecast } from '../../jobs/run-forecast.ts'
-import { statusOf } from '../../jobs/whole-status.ts'
+import { nightJob, statusOf } from '../../jobs/whole-status.ts'
 import { skewWords, surelyOffMs, tolerableSkewMs } from '../../pipeline/gate/service-clock.ts'
 import type { SearchStanding } from '../../pipeline/pull/documents/document-reports.ts'
 import { missingPropertyLines, unrenewedLines } from '../../pipeline/report/report-words.ts'
@@ -21,13 +21,8 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
       return exitCodes.well
     }
     const { last_run: last, key_refused: key, service_clock: clock, custom_properties: missing, pages } = standing
-    printLine(
-      cli.stdout,
-      last === null
-        ? 'There was no run yet. nightferry run nightly-sync starts one.'
-        : `Last run: ${last.run_id}, started ${moment(last.started_at)} UTC, ${last.state === 'running' ? `under way at the step ${last.step}` : `${last.state}, ${last.verdict}`}`,
-    )
-    if (last?.failure) printLine(cli.stdout, readable(`  ${last.failure.code}: ${last.failure.message}`))
+    if (last === null) printLine(cli.stdout, 'There was no run yet. nightferry run nightly-sync starts one.')
+    else for (const line of lastLines(last, standing.last_night)) printLine(cli.stdout, readable(line))
     if (pages !== null) printLine(cli.stdout, renderPages(pages))
     for (const line of jobLines(standing)) printLine(cli.stdout, readable(line))
     if (key !== null) {
@@ -59,6 +54,19 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
 }
 
 /** When runs end, what is paused, and since when something waits to be accepted. */
+type LastRun = NonNullable<Standing['last_run']>
+
+/** The last run, and the last night if that was another job's. */
+function lastLines(last: LastRun, night: LastRun | null): string[] {
+  const runs = night === null || night.run_id === last.run_id ? [last] : [last, night]
+  return runs.flatMap(({ run_id, job, started_at, state, step, verdict, failure }) => {
+    const of = job === nightJob && runs.length === 1 ? '' : ` of ${job}`
+    const stands = state === 'running' ? `under way at the step ${step}` : `${state}, ${verdict}`
+    const line = `Last run${of}: ${run_id}, started ${moment(started_at)} UTC, ${stands}`
+    return failure === null ? [line] : [line, `  ${failure.code}: ${failure.message}`]
+  })
+}
+
 function jobLines({ forecasts, paused, oldest_unaccepted_since: oldest }: Awaited<ReturnType<typeof statusOf>>) {
   return [
     ...forecasts.map(forecastLine).filter((line) => line !== null),

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { type Actor, recordAction } from '../actions/record-action.ts'
 import type { Database } from '../database.ts'
+import { besideOthers } from '../runs/run-life.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/run-tables.ts'
 
@@ -107,7 +108,9 @@ export async function approvePlans(
  * also rows that the guard has nothing against. Null otherwise. It depends on no row, so a query asks it once.
  */
 export const heldRun: RawBuilder<number | null> = sql<number | null>`(
-  select newest.run_id from (select run_id, held from run order by run_id desc limit 1) newest
+  select newest.run_id from (
+    select run_id, held from run where job <> ${sql.lit(besideOthers)} and state <> 'skipped' order by run_id desc limit 1
+  ) newest
   where newest.held
     and exists (select from guard_plan where guard_plan.run_id = newest.run_id and guard_plan.state = 'waiting'))`
 

@@ -227,3 +227,35 @@ export async function driftRows(db: Database, stream: string | null, limit: numb
     limit ${limit}`.execute(db)
   return rows
 }
+
+export type RowNotAccepted = {
+  stream: string
+  partner_id: string
+  row_key: string
+  /** `invalid`: found wrong here and never sent; else the outcome. */
+  state: 'invalid' | 'rejected' | 'unknown'
+  code: string | null
+  reason: string | null
+  content: Record<string, unknown>
+  submission_id: number | null
+  correlation_id: string | null
+  at: Date | null
+}
+
+/** Pending rows that something is wrong with, newest verdict first. */
+export async function rowsNotAccepted(db: Database, limit: number): Promise<RowNotAccepted[]> {
+  const { rows } = await sql<RowNotAccepted>`
+    select stream, partner_id, row_key,
+           case when invalid_reason is not null then 'invalid' else outcome end as state,
+           case when invalid_reason is not null then null else outcome_code end as code,
+           coalesce(invalid_reason, outcome_reason) as reason,
+           content, outcome_submission as submission_id, correlation_id,
+           case when invalid_reason is not null then changed_at else outcome_at end as at
+    from ledger
+    left join submission on submission.submission_id = outcome_submission and invalid_reason is null
+    where pending and gone_at is null
+      and (invalid_reason is not null or outcome in ('rejected', 'unknown'))
+    order by at desc nulls last, row_id
+    limit ${limit}`.execute(db)
+  return rows
+}

@@ -45,7 +45,8 @@ export async function listNights(db: Database, job: string, limit: number, befor
 export async function durationsOf(db: Database, job: string, limit: number): Promise<number[]> {
   const { rows } = await sql<{ duration_ms: number }>`
     select (extract(epoch from finished_at - started_at) * 1000)::float8 as duration_ms
-    from run where job = ${job} and verdict in ('succeeded', 'partial') and finished_at is not null
+    from run where job = ${job} and verdict in ('succeeded', 'partial') and finished_at is not null and not held
+      and not asked ?| array['only', 'streams']
     order by run_id desc limit ${limit}`.execute(db)
   return rows.map(({ duration_ms }) => duration_ms)
 }

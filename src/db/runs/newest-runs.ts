@@ -3,14 +3,40 @@ import type { Database } from '../database.ts'
 import type { NotificationTable } from '../tables/job-tables.ts'
 import type { Run } from '../tables/run-tables.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
+import { besideOthers } from './run-life.ts'
 
 /**
  * The newest runs, newest first.
- * @param before only runs with a smaller number.
+ * @param which.before only runs with a smaller number.
+ * @param which.job only runs of this job.
+ * @param which.skipped false: without occurrences that were skipped.
  */
-export async function newestRuns(db: Database, limit: number, before?: number): Promise<Run[]> {
-  const newest = db.selectFrom('run').selectAll().orderBy('run_id', 'desc').limit(limit)
-  return await (before === undefined ? newest : newest.where('run_id', '<', before)).execute()
+export async function newestRuns(
+  db: Database,
+  limit: number,
+  { before, job, skipped = true }: { before?: number | undefined; job?: string; skipped?: boolean } = {},
+): Promise<Run[]> {
+  return await db
+    .selectFrom('run')
+    .selectAll()
+    .$if(before !== undefined, (newest) => newest.where('run_id', '<', before ?? 0))
+    .$if(job !== undefined, (newest) => newest.where('job', '=', job ?? ''))
+    .$if(!skipped, (newest) => newest.where('state', '<>', 'skipped'))
+    .orderBy('run_id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** The newest run that works with the ledger: housekeeping does not, and an occurrence that was skipped is no run. */
+export async function newestOnLedger(db: Database): Promise<Run | undefined> {
+  return await db
+    .selectFrom('run')
+    .selectAll()
+    .where('job', '<>', besideOthers)
+    .where('state', '<>', 'skipped')
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
 }
 
 export async function runExists(db: Database, runId: number): Promise<boolean> {

@@ -14,7 +14,8 @@ export type StreamReport = {
   unchanged: number
   changed: number
   null_cursor: number
-  capture: 'cursor' | 'snapshot'
+  /** Null: the run did not read the stream, and sent rows of it. */
+  capture: 'cursor' | 'snapshot' | null
   protection: CursorProtection | null
   /** Why only the overlap protects, where the partner's server could show its transactions and does not. */
   lacks: ProtectionLack | null
@@ -50,6 +51,8 @@ export type StreamReport = {
  * Counts of one run, stream by stream. `pending` was counted after the extraction, the rest is counted now and from
  * other tables, so that the sums prove something. A row that travelled twice, because it had changed since an earlier
  * run sent it, counts once, with its last outcome; and if what it changed to was not sent, as what kept it from being.
+ * Of a stream that the run did not read (one that was to send alone, or took over what another had sent), what it sent
+ * is all that was pending for it.
  */
 export async function streamReports(
   trx: Transaction<Schema>,
@@ -117,19 +120,26 @@ export async function streamReports(
              ) as behind
       from waiting
       group by stream
+    ),
+    told_stream as (
+      select stream, read, folded, unchanged, changed, null_cursor, capture, protection, lacks, whole, whole_detail,
+             hotels_asked, gone, returned, pending, extracted_at
+      from run_stream where run_id = ${runId}
+      union all
+      select stream, 0, 0, 0, 0, 0, null, null, null, null, null, 0, 0, 0, sent, null
+      from sent where stream not in (select stream from run_stream where run_id = ${runId})
     )
-    select run_stream.stream, read, folded, unchanged, changed, null_cursor, capture, protection, lacks, whole,
+    select told_stream.stream, read, folded, unchanged, changed, null_cursor, capture, protection, lacks, whole,
            whole_detail, hotels_asked, gone, returned,
            coalesce(pending, 0) as pending, coalesce(held, 0) as held,
            coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
            coalesce(behind, 0) as behind, coalesce(awaited, 0) as awaited
-    from run_stream
+    from told_stream
     left join sent using (stream)
-    left join unsent using (stream)
-    where run_stream.run_id = ${runId}
-    order by run_stream.extracted_at`.execute(trx)
+    left join unsent on unsent.stream = told_stream.stream and extracted_at is not null
+    order by extracted_at, told_stream.stream`.execute(trx)
   return rows
 }
 
@@ -313,37 +323,5 @@ export async function nameChanges(db: Database, runId: number): Promise<NameChan
     where before <> after
     order by kind, id
     limit 1000`.execute(db)
-  return rows
-}
-
-export type RowNotAccepted = {
-  stream: string
-  partner_id: string
-  row_key: string
-  /** `invalid`: found wrong here and never sent; else the outcome. */
-  state: 'invalid' | 'rejected' | 'unknown'
-  code: string | null
-  reason: string | null
-  content: Record<string, unknown>
-  submission_id: number | null
-  correlation_id: string | null
-  at: Date | null
-}
-
-/** Pending rows that something is wrong with, newest verdict first. */
-export async function rowsNotAccepted(db: Database, limit: number): Promise<RowNotAccepted[]> {
-  const { rows } = await sql<RowNotAccepted>`
-    select stream, partner_id, row_key,
-           case when invalid_reason is not null then 'invalid' else outcome end as state,
-           case when invalid_reason is not null then null else outcome_code end as code,
-           coalesce(invalid_reason, outcome_reason) as reason,
-           content, outcome_submission as submission_id, correlation_id,
-           case when invalid_reason is not null then changed_at else outcome_at end as at
-    from ledger
-    left join submission on submission.submission_id = outcome_submission and invalid_reason is null
-    where pending and gone_at is null
-      and (invalid_reason is not null or outcome in ('rejected', 'unknown'))
-    order by at desc nulls last, row_id
-    limit ${limit}`.execute(db)
   return rows
 }

@@ -78,7 +78,7 @@ export async function runningRun(db: Database, job: string): Promise<Run | undef
 }
 
 /** The job that works beside every other one. The index run_one_on_ledger says the same. */
-const besideOthers = 'housekeeping'
+export const besideOthers = 'housekeeping'
 
 /** The run under way that a job has to wait for, or is: those that work with the ledger exclude each other. */
 export async function runInTheWay(db: Database, job: string): Promise<Run | undefined> {

@@ -118,7 +118,7 @@ export const nightRoutes: readonly Route[] = [
       const { jobs } = await jobStandings(db, config, now)
       const job = jobs.find((one) => one.job === nightlySync.name)
       const timeZone = job?.time_zone ?? 'UTC'
-      const [stored] = run === null ? [] : await newestRuns(db, 1, run.run_id + 1)
+      const [stored] = run === null ? [] : await newestRuns(db, 1, { before: run.run_id + 1 })
       const { remarks = [], notices = [] } = (stored?.report ?? {}) as { remarks?: string[]; notices?: string[] }
       const refused = await deniedKeyInUse(db)
       const typical = medianOf(await durationsOf(db, nightlySync.name, forecastNights))
@@ -210,7 +210,7 @@ export const nightRoutes: readonly Route[] = [
       }),
     },
     handle: async ({ db, deps }, { params: { run }, query }) => {
-      const [found] = await newestRuns(db, 1, run + 1)
+      const [found] = await newestRuns(db, 1, { before: run + 1 })
       if (found?.run_id !== run)
         throw new Problem(404, 'run_unknown', `There is no run ${run}; GET /v1/runs lists them.`)
       const { report: _, ...progress } = await runProgress(db, run)

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { runWarnings } from '../../db/nights/night-facts.ts'
-import { newestRuns } from '../../db/runs/newest-runs.ts'
+import { newestOnLedger, newestRuns } from '../../db/runs/newest-runs.ts'
 import { submissionReports } from '../../db/runs/report-rows.ts'
 import { runProgress } from '../../db/runs/run-progress.ts'
 import { parkedBehind, waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
@@ -55,7 +55,7 @@ const progress = listedRun.omit({ remarks: true }).extend({
 
 /** @throws {Problem} 404 when there is no such run. */
 async function runNamed(db: Database, runId: number) {
-  const [run] = await newestRuns(db, 1, runId + 1)
+  const [run] = await newestRuns(db, 1, { before: runId + 1 })
   if (run?.run_id === runId) return run
   throw new Problem(404, 'run_unknown', `There is no run ${runId}; GET /v1/runs lists them.`)
 }
@@ -82,7 +82,7 @@ export const runRoutes: readonly Route[] = [
     }),
     answers: { 200: z.object({ runs: z.array(listedRun), next: z.number().int().nullable() }) },
     handle: async ({ db }, { query }) => {
-      const runs = await newestRuns(db, query.limit, query.before)
+      const runs = await newestRuns(db, query.limit, { before: query.before })
       const listed = runs.map(({ report, ...run }) => ({
         ...run,
         remarks: (report as { remarks?: string[] } | null)?.remarks ?? [],
@@ -161,7 +161,7 @@ export const runRoutes: readonly Route[] = [
     },
     handle: async ({ db, deps }, { params: { run }, query }) => {
       await runNamed(db, run)
-      const [newest] = await newestRuns(db, 1)
+      const newest = await newestOnLedger(db)
       const parked = newest?.run_id === run ? await parkedBehind(db, requirementsOf(deps.config), query.limit) : null
       const submissions = await waveSubmissions(db, run, query.limit + 1)
       return {

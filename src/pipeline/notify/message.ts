@@ -132,6 +132,8 @@ export type EndedRun = {
   verdict: Verdict
   failure: RunFailure | null
   finished_at: Date | null
+  /** It was to do some of its steps or streams alone: that it ended well says nothing of the others. */
+  part: boolean
   report: Pick<RunReport, 'remarks' | 'streams' | 'held' | 'duration_ms'> | null
 }
 
@@ -146,7 +148,7 @@ type Judged = { event: Exclude<NotificationEvent, 'heartbeat' | 'late' | 'slow'>
  */
 export function judgeEnd(run: EndedRun, standing: string | null, partialRows: number): Judged | null {
   const trouble = troubleOf(run, partialRows)
-  if (trouble === null) return standing === null ? null : { event: 'recovered', cause: standing }
+  if (trouble === null) return standing === null || run.part ? null : { event: 'recovered', cause: standing }
   return trouble.cause === standing ? null : trouble
 }
 

@@ -40,18 +40,19 @@ export async function noteEnds(deps: Deps, job: string): Promise<void> {
     const ended = await trx
       .selectFrom('run')
       .innerJoin('destination', 'destination.destination_id', 'run.destination_id')
-      .select(['run_id', 'job', 'verdict', 'failure', 'report', 'finished_at', 'run.destination_id'])
+      .select(['run_id', 'job', 'verdict', 'failure', 'report', 'finished_at', 'asked', 'run.destination_id'])
       .select('destination.name as destination')
       .where('job', '=', job)
       .where('run_id', '>', mark.run_id)
       .where('state', 'in', ['finished', 'failed'])
       .orderBy('run_id')
       .execute()
-    for (const { verdict, report, ...run } of ended) {
+    for (const { verdict, report, asked, ...run } of ended) {
       // Nobody is told of what is long past: of nights before a receiver was named again, for instance.
       const isPast = run.finished_at === null || hasLasted(run.finished_at, deps.now(), newsMs)
       if (verdict === null || isPast) continue
-      await noteEnd(deps, trx, { ...run, verdict, report: report as EndedRun['report'] })
+      const part = asked.only !== undefined || asked.streams !== undefined
+      await noteEnd(deps, trx, { ...run, verdict, part, report: report as EndedRun['report'] })
     }
     const last = ended.at(-1)
     if (last === undefined) return
@@ -69,7 +70,7 @@ async function noteEnd(
   if (judged !== null) {
     await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged), run.destination_id)
   }
-  if (run.verdict !== 'failed' && heartbeatUrl !== null) {
+  if (run.verdict !== 'failed' && !run.part && heartbeatUrl !== null) {
     const message = { ...messageOfEnd(run, { event: 'recovered', cause: '' }), event: 'heartbeat' as const }
     await store(deps, trx, 'heartbeat', 'heartbeat', message, run.destination_id, run.finished_at ?? deps.now())
   }

@@ -4,15 +4,10 @@ import { plansOf } from '../../db/guard/guard-plan.ts'
 import { removeOld } from '../../db/housekeeping/remove-old.ts'
 import { keyDeniedWords } from '../../db/ledger/parked-reason.ts'
 import { unsentRepairs } from '../../db/ledger/rows-again.ts'
+import { rowsNotAccepted } from '../../db/ledger/rows-in-state.ts'
 import { mappingsMovedIn } from '../../db/ledger/store-mappings.ts'
 import { runOfOtherCopy } from '../../db/own-server.ts'
-import {
-  nameChanges,
-  rowsNotAccepted,
-  searchReports,
-  streamReports,
-  submissionReports,
-} from '../../db/runs/report-rows.ts'
+import { nameChanges, searchReports, streamReports, submissionReports } from '../../db/runs/report-rows.ts'
 import { finishRun } from '../../db/runs/run-life.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'

@@ -1,11 +1,6 @@
 import type { Logger } from 'pino'
-import type {
-  NameChange,
-  RowNotAccepted,
-  SearchReport,
-  StreamReport,
-  SubmissionReport,
-} from '../../db/runs/report-rows.ts'
+import type { RowNotAccepted } from '../../db/ledger/rows-in-state.ts'
+import type { NameChange, SearchReport, StreamReport, SubmissionReport } from '../../db/runs/report-rows.ts'
 import type { InputComparison, RowComparison } from '../../db/tables/difference-tables.ts'
 import type { GuardPlan, Verdict } from '../../db/tables/run-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'

@@ -5,7 +5,7 @@ import type { Hurry } from '../../db/ask-both.ts'
 import type { Database } from '../../db/database.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { statusCounts } from '../../db/ledger/row-state.ts'
-import { newestRuns } from '../../db/runs/newest-runs.ts'
+import { newestOnLedger } from '../../db/runs/newest-runs.ts'
 import { pageProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import { endedTasks, receiverStanding } from '../../db/webhooks/webhook-records.ts'
@@ -22,7 +22,7 @@ export type Standing = Awaited<ReturnType<typeof standingOf>>
 
 /** The last run and the ledger at a glance: what `nightferry status` and `GET /v1/status` show. */
 export async function standingOf(db: Database, config: Config, hurry: Hurry) {
-  const [last = null] = await newestRuns(db, 1)
+  const last = (await newestOnLedger(db)) ?? null
   const key = await deniedKeyInUse(db)
   const skew = await skewInUse(db)
   const { report: _, ...run } = last ?? { report: null }
@@ -134,10 +134,14 @@ type Carried = { started_at: Date | null; running: boolean }
 /** Whether the data are as fresh as promised, and if not, why. */
 type Freshness = { fresh: boolean; since: Date | null; why: string }
 
-/** When the newest run that ended well or partly began: what changed at the partner before that was read. */
+/**
+ * When the newest run that ended well or partly began: what changed at the partner before that was read. One that was
+ * to do a part of its job, or that the guard stopped, carried nothing through.
+ */
 export async function newestCarried(db: Database, job: string): Promise<Carried> {
   const { rows } = await sql<Carried>`
-    select (select started_at from run where job = ${job} and verdict in ('succeeded', 'partial')
+    select (select started_at from run where job = ${job} and verdict in ('succeeded', 'partial') and not held
+              and not asked ?| array['only', 'streams']
             order by run_id desc limit 1) as started_at,
            exists (select from run where job = ${job} and state = 'running') as running`.execute(db)
   return rows[0] ?? { started_at: null, running: false }

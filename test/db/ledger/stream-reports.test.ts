@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { rowsNotAccepted } from '../../../src/db/ledger/rows-in-state.ts'
 import { releaseUnsent } from '../../../src/db/ledger/settle-outcomes.ts'
-import { rowsNotAccepted, streamReports } from '../../../src/db/runs/report-rows.ts'
+import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { adoptUnfinished } from '../../../src/db/runs/run-life.ts'
 import { retryRejected } from '../../../src/pipeline/actions/send-again.ts'
 import { countPending } from '../../../src/pipeline/preflight/preflight.ts'
@@ -73,6 +74,15 @@ describe('the report of a stream', () => {
     ])
     await ledger.settleAll(again ?? 0, 'confirmed')
     expect(await report('properties')).toMatchObject({ pending: 2, sent: 2, unknown: 1, confirmed: 1 })
+  })
+
+  it('tells what a run sent of a stream that it did not read, and what came of it', async () => {
+    await ledger.landChecked('properties', [property('one'), property('two')])
+    await noteExtracted('framework_answers')
+    const [id] = await ledger.plan(run, mappingKind)
+    await ledger.settleAll(id ?? 0, 'rejected')
+    expect(await report('properties')).toMatchObject({ read: 0, capture: null, pending: 2, sent: 2, rejected: 2 })
+    expect(await report('framework_answers')).toMatchObject({ capture: 'cursor', pending: 0, sent: 0 })
   })
 
   it('keeps its sums when a person asks for a retry while the run is under way', async () => {
