@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { count, milliseconds, optionalText, section } from './setting-kinds.ts'
 
+/** Connections to the database that the API holds at most. */
+export const httpConnections = 3
+
 /** Shorter ones could be found by trying. */
 const shortestToken = 16
 

@@ -34,7 +34,6 @@ export const migrationNames = [
   '0033-deadlines',
   '0035-content-bytes',
   '0037-notification-destinations',
-  '0038-searches-asked',
-  '0039-lost-answers',
+  '0038-facts-of-requests',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

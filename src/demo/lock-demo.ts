@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
+/** The demo's databases are in use, so it must not make them new. */
 class DemoInUse extends Error {
   readonly code = 'demo_in_use'
 }

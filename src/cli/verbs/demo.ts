@@ -219,5 +219,3 @@ async function firstDocument(output: Readable): Promise<string> {
   }
   return said
 }
-
-/** The demo's databases are in use, so it must not make them new. */

@@ -31,8 +31,7 @@ import * as housekeeping from './0032-housekeeping.ts'
 import * as deadlines from './0033-deadlines.ts'
 import * as contentBytes from './0035-content-bytes.ts'
 import * as notificationDestinations from './0037-notification-destinations.ts'
-import * as searchesAsked from './0038-searches-asked.ts'
-import * as lostAnswers from './0039-lost-answers.ts'
+import * as factsOfRequests from './0038-facts-of-requests.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -70,6 +69,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0033-deadlines': deadlines,
   '0035-content-bytes': contentBytes,
   '0037-notification-destinations': notificationDestinations,
-  '0038-searches-asked': searchesAsked,
-  '0039-lost-answers': lostAnswers,
+  '0038-facts-of-requests': factsOfRequests,
 }

@@ -12,10 +12,10 @@ export type SubmissionState =
   | 'lost'
   | 'abandoned'
 
-/** One bulk request of ours; its correlation id names the service's task. */
 /** What a search for calculators asks for; of no types it asks for all. */
 export type SearchAsked = { customPropertyIds: readonly string[]; calculatorTypeIds: readonly string[] }
 
+/** One bulk request of ours; its correlation id names the service's task. */
 export type SubmissionTable = {
   submission_id: Generated<number>
   run_id: number

@@ -13,8 +13,10 @@ const row = (thing: string | null, value: string, over: Partial<SentRow> = {}): 
   ...over,
 })
 const judge: Judge = {
-  expected: ({ content: { thing, value } }) =>
-    thing === null ? null : { thing: String(thing), value: String(value), shown: `shown ${String(value)}` },
+  expected: ({ content }) => {
+    const { thing, value } = content as { thing: string | null; value: string }
+    return thing === null ? null : { thing, value, shown: `shown ${value}` }
+  },
   incomparable: (sent, stored) => stored === `maybe ${sent}`,
 }
 const page = (things: Record<string, string[]>, changedAt: Date | null = null) =>

@@ -1,7 +1,15 @@
 import { type Kysely, sql } from 'kysely'
 
-/** Since when answers to a request are lost is another time than since when calls about it fail. */
+/**
+ * What a search asked for is a fact of the search, whatever the configuration of a process that looks at it later; and
+ * since when answers to a request are lost is another time than since when calls about it fail.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`alter table submission add column asked jsonb`.execute(db)
+  await sql`comment on column submission.asked is
+    'Of a search: what it asks for, from when its body is written; calculatorTypeIds and customPropertyIds, or the body of a search for documents'`.execute(
+    db,
+  )
   await sql`alter table submission add column answers_lost_since timestamptz`.execute(db)
   await sql`comment on column submission.answers_lost_since is
     'Since when every answer to its POST was lost; null while none is, or once one came'`.execute(db)

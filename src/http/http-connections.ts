@@ -1,2 +1,0 @@
-/** Connections to the database that the API holds at most. */
-export const httpConnections = 3
