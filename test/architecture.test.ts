@@ -303,6 +303,35 @@ test('no line of a comment is longer than 120 columns', () => {
   expect(long).toEqual([])
 })
 
+/** The statements of a file, each as its lines from the tag to the closing backtick. */
+function statementsIn(text: string): string[][] {
+  return [...text.matchAll(/\bsql(<[^`;]*?>)?`/g)].map(({ index, 0: tag }) => {
+    let depth = 0
+    let end = index + tag.length
+    for (; end < text.length && !(depth === 0 && text[end] === '`'); end++) {
+      if (text[end] === '\\') end++
+      else if (text.startsWith('${', end)) depth++
+      else if (depth > 0 && text[end] === '}') depth--
+    }
+    return text.slice(text.lastIndexOf('\n', index) + 1, end).split('\n')
+  })
+}
+
+test('no line of SQL is longer than 120 columns', () => {
+  // A migration's words for a column stand in one literal each.
+  const long = sources
+    .filter(({ path }) => !path.startsWith('db/migrations/'))
+    .flatMap(({ path, text }) =>
+      statementsIn(text)
+        .flat()
+        .filter((line) => line.length > 120)
+        .map((line) => `src/${path}: ${line.trim()}`),
+    )
+  expect(long).toEqual([])
+  const found = statementsIn(`await sql<Row>\`\n  select \${sql.lit(1)}\n  from run\`.execute(db)\nother`)
+  expect(found).toEqual([['await sql<Row>`', `  select \${sql.lit(1)}`, '  from run']])
+})
+
 test('paths, statuses and request types of the service are spelt in config/contract.yaml only', () => {
   const file = fileURLToPath(new URL('../config/contract.yaml', import.meta.url))
   const contract = parse(readFileSync(file, 'utf8')) as {

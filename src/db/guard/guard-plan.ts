@@ -109,7 +109,8 @@ export async function approvePlans(
  */
 export const heldRun: RawBuilder<number | null> = sql<number | null>`(
   select newest.run_id from (
-    select run_id, held from run where job <> ${sql.lit(besideOthers)} and state <> 'skipped' order by run_id desc limit 1
+    select run_id, held from run where job <> ${sql.lit(besideOthers)} and state <> 'skipped'
+    order by run_id desc limit 1
   ) newest
   where newest.held
     and exists (select from guard_plan where guard_plan.run_id = newest.run_id and guard_plan.state = 'waiting'))`

@@ -196,9 +196,11 @@ async function keepUnmatched(trx: Transaction<Schema>, submissionId: number): Pr
       where number is null or not exists (select from matched_error where matched_error.number = named_error.number)
     ),
     shown as (
-      select jsonb_agg(jsonb_strip_nulls(to_jsonb(left_over) - 'ordinal' - 'number' - 'place' || jsonb_build_object('why',
-               coalesce(why, case when partner_id is null and company_id is null then 'it names no company'
-                                  else 'it matches no row of the request' end))) order by ordinal)
+      select jsonb_agg(
+               jsonb_strip_nulls(to_jsonb(left_over) - 'ordinal' - 'number' - 'place' || jsonb_build_object(
+                 'why', coalesce(why, case when partner_id is null and company_id is null then 'it names no company'
+                                           else 'it matches no row of the request' end)))
+               order by ordinal)
                filter (where place <= ${unmatchedShown}) as errors,
              count(*) as unmatched
       from left_over

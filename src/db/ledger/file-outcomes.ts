@@ -106,7 +106,8 @@ async function nameRows(trx: Transaction<Schema>, mapping: boolean): Promise<voi
                 when ${mapping} and named.accepted is null and named.companies > 1
                 then 'the result file maps this property to ' || named.companies || ' companies'
                 when named.contradicted
-                then concat_ws('; ', ${ofRow}, 'the result file names this property more than once and contradicts itself')
+                then concat_ws('; ', ${ofRow},
+                  'the result file names this property more than once and contradicts itself')
                 else ${ofRow} end
     from carried_row sent left join named using (partner_id)
     where named.accepted is not true or named.contradicted or named.code is not null or named.reason is not null

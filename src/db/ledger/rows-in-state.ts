@@ -72,14 +72,16 @@ export async function pageOfRows(
   const further =
     past === null
       ? sql<boolean>`true`
-      : sql<boolean>`(${at} < ${past.at}::timestamptz or (${at} = ${past.at}::timestamptz and row.row_id > ${past.rowId}))`
+      : sql<boolean>`(
+          ${at} < ${past.at}::timestamptz or (${at} = ${past.at}::timestamptz and row.row_id > ${past.rowId}))`
   const isMeant = sql`${rowState(requires)} = ${state}`
   const { ofOutcome, ofRow } = splitFilter(filter)
+  const ofNewest = sql<boolean>`${passes(ofOutcome, told[state])} and ${further}`
   // One hotel's rows are found by its id, and are few.
   const { among, where } =
     (state === 'rejected' || state === 'unknown') && filter.partnerId === undefined
       ? {
-          among: sql`(select row.* from ${newestAmongPending(state, sql`${passes(ofOutcome, told[state])} and ${further}`)}
+          among: sql`(select row.* from ${newestAmongPending(state, ofNewest)}
                       where ${isMeant} and ${passes(ofRow, told[state])}
                       order by newest.outcome_at desc, newest.row_id limit ${limit})`,
           where: sql`true`,

@@ -85,7 +85,8 @@ export async function noteListening(db: Kysely<Schema>): Promise<void> {
   await sql`
     insert into webhook_receiver (since, heard_at) values (clock_timestamp(), clock_timestamp())
     on conflict (one) do update set
-      since = case when webhook_receiver.heard_at < clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond'
+      since = case
+        when webhook_receiver.heard_at < clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond'
         then excluded.since else webhook_receiver.since end,
       trusted = webhook_receiver.trusted
         and webhook_receiver.heard_at >= clock_timestamp() - ${receiverSilentMs}::float8 * interval '1 millisecond',

@@ -242,9 +242,9 @@ async function analyzeLedger(db: Database): Promise<void> {
   if (rows[0]?.grown !== true) return
   // Side by side: each takes one processor of the server. The last is empty where no stream is read by snapshot.
   await Promise.all([
-    sql`analyze (skip_locked) source_row (row_id, stream, partner_id, row_key, gone_at, guard_run, contradiction)`.execute(
-      db,
-    ),
+    sql`
+      analyze (skip_locked) source_row
+        (row_id, stream, partner_id, row_key, gone_at, guard_run, contradiction)`.execute(db),
     sql`analyze (skip_locked) acceptance`.execute(db),
     sql`analyze (skip_locked) snapshot_line (stream, bucket, high, low)`.execute(db),
   ])

@@ -268,7 +268,8 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
              mine.desired_hash as row_hash, other.desired_hash as other_hash,
              case kind
                when 'two_partner_ids' then format(
-                 '%s is confirmed for the same company and says something else of the same thing (row %s): leave one of the two hotels out, or make them agree',
+                 '%s is confirmed for the same company and says something else of the same thing (row %s): '
+                 'leave one of the two hotels out, or make them agree',
                  other.partner_id, other.row_key)
                when 'two_frameworks' then format(
                  'data point %s is ''%s'' here and ''%s'' under %s for the same period (row %s): they must agree',
@@ -277,7 +278,8 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
                  coalesce('framework ' || (other.content ->> 'framework_id'), 'no framework'), other.row_key)
                else case mine.stream
                  when 'omissions' then format(
-                   'the question is answered for the same period: data point %s is ''%s'' (row %s of framework_answers): keep one of the two',
+                   'the question is answered for the same period: data point %s is ''%s'' '
+                   '(row %s of framework_answers): keep one of the two',
                    other.content ->> 'data_point_id', left(other.content ->> 'value', 60), other.row_key)
                  else format(
                    'its question %s is declined for the same period (row %s of omissions): keep one of the two',

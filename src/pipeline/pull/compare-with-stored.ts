@@ -121,7 +121,8 @@ export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch
     create temporary table judged_input on commit drop as
     with shown as (
       select s.row_id, s.field_id, string_agg(distinct t.value, ' / ' order by t.value) as stored,
-             bool_or(btrim(t.value) = btrim(s.value) or numeric_reading(btrim(t.value)) = numeric_reading(btrim(s.value))) as alike
+             bool_or(btrim(t.value) = btrim(s.value)
+               or numeric_reading(btrim(t.value)) = numeric_reading(btrim(s.value))) as alike
       from disagreement s join stored_input t on ${sameKey}
       group by s.row_id, s.field_id
     ),

@@ -151,17 +151,16 @@ async function compare(trx: Transaction<Schema>, stream: string): Promise<void> 
     create temp table compared on commit drop as
     select landed.partner_id, landed.row_key, landed.content, landed.hash, landed.judged, landed.reason,
            landed.contradicts, landed.row_id as new_row_id, held.row_id,
-           case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed' else 'returned' end
-             as change,
+           case when held.row_id is null then 'new' when held.desired_hash <> landed.hash then 'changed'
+                else 'returned' end as change,
            case when held.row_id is null or held.guard_change = 'new' then 'new' else 'changed' end as guard_change,
            held.gone_at is not null as was_gone,
            landed.hash is distinct from took.accepted_hash as pending
     from landed
     left join source_row held on held.stream = ${stream} and held.row_key = landed.row_key
     left join acceptance took on took.row_id = held.row_id
-    where held.row_id is null or held.desired_hash <> landed.hash or held.gone_at is not null or held.guard_change = 'gone'`.execute(
-    trx,
-  )
+    where held.row_id is null or held.desired_hash <> landed.hash or held.gone_at is not null
+      or held.guard_change = 'gone'`.execute(trx)
   await sql`analyze compared (row_id)`.execute(trx)
 }
 
@@ -219,8 +218,9 @@ async function store(trx: Transaction<Schema>, landing: Landing, held: boolean):
   await insertRows(trx, landing, created, { run: mark('made'), change: change('made') })
   await sql`
     update source_row
-    set content = compared.content, desired_hash = compared.hash, partner_id = compared.partner_id, contradiction = contradicts,
-        changed_at = clock_timestamp(), gone_at = null, guard_run = ${mark('compared')}, guard_change = ${change('compared')}
+    set content = compared.content, desired_hash = compared.hash, partner_id = compared.partner_id,
+        contradiction = contradicts, changed_at = clock_timestamp(), gone_at = null,
+        guard_run = ${mark('compared')}, guard_change = ${change('compared')}
     from compared
     where source_row.row_id = compared.row_id and compared.change <> 'new'`.execute(trx)
   // While a row is gone another may be written in its place: under another framework, or of another hotel of its

@@ -128,15 +128,13 @@ export async function* gainedLines(
   await sql`
     create temp table gaining_row on commit drop as
     select source_row.row_id
-    from further_key join source_row on source_row.stream = ${stream} and source_row.row_key = further_key.row_key`.execute(
-    trx,
-  )
+    from further_key
+    join source_row on source_row.stream = ${stream} and source_row.row_key = further_key.row_key`.execute(trx)
   await sql`
     create temp table gained_line on commit drop as
     select high, low from snapshot_line
-    where exists (select from gaining_row) and stream = ${stream} and row_id in (select row_id from gaining_row)`.execute(
-    trx,
-  )
+    where exists (select from gaining_row) and stream = ${stream}
+      and row_id in (select row_id from gaining_row)`.execute(trx)
   yield* linesOf(
     trx,
     most,

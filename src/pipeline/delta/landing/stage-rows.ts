@@ -82,8 +82,8 @@ export const wholeRows = latestOf(sql`jsonb_strip_nulls(content) as content`)
 
 function latestOf(content: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
-  select row_id, partner_id, row_key, content, substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash, judged, reason,
-         null::text as contradicts
+  select row_id, partner_id, row_key, content,
+         substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash, judged, reason, null::text as contradicts
   from (
     select distinct on (row_key) row_id, partner_id, row_key, ${content}, judged, reason
     from staged
@@ -142,7 +142,8 @@ export async function foldTogether(
     ),
     folded as (
       select first.partner_id, merged.row_key,
-             first.content || jsonb_build_object(${foldedKey}::text, before.parts || taken_back.parts || known.parts) as content
+             first.content || jsonb_build_object(${foldedKey}::text, before.parts || taken_back.parts || known.parts)
+               as content
       from merged
       join first using (row_key)
       left join source_row held on held.stream = ${stream} and held.row_key = merged.row_key
@@ -191,17 +192,20 @@ export async function findKeyContradictions(trx: Transaction<Schema>): Promise<v
       from ranked where place = 1 group by row_key, content::text collate "C"
     ),
     gathered as (
-      select min(row_id) as row_id, min(partner_id) as partner_id, row_key, count(*) as contents, min(text)::jsonb as one, max(text)::jsonb as other,
+      select min(row_id) as row_id, min(partner_id) as partner_id, row_key, count(*) as contents,
+             min(text)::jsonb as one, max(text)::jsonb as other,
              substring(sha256(convert_to(string_agg(text, E'\n' order by text), 'UTF8')) for 16) as hash
       from said group by row_key having count(*) > 1
     )
     select row_id, partner_id, row_key, one as content, hash, true as judged, null::text as reason,
-           format('the partner yields %s rows with this key, and nothing says which is newer. They differ in %s. Fix the query, so that it yields one',
+           format('the partner yields %s rows with this key, and nothing says which is newer. '
+                  'They differ in %s. Fix the query, so that it yields one',
                   contents, left(differences, ${quotedCharacters}::integer)) as contradicts
     from gathered
     cross join lateral (
-      select string_agg(format('%s: %s and %s', key, coalesce(a.value::text, 'nothing'), coalesce(b.value::text, 'nothing')),
-                        ', ' order by key) as differences
+      select string_agg(
+               format('%s: %s and %s', key, coalesce(a.value::text, 'nothing'), coalesce(b.value::text, 'nothing')),
+               ', ' order by key) as differences
       from jsonb_each(one) a full join jsonb_each(other) b using (key)
       where a.value is distinct from b.value
     ) compared_contents`.execute(trx)

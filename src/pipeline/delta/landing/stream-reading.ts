@@ -105,7 +105,8 @@ export async function keepSums(
   if (!(await hashesAlike(trx))) {
     await sql`
       create temp table read_bucket on commit drop as
-      select (high & ${sql.lit(buckets - 1)})::integer as bucket, count(*) as lines, sum(high) as high_sum, sum(low) as low_sum
+      select (high & ${sql.lit(buckets - 1)})::integer as bucket, count(*) as lines,
+             sum(high) as high_sum, sum(low) as low_sum
       from (select hashtextextended(line, 0) as high, hashtextextended(line, 1) as low from (${lines}) read) hashed
       group by 1`.execute(trx)
     return
@@ -149,7 +150,8 @@ export async function hasSnapshot(trx: Transaction<Schema>, stream: string): Pro
 export async function keepSnapshot(trx: Transaction<Schema>, stream: string, runId: number): Promise<number> {
   await sql`
     create temp table placed_line on commit drop as
-    select (unknown_line.high & ${sql.lit(buckets - 1)})::integer as bucket, unknown_line.high, unknown_line.low, source_row.row_id
+    select (unknown_line.high & ${sql.lit(buckets - 1)})::integer as bucket,
+           unknown_line.high, unknown_line.low, source_row.row_id
     from unknown_line
     join staged using (high, low)
     join source_row on source_row.stream = ${stream} and source_row.row_key = staged.row_key`.execute(trx)
@@ -191,7 +193,8 @@ export async function keepFirstSnapshot(
 /** Makes the temporary table in which lines of rows that go straight into the ledger wait to be kept. */
 export async function createKeptLines(trx: Transaction<Schema>): Promise<void> {
   await sql`
-    create temp table kept_line (bucket integer not null, high bigint not null, low bigint not null, row_id bigint not null)
+    create temp table kept_line
+      (bucket integer not null, high bigint not null, low bigint not null, row_id bigint not null)
     on commit drop`.execute(trx)
 }
 
