@@ -87,6 +87,13 @@ export function saysUnknown(error: unknown): error is HttpError {
   return error instanceof HttpError && error.code === 'exchange_not_found' && error.errorCode !== null
 }
 
+/** The code under which a failed call is counted: a 404 that is no word of the service passes as its failures do. */
+export function countedCode(error: { code: string }): string {
+  return error.code === 'exchange_not_found' && error instanceof HttpError && !saysUnknown(error)
+    ? 'exchange_failed'
+    : error.code
+}
+
 /** What to do about a key that the service does not accept. */
 export const keyAdvice = 'Set EXCHANGE_API_KEY to a key of the profile to act as'
 

@@ -33,10 +33,11 @@ const gaveUpWaiting = new Set([408, 460, 499])
  * task list, being wrong the other way runs one request twice.
  *
  * A 5xx can come from a gateway that gave up on a service that did not. A client error that HTTP does not define is a
- * refusal only where the service itself says so with an `errorCode`; else it is a proxy's, and can mean anything.
+ * refusal only where the service itself says so with an `errorCode`; else it is a proxy's, and can mean anything. A 404
+ * without one is that of a gateway that did not find the service, and passed nothing on.
  */
 export function judgePostAnswer({ status, errorCode }: Pick<HttpError, 'status' | 'errorCode'>): PostVerdict {
-  if (declined.has(status)) return 'declined'
+  if (declined.has(status) || (status === 404 && errorCode === null)) return 'declined'
   if (refused.has(status) || movedUndone.has(status)) return 'refused'
   const ownWord = status >= 400 && status < 500 && errorCode !== null && !gaveUpWaiting.has(status)
   return ownWord ? 'refused' : 'ambiguous'

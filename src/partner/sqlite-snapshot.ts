@@ -183,7 +183,8 @@ async function* batches(
   values: Record<string, SQLInputValue>,
 ): DeltaRows {
   const { stream, fetchRows, columns } = query
-  const requireWhole = createBytesCheck(database, query)
+  /** Columns of the batch in which a character stands that may stand for bytes. */
+  const doubtful = new Set<string>()
   try {
     const statement = database.prepare(sql)
     statement.setReadBigInts(true)
@@ -193,15 +194,17 @@ async function* batches(
       batch.push(
         row.map((value, index) => {
           const column = columns[index]
-          if (column !== undefined && typeof value === 'string') requireWhole(column, value)
+          if (column !== undefined && typeof value === 'string' && value.includes(replacement)) doubtful.add(column)
           return textOf(stream, column ?? 'cursor', value)
         }),
       )
       if (batch.length < fetchRows) continue
+      await requireCharacters(database, query, doubtful)
       yield batch
       batch = []
       await nextTurn()
     }
+    await requireCharacters(database, query, doubtful)
     if (batch.length > 0) yield batch
   } catch (error) {
     throw queryFailed(stream, error)
@@ -211,23 +214,36 @@ async function* batches(
 /** What stands in a text for bytes that are no characters. */
 const replacement = '\uFFFD'
 
+/** What was found to be characters throughout, by the connection, whose transaction sees no later change. */
+const soundColumns = new WeakMap<DatabaseSync, Set<string>>()
+
+/** Values that are looked at before others have their turn. */
+const valuesPerTurn = 1_000
+
 /**
  * The library puts a character in the place of bytes that are none in the file's encoding, and that character may also
  * be meant. Where one comes, all bytes of its column are looked at, once.
- * @returns throws {PartnerDatabaseError} where bytes are no text.
+ * @throws {PartnerDatabaseError} where bytes are no text.
  */
-function createBytesCheck(
+async function requireCharacters(
   database: DatabaseSync,
   { stream, query }: StreamQuery,
-): (column: string, value: string) => void {
-  const whole = new Set<string>()
-  return (column, value) => {
-    if (!value.includes(replacement) || whole.has(column)) return
+  columns: ReadonlySet<string>,
+): Promise<void> {
+  const sound = soundColumns.get(database) ?? new Set()
+  soundColumns.set(database, sound)
+  for (const column of columns) {
+    const name = JSON.stringify([query, column])
+    if (sound.has(name)) continue
     const { encoding } = database.prepare('pragma encoding').get() as { encoding: string }
     const decoder = new TextDecoder(encoding, { fatal: true })
     const at = identifier(column)
-    const text = `select cast(${at} as blob) as bytes from (${withoutSemicolon(query)}\n) s where typeof(${at}) = 'text'`
-    for (const { bytes } of database.prepare(text).iterate() as Iterable<{ bytes: Uint8Array }>) {
+    const found = database.prepare(
+      `select cast(${at} as blob) as bytes from (${withoutSemicolon(query)}\n) s where typeof(${at}) = 'text'`,
+    )
+    let looked = 0
+    for (const { bytes } of found.iterate() as Iterable<{ bytes: Uint8Array }>) {
+      if (++looked % valuesPerTurn === 0) await nextTurn()
       try {
         decoder.decode(bytes)
       } catch {
@@ -237,7 +253,7 @@ function createBytesCheck(
         )
       }
     }
-    whole.add(column)
+    sound.add(name)
   }
 }
 

@@ -30,8 +30,12 @@ describe('an answer to a POST', () => {
   })
 
   it.each([...refused, ...moved])('an answer of %i says that the request will not be taken', (status) => {
-    expect(judgePostAnswer({ status, errorCode: null })).toBe('refused')
+    if (status !== 404) expect(judgePostAnswer({ status, errorCode: null })).toBe('refused')
     expect(judgePostAnswer({ status, errorCode: 'own' })).toBe('refused')
+  })
+
+  it('an answer of 404 without a word of the service is that of a gateway, and the request may be sent again', () => {
+    expect(judgePostAnswer({ status: 404, errorCode: null })).toBe('declined')
   })
 
   it('an answer of any other status may come from a proxy, and leaves open whether a task runs', () => {

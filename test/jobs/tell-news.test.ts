@@ -203,13 +203,34 @@ it('a run that was to do a part of its job neither ends a trouble nor is heard o
   expect(server.seen.filter(({ path }) => path === beat)).toEqual([])
 })
 
-it('a monitor hears of each run that did not fail', async () => {
+it('a scheduled run is late although a part of it has ended since', async () => {
+  await using server = await service({ [hook]: [json({})] })
+  const deps = depsFor(server, { lateAfterMs: 3_600_000 })
+  await ferry.ledger.db
+    .insertInto('notification_mark')
+    .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z') })
+    .execute()
+  ferry.clock.at = new Date('2026-11-21T02:45:00Z')
+  await ended('succeeded', undefined, { only: ['pull'] })
+  ferry.clock.at = new Date('2026-11-21T03:30:00Z')
+  await tellNews(deps, nightlySync)
+  expect(events(server)).toContain('late')
+})
+
+it('a monitor hears of each run that did not fail, nor was stopped by the guard', async () => {
   await using server = await service({ [hook]: [json({})], [beat]: [json({})] })
   const deps = depsFor(server, { heartbeatUrl: `${server.url}${beat}` })
   await expectNews(deps, nightlySync)
   await ended('succeeded')
   await ended('failed', 'exchange_unreachable')
   await ended('partial')
+  const stopped = { remarks: [], streams: [], held: [{ run_id: 1, stream: 'properties' }], duration_ms: 1 }
+  const report = JSON.stringify(stopped)
+  await ferry.ledger.db
+    .updateTable('run')
+    .set({ report })
+    .where('run_id', '=', await ended('partial'))
+    .execute()
   await tellNews(deps, nightlySync)
   expect(server.seen.filter(({ path }) => path === beat).map(({ method }) => method)).toEqual(['GET', 'GET'])
 })

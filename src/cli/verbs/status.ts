@@ -53,7 +53,6 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
   })
 }
 
-/** When runs end, what is paused, and since when something waits to be accepted. */
 type LastRun = NonNullable<Standing['last_run']>
 
 /** The last run, and the last night if that was another job's. */
@@ -67,6 +66,7 @@ function lastLines(last: LastRun, night: LastRun | null): string[] {
   })
 }
 
+/** When runs end, what is paused, and since when something waits to be accepted. */
 function jobLines({ forecasts, paused, oldest_unaccepted_since: oldest }: Awaited<ReturnType<typeof statusOf>>) {
   return [
     ...forecasts.map(forecastLine).filter((line) => line !== null),

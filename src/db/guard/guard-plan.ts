@@ -1,7 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { type Actor, recordAction } from '../actions/record-action.ts'
 import type { Database } from '../database.ts'
-import { besideOthers } from '../runs/run-life.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { GuardExample, GuardPlan, GuardPlanTable } from '../tables/run-tables.ts'
 
@@ -104,12 +103,14 @@ export async function approvePlans(
 }
 
 /**
- * The newest run, if the guard stopped it and nobody has approved that yet: nothing that is pending was sent by it,
- * also rows that the guard has nothing against. Null otherwise. It depends on no row, so a query asks it once.
+ * The newest run that read anything, if the guard stopped it and nobody has approved that yet: nothing that is pending
+ * was sent by it, also rows that the guard has nothing against. Null otherwise. It depends on no row, so that a query
+ * asks it once.
  */
 export const heldRun: RawBuilder<number | null> = sql<number | null>`(
   select newest.run_id from (
-    select run_id, held from run where job <> ${sql.lit(besideOthers)} and state <> 'skipped'
+    select run_id, held from run
+    where held or exists (select from run_stream where run_stream.run_id = run.run_id)
     order by run_id desc limit 1
   ) newest
   where newest.held

@@ -18,15 +18,25 @@ type Night = Pick<
   remarks: number | null
 }
 
-/** The newest runs of a job that were not skipped, newest first, with what came of them. */
-export async function listNights(db: Database, job: string, limit: number, before?: number): Promise<Night[]> {
+/**
+ * The newest runs of a job that were not skipped, newest first, with what came of them.
+ * @param which.before only runs with a smaller number.
+ * @param which.whole only runs that were to do all of the job.
+ */
+export async function listNights(
+  db: Database,
+  job: string,
+  limit: number,
+  { before = null, whole = false }: { before?: number | null; whole?: boolean } = {},
+): Promise<Night[]> {
   const { rows } = await sql<Night>`
     select run_id, job, trigger, state, step, verdict, failure, started_at, finished_at,
            (extract(epoch from finished_at - started_at) * 1000)::float8 as duration_ms,
            read, sent, accepted, rejected, invalid, parked, jsonb_array_length(report -> 'remarks') as remarks
     from (
       select * from run
-      where job = ${job} and state <> 'skipped' and (${before ?? null}::bigint is null or run_id < ${before ?? null})
+      where job = ${job} and state <> 'skipped' and (${before}::bigint is null or run_id < ${before})
+        and (not ${whole} or not asked ?| array['only', 'streams'])
       order by run_id desc limit ${limit}
     ) newest
     left join lateral (

@@ -57,7 +57,8 @@ const putBackMs = 90 * 60_000
 
 /**
  * Takes back what was decided about occurrences that lie ahead of now: a clock was ahead then, and was put right. The
- * runs count as ones for the moment after the last occurrence up to now, and as begun and ended by now at the latest.
+ * runs count as ones for the moment after the last occurrence up to now. While a clock is far behind, what was decided
+ * by a right one is taken back as well, and its night is made up for afterwards: twice is better than never.
  */
 export async function takeBackAhead(db: Database, job: string, now: Date): Promise<void> {
   await sql`
@@ -67,8 +68,7 @@ export async function takeBackAhead(db: Database, job: string, now: Date): Promi
         and scheduled_for > ${new Date(now.getTime() + putBackMs)}::timestamptz
     )
     update run
-    set scheduled_for = ${(await lastDecided(db, job, now)) ?? now}::timestamptz + number * interval '1 millisecond',
-        started_at = least(started_at, ${now}::timestamptz), finished_at = least(finished_at, ${now}::timestamptz)
+    set scheduled_for = ${(await lastDecided(db, job, now)) ?? now}::timestamptz + number * interval '1 millisecond'
     from ahead where ahead.run_id = run.run_id`.execute(db)
 }
 

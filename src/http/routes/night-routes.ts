@@ -107,7 +107,7 @@ export const nightRoutes: readonly Route[] = [
       const now = deps.now()
       const { config } = deps
       const requires = requirementsOf(config)
-      const [run = null] = await listNights(db, nightlySync.name, 1)
+      const [run = null] = await listNights(db, nightlySync.name, 1, { whole: true })
       const carried = await newestCarried(db, nightlySync.name)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
@@ -163,7 +163,7 @@ export const nightRoutes: readonly Route[] = [
     }),
     answers: { 200: z.object({ nights: z.array(night), next: count.nullable() }) },
     handle: async ({ db }, { query }) => {
-      const nights = await listNights(db, nightlySync.name, query.limit, query.before)
+      const nights = await listNights(db, nightlySync.name, query.limit, { before: query.before ?? null })
       return { nights, next: nights.length < query.limit ? null : (nights.at(-1)?.run_id ?? null) }
     },
   }),

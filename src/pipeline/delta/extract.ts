@@ -132,6 +132,7 @@ async function extractDelta(
           judgedBy: judge.basis,
           completeRows: complete ? 'all' : 'none',
           missing: complete,
+          yieldsAll,
           guard,
         })
       }

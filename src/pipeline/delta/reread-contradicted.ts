@@ -32,7 +32,7 @@ const hotelsAtMost = 5_000
  * everything while the guard holds the run, which sends nothing.
  *
  * Where a query yields only what changed lately (`fullEvery: never`), a row is gone only if it is not yielded and
- * contradicts one that this run brought. All others stay.
+ * contradicts one of its own hotel that a later run brought. All others stay.
  */
 export async function rereadContradicted(
   deps: Deps,
@@ -80,7 +80,7 @@ async function readHotels(
         const staging = { shape, judge: judge.of(name), seen, only: new Set(some) }
         await stageRows(client, stagedLines(rows, staging))
       }
-      await findMissingOf(trx, name, partnerIds, yieldsAll ? sql`true` : superseded(run.run_id))
+      await findMissingOf(trx, name, partnerIds, yieldsAll ? sql`true` : superseded)
       let held = false
       const landed = await landRows(trx, {
         runId: run.run_id,
@@ -89,6 +89,7 @@ async function readHotels(
         judgedBy: judge.basis,
         completeRows: yieldsAll ? 'all' : 'none',
         missing: true,
+        yieldsAll,
         guard: async (would) => {
           const empty = async () => yieldsAll && seen.rows === 0 && !(await snapshot.hasRows(query))
           held = await guardStream(deps, trx, run.run_id, name, would, empty)
@@ -156,20 +157,24 @@ async function noteAsked(trx: Transaction<Schema>, stream: string, partnerIds: r
       and (row_id in (select row_id from asked) or other_row_id in (select row_id from asked))`.execute(trx)
 }
 
-/** Whether a row of `source_row` that was there before this run contradicts one that this run brought. */
-const superseded = (runId: number) => {
-  const before = sql`(select max(extracted_at) from run_stream where run_id < ${runId})`
-  return sql`changed_at <= ${before} and row_id in (
-    select side.row_id
-    from (
-      select row_id, other_row_id from row_finding where kind in (${contradictionKinds})
-      union all
-      select other_row_id, row_id from row_finding where kind in (${contradictionKinds})
-    ) side (row_id, other_row_id)
-    join source_row brought on brought.row_id = side.other_row_id
-    where brought.changed_at > ${before}
-  )`
-}
+/** The run that brought a row of the ledger what it says, as far as runs are still known. */
+const broughtBy = (row: string) => sql`(
+  select run_id from run where started_at <= ${sql.ref(`${row}.changed_at`)} order by run_id desc limit 1
+)`
+
+/** Whether a row of `source_row` contradicts one of its own hotel that a later run brought. */
+const superseded = sql`row_id in (
+  select side.row_id
+  from (
+    select row_id, other_row_id from row_finding where kind in (${contradictionKinds})
+    union all
+    select other_row_id, row_id from row_finding where kind in (${contradictionKinds})
+  ) side (row_id, other_row_id)
+  join source_row mine on mine.row_id = side.row_id
+  join source_row brought on brought.row_id = side.other_row_id
+  where brought.partner_id = mine.partner_id and brought.changed_at > mine.changed_at
+    and ${broughtBy('brought')} > coalesce(${broughtBy('mine')}, 0)
+)`
 
 /**
  * Ledger rows of hotels of which all rows are staged, that are not among these: the table `missing_row`.

@@ -70,7 +70,8 @@ async function noteEnd(
   if (judged !== null) {
     await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged), run.destination_id)
   }
-  if (run.verdict !== 'failed' && !run.part && heartbeatUrl !== null) {
+  const stopped = (run.report?.held ?? []).length > 0
+  if (run.verdict !== 'failed' && !run.part && !stopped && heartbeatUrl !== null) {
     const message = { ...messageOfEnd(run, { event: 'recovered', cause: '' }), event: 'heartbeat' as const }
     await store(deps, trx, 'heartbeat', 'heartbeat', message, run.destination_id, run.finished_at ?? deps.now())
   }
@@ -95,7 +96,11 @@ export async function noteLate(deps: Deps, job: string, due: Date): Promise<void
       .where('job', '=', job)
       .where((where) =>
         where.or([
-          where.between('scheduled_for', due, now).and('state', 'in', ['finished', 'failed']),
+          where.and([
+            where.between('scheduled_for', due, now),
+            where('state', 'in', ['finished', 'failed']),
+            sql<boolean>`not asked ?| array['only', 'streams']`,
+          ]),
           where('state', '=', 'running'),
         ]),
       )

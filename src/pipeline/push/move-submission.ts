@@ -3,7 +3,7 @@ import { storableJson, storableText } from '../../db/copy-text.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import { type AnswerFormatError, DownloadFailed, HttpError, saysUnknown } from '../../exchange/errors.ts'
+import { type AnswerFormatError, countedCode, DownloadFailed, HttpError, saysUnknown } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import { type Deps, StopRun } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
@@ -67,21 +67,22 @@ export async function callFailed(
 ): Promise<void> {
   // After a call that succeeded failing begins again.
   const since = (submission.failures > 0 ? submission.failing_since : null) ?? deps.now()
-  const failures = submission.error_code === error.code ? submission.failures + 1 : 1
+  const code = countedCode(error)
+  const failures = submission.error_code === code ? submission.failures + 1 : 1
   deps.logger.warn(
-    { run_id: submission.run_id, submission_id: submission.submission_id, code: error.code, failures },
+    { run_id: submission.run_id, submission_id: submission.submission_id, code, failures },
     'exchange_call_failed',
   )
   if (hasLasted(since, deps.now(), deps.config.exchange.giveUpAfterMs)) {
     throw new StopRun(
-      error.code,
+      code,
       `${error.message}. Given up after ${Math.round((deps.now().getTime() - since.getTime()) / 1000)} seconds; the next run goes on from here`,
     )
   }
   await deps.db.transaction().execute(async (trx) => {
     await trx
       .updateTable('submission')
-      .set({ failures, failing_since: since, error_code: error.code, error_message: storableText(error.message) })
+      .set({ failures, failing_since: since, error_code: code, error_message: storableText(error.message) })
       .where('submission_id', '=', submission.submission_id)
       .execute()
     const inMs = Math.max(leastMs, retryInMs(failures, retryAfterOf(error)))

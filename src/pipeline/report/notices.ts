@@ -94,7 +94,7 @@ function askedNotices(streams: readonly StreamReport[]): string[] {
     .filter(({ hotels_asked }) => hotels_asked > 0)
     .map(({ stream, hotels_asked }) => {
       const hotels = hotels_asked === 1 ? '1 hotel' : `${hotels_asked} hotels`
-      return `All ${stream} of ${hotels} were read again, because rows contradict each other; what the partner has no longer is counted as gone.`
+      return `All ${stream} of ${hotels} were read again, because rows contradict each other; what the partner has no longer is counted as gone, unless the query yields only what changed lately (fullEvery: never).`
     })
 }
 

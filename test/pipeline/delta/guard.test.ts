@@ -241,6 +241,18 @@ describe('the guard', () => {
     expect(await gone()).toHaveLength(9)
   })
 
+  it('lets rows go that were held as gone, once the source is said to yield only what changed', async () => {
+    await night('cursor')
+    await acceptAll()
+    await remove('%')
+    expect(await held(await night('cursor'))).toBe(true)
+    const changes = { properties: { query: propertiesQuery, fullEvery: 'never' as const } }
+    const run = await extractNow(ferry, partner, changes, {}, undefined, guard)
+    expect(await held(run)).toBe(false)
+    expect(await gone()).toEqual([])
+    expect(await ready(run)).toEqual([])
+  })
+
   it('sets the tombstones that are left when most of what was missing is there again', async () => {
     await night('snapshot')
     await acceptAll()

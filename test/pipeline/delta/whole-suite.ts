@@ -140,6 +140,23 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       expect(await ledger('framework_answers')).toEqual([['H-1', 'valid']])
     })
 
+    it('where only changes are yielded, an answer takes that place in a later night, if the first one could not ask', async () => {
+      const changes = Object.fromEntries(
+        Object.entries(questionnaire).map(([name, stream]) => [name, { ...stream, fullEvery: 'never' as const }]),
+      )
+      await decline('H-1', 1)
+      await night(changes)
+      await accept()
+      await partner.run('delete from reading')
+      await answer('H-1', 3)
+      const { framework_answers: answersAlone = {} } = changes
+      await night({ framework_answers: answersAlone })
+      expect(await ledger('omissions')).toEqual([['H-1', 'valid']])
+      await night(changes)
+      expect(await ledger('omissions')).toEqual([['H-1', 'gone']])
+      expect(await ledger('framework_answers')).toEqual([['H-1', 'valid']])
+    })
+
     it('sends an answer again that moves to another framework and back, because the service has the other', async () => {
       await answer('H-1', 1, 1)
       await night(questionnaire)

@@ -184,7 +184,7 @@ describe('a POST whose answer was lost', () => {
     await lookAtSubmission(deps, id)
     ferry.clock.pass(60_000)
     for (let look = 0; look < 6; look++) await lookAtSubmission(deps, id)
-    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', error_code: 'exchange_not_found' })
+    expect(await ferry.submission(id)).toMatchObject({ state: 'uncertain', error_code: 'exchange_failed' })
     expect(server.count(post)).toBe(1)
   })
 

@@ -37,7 +37,7 @@ test('the report says nothing of a stream that was read whole as it should be', 
 
 test('the report says of how many hotels the rows were read again, and why', () => {
   expect(noticesOf([stream({ hotels_asked: 2 })])).toEqual([
-    'All properties of 2 hotels were read again, because rows contradict each other; what the partner has no longer is counted as gone.',
+    'All properties of 2 hotels were read again, because rows contradict each other; what the partner has no longer is counted as gone, unless the query yields only what changed lately (fullEvery: never).',
   ])
 })
 

@@ -33,6 +33,8 @@ type Landing = {
   completeRows?: 'none' | 'some' | 'all'
   /** Whether the table `missing_row` names ledger rows that the partner no longer has. */
   missing?: boolean
+  /** False where a row that does not come may be there all the same: none is gone, nor one that waits for approval. */
+  yieldsAll?: boolean
   /** What staged rows were judged by: a number of `judging_basis`. */
   judgedBy: number
   /** Whether the rows are held until a person approves. */
@@ -47,7 +49,7 @@ type Landing = {
  * plan waits for approval, and nothing of them is sent. What is missing then gets no tombstone.
  */
 export async function landRows(trx: Transaction<Schema>, landing: Landing): Promise<LandedCounts> {
-  const { stream, foldedKey, runId, missing = false } = landing
+  const { stream, foldedKey, runId, missing = false, yieldsAll = true } = landing
   // Sorts of a first night are large. The memory is given back at the end of the transaction.
   await sql`set local work_mem = ${sql.lit(landingMemory)}`.execute(trx)
   if (await isNewStream(trx, stream)) {
@@ -61,8 +63,8 @@ export async function landRows(trx: Transaction<Schema>, landing: Landing): Prom
     : foldTogether(trx, stream, foldedKey, landing.completeRows ?? 'none'))
   if (!missing) await sql`create temp table missing_row (row_id bigint) on commit drop`.execute(trx)
   await compare(trx, stream)
-  const held = await landing.guard(await wouldChange(trx, stream))
-  const gone = await judgeMarked(trx, stream, runId, held)
+  const held = await landing.guard(await wouldChange(trx, stream, yieldsAll))
+  const gone = await judgeMarked(trx, { stream, runId, yieldsAll }, held)
   const stored = await store(trx, landing, held)
   const missingGone = await markMissing(trx, runId, held)
   const counts = await count(trx)
@@ -170,7 +172,7 @@ const marked = (stream: string) => sql`
     and not exists (select from compared where compared.row_id = row.row_id)
     and not exists (select from missing_row where missing_row.row_id = row.row_id)`
 
-async function wouldChange(trx: Transaction<Schema>, stream: string): Promise<WouldChange> {
+async function wouldChange(trx: Transaction<Schema>, stream: string, yieldsAll: boolean): Promise<WouldChange> {
   const { rows } = await sql<WouldChange>`
     with change as (
       select guard_change, count(*) as rows from compared where pending group by 1
@@ -178,7 +180,7 @@ async function wouldChange(trx: Transaction<Schema>, stream: string): Promise<Wo
       select 'gone', count(*) from missing_row
       union all
       select guard_change, count(*) from ledger row
-      where ${marked(stream)} and (guard_change = 'gone' or pending)
+      where ${marked(stream)} and case when guard_change = 'gone' then ${yieldsAll} else pending end
       group by 1
     )
     select coalesce(sum(rows) filter (where guard_change = 'new'), 0)::bigint as new,
@@ -189,21 +191,28 @@ async function wouldChange(trx: Transaction<Schema>, stream: string): Promise<Wo
 }
 
 /** What waited for approval waits with this run's plan, or is let go. Returns the tombstones that this sets. */
-async function judgeMarked(trx: Transaction<Schema>, stream: string, runId: number, held: boolean): Promise<number> {
+async function judgeMarked(
+  trx: Transaction<Schema>,
+  { stream, runId, yieldsAll }: { stream: string; runId: number; yieldsAll: boolean },
+  held: boolean,
+): Promise<number> {
   const { rows } = await sql<{ gone: number }>`
     with judged as (
       update source_row
       set guard_run = case when ${held} and waits then ${runId}::bigint end,
           guard_change = case when ${held} and waits then source_row.guard_change end,
-          gone_at = case when not ${held} and source_row.guard_change = 'gone' then clock_timestamp() else gone_at end
+          gone_at = case when not ${held} and ${yieldsAll} and source_row.guard_change = 'gone'
+            then clock_timestamp() else gone_at end
       from (
-        select row_id, guard_change = 'gone' or pending as waits, guard_change
+        select row_id, case when guard_change = 'gone' then ${yieldsAll} else pending end as waits, guard_change
         from ledger row where ${marked(stream)}
       ) earlier
       where earlier.row_id = source_row.row_id
       returning earlier.guard_change
     )
-    select count(*) filter (where guard_change = 'gone' and not ${held}) as gone from judged`.execute(trx)
+    select count(*) filter (where guard_change = 'gone' and ${yieldsAll} and not ${held}) as gone from judged`.execute(
+    trx,
+  )
   return rows[0]?.gone ?? 0
 }
 

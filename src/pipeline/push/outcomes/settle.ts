@@ -239,10 +239,10 @@ async function staged(deps: Deps, submission: Submission, task: Task, fileUrl: s
       await settleWithoutFile(deps, submission, task, trouble.message)
       return false
     }
-    const { code, message } = error as Error & { code?: string }
+    const { code } = error as { code?: string }
     if (trouble === null && (code === undefined || !serviceCodes.has(code))) throw error
     const leastMs = saysUnknown(error) ? deps.config.exchange.pollIntervalMs : 0
-    await callFailed(deps, submission, trouble ?? { code: code ?? '', message }, leastMs)
+    await callFailed(deps, submission, trouble ?? (error as Error & { code: string }), leastMs)
     return false
   }
 }

@@ -75,7 +75,9 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
   }
   const declined = error instanceof HttpError && judgePostAnswer(error) === 'declined'
   if (error instanceof TransportError || declined) {
-    await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'not_sent'))
+    // One that declines has answered.
+    const answered = declined ? { answers_lost_since: null } : {}
+    await deps.db.transaction().execute((trx) => moveSubmission(trx, id, 'not_sent', answered))
     if (declined && error.status === 401) throw unauthorized(error)
     await callFailed(deps, submission, error)
     return

@@ -143,6 +143,28 @@ describe('a poll', () => {
     await ferry.planned(deps, 'properties', [property])
   })
 
+  it('a poll that a gateway does not let through counts as no denial of the task', async () => {
+    const gateway: Answer = (response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<html>')
+    await using server = await service({
+      [post]: [accepted],
+      [path]: [
+        gateway,
+        gateway,
+        refusal(404),
+        gateway,
+        gateway,
+        gateway,
+        refusal(404),
+        refusal(404),
+        task('InProgress'),
+      ],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await sent(deps)
+    for (let look = 0; look < 9; look++) await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', task_status: 'InProgress' })
+  })
+
   it('does not take a service that fails in other ways for one that forgot the task', async () => {
     const statuses = [503, 503, 404, 404, 400, 400, 404, 404]
     // The client itself asks four times before it reports a 503.
