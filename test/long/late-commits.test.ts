@@ -35,7 +35,7 @@ const groups = 4
 const nights = 100
 
 it(`an extraction loses no row in ${nights} random nights of transactions that commit late, half of their rows with equal times`, {
-  timeout: 300_000,
+  timeout: 900_000,
 }, async () => {
   const seen = { nights: 0, late: 0, written: 0, tied: 0, lost: 0 }
   const oneGroup = async () => {
@@ -55,11 +55,11 @@ it(`an extraction loses no row in ${nights} random nights of transactions that c
       await group.close()
     }
   }
-  await Promise.all(Array.from({ length: groups }, oneGroup))
+  // Nights without a row that was committed late would prove nothing, and on a busy machine there are more of them.
+  while (seen.late <= nights / 10) await Promise.all(Array.from({ length: groups }, oneGroup))
   process.stderr.write(`${JSON.stringify(seen)}\n`)
-  expect(seen).toMatchObject({ nights, lost: 0 })
-  // Nights without a row that was committed late, or without equal times, would prove nothing.
-  expect(seen.late).toBeGreaterThan(nights / 10)
+  expect(seen.nights).toBeGreaterThanOrEqual(nights)
+  expect(seen.lost).toBe(0)
   expect(seen.tied / seen.written).toBeGreaterThan(0.4)
 })
 
