@@ -22,9 +22,9 @@ export async function statusOf(db: Database, config: Config, now: Date, hurry: H
   }
 }
 
-/** The newest run of the night's job that was one. */
+/** The newest run of the night's job that was to do all of it. */
 async function lastNight(db: Database) {
-  const [night] = await newestRuns(db, 1, { job: nightJob, skipped: false })
+  const [night] = await newestRuns(db, 1, { job: nightJob, whole: true })
   if (night === undefined) return null
   const { report: _, ...run } = night
   return run

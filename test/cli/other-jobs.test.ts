@@ -57,6 +57,20 @@ describe('jobs that do a part of a night', () => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ job: 'nightly-sync', streams: [], submissions: [], searches: [] })
   })
 
+  test('jobs that do a part of a night are told apart from it by status, as is a part of the night itself', async () => {
+    await world.pool.query(
+      `update run set verdict = 'failed', state = 'failed', asked = '{}' where job = 'nightly-sync'`,
+    )
+    expect(await call('run', 'push')).toMatchObject({ code: 0 })
+    const first = (await call('status')).stdout.split('\n').slice(0, 2)
+    expect(first[0]).toMatch(/^Last run of push: \d+, .* UTC, finished, succeeded$/)
+    expect(first[1]).toMatch(/^Last run of nightly-sync: \d+, .* UTC, failed, failed$/)
+    expect(await call('run', 'nightly-sync', '--only', 'reference')).toMatchObject({ code: 0 })
+    const then = (await call('status')).stdout.split('\n').slice(0, 2)
+    expect(then[0]).toMatch(/^Last run of nightly-sync \(only reference\): \d+, .* finished, succeeded$/)
+    expect(then[1]).toBe(first[1])
+  })
+
   test('jobs that do a part of a night are listed with their last runs', async () => {
     const { stdout } = await call('jobs', '--json')
     const { jobs } = JSON.parse(stdout) as { jobs: { job: string; last_run: { verdict: string } | null }[] }

@@ -112,14 +112,18 @@ it('one that finds another process at the ends of runs does not wait for it', as
   expect(events(server)).toEqual(['failed'])
 })
 
+/** People are to be told of the night from the day before on. */
+const toBeTold = (mark: { late_for?: Date } = {}) =>
+  ferry.ledger.db
+    .insertInto('notification_mark')
+    .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z'), ...mark })
+    .execute()
+
 describe('a scheduled run', () => {
   it('a scheduled run is late once if it has not ended in time, and that it has is told as well', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server, { lateAfterMs: 3_600_000 })
-    await ferry.ledger.db
-      .insertInto('notification_mark')
-      .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z') })
-      .execute()
+    await toBeTold()
     ferry.clock.at = new Date('2026-11-21T03:29:59Z')
     await tellNews(deps, nightlySync)
     expect(server.seen).toEqual([])
@@ -138,10 +142,7 @@ describe('a scheduled run', () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server, { lateAfterMs: 3_600_000 })
     const ahead = new Date('2026-12-21T02:30:00Z')
-    await ferry.ledger.db
-      .insertInto('notification_mark')
-      .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z'), late_for: ahead })
-      .execute()
+    await toBeTold({ late_for: ahead })
     await ferry.ledger.pool.query(
       `insert into run (job, trigger, scheduled_for, state, step, verdict) values ($1, 'schedule', $2, 'finished', 'report', 'succeeded')`,
       [nightlySync.name, ahead],
@@ -154,10 +155,7 @@ describe('a scheduled run', () => {
   it('a scheduled run that was skipped is late', async () => {
     await using server = await service({ [hook]: [json({})] })
     const deps = depsFor(server, { lateAfterMs: 3_600_000 })
-    await ferry.ledger.db
-      .insertInto('notification_mark')
-      .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z') })
-      .execute()
+    await toBeTold()
     await insertSkippedRun(ferry.ledger.db, nightlySync.name, new Date('2026-11-21T02:30:00Z'))
     ferry.clock.at = new Date('2026-11-21T03:30:00Z')
     await tellNews(deps, nightlySync)
@@ -206,10 +204,7 @@ it('a run that was to do a part of its job neither ends a trouble nor is heard o
 it('a scheduled run is late although a part of it has ended since', async () => {
   await using server = await service({ [hook]: [json({})] })
   const deps = depsFor(server, { lateAfterMs: 3_600_000 })
-  await ferry.ledger.db
-    .insertInto('notification_mark')
-    .values({ job: nightlySync.name, run_id: 0, since: new Date('2026-11-20T12:00:00Z') })
-    .execute()
+  await toBeTold()
   ferry.clock.at = new Date('2026-11-21T02:45:00Z')
   await ended('succeeded', undefined, { only: ['pull'] })
   ferry.clock.at = new Date('2026-11-21T03:30:00Z')

@@ -55,11 +55,13 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
 
 type LastRun = NonNullable<Standing['last_run']>
 
-/** The last run, and the last night if that was another job's. */
+/** The last run, and the last night if that was another one. */
 function lastLines(last: LastRun, night: LastRun | null): string[] {
   const runs = night === null || night.run_id === last.run_id ? [last] : [last, night]
-  return runs.flatMap(({ run_id, job, started_at, state, step, verdict, failure }) => {
-    const of = job === nightJob && runs.length === 1 ? '' : ` of ${job}`
+  return runs.flatMap(({ run_id, job, asked, started_at, state, step, verdict, failure }) => {
+    const part = [...(asked.only ?? []), ...(asked.streams ?? [])]
+    const all = part.length === 0 ? '' : ` (only ${part.join(', ')})`
+    const of = job === nightJob && runs.length === 1 && all === '' ? '' : ` of ${job}${all}`
     const stands = state === 'running' ? `under way at the step ${step}` : `${state}, ${verdict}`
     const line = `Last run${of}: ${run_id}, started ${moment(started_at)} UTC, ${stands}`
     return failure === null ? [line] : [line, `  ${failure.code}: ${failure.message}`]

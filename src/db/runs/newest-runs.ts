@@ -9,19 +9,21 @@ import { besideOthers } from './run-life.ts'
  * The newest runs, newest first.
  * @param which.before only runs with a smaller number.
  * @param which.job only runs of this job.
- * @param which.skipped false: without occurrences that were skipped.
+ * @param which.whole only runs that were to do all of their job, and no occurrence that was skipped.
  */
 export async function newestRuns(
   db: Database,
   limit: number,
-  { before, job, skipped = true }: { before?: number | undefined; job?: string; skipped?: boolean } = {},
+  { before, job, whole = false }: { before?: number | undefined; job?: string; whole?: boolean } = {},
 ): Promise<Run[]> {
   return await db
     .selectFrom('run')
     .selectAll()
     .$if(before !== undefined, (newest) => newest.where('run_id', '<', before ?? 0))
     .$if(job !== undefined, (newest) => newest.where('job', '=', job ?? ''))
-    .$if(!skipped, (newest) => newest.where('state', '<>', 'skipped'))
+    .$if(whole, (newest) =>
+      newest.where('state', '<>', 'skipped').where(sql<boolean>`not asked ?| array['only', 'streams']`),
+    )
     .orderBy('run_id', 'desc')
     .limit(limit)
     .execute()

@@ -157,9 +157,12 @@ async function noteAsked(trx: Transaction<Schema>, stream: string, partnerIds: r
       and (row_id in (select row_id from asked) or other_row_id in (select row_id from asked))`.execute(trx)
 }
 
-/** The run that brought a row of the ledger what it says, as far as runs are still known. */
+/** The run that brought a row of the ledger what it says, as far as runs are still known: one of those that read. */
 const broughtBy = (row: string) => sql`(
-  select run_id from run where started_at <= ${sql.ref(`${row}.changed_at`)} order by run_id desc limit 1
+  select run_id from run
+  where started_at <= ${sql.ref(`${row}.changed_at`)}
+    and exists (select from run_stream where run_stream.run_id = run.run_id)
+  order by run_id desc limit 1
 )`
 
 /** Whether a row of `source_row` contradicts one of its own hotel that a later run brought. */
