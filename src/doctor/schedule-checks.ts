@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
-import { newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
+import { isPart, newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
 import type { NotificationTable } from '../db/tables/job-tables.ts'
 import type { Run } from '../db/tables/run-tables.ts'
 import { systemLookup } from '../exchange/download-address.ts'
@@ -88,7 +88,7 @@ export function judgeMissed({ job, due, now, runs, atWork }: Due): Found[] {
       ]
 }
 
-type LastRun = Pick<Run, 'run_id' | 'state' | 'verdict' | 'failure' | 'started_at' | 'finished_at' | 'held'>
+type LastRun = Pick<Run, 'run_id' | 'state' | 'verdict' | 'failure' | 'started_at' | 'finished_at' | 'held' | 'asked'>
 
 const dayMs = 86_400_000
 
@@ -106,7 +106,7 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
     )
   } else if (last.state === 'running')
     found.push(ok(`Run ${last.run_id} is under way since ${minuteOf(last.started_at)} UTC`))
-  const ended = runs.find(({ state }) => state === 'finished' || state === 'failed')
+  const ended = runs.find((run) => !isPart(run) && (run.state === 'finished' || run.state === 'failed'))
   if (ended?.state === 'failed') {
     found.push(
       error(
@@ -127,13 +127,13 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
     )
   } else if (ended !== undefined)
     found.push(ok(`Run ${ended.run_id} ended well, ${minuteOf(ended.finished_at ?? ended.started_at)} UTC`))
-  const well = runs.find(({ state }) => state === 'finished')
+  const well = runs.find((run) => !isPart(run) && run.state === 'finished' && !run.held)
   const since = well?.finished_at ?? null
   if (ended !== undefined && (since === null || now.getTime() - since.getTime() > 2 * dayMs)) {
     const words =
       since === null
-        ? `None of the last ${runs.length} runs finished`
-        : `No run has finished since ${minuteOf(since)} UTC`
+        ? `None of the last ${runs.length} runs carried the data through`
+        : `No run has carried the data through since ${minuteOf(since)} UTC`
     found.push(warning(words, 'nightferry run nightly-sync'))
   }
   return found

@@ -30,16 +30,19 @@ export function startScheduler(
   since: Date,
 ): { tick: () => Promise<void>; stop: () => Promise<void> } {
   dueOccurrence(job.name, scheduleOf(deps.config, job.name), deps.now())
+  let began = since
   const tick = async (): Promise<void> => {
     await deps.readClock?.()
     const now = deps.now()
+    // The clock was ahead when this installation began.
+    if (now < began) began = now
     // Read each time: a configuration that is read again may have another one.
     const setting = scheduleOf(deps.config, job.name)
     const due = dueOccurrence(job.name, setting, now)
     const late = due !== null && now.getTime() - due.getTime() > missedAfterMs
     if (due === null) return
     await takeBackAhead(deps.db, job.name, now)
-    if (due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
+    if (due <= ((await lastDecided(deps.db, job.name, now)) ?? began)) return
     // It waits for the run that is under way, its own or another job's; the next tick finds it still due.
     if ((await runInTheWay(deps.db, job.name)) !== undefined) {
       // Seen in time: however long the other run takes, this one was not missed.

@@ -186,6 +186,7 @@ async function* batches(
   /** Columns of the batch in which a character stands that may stand for bytes. */
   const doubtful = new Set<string>()
   try {
+    const doubt = encodingOf(database) === 'UTF-8' ? replacement : replacementOrPair
     const statement = database.prepare(sql)
     statement.setReadBigInts(true)
     statement.setReturnArrays(true)
@@ -194,7 +195,7 @@ async function* batches(
       batch.push(
         row.map((value, index) => {
           const column = columns[index]
-          if (column !== undefined && typeof value === 'string' && value.includes(replacement)) doubtful.add(column)
+          if (column !== undefined && typeof value === 'string' && doubt.test(value)) doubtful.add(column)
           return textOf(stream, column ?? 'cursor', value)
         }),
       )
@@ -212,7 +213,14 @@ async function* batches(
 }
 
 /** What stands in a text for bytes that are no characters. */
-const replacement = '\uFFFD'
+const replacement = /\uFFFD/
+
+/** The same where texts are UTF-16: half of a pair is joined there with the character behind it. */
+const replacementOrPair = /[\uFFFD\uD800-\uDFFF]/
+
+function encodingOf(database: DatabaseSync): string {
+  return (database.prepare('pragma encoding').get() as { encoding: string }).encoding
+}
 
 /** What was found to be characters throughout, by the connection, whose transaction sees no later change. */
 const soundColumns = new WeakMap<DatabaseSync, Set<string>>()
@@ -235,7 +243,7 @@ async function requireCharacters(
   for (const column of columns) {
     const name = JSON.stringify([query, column])
     if (sound.has(name)) continue
-    const { encoding } = database.prepare('pragma encoding').get() as { encoding: string }
+    const encoding = encodingOf(database)
     const decoder = new TextDecoder(encoding, { fatal: true })
     const at = identifier(column)
     const found = database.prepare(

@@ -118,6 +118,23 @@ export function resendInMs(
   return mayRun || mayBeUnseen ? settings.pollIntervalMs : Math.max(0, settings.uncertainGraceMs - lostMsAgo)
 }
 
+/**
+ * How often in a row the service must deny what it is asked for, each time a poll's interval after the last, before it
+ * counts as unknown to it: a replica may lag behind its own answer.
+ */
+export const denialsBeforeLost = 3
+
+type Denials = { times: number; at: Date }
+
+/**
+ * Counts one more denial. One that comes sooner than a poll's interval after the last that counted is the same one
+ * still: looks come early when a process starts, or a person asks.
+ */
+export function oneMoreDenial(before: Denials | null, now: Date, pollIntervalMs: number): Denials {
+  if (before !== null && now >= before.at && !hasLasted(before.at, now, pollIntervalMs)) return before
+  return { times: (before?.times ?? 0) + 1, at: now }
+}
+
 /** Whether something has gone on for as long as anybody waits for it. */
 export function hasLasted(since: Date, now: Date, patienceMs: number): boolean {
   return now.getTime() - since.getTime() >= patienceMs

@@ -259,6 +259,7 @@ describe('the schedule and the last runs', () => {
     verdict: 'succeeded',
     failure: null,
     held: false,
+    asked: {},
     scheduled_for: at('23T02:30'),
     started_at: at('23T02:30'),
     finished_at: at('23T02:40'),
@@ -311,12 +312,16 @@ describe('the schedule and the last runs', () => {
       judgeLastRuns(runs, 0, now).map(({ level }) => level)
     expect(levels(run)).toEqual(['ok'])
     expect(levels({ ...run, verdict: 'partial' })).toEqual(['warning'])
-    expect(levels({ ...run, held: true })).toEqual(['warning'])
+    expect(levels({ ...run, held: true }, run)).toEqual(['warning'])
     expect(levels({ ...run, state: 'running', finished_at: null }, run)).toEqual(['warning', 'ok'])
     const failure = { code: 'search_failed', message: 'no', step: 'pull' }
     expect(levels({ ...run, state: 'failed', failure }, run)).toEqual(['error'])
     expect(levels({ ...run, finished_at: at('20T02:30') })).toEqual(['ok', 'warning'])
     expect(levels()).toEqual(['ok'])
+    const part = { ...run, asked: { streams: ['properties'] } }
+    expect(levels(part, { ...run, state: 'failed', failure })).toEqual(['error', 'warning'])
+    const heldLast = { ...run, held: true }
+    expect(levels(heldLast, { ...run, finished_at: at('20T02:30') })).toEqual(['warning', 'warning'])
   })
 })
 

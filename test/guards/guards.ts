@@ -528,6 +528,14 @@ export const guardsOfDatabase: readonly Guard[] = [
     without: 'times < 0 * denialsBeforeLost',
   },
   {
+    file: 'src/pipeline/when-to-look.ts',
+    test: 'test/pipeline/push/outcomes/settle.test.ts',
+    title: 'sooner than a poll later',
+    name: "Of two denials the second counts only a poll's interval after the first",
+    text: 'now >= before.at && !hasLasted(before.at, now, pollIntervalMs)',
+    without: 'now < before.at',
+  },
+  {
     file: 'src/exchange/errors.ts',
     test: 'test/pipeline/push/uncertain.test.ts',
     title: 'nobody but a gateway',

@@ -42,11 +42,16 @@ export function depsFor(server: ScriptedService, settings: Partial<Config['notif
 }
 
 /** A run of the night that has ended, and took a minute. */
-export async function ended(verdict: Verdict, code?: string, asked: RunAsked = {}): Promise<number> {
+export async function ended(
+  verdict: Verdict,
+  code?: string,
+  asked: RunAsked = {},
+  job: string = nightlySync.name,
+): Promise<number> {
   const { run_id } = await ferry.ledger.db
     .insertInto('run')
     .values({
-      job: nightlySync.name,
+      job,
       trigger: 'cli',
       scheduled_for: new Date(ferry.clock.at),
       state: verdict === 'failed' ? 'failed' : 'finished',

@@ -135,6 +135,40 @@ describe('the scheduler', () => {
     },
   )
 
+  it.each(['once', 'skip'] as const)(
+    'what was decided stands while a clock is at its first day, where missed is %s',
+    async (missed) => {
+      await schedule(missed, async (tick) => {
+        const nights = ['2026-11-21T02:30:00Z', '2026-11-22T02:30:00Z'].map((at) => new Date(at))
+        for (const at of nights) {
+          ferry.clock.at = at
+          await tick()
+          await ferry.ledger.pool.query(`update run set state = 'finished', verdict = 'succeeded'`)
+        }
+        for (const at of ['2000-01-01T00:00:00Z', '2000-01-01T03:00:00Z', '2026-11-22T09:00:00Z']) {
+          ferry.clock.at = new Date(at)
+          await tick()
+          await ferry.ledger.pool.query(`update run set state = 'finished' where state = 'running'`)
+        }
+        expect((await runs()).filter(({ scheduled_for }) => scheduled_for.getFullYear() > 2000)).toEqual(
+          nights.map((scheduled_for) => ({ trigger: 'schedule', state: 'finished', scheduled_for })),
+        )
+      })
+    },
+  )
+
+  it('a new installation that began while its clock was ahead begins with the next occurrence', async () => {
+    const right = ferry.clock.at
+    ferry.clock.at = new Date('2026-12-21T02:00:00Z')
+    await schedule('once', async (tick) => {
+      ferry.clock.at = right
+      await tick()
+      ferry.clock.at = occurrence
+      await tick()
+      expect(await runs()).toMatchObject([{ trigger: 'schedule', scheduled_for: occurrence }])
+    })
+  })
+
   it('notes a missed occurrence as skipped when the configuration says so', async () => {
     await schedule('skip', async (tick) => {
       ferry.clock.at = new Date(occurrence.getTime() + 120_001)

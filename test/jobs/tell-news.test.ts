@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { insertSkippedRun } from '../../src/db/runs/run-life.ts'
-import { nightlySync } from '../../src/jobs/known-jobs.ts'
+import { jobsOf, nightlySync } from '../../src/jobs/known-jobs.ts'
 import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
 import { json, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, events, ferry, hook, stored, withNews } from './news-world.ts'
@@ -228,4 +228,47 @@ it('a monitor hears of each run that did not fail, nor was stopped by the guard'
     .execute()
   await tellNews(deps, nightlySync)
   expect(server.seen.filter(({ path }) => path === beat).map(({ method }) => method)).toEqual(['GET', 'GET'])
+})
+
+describe('a monitor of nights', () => {
+  const beats = async (schedule: string | null) => {
+    await using server = await service({ [hook]: [json({})], [beat]: [json({})] })
+    const plain = depsFor(server, { heartbeatUrl: `${server.url}${beat}` })
+    const { jobs } = plain.config
+    const deps = {
+      ...plain,
+      config: { ...plain.config, jobs: { ...jobs, 'nightly-sync': { ...jobs['nightly-sync'], schedule } } },
+    }
+    for (const job of jobsOf(deps.config)) {
+      await expectNews(deps, job)
+      await ended('succeeded', undefined, {}, job.name)
+      await tellNews(deps, job)
+    }
+    return (await stored()).map(({ job }) => job)
+  }
+
+  it('a monitor of nights hears of no other job', async () => {
+    expect(await beats('30 2 * * *')).toEqual(['nightly-sync'])
+  })
+
+  it('a monitor hears of every job that carries data, where the night has no schedule', async () => {
+    expect(await beats(null)).toEqual(['nightly-sync', 'push', 'pull-calculators'])
+  })
+})
+
+it('people are told of what fails after a clock was ahead while their receiver took nothing', async () => {
+  const failing = Array.from({ length: 2 }, () => json({}, 500))
+  await using server = await service({ [hook]: [...failing, json({})] })
+  const deps = depsFor(server, { lateAfterMs: 3_600_000 })
+  await toBeTold()
+  const right = ferry.clock.at
+  ferry.clock.at = new Date(right.getTime() + 30 * 86_400_000)
+  await tellNews(deps, nightlySync)
+  ferry.clock.at = right
+  await ended('failed', 'exchange_unreachable')
+  for (let look = 0; look < 3; look++) {
+    await tellNews(deps, nightlySync)
+    ferry.clock.pass(60_000)
+  }
+  expect(events(server)).toContain('failed')
 })

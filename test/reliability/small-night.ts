@@ -22,6 +22,8 @@ const settings = [
   'push.maxAnswersPerUpsert=30',
   'push.maxCalculatorsPerUpsert=40',
   'push.uncertainGraceMs=300',
+  // In a first night whose answers are lost the list of tasks may reach back to none: a task ends within seconds.
+  'push.unlistedGraceMs=30000',
 ].flatMap((setting) => ['--set', setting])
 
 /** A world of some hotels, and the verb that runs a night in it. */

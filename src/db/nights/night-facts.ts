@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { isAmongPending, type Requires, type RowState, rowState } from '../ledger/row-state.ts'
+import { isWhole } from '../runs/newest-runs.ts'
 import type { Run } from '../tables/run-tables.ts'
 
 /** A run with the sums of its report; null where it has none. */
@@ -36,7 +37,7 @@ export async function listNights(
     from (
       select * from run
       where job = ${job} and state <> 'skipped' and (${before}::bigint is null or run_id < ${before})
-        and (not ${whole} or not asked ?| array['only', 'streams'])
+        and (not ${whole} or ${isWhole})
       order by run_id desc limit ${limit}
     ) newest
     left join lateral (
@@ -56,7 +57,7 @@ export async function durationsOf(db: Database, job: string, limit: number): Pro
   const { rows } = await sql<{ duration_ms: number }>`
     select (extract(epoch from finished_at - started_at) * 1000)::float8 as duration_ms
     from run where job = ${job} and verdict in ('succeeded', 'partial') and finished_at is not null and not held
-      and not asked ?| array['only', 'streams']
+      and ${isWhole}
     order by run_id desc limit ${limit}`.execute(db)
   return rows.map(({ duration_ms }) => duration_ms)
 }

@@ -5,6 +5,14 @@ import type { Run } from '../tables/run-tables.ts'
 import type { SubmissionState } from '../tables/submission-tables.ts'
 import { besideOthers } from './run-life.ts'
 
+/** Whether a run was to do all of its job: only then its end says how the job stands. */
+export const isWhole = sql<boolean>`not asked ?| array['only', 'streams']`
+
+/** The same of a run that was read. */
+export function isPart({ asked }: Pick<Run, 'asked'>): boolean {
+  return asked.only !== undefined || asked.streams !== undefined
+}
+
 /**
  * The newest runs, newest first.
  * @param which.before only runs with a smaller number.
@@ -21,9 +29,7 @@ export async function newestRuns(
     .selectAll()
     .$if(before !== undefined, (newest) => newest.where('run_id', '<', before ?? 0))
     .$if(job !== undefined, (newest) => newest.where('job', '=', job ?? ''))
-    .$if(whole, (newest) =>
-      newest.where('state', '<>', 'skipped').where(sql<boolean>`not asked ?| array['only', 'streams']`),
-    )
+    .$if(whole, (newest) => newest.where('state', '<>', 'skipped').where(isWhole))
     .orderBy('run_id', 'desc')
     .limit(limit)
     .execute()

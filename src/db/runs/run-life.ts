@@ -57,8 +57,9 @@ const putBackMs = 90 * 60_000
 
 /**
  * Takes back what was decided about occurrences that lie ahead of now: a clock was ahead then, and was put right. The
- * runs count as ones for the moment after the last occurrence up to now. While a clock is far behind, what was decided
- * by a right one is taken back as well, and its night is made up for afterwards: twice is better than never.
+ * runs count as ones for the moment after the last occurrence up to now. While a clock is behind by some nights, what a
+ * right one decided in them is taken back as well, and the last of them is made up for afterwards: twice is better than
+ * never. Where nothing up to now was decided before them, as while a clock stands at its first day, nothing is touched.
  */
 export async function takeBackAhead(db: Database, job: string, now: Date): Promise<void> {
   await sql`
@@ -66,6 +67,10 @@ export async function takeBackAhead(db: Database, job: string, now: Date): Promi
       select run_id, row_number() over (order by run_id) as number from run
       where job = ${job} and trigger in (${sql.join(scheduled)}) and state <> 'running'
         and scheduled_for > ${new Date(now.getTime() + putBackMs)}::timestamptz
+        and run_id > (
+          select min(run_id) from run
+          where job = ${job} and trigger in (${sql.join(scheduled)}) and scheduled_for <= ${now}
+        )
     )
     update run
     set scheduled_for = ${(await lastDecided(db, job, now)) ?? now}::timestamptz + number * interval '1 millisecond'

@@ -69,6 +69,8 @@ export type SubmissionTable = {
   uncertain_since: Date | null
   /** Since when every answer to its POST was lost; null while none is, or once one came. */
   answers_lost_since: Date | null
+  /** When the service last said, and it counted, that it does not know its task: `oneMoreDenial`. */
+  denied_at: Date | null
   accepted_at: Date | null
   polled_at: Date | null
   terminal_at: Date | null
@@ -116,8 +118,10 @@ export type LeftOutProperty = {
 export type ListedTasks = {
   /** Tasks that may be the submission's: asked for by id once they are no longer listed. */
   candidates: string[]
-  /** How often in a row the service said of a candidate that it knows no such task. */
-  denials?: Record<string, number>
+  /** How often in a row the service said of a candidate that it knows no such task, and when it last counted. */
+  denials?: Record<string, { times: number; at: string }>
+  /** How many the list had. */
+  length?: number
   /** The newest ones of the list, no matter whose: the next reading must show one of them to have missed nothing. */
   newest: string[]
   /** Whether every reading so far reached back to the one before, and the first to the attempt. */

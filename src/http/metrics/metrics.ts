@@ -4,11 +4,13 @@ import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Database } from '../../db/database.ts'
 import { oldestUnaccepted, statusCounts } from '../../db/ledger/row-state.ts'
+import { isWhole } from '../../db/runs/newest-runs.ts'
 import { lastStepTimes } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import { jobsOf } from '../../jobs/known-jobs.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
+import { clocksDifferMs } from '../../pipeline/report/standing.ts'
 
 /** For so long what was measured in the database is shown again: scrapes of several servers ask once. Milliseconds. */
 const keptMs = 10_000
@@ -50,10 +52,11 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
   })
   const shown = {
     running: gauge('runs_running', 'Runs under way.', ['job']),
-    started: gauge('run_last_start_timestamp_seconds', 'When the newest run with this verdict began.', [
-      'job',
-      'verdict',
-    ]),
+    started: gauge(
+      'run_last_start_timestamp_seconds',
+      'When the newest run with this verdict began that was to do all of its job.',
+      ['job', 'verdict'],
+    ),
     ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', ['job', 'verdict']),
     took: gauge('run_last_duration_seconds', 'How long the newest run with this verdict took.', ['job', 'verdict']),
     rows: gauge('rows', 'Rows of the ledger by stream and state; a row may be in several.', ['stream', 'state']),
@@ -184,11 +187,15 @@ type Measured = Counts & {
 
 /** What the database says of runs, rows and requests. Each query counts by an index, or over what is unfinished. */
 async function measure(db: Database, config: Config): Promise<Measured> {
+  // A part of a job, what the guard stopped and what a clock that was ahead began say nothing of how the job stands.
+  const tells = sql`${isWhole} and (not held or verdict = 'failed')
+    and started_at < clock_timestamp() + ${clocksDifferMs} * interval '1 millisecond'`
   const runs = await sql<RunCount>`
     select job, verdict, sum(runs)::bigint as runs, max(started_at) as started_at, max(finished_at) as finished_at
     from (
-      select job, coalesce(verdict, state) as verdict, count(*) as runs, max(started_at) as started_at,
-             max(finished_at) as finished_at
+      select job, coalesce(verdict, state) as verdict, count(*) as runs,
+             max(started_at) filter (where ${tells}) as started_at,
+             max(finished_at) filter (where ${tells}) as finished_at
       from run group by 1, 2
       -- What housekeeping has removed is counted on, or the counter would fall.
       union all select job, verdict, runs, null, null from run_tally

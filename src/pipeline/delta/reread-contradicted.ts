@@ -32,7 +32,8 @@ const hotelsAtMost = 5_000
  * everything while the guard holds the run, which sends nothing.
  *
  * Where a query yields only what changed lately (`fullEvery: never`), a row is gone only if it is not yielded and
- * contradicts one of its own hotel that a later run brought. All others stay.
+ * contradicts one of its own hotel that this run brought, and that no run before had. All others stay: of two that
+ * earlier runs brought nobody knows which came last, for a row that comes again unchanged leaves no trace.
  */
 export async function rereadContradicted(
   deps: Deps,
@@ -80,7 +81,7 @@ async function readHotels(
         const staging = { shape, judge: judge.of(name), seen, only: new Set(some) }
         await stageRows(client, stagedLines(rows, staging))
       }
-      await findMissingOf(trx, name, partnerIds, yieldsAll ? sql`true` : superseded)
+      await findMissingOf(trx, name, partnerIds, yieldsAll ? sql`true` : supersededBy(run))
       let held = false
       const landed = await landRows(trx, {
         runId: run.run_id,
@@ -157,16 +158,8 @@ async function noteAsked(trx: Transaction<Schema>, stream: string, partnerIds: r
       and (row_id in (select row_id from asked) or other_row_id in (select row_id from asked))`.execute(trx)
 }
 
-/** The run that brought a row of the ledger what it says, as far as runs are still known: one of those that read. */
-const broughtBy = (row: string) => sql`(
-  select run_id from run
-  where started_at <= ${sql.ref(`${row}.changed_at`)}
-    and exists (select from run_stream where run_stream.run_id = run.run_id)
-  order by run_id desc limit 1
-)`
-
-/** Whether a row of `source_row` contradicts one of its own hotel that a later run brought. */
-const superseded = sql`row_id in (
+/** Whether a row of `source_row` contradicts one of its own hotel that the run brought, and no run before. */
+const supersededBy = ({ started_at }: Run) => sql`row_id in (
   select side.row_id
   from (
     select row_id, other_row_id from row_finding where kind in (${contradictionKinds})
@@ -175,8 +168,8 @@ const superseded = sql`row_id in (
   ) side (row_id, other_row_id)
   join source_row mine on mine.row_id = side.row_id
   join source_row brought on brought.row_id = side.other_row_id
-  where brought.partner_id = mine.partner_id and brought.changed_at > mine.changed_at
-    and ${broughtBy('brought')} > coalesce(${broughtBy('mine')}, 0)
+  where brought.partner_id = mine.partner_id
+    and brought.changed_at >= ${started_at} and mine.changed_at < ${started_at}
 )`
 
 /**

@@ -11,7 +11,7 @@ const patienceMs = 10_000
  * The longest that a receiver is left alone because it asked for it: news of a night has to be read that day.
  * Milliseconds.
  */
-const longestAskedMs = 6 * 3_600_000
+export const longestAskedMs = 6 * 3_600_000
 
 /** Why a receiver did not take a message, and for how long it asked to be left alone, if it did. */
 export type NotTaken = { error: string; askedMs?: number }

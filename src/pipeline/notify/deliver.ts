@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts'
 import type { NotificationTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'
 import { hasLasted, tellAgainInMs } from '../when-to-look.ts'
-import { channelsOf, type NotTaken } from './channels.ts'
+import { channelsOf, longestAskedMs, type NotTaken } from './channels.ts'
 import type { Message } from './message.ts'
 
 /**
@@ -25,6 +25,7 @@ const mostMs = 30_000
 export async function deliverDue(deps: Deps, signal?: AbortSignal): Promise<void> {
   const began = performance.now()
   await releaseFromReplaced(deps)
+  await releaseFromAhead(deps)
   while (signal?.aborted !== true && performance.now() - began < mostMs) {
     if (!(await deliverOne(deps, signal))) return
   }
@@ -88,6 +89,13 @@ async function releaseFromReplaced({ db, config, now }: Deps): Promise<void> {
   await sql`
     update notification set next_at = ${now()}, held_off = '{}'
     where next_at > ${now()} and held_off <> '{}' and not held_off ?| ${receivers}::text[]`.execute(db)
+}
+
+/** What waits longer than anything is made to was put off by a clock that was ahead, and is due at once. */
+async function releaseFromAhead({ db, now }: Deps): Promise<void> {
+  await sql`
+    update notification set next_at = ${now()}, created_at = least(created_at, ${now()}), held_off = '{}'
+    where next_at > ${new Date(now().getTime() + longestAskedMs)}`.execute(db)
 }
 
 /** The messages of the job before one that its receiver `name` lacks: none overtakes an earlier one at any receiver. */

@@ -1,6 +1,9 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
+import type { Config } from '../../config/schema.ts'
 import { storableJson } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
+import { isPart, isWhole } from '../../db/runs/newest-runs.ts'
+import { besideOthers } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'
@@ -51,8 +54,7 @@ export async function noteEnds(deps: Deps, job: string): Promise<void> {
       // Nobody is told of what is long past: of nights before a receiver was named again, for instance.
       const isPast = run.finished_at === null || hasLasted(run.finished_at, deps.now(), newsMs)
       if (verdict === null || isPast) continue
-      const part = asked.only !== undefined || asked.streams !== undefined
-      await noteEnd(deps, trx, { ...run, verdict, part, report: report as EndedRun['report'] })
+      await noteEnd(deps, trx, { ...run, verdict, part: isPart({ asked }), report: report as EndedRun['report'] })
     }
     const last = ended.at(-1)
     if (last === undefined) return
@@ -66,15 +68,29 @@ async function noteEnd(
   run: EndedRun & { destination_id: number },
 ): Promise<void> {
   const { partialRows, heartbeatUrl } = deps.config.notify
+  const beats = heartbeatUrl !== null && isBeat(deps.config, run.job)
   const judged = judgeEnd(run, await standingCause(trx, run), partialRows)
   if (judged !== null) {
     await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged), run.destination_id)
   }
   const stopped = (run.report?.held ?? []).length > 0
-  if (run.verdict !== 'failed' && !run.part && !stopped && heartbeatUrl !== null) {
+  if (run.verdict !== 'failed' && !run.part && !stopped && beats) {
     const message = { ...messageOfEnd(run, { event: 'recovered', cause: '' }), event: 'heartbeat' as const }
     await store(deps, trx, 'heartbeat', 'heartbeat', message, run.destination_id, run.finished_at ?? deps.now())
   }
+}
+
+const night = 'nightly-sync'
+
+/** Jobs that carry no data of the partner or of the service's computations. */
+const carryNothing = [besideOthers, 'refresh-reference']
+
+/**
+ * Whether the monitor hears of the ends of a job: of the night alone where it has a schedule, so that no other job
+ * hides that it fails or never begins; else of every job that carries data.
+ */
+function isBeat({ jobs }: Config, job: string): boolean {
+  return jobs[night].schedule !== null ? job === night : !carryNothing.includes(job)
 }
 
 /**
@@ -87,20 +103,16 @@ export async function noteLate(deps: Deps, job: string, due: Date): Promise<void
   if (lateAfterMs === 0 || now.getTime() - due.getTime() < lateAfterMs) return
   await deps.db.transaction().execute(async (trx) => {
     const mark = await lockedMark(trx, job)
-    // What lies ahead of now was noted by a clock that was ahead.
-    const since = [mark?.since, mark?.late_for].filter((noted) => noted != null && noted <= now)
-    if (mark === undefined || since.some((noted) => noted != null && due <= noted)) return
+    if (mark === undefined) return
+    const { since, late_for } = await takeBackAhead(trx, job, mark, now)
+    if (due <= since || (late_for !== null && due <= late_for)) return
     const runs = await trx
       .selectFrom('run')
       .select(['run_id', 'state'])
       .where('job', '=', job)
       .where((where) =>
         where.or([
-          where.and([
-            where.between('scheduled_for', due, now),
-            where('state', 'in', ['finished', 'failed']),
-            sql<boolean>`not asked ?| array['only', 'streams']`,
-          ]),
+          where.and([where.between('scheduled_for', due, now), where('state', 'in', ['finished', 'failed']), isWhole]),
           where('state', '=', 'running'),
         ]),
       )
@@ -112,6 +124,23 @@ export async function noteLate(deps: Deps, job: string, due: Date): Promise<void
     await store(deps, trx, 'late', 'late', { ...messageOfLate(job, due, underWay), destination: name }, destination_id)
     await trx.updateTable('notification_mark').set({ late_for: due }).where('job', '=', job).execute()
   })
+}
+
+/** The mark without what a clock that was ahead has noted: what lies ahead of now. */
+async function takeBackAhead(
+  trx: Transaction<Schema>,
+  job: string,
+  { since, late_for }: { since: Date; late_for: Date | null },
+  now: Date,
+): Promise<{ since: Date; late_for: Date | null }> {
+  const right = {
+    since: since > now ? now : since,
+    late_for: late_for !== null && late_for > now ? null : late_for,
+  }
+  if (right.since !== since || right.late_for !== late_for) {
+    await trx.updateTable('notification_mark').set(right).where('job', '=', job).execute()
+  }
+  return right
 }
 
 /**

@@ -14,9 +14,9 @@ import { searchKinds } from '../streams/kind-names.ts'
 import { pollInMs, stretchedPollInMs } from '../when-to-look.ts'
 import {
   becomeOverdue,
+  callDenied,
   callFailed,
   callSucceeded,
-  denialsBeforeLost,
   endUnreadable,
   hasBecomeOverdue,
   logOverdue,
@@ -154,17 +154,14 @@ async function pollFailed(deps: Deps, submission: Submission, error: Error & { c
   const tooLong = error instanceof AnswerFormatError && error.tooLong && !searchKinds.includes(submission.kind)
   if (tooLong && (await endUnreadable(deps, submission, error))) return
   const unreadable = error instanceof AnswerFormatError && error.tooLong
-  const denied = saysUnknown(error)
-  const denials = submission.error_code === error.code ? submission.failures + 1 : 1
-  if (denied && denials >= denialsBeforeLost) {
-    await settleLost(deps, submission, error)
+  if (saysUnknown(error)) {
+    if (await callDenied(deps, submission, error)) await settleLost(deps, submission, error)
     return
   }
   await callFailed(
     deps,
     submission,
     unreadable ? { code: error.code, message: tooLongAdvice(submission, error) } : error,
-    denied ? deps.config.exchange.pollIntervalMs : 0,
   )
 }
 

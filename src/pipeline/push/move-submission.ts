@@ -3,11 +3,11 @@ import { storableJson, storableText } from '../../db/copy-text.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Submission, SubmissionState, SubmissionTable } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
-import { type AnswerFormatError, countedCode, DownloadFailed, HttpError, saysUnknown } from '../../exchange/errors.ts'
+import { type AnswerFormatError, countedCode, DownloadFailed, HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
 import { type Deps, StopRun } from '../deps.ts'
 import { searchKinds } from '../streams/kind-names.ts'
-import { hasLasted, retryInMs } from '../when-to-look.ts'
+import { denialsBeforeLost, hasLasted, oneMoreDenial, retryInMs } from '../when-to-look.ts'
 import { nextState, type SubmissionEvent } from './submission-state.ts'
 
 /**
@@ -56,14 +56,12 @@ async function isInUse(trx: Transaction<Schema>, runId: number): Promise<boolean
  * Its state and outcomes stay as they are. Failures of one code in a row are counted, so that a service that is
  * down now and then is not taken for one that denies a task. The service may say when to look again (Retry-After).
  *
- * @param leastMs until it is looked at again, at least.
  * @throws {StopRun} once calls have failed for as long as the configuration tolerates.
  */
 export async function callFailed(
   deps: Deps,
   submission: Submission,
   error: { code: string; message: string },
-  leastMs = 0,
 ): Promise<void> {
   // After a call that succeeded failing begins again.
   const since = (submission.failures > 0 ? submission.failing_since : null) ?? deps.now()
@@ -85,9 +83,34 @@ export async function callFailed(
       .set({ failures, failing_since: since, error_code: code, error_message: storableText(error.message) })
       .where('submission_id', '=', submission.submission_id)
       .execute()
-    const inMs = Math.max(leastMs, retryInMs(failures, retryAfterOf(error)))
-    await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
+    await deps.looks.atSubmissions(trx, [submission.submission_id], retryInMs(failures, retryAfterOf(error)))
   })
+}
+
+/**
+ * The service says that it does not know what it was asked for about a submission, such as its task: counts that, and
+ * looks again a poll's interval later. It has answered, so this is no call that failed, however long it goes on.
+ *
+ * @returns true once it has said so often enough. Nothing was changed then.
+ */
+export async function callDenied(deps: Deps, submission: Submission, error: HttpError): Promise<boolean> {
+  const { pollIntervalMs } = deps.config.exchange
+  const { submission_id, run_id, failures, denied_at } = submission
+  const known = submission.error_code === error.code && failures > 0 && denied_at !== null
+  const denials = oneMoreDenial(known ? { times: failures, at: denied_at } : null, deps.now(), pollIntervalMs)
+  deps.logger.warn({ run_id, submission_id, code: error.code, failures: denials.times }, 'exchange_call_failed')
+  if (denials.times >= denialsBeforeLost) return true
+  await deps.db.transaction().execute(async (trx) => {
+    const counted = { failures: denials.times, failing_since: null, denied_at: denials.at }
+    const told = { error_code: error.code, error_message: storableText(error.message) }
+    await trx
+      .updateTable('submission')
+      .set({ ...counted, ...told })
+      .where('submission_id', '=', submission_id)
+      .execute()
+    await deps.looks.atSubmissions(trx, [submission_id], Math.max(pollIntervalMs, error.retryAfterMs ?? 0))
+  })
+  return false
 }
 
 /**
@@ -107,12 +130,6 @@ export const callSucceeded = {
   error_code: null,
   error_message: null,
 }
-
-/**
- * How often in a row the service must deny a task, each time a poll's interval after the last, before it counts as one
- * that the service does not know: a replica may lag behind its own answer.
- */
-export const denialsBeforeLost = 3
 
 /** Of a submission: what it waits for at the service has not ended within `exchange.taskPatienceMs`. */
 export const overdueCode = 'task_overdue'
@@ -214,10 +231,6 @@ type FileTrouble = { over: boolean; code: string; message: string }
  */
 export function judgeFileTrouble({ config, now }: Deps, submission: Submission, error: unknown): FileTrouble | null {
   const { code: said, message } = error as Error & { code?: string }
-  if (saysUnknown(error)) {
-    const denials = submission.error_code === said ? submission.failures + 1 : 1
-    return { over: denials >= denialsBeforeLost, code: said ?? '', message }
-  }
   if (said === undefined || !downloadCodes.has(said)) return null
   const code = error instanceof DownloadFailed && error.expired ? goneCode : said
   const failures = submission.error_code === code ? submission.failures + 1 : 1

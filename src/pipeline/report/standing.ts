@@ -5,7 +5,7 @@ import type { Hurry } from '../../db/ask-both.ts'
 import type { Database } from '../../db/database.ts'
 import { batchSizes } from '../../db/ledger/batch-size.ts'
 import { statusCounts } from '../../db/ledger/row-state.ts'
-import { newestOnLedger } from '../../db/runs/newest-runs.ts'
+import { isWhole, newestOnLedger } from '../../db/runs/newest-runs.ts'
 import { pageProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
 import { endedTasks, receiverStanding } from '../../db/webhooks/webhook-records.ts'
@@ -141,11 +141,14 @@ type Freshness = { fresh: boolean; since: Date | null; why: string }
 export async function newestCarried(db: Database, job: string): Promise<Carried> {
   const { rows } = await sql<Carried>`
     select (select started_at from run where job = ${job} and verdict in ('succeeded', 'partial') and not held
-              and not asked ?| array['only', 'streams']
+              and ${isWhole}
             order by run_id desc limit 1) as started_at,
            exists (select from run where job = ${job} and state = 'running') as running`.execute(db)
   return rows[0] ?? { started_at: null, running: false }
 }
+
+/** By how much two clocks may differ that both count as right. Milliseconds. */
+export const clocksDifferMs = 3_600_000
 
 /** Judges how fresh the data are. Pure. @param withinMs `http.freshWithinMs`. */
 export function judgeFreshness({ started_at: since, running }: Carried, now: Date, withinMs: number): Freshness {
@@ -154,8 +157,7 @@ export function judgeFreshness({ started_at: since, running }: Carried, now: Dat
   const ageMs = now.getTime() - since.getTime()
   const hours = (Math.abs(ageMs) / 3_600_000).toFixed(1)
   const promised = (withinMs / 3_600_000).toFixed(1)
-  // A run ahead of now began by a clock that was ahead. By a little, two clocks differ.
   const when = ageMs < 0 ? `${hours} hours from now, by a clock that is ahead` : `${hours} hours ago`
   const why = `The newest run that carried the data through began ${when}, and ${promised} are promised.`
-  return { fresh: Math.abs(ageMs) <= withinMs, since, why: `${why}${underWay}` }
+  return { fresh: ageMs <= withinMs && ageMs >= -clocksDifferMs, since, why: `${why}${underWay}` }
 }

@@ -87,6 +87,28 @@ describe('a value of SQLite as text', () => {
   )
 })
 
+it.each([
+  ['half a pair before another character', '410000d84200', true],
+  ['half a pair at its end', '410000d8', true],
+  ['a whole pair', '41003dd8a9de', false],
+])('a text of a UTF-16 file that holds %s is refused, or not', async (_, bytes, refused) => {
+  const path = join(folder, `${bytes}.db`)
+  using file = new DatabaseSync(path)
+  file.exec(`pragma encoding = 'UTF-16le'; create table anything (value, at)`)
+  file.exec(`insert into anything values (cast(x'${bytes}' as text), 1)`)
+  const snapshot = await openPartnerSnapshot({
+    url: pathToFileURL(path).href,
+    statementTimeoutMs: 1_000,
+    connectTimeoutMs: 100,
+  })
+  const reading = async () => {
+    for await (const batch of snapshot.delta(delta(null))) expect(batch).toHaveLength(1)
+  }
+  if (refused) await expect(reading()).rejects.toThrow(/broken characters in value: its bytes are no UTF-16le/)
+  else await reading()
+  await snapshot.close()
+})
+
 describe('a cursor of SQLite', () => {
   it.each([
     ['2026-01-01T00:00:00Z', '2026-01-01 06:00:00'],

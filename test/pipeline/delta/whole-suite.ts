@@ -140,7 +140,7 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       expect(await ledger('framework_answers')).toEqual([['H-1', 'valid']])
     })
 
-    it('where only changes are yielded, an answer takes that place in a later night, if the first one could not ask', async () => {
+    it('where only changes are yielded, both stay if the night that brought the answer could not ask', async () => {
       const changes = Object.fromEntries(
         Object.entries(questionnaire).map(([name, stream]) => [name, { ...stream, fullEvery: 'never' as const }]),
       )
@@ -152,9 +152,27 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
       const { framework_answers: answersAlone = {} } = changes
       await night({ framework_answers: answersAlone })
       expect(await ledger('omissions')).toEqual([['H-1', 'valid']])
+      await partner.run('delete from reading')
       await night(changes)
-      expect(await ledger('omissions')).toEqual([['H-1', 'gone']])
-      expect(await ledger('framework_answers')).toEqual([['H-1', 'valid']])
+      expect(await ledger('omissions')).toEqual([['H-1', 'valid']])
+      expect(await ledger('framework_answers')).toEqual([['H-1', 'invalid']])
+    })
+
+    it('where only changes are yielded, what came once more beside what contradicts it stays', async () => {
+      const changes = Object.fromEntries(
+        Object.entries(questionnaire).map(([name, stream]) => [name, { ...stream, fullEvery: 'never' as const }]),
+      )
+      await decline('H-1', 1)
+      await night(changes)
+      await accept()
+      await partner.run('delete from reading')
+      await answer('H-1', 2)
+      await decline('H-1', 3)
+      await night(changes)
+      await partner.run('delete from reading')
+      await night(changes)
+      expect(await ledger('omissions')).toEqual([['H-1', 'valid']])
+      expect(await ledger('framework_answers')).toEqual([['H-1', 'invalid']])
     })
 
     it('sends an answer again that moves to another framework and back, because the service has the other', async () => {

@@ -166,10 +166,29 @@ describe('a POST whose answer was lost', () => {
       await lookAtSubmission(deps, id)
       expect((await ferry.submission(id)).state).toBe('uncertain')
       expect(await ferry.asked()).toEqual([{ look: `look-at-submission ${id}`, inMs: expect.closeTo(15_000, -3) }])
+      ferry.clock.pass(15_000)
     }
     await lookAtSubmission(deps, id)
     expect((await ferry.submission(id)).state).toBe('planned')
     expect(server.count(post)).toBe(1)
+  })
+
+  it('a POST whose answer was lost is not sent again over looks that follow each other closely, however often they are told that a task is unknown', async () => {
+    await using server = await service({
+      [post]: [reset],
+      [list]: [json([mappingTask(foreign, 'InProgress')]), json([])],
+      [`${list}/${foreign}`]: [refusal(404)],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    for (let look = 0; look < 6; look++) {
+      await lookAtSubmission(deps, id)
+      ferry.clock.pass(1_000)
+    }
+    expect((await ferry.submission(id)).state).toBe('uncertain')
+    expect(server.count(`${list}/${foreign}`)).toBe(5)
   })
 
   it('a POST whose answer was lost is not sent again while nobody but a gateway says that a task is not found', async () => {

@@ -9,6 +9,7 @@ test.each([
   ['a few hours old', 4, true],
   ['older than promised', 27, false],
   ['a little ahead, as two clocks differ', -0.1, true],
+  ['a few hours ahead, by a clock that was wrong', -4, false],
   ['a month ahead, by a clock that was wrong', -720, false],
 ])('data %s are fresh: %#', (_, hours, fresh) => {
   const judged = judgeFreshness(hoursAgo(hours), now, 26 * hourMs)

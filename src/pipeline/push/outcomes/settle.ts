@@ -16,6 +16,7 @@ import { searchKinds } from '../../streams/kind-names.ts'
 import { loadReferenceIndex } from '../../streams/rules/reference-index.ts'
 import { kindOf } from '../kinds.ts'
 import {
+  callDenied,
   callFailed,
   callSucceeded,
   isUnreadable,
@@ -234,6 +235,10 @@ async function staged(deps: Deps, submission: Submission, task: Task, fileUrl: s
     await stageResultFile(deps, submission, await currentUrl(deps, submission, fileUrl))
     return true
   } catch (error) {
+    if (saysUnknown(error)) {
+      if (await callDenied(deps, submission, error)) await settleWithoutFile(deps, submission, task, error.message)
+      return false
+    }
     const trouble = judgeFileTrouble(deps, submission, error)
     if (trouble?.over === true) {
       await settleWithoutFile(deps, submission, task, trouble.message)
@@ -241,8 +246,7 @@ async function staged(deps: Deps, submission: Submission, task: Task, fileUrl: s
     }
     const { code } = error as { code?: string }
     if (trouble === null && (code === undefined || !serviceCodes.has(code))) throw error
-    const leastMs = saysUnknown(error) ? deps.config.exchange.pollIntervalMs : 0
-    await callFailed(deps, submission, trouble ?? (error as Error & { code: string }), leastMs)
+    await callFailed(deps, submission, trouble ?? (error as Error & { code: string }))
     return false
   }
 }

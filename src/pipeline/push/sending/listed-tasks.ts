@@ -49,7 +49,8 @@ type Reading = {
  *
  * The list shows the newest tasks only, so the submission's may have scrolled out of it. It has not if the list holds
  * something from before the attempt (a task that we know, or one that was surely stamped earlier), or if every reading
- * since shows a task of the one before. How many tasks are listed proves nothing.
+ * since shows a task of the one before. How many tasks are listed proves nothing; that there are more than the time
+ * before proves that nothing had been cut off then.
  */
 export function afterReading(before: ListedTasks | null, reading: Reading): ListedTasks {
   const { tasks, unfinished, ownEarlier, knowsEarlier, earliest } = reading
@@ -60,9 +61,11 @@ export function afterReading(before: ListedTasks | null, reading: Reading): List
       ({ correlationId, createdAt }) =>
         ownEarlier.has(correlationId) || (createdAt !== null && createdAt.getTime() < earliest.getTime()),
     )
-  const goesOn = before?.unbroken === true && tasks.some(({ correlationId }) => seenBefore.has(correlationId))
+  const wasWhole = before?.unbroken === true || tasks.length > (before?.length ?? tasks.length)
+  const goesOn = wasWhole && tasks.some(({ correlationId }) => seenBefore.has(correlationId))
   return {
     candidates: [...unfinished],
+    length: tasks.length,
     newest: tasks.slice(0, remembered).map(({ correlationId }) => correlationId),
     unbroken: reachesBack || goesOn,
   }

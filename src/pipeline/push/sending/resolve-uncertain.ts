@@ -7,16 +7,9 @@ import { HttpError, saysUnknown } from '../../../exchange/errors.ts'
 import type { ClockSkew } from '../../../exchange/read-answer.ts'
 import type { Task } from '../../../exchange/task.ts'
 import { type Deps, StopRun } from '../../deps.ts'
-import { hasLasted, resendInMs } from '../../when-to-look.ts'
+import { denialsBeforeLost, hasLasted, oneMoreDenial, resendInMs } from '../../when-to-look.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
-import {
-  becomeOverdue,
-  callFailed,
-  denialsBeforeLost,
-  hasBecomeOverdue,
-  logOverdue,
-  moveSubmission,
-} from '../move-submission.ts'
+import { becomeOverdue, callFailed, hasBecomeOverdue, logOverdue, moveSubmission } from '../move-submission.ts'
 import { afterReading, earliestStamp } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
 
@@ -170,14 +163,14 @@ function waitBeforeSending(
 }
 
 /** Tasks that may be ours, as they are now; of those that the service denies, how often in a row it did. */
-type Candidates = { tasks: Task[]; denials: Record<string, number> }
+type Candidates = { tasks: Task[]; denials: NonNullable<ListedTasks['denials']> }
 
 /**
  * Tasks that may be ours: listed ones, and those listed before that have not ended since. One that the service knows no
  * longer runs no longer, once it has said so often enough.
  */
 async function candidatesOf(
-  { contract, exchange }: Deps,
+  { contract, exchange, config, now }: Deps,
   submission: Submission,
   tasks: readonly Task[],
   known: ReadonlySet<string>,
@@ -189,10 +182,15 @@ async function candidatesOf(
   const scrolledOut = before.filter((id) => !shown.has(id) && !known.has(id))
   const asked = await Promise.all(scrolledOut.map((id) => taskOrNone(exchange, id)))
   const denied = scrolledOut.filter((_, at) => asked[at] === null)
-  const denials = denied.map((id) => [id, (submission.listed?.denials?.[id] ?? 0) + 1] as const)
+  const denials = denied.map((id) => {
+    const before = submission.listed?.denials?.[id]
+    const known = before === undefined ? null : { times: before.times, at: new Date(before.at) }
+    const { times, at } = oneMoreDenial(known, now(), config.exchange.pollIntervalMs)
+    return [id, { times, at: at.toISOString() }] as const
+  })
   return {
     tasks: [...listed, ...asked.filter((task) => task !== null)],
-    denials: Object.fromEntries(denials.filter(([, times]) => times < denialsBeforeLost)),
+    denials: Object.fromEntries(denials.filter(([, { times }]) => times < denialsBeforeLost)),
   }
 }
 

@@ -4,12 +4,19 @@ import { storableText } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Submission } from '../../../db/tables/submission-tables.ts'
 import type { SizedBody } from '../../../exchange/call-service.ts'
-import { HttpError, KeyDenied, keyAdvice, TransportError, UncertainSubmission } from '../../../exchange/errors.ts'
+import {
+  countedCode,
+  HttpError,
+  KeyDenied,
+  keyAdvice,
+  TransportError,
+  UncertainSubmission,
+} from '../../../exchange/errors.ts'
 import { judgePostAnswer } from '../../../exchange/submit-outcome.ts'
 import { type Deps, StopRun } from '../../deps.ts'
 import { keyFingerprint } from '../../gate/shared-gate.ts'
-import { searchKind } from '../../streams/kind-names.ts'
-import { firstListInMs, pollInMs } from '../../when-to-look.ts'
+import { searchKind, searchKinds } from '../../streams/kind-names.ts'
+import { denialsBeforeLost, firstListInMs, hasLasted, pollInMs } from '../../when-to-look.ts'
 import { requestOf } from '../kinds.ts'
 import { callFailed, callSucceeded, moveSubmission, retryAfterOf } from '../move-submission.ts'
 import { settleRefused } from '../outcomes/settle.ts'
@@ -74,6 +81,10 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
     return
   }
   const declined = error instanceof HttpError && judgePostAnswer(error) === 'declined'
+  if (declined && (await leadsNowhere(deps, submission, error))) {
+    await settleRefused(deps, submission, error)
+    return
+  }
   if (error instanceof TransportError || declined) {
     // One that declines has answered.
     const answered = declined ? { answers_lost_since: null } : {}
@@ -87,6 +98,31 @@ async function sendFailed(deps: Deps, submission: Submission, error: unknown): P
     return
   }
   throw error
+}
+
+/**
+ * Whether nothing is at the address of a request, for all that the service answers elsewhere: a 404 that is no word of
+ * the service has come for as long as calls may fail. A search loses nothing by being refused, so there a few in a row
+ * are enough.
+ */
+async function leadsNowhere(
+  { exchange, config, now }: Deps,
+  submission: Submission,
+  error: HttpError,
+): Promise<boolean> {
+  if (error.status !== 404) return false
+  const { kind, failures, failing_since, error_code } = submission
+  const since = failures > 0 && error_code === countedCode(error) ? failing_since : null
+  if (since === null) return false
+  const isSearch = searchKinds.includes(kind)
+  const often = isSearch ? failures + 1 >= denialsBeforeLost : hasLasted(since, now(), config.exchange.giveUpAfterMs)
+  return (
+    often &&
+    (await exchange.getTasks().then(
+      () => true,
+      () => false,
+    ))
+  )
 }
 
 /**

@@ -60,6 +60,20 @@ async function toTheEnd(deps: Deps): Promise<void> {
 }
 
 describe('a search for documents', () => {
+  it('a search for documents whose address leads nowhere is refused after a few times, and fails nothing else', async () => {
+    await using server = await service({
+      [endpoints.standardHoldersSearch.path]: [(response) => response.writeHead(404).end()],
+      [endpoints.tasks.path]: [json([])],
+    })
+    await using deps = searching(server.url)
+    const night = await run()
+    await planDocuments(deps, night)
+    await toTheEnd(deps)
+    expect(await ferry.ledger.db.selectFrom('submission').select('state').execute()).toEqual([{ state: 'refused' }])
+    expect(server.count(endpoints.standardHoldersSearch.path)).toBe(3)
+    expect(await planDocuments(deps, night)).toBe(false)
+  })
+
   it('a search for documents is planned once, sends the body of the configuration as it stands there, and brings its pages', async () => {
     await using server = await answering(
       { [names.task.status]: taskStatuses.success, [names.task.pageUrls]: [] },

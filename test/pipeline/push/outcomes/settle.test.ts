@@ -34,6 +34,8 @@ const answers = ['1', '2'].map((month) => ({
   },
 }))
 const accepted = json({ correlationId })
+/** Milliseconds from one denial to the next that counts. */
+const pollMs = 15_000
 const task = (status: string, fields: object = {}) => json({ correlationId, status, ...fields })
 const mapped = { companies: [{ id: 'H-1', status: 'Mapped', companyId: ids.company }] }
 
@@ -136,6 +138,7 @@ describe('a poll', () => {
     for (const state of ['accepted', 'accepted', 'lost']) {
       await lookAtSubmission(deps, id)
       expect((await ferry.submission(id)).state).toBe(state)
+      ferry.clock.pass(pollMs)
     }
     expect(await outcome('properties', 'H-1')).toEqual(['unknown', 'task_lost', false])
     expect((await ferry.ledger.row('properties', 'H-1')).held_by).toBeNull()
@@ -161,8 +164,34 @@ describe('a poll', () => {
     })
     await using deps = ferry.deps(server.url)
     const id = await sent(deps)
-    for (let look = 0; look < 9; look++) await lookAtSubmission(deps, id)
+    for (let look = 0; look < 9; look++) {
+      await lookAtSubmission(deps, id)
+      ferry.clock.pass(pollMs)
+    }
     expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', task_status: 'InProgress' })
+  })
+
+  it('a poll that is denied the task sooner than a poll later counts as the same denial', async () => {
+    await using server = await service({ [post]: [accepted], [path]: [refusal(404)] })
+    await using deps = ferry.deps(server.url)
+    const id = await sent(deps)
+    for (let look = 0; look < 5; look++) {
+      await lookAtSubmission(deps, id)
+      ferry.clock.pass(1)
+    }
+    expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', failures: 1 })
+  })
+
+  it('a poll that is denied the task is no call that fails, however long others had failed before', async () => {
+    const failing = Array.from({ length: 4 }, () => refusal(503))
+    await using server = await service({ [post]: [accepted], [path]: [...failing, refusal(404)] })
+    await using deps = ferry.deps(server.url)
+    const id = await sent(deps)
+    for (const state of ['accepted', 'accepted', 'accepted', 'lost']) {
+      await lookAtSubmission(deps, id)
+      expect((await ferry.submission(id)).state).toBe(state)
+      ferry.clock.pass(deps.config.exchange.giveUpAfterMs)
+    }
   })
 
   it('does not take a service that fails in other ways for one that forgot the task', async () => {
@@ -176,6 +205,7 @@ describe('a poll', () => {
     for (const _ of some(statuses)) {
       await lookAtSubmission(deps, id)
       expect((await ferry.submission(id)).state).toBe('accepted')
+      ferry.clock.pass(pollMs)
     }
     await lookAtSubmission(deps, id)
     expect(await ferry.submission(id)).toMatchObject({ state: 'accepted', task_status: 'InProgress', failures: 0 })
@@ -317,6 +347,7 @@ describe('a result file', () => {
     for (const state of ['terminal', 'terminal', 'terminal', 'settled']) {
       await lookAtSubmission(deps, id)
       expect((await ferry.submission(id)).state).toBe(state)
+      ferry.clock.pass(pollMs)
     }
     expect(await outcome('properties', 'H-1')).toEqual(['unknown', 'result_file_lost', false])
   })

@@ -50,6 +50,16 @@ describe('a reading of the task list', () => {
     expect(read(earlier, listed, own).unbroken).toBe(unbroken)
   })
 
+  it.each<[string, Partial<ListedTasks>, boolean]>([
+    ['has more tasks than the one before, and one of them', { length: 12 }, true],
+    ['has more tasks than the one before, and none of them', { length: 12, newest: ['gone'] }, false],
+    ['has as many tasks as the one before', { length: 20 }, false],
+    ['has more tasks than one of which nobody noted how many', {}, false],
+  ])('a reading proves that the one before was not cut off, or does not, when it %s', (_, before, unbroken) => {
+    const earlier = lastSeen({ unbroken: false, ...before })
+    expect(read(earlier, tasks(20, secondsLater(60)))).toMatchObject({ unbroken, length: 20 })
+  })
+
   it('a reading of a short task list before the service has taken anything of ours is all that there is', () => {
     expect(read(null, [], [], false).unbroken).toBe(true)
     expect(read(null, tasks(9, secondsLater(60)), [], false).unbroken).toBe(true)
