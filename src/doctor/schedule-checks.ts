@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import { ConfigError } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
+import { type JobPause, pausedJobs } from '../db/runs/job-requests.ts'
 import { isPart, newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
 import type { NotificationTable } from '../db/tables/job-tables.ts'
 import type { Run } from '../db/tables/run-tables.ts'
@@ -42,11 +43,24 @@ type Due = {
   runs: readonly Pick<Run, 'run_id' | 'trigger' | 'state' | 'scheduled_for'>[]
   /** Connections of processes that carry rows. */
   atWork: number
+  /** Of a job that nothing starts until a person resumes it. */
+  pause?: Pause | undefined
 }
 
+type Pause = Pick<JobPause, 'paused_by' | 'paused_at' | 'reason'>
+
 /** Whether what fell due happened, and whether anybody is there for the next. Pure. */
-export function judgeMissed({ job, due, now, runs, atWork }: Due): Found[] {
+export function judgeMissed({ job, due, now, runs, atWork, pause }: Due): Found[] {
   if (due === null) return [ok('Nothing falls due by itself')]
+  if (pause !== undefined) {
+    const why = pause.reason === null ? '' : ` (${pause.reason})`
+    return [
+      warning(
+        `${job} was paused by ${pause.paused_by} ${minuteOf(pause.paused_at)} UTC${why}: nothing starts it`,
+        `nightferry jobs resume ${job}`,
+      ),
+    ]
+  }
   const scheduled = runs.filter(({ trigger }) => trigger === 'schedule' || trigger === 'missed')
   const found: Found[] = []
   if (atWork === 0)
@@ -114,6 +128,10 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
         `docs/errors.md explains ${ended.failure?.code}; nightferry runs`,
       ),
     )
+  } else if (ended?.verdict === 'failed') {
+    found.push(
+      error(`Run ${ended.run_id} failed: its counts do not add up`, 'nightferry status; its report says which'),
+    )
   } else if (ended?.held) {
     found.push(
       warning(
@@ -127,7 +145,7 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
     )
   } else if (ended !== undefined)
     found.push(ok(`Run ${ended.run_id} ended well, ${minuteOf(ended.finished_at ?? ended.started_at)} UTC`))
-  const well = runs.find((run) => !isPart(run) && run.state === 'finished' && !run.held)
+  const well = runs.find((run) => !isPart(run) && run.state === 'finished' && run.verdict !== 'failed' && !run.held)
   const since = well?.finished_at ?? null
   if (ended !== undefined && (since === null || now.getTime() - since.getTime() > 2 * dayMs)) {
     const words =
@@ -183,12 +201,13 @@ export const scheduleChecks: readonly Check[] = [
       const { db } = await on(ward.ledger, 'database_schema')
       const now = ward.now()
       const atWork = await connectionsAtWork(db)
+      const paused = await pausedJobs(db)
       const found = []
       for (const { name: job } of jobsOf(config)) {
         const due = dueOccurrence(job, scheduleOf(config, job), now)
         if (due === null) continue
         const runs = await newestRuns(db, nightsLookedAt, { job })
-        found.push(...judgeMissed({ job, due, now, runs, atWork }))
+        found.push(...judgeMissed({ job, due, now, runs, atWork, pause: paused.find((one) => one.job === job) }))
       }
       return found.length > 0 ? found : judgeMissed({ job: nightlySync.name, due: null, now, runs: [], atWork })
     },

@@ -306,6 +306,14 @@ describe('the schedule and the last runs', () => {
       judgeMissed({ job: 'nightly-sync', due: at('23T02:30'), now, runs: [ahead, before], atWork: 1 })[0]?.level,
     ).toBe('warning')
     expect(judgeMissed({ job: 'nightly-sync', due: null, now, runs: [], atWork: 0 })[0]?.level).toBe('ok')
+    const pause = { paused_by: 'ada', paused_at: at('21T09:00'), reason: 'the service moves' }
+    expect(judgeMissed({ job: 'nightly-sync', due: at('23T02:30'), now, runs: [before], atWork: 1, pause })).toEqual([
+      {
+        level: 'warning',
+        what: 'nightly-sync was paused by ada 2026-11-21 09:00 UTC (the service moves): nothing starts it',
+        todo: 'nightferry jobs resume nightly-sync',
+      },
+    ])
   })
   test('the last run is told by its end', () => {
     const levels = (...runs: Parameters<typeof judgeLastRuns>[0]) =>
@@ -318,6 +326,7 @@ describe('the schedule and the last runs', () => {
     expect(levels({ ...run, state: 'failed', failure }, run)).toEqual(['error'])
     expect(levels({ ...run, finished_at: at('20T02:30') })).toEqual(['ok', 'warning'])
     expect(levels()).toEqual(['ok'])
+    expect(levels({ ...run, verdict: 'failed' })).toEqual(['error', 'warning'])
     const part = { ...run, asked: { streams: ['properties'] } }
     expect(levels(part, { ...run, state: 'failed', failure })).toEqual(['error', 'warning'])
     const heldLast = { ...run, held: true }

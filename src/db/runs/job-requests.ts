@@ -53,7 +53,7 @@ async function store(trx: Transaction<Schema>, requestId: number, answer: Exclud
     where request_id = ${requestId}`.execute(trx)
 }
 
-type JobPause = Selectable<JobPauseTable>
+export type JobPause = Selectable<JobPauseTable>
 
 /** Every job that is paused. */
 export async function pausedJobs(db: Database): Promise<JobPause[]> {
