@@ -244,19 +244,26 @@ export type RowNotAccepted = {
   at: Date | null
 }
 
-/** Pending rows that something is wrong with, newest verdict first. */
-export async function rowsNotAccepted(db: Database, limit: number): Promise<RowNotAccepted[]> {
+/**
+ * Rows that are rejected, invalid or unknown as they stand, newest verdict first: what was said of an earlier content,
+ * or of a row that waits for something else by now, is not why it is not accepted.
+ */
+export async function rowsNotAccepted(db: Database, requires: Requires, limit: number): Promise<RowNotAccepted[]> {
   const { rows } = await sql<RowNotAccepted>`
-    select stream, partner_id, row_key,
-           case when invalid_reason is not null then 'invalid' else outcome end as state,
-           case when invalid_reason is not null then null else outcome_code end as code,
-           coalesce(invalid_reason, outcome_reason) as reason,
+    with judged as (
+      select row.*, ${rowState(requires)} as state
+      from ledger row
+      where ${isAmongPending()}
+        and (row.invalid_reason is not null or row.refused_hash is not null or row.outcome in ('rejected', 'unknown'))
+    )
+    select stream, partner_id, row_key, judged.state,
+           case when judged.state <> 'invalid' then outcome_code end as code,
+           case when judged.state = 'invalid' then invalid_reason else outcome_reason end as reason,
            content, outcome_submission as submission_id, correlation_id,
-           case when invalid_reason is not null then changed_at else outcome_at end as at
-    from ledger
-    left join submission on submission.submission_id = outcome_submission and invalid_reason is null
-    where pending and gone_at is null
-      and (invalid_reason is not null or outcome in ('rejected', 'unknown'))
+           case when judged.state = 'invalid' then changed_at else outcome_at end as at
+    from judged
+    left join submission on submission.submission_id = outcome_submission and judged.state <> 'invalid'
+    where judged.state in ('invalid', 'rejected', 'unknown')
     order by at desc nulls last, row_id
     limit ${limit}`.execute(db)
   return rows

@@ -107,7 +107,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     not_renewed: unrenewed,
     comparison,
     comparisons,
-    refused: await rowsNotAccepted(db, rowsListed),
+    refused: await rowsNotAccepted(db, requirementsOf(config), rowsListed),
   }
   await forgetOld(deps)
   await db.transaction().execute((trx) => finishRun(trx, run.run_id, verdict, report, finishedAt))

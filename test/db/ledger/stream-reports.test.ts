@@ -168,12 +168,20 @@ describe('the report of a stream', () => {
     for (const id of await ledger.plan(run, { ...mappingKind, maxRows: 1 })) {
       await ledger.settleAll(id, (await ledger.keysOf(id))[0] === 'good' ? 'confirmed' : 'rejected')
     }
-    const listed = await rowsNotAccepted(ledger.db, 10)
+    const listed = await rowsNotAccepted(ledger.db, requires, 10)
     expect(Object.fromEntries(listed.map(({ row_key, state }) => [row_key, state]))).toEqual({
       bad: 'rejected',
       invalid: 'invalid',
     })
-    expect(await rowsNotAccepted(ledger.db, 1)).toHaveLength(1)
+    expect(await rowsNotAccepted(ledger.db, requires, 1)).toHaveLength(1)
+  })
+
+  it('lists no verdict on what a row has said before', async () => {
+    await ledger.landChecked('properties', [property('fixed'), property('bad')])
+    for (const id of await ledger.plan(run, mappingKind)) await ledger.settleAll(id, 'rejected')
+    await ledger.landChecked('properties', [{ partner_id: 'fixed', content: { name: 'as it should be' } }])
+    const listed = await rowsNotAccepted(ledger.db, requires, 10)
+    expect(listed.map(({ row_key }) => row_key)).toEqual(['bad'])
   })
 })
 
