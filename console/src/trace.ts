@@ -46,8 +46,14 @@ export type Trace = {
     settled_at: string | null
   }[]
   differences: unknown[]
-  more: { rows: number; submissions: number; differences: number; actions: number }
+  row_differences: unknown[]
+  more: { rows: number; submissions: number; differences: number; row_differences: number; actions: number }
   actions: { verb: string; acted_by: string; acted_at: string; result: string | null }[]
+}
+
+/** How much of a hotel is at the service otherwise than it was sent, or not at all. */
+export function differencesOf({ differences, row_differences, more }: Trace): number {
+  return differences.length + row_differences.length + more.differences + more.row_differences
 }
 
 /** Something that happened to a hotel, on its way to the service, back, or here. */

@@ -137,7 +137,7 @@ it('a trace with a limit says of each list how many more there are, and keeps wh
   const whole = await tracePartner(db, id, {}, [])
   const some = await tracePartner(db, id, {}, [], 2)
   if (whole === null || some === null) throw new Error('the second night refuses a row')
-  expect(whole.more).toEqual({ rows: 0, submissions: 0, differences: 0, actions: 0 })
+  expect(whole.more).toEqual({ rows: 0, submissions: 0, differences: 0, row_differences: 0, actions: 0 })
   expect(some.rows).toHaveLength(2)
   expect(some.more.rows).toBe(whole.rows.length - 2)
   expect(some.rows.map(({ state }) => state)).toContain('rejected')

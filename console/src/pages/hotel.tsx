@@ -5,7 +5,7 @@ import { get } from '../client.ts'
 import type { PageProps } from '../main.tsx'
 import { Choice, Facts, Field, Head, Name, Panel, Table, Waiting } from '../parts.tsx'
 import { Plot } from '../plot.tsx'
-import { type Back, comparedInputs, type Happening, happeningsOf, type Trace } from '../trace.ts'
+import { type Back, comparedInputs, differencesOf, type Happening, happeningsOf, type Trace } from '../trace.ts'
 import { counted, grouped, momentWords, periodWords } from '../words.ts'
 
 type Value = ListHotelValuesData['values'][number]
@@ -203,7 +203,7 @@ function Standing({ trace }: { trace: Trace }) {
             company === null ? '–' : counted(company.calculators, 'calculator'),
             company?.searched_at ? `searched ${momentWords(company.searched_at)}` : undefined,
           ],
-          ['Differences', grouped(trace.differences.length + trace.more.differences), 'sent and shown otherwise'],
+          ['Differences', grouped(differencesOf(trace)), 'sent and shown otherwise'],
         ]}
       />
     </Panel>

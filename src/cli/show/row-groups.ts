@@ -92,7 +92,10 @@ function order({ stream, state }: RowGroup): number {
 }
 
 /** Where a hotel stands, in the few sentences that a person reads first. Pure. */
-export function headlines({ company, rows, differences }: PartnerTrace, groups: readonly RowGroup[]): string[] {
+export function headlines(
+  { company, rows, differences, row_differences, more }: PartnerTrace,
+  groups: readonly RowGroup[],
+): string[] {
   const count = (state: RowGroup['state']) =>
     groups.filter((group) => group.state === state).reduce((sum, group) => sum + group.rows.length, 0)
   const accepted = count('accepted')
@@ -127,7 +130,10 @@ export function headlines({ company, rows, differences }: PartnerTrace, groups: 
       : `${accepted} of ${counted(there, 'row')} are accepted.`
   const unlike = differences.filter(({ kind }) => kind !== 'foreign').length
   const differ = unlike > 0 ? [`${counted(unlike, 'input')} came back otherwise than sent, or not at all.`] : []
-  return [head, ...waiting, cameBack(company), ...differ]
+  const others = row_differences.length + more.row_differences
+  const otherwise =
+    others > 0 ? [`${counted(others, 'row')} the service shows otherwise than sent, or not at all.`] : []
+  return [head, ...waiting, cameBack(company), ...differ, ...otherwise]
 }
 
 function parkedOver(groups: readonly RowGroup[]): string {

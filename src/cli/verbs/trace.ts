@@ -31,9 +31,9 @@ export async function trace(cli: Cli, hotel: string, options: CommonOptions): Pr
     if (found === null) throw await nobodyLike(db, hotel)
     const groups = rowGroups(found.rows)
     if (options.json) {
-      const { partner_id, streams, company, submissions, differences, actions } = found
+      const { rows, more, partner_id, streams, company, ...lists } = found
       const in_short = headlines(found, groups)
-      printJson(cli.stdout, { partner_id, in_short, streams, company, rows: groups, submissions, differences, actions })
+      printJson(cli.stdout, { partner_id, in_short, streams, company, rows: groups, ...lists })
     } else cli.stdout.write(renderTrace(found, groups))
     return exitCodes.well
   })
@@ -273,15 +273,20 @@ function calculators(company: TracedCompany): string {
   return `${counted(company.calculators, 'calculator')}, last changed ${moment(company.newest_calculator_change)}${gone}; ${asOf}.${tombstone}`
 }
 
-function whatDiffers({ differences }: PartnerTrace): string {
+function whatDiffers({ differences, row_differences }: PartnerTrace): string {
   const unlike = differences.filter(({ kind }) => kind !== 'foreign')
   const foreign = differences.length - unlike.length
-  if (differences.length === 0) return ''
-  const lines = unlike.slice(0, shownDifferences).map((difference) => {
+  if (differences.length + row_differences.length === 0) return ''
+  const inputs = unlike.map((difference) => {
     const { period, input, what, sent, stored } = differenceRow(difference)
     return readable(`  ${period}  ${input}  sent ${sent ?? ''}, ${stored === null ? what : `stored ${stored}`}`)
   })
-  const more = unlike.length > shownDifferences ? [`  … and ${unlike.length - shownDifferences} more`] : []
+  const rows = row_differences.map(({ stream, row_key, kind, sent, stored }) =>
+    readable(`  ${stream}  ${row_key}  sent ${sent ?? ''}, ${stored === null ? kind : `stored ${stored}`}`),
+  )
+  const all = [...inputs, ...rows]
+  const lines = all.slice(0, shownDifferences)
+  const more = all.length > shownDifferences ? [`  … and ${all.length - shownDifferences} more`] : []
   const others = foreign > 0 ? [`  ${counted(foreign, 'input')} there that we never sent`] : []
   return ['What was sent and came back otherwise', ...lines, ...more, ...others].join('\n')
 }

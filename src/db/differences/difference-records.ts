@@ -248,6 +248,20 @@ export async function differencesOf(
   return listed(rows)
 }
 
+/** Those of a hotel's rows of every other kind, the newest first. @param limit null: all. */
+export async function rowDifferencesOf(
+  db: Database,
+  partnerId: string,
+  limit: number | null,
+): Promise<Listed<DifferencesView>> {
+  const { rows } = await sql<DifferencesView & { found: number }>`
+    select *, count(*) over () as found from differences
+    where stream <> 'calculator_inputs' and partner_id = ${partnerId}
+    order by found_by_run desc, stream, row_key
+    limit ${limit}`.execute(db)
+  return listed(rows)
+}
+
 /** The comparison of a run; null where there was none. */
 export async function comparisonOf(db: Database, runId: number): Promise<InputComparison | null> {
   const found = await db.selectFrom('input_comparison').selectAll().where('run_id', '=', runId).executeTakeFirst()

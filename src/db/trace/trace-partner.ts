@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { type Database, type Listed, listed } from '../database.ts'
-import { differencesOf } from '../differences/difference-records.ts'
+import { differencesOf, rowDifferencesOf } from '../differences/difference-records.ts'
 import type { ResendPolicy } from '../ledger/resend-policy.ts'
 import type { Requires } from '../ledger/row-state.ts'
-import type { InputDifference } from '../tables/difference-tables.ts'
+import type { DifferencesView, InputDifference } from '../tables/difference-tables.ts'
 import type { ActionVerb } from '../tables/run-tables.ts'
 import { type TracedRow, type TracedSubmission, traceRows, traceSubmissions } from './trace-rows.ts'
 
@@ -16,9 +16,11 @@ export type PartnerTrace = {
   submissions: TracedSubmission[]
   /** What came back of its inputs otherwise than it was sent, as the last comparison found it. */
   differences: InputDifference[]
+  /** What is at the service of its other rows otherwise than it was sent, or not at all. */
+  row_differences: DifferencesView[]
   actions: TracedAction[]
   /** How many more there are of each list than it holds. */
-  more: { rows: number; submissions: number; differences: number; actions: number }
+  more: { rows: number; submissions: number; differences: number; row_differences: number; actions: number }
 }
 
 /**
@@ -42,6 +44,7 @@ export async function tracePartner(
       const rows = await traceRows(trx, partnerId, requires, policies, limit)
       const submissions = await traceSubmissions(trx, partnerId, limit)
       const differences = await differencesOf(trx, partnerId, limit)
+      const others = await rowDifferencesOf(trx, partnerId, limit)
       const actions = await traceActions(trx, partnerId, limit)
       return {
         partner_id: partnerId,
@@ -50,11 +53,13 @@ export async function tracePartner(
         rows,
         submissions: submissions.rows,
         differences: differences.rows,
+        row_differences: others.rows,
         actions: actions.rows,
         more: {
           rows: streams.reduce((sum, one) => sum + one.rows + one.gone, 0) - rows.length,
           submissions: submissions.more,
           differences: differences.more,
+          row_differences: others.more,
           actions: actions.more,
         },
       }
@@ -158,7 +163,7 @@ async function traceActions(db: Database, partnerId: string, limit: number | nul
   const { rows } = await sql<TracedAction & { found: number }>`
     select verb, acted_by, acted_at, submission_id, correlation_id, asked, result, count(*) over () as found
     from action
-    where asked ->> 'partnerId' = ${partnerId}
+    where ${partnerId} in (asked ->> 'partnerId', asked ->> 'partner_id')
        or action_id in (select retry_action from ledger where partner_id = ${partnerId})
        or submission_id in (
          select submission_row.submission_id from source_row join submission_row using (row_id)

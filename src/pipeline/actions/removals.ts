@@ -55,7 +55,7 @@ export function total({ companies, calculators, values, properties }: Accepted |
 function askedOf({ reason, partnerId, runId, since }: PartFilter): Record<string, string> {
   return {
     ...(reason !== undefined && { reason }),
-    ...(partnerId !== undefined && { partner_id: partnerId }),
+    ...(partnerId !== undefined && { partnerId }),
     ...(runId !== undefined && { run: String(runId) }),
     ...(since !== undefined && { since: since.toISOString() }),
   }

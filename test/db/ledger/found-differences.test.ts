@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { headlines, rowGroups } from '../../../src/cli/show/row-groups.ts'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { listDifferences, listRowDifferences, noteComparison } from '../../../src/db/differences/difference-records.ts'
 import { countRepairable, markForRepair, markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { storeSkew } from '../../../src/db/service-key/service-key.ts'
+import { tracePartner } from '../../../src/db/trace/trace-partner.ts'
 import { emptyTables } from '../../helpers/empty-tables.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
@@ -92,6 +94,16 @@ describe('a difference that a comparison found', () => {
     await sql`update acceptance set accepted_hash = wanted_hash, accepted_at = clock_timestamp()`.execute(ledger.db)
     expect(await listed()).toEqual([])
     expect(await ledger.inTransaction(countRepairable)).toEqual([])
+  })
+
+  it('a difference that a comparison found stands in the trace of its hotel, whatever its stream', async () => {
+    await find()
+    const { rows } = await sql<{ partner_id: string }>`select partner_id from differences limit 1`.execute(ledger.db)
+    const trace = await tracePartner(ledger.db, rows[0]?.partner_id ?? '', {}, [])
+    expect(trace?.row_differences).toMatchObject([{ stream: 'framework_answers', sent: '1', stored: '2' }])
+    expect(trace && headlines(trace, rowGroups(trace.rows))).toContain(
+      '1 row the service shows otherwise than sent, or not at all.',
+    )
   })
 
   it('a difference that a comparison found is listed again when the next comparison finds it again', async () => {
