@@ -70,9 +70,7 @@ const writes = async ({ world }: Place) => {
   return rows
 }
 
-test('nights bring what other searches find: new, unchanged, changed, gone and back again', {
-  timeout: 240_000,
-}, async () => {
+test('nights bring what other searches find: new, unchanged, changed, gone and back again', async () => {
   await using here = await place()
   const first = await night(here)
   expect(
@@ -186,9 +184,7 @@ test('a search that the service refuses makes the run partial and harms nothing 
   expect((await standing(here)).map(({ search }) => search)).toEqual(searches.map(({ name }) => name).toSorted())
 })
 
-test('a process killed while it merges a page has merged nothing of it, and the next one ends in the same documents', {
-  timeout: 180_000,
-}, async () => {
+test('a process killed while it merges a page has merged nothing of it, and the next one ends in the same documents', async () => {
   await using calm = await place()
   const undisturbed = await night(calm)
   await using here = await place()

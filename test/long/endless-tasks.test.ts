@@ -40,9 +40,7 @@ function showing(kind: string, status: string) {
   }
 }
 
-test('a task in a status that nobody knows is waited for only so long, and later nights carry on beside it until it ends', {
-  timeout: 480_000,
-}, async () => {
+test('a task in a status that nobody knows is waited for only so long, and later nights carry on beside it until it ends', async () => {
   await using world = await startWorld({ hotels })
   const { frozen, alter } = showing('/framework-answers/upsert', 'Pondering')
   await using proxy = await alteringProxy(world.sandboxUrl, alter)
@@ -88,9 +86,7 @@ test('a task in a status that nobody knows is waited for only so long, and later
   expect(settled).toEqual([{ state: 'settled' }])
 })
 
-test('a calculator search that never ends brings nothing, and the run ends and says so; the next one searches again', {
-  timeout: 480_000,
-}, async () => {
+test('a calculator search that never ends brings nothing, and the run ends and says so; the next one searches again', async () => {
   await using world = await startWorld({ hotels })
   const { frozen, alter } = showing('/calculators/search', 'InProgress')
   await using proxy = await alteringProxy(world.sandboxUrl, alter)

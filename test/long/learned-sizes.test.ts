@@ -34,9 +34,7 @@ function expectAllAccepted({ streams, verdict, remarks }: RunReport) {
   }
 }
 
-it('come down to what a gateway in front of the service lets through, in one night, and go up again without it', {
-  timeout: 240_000,
-}, async () => {
+it('come down to what a gateway in front of the service lets through, in one night, and go up again without it', async () => {
   await using world = await startWorld({ hotels: 20, seed: 7 })
   await using gateway = await limitingProxy(world.sandboxUrl, 12_000)
   const settings = ['push.firstRows=400', 'guard.maxChangedShare=1']
@@ -61,7 +59,7 @@ it('come down to what a gateway in front of the service lets through, in one nig
   expect((await sizes(world)).get('framework_answers')?.rows).toBeGreaterThan(learned)
 })
 
-it('come down where large requests take much longer than the target', { timeout: 240_000 }, async () => {
+it('come down where large requests take much longer than the target', async () => {
   await using world = await startWorld({
     hotels: 20,
     seed: 7,
@@ -73,9 +71,7 @@ it('come down where large requests take much longer than the target', { timeout:
   expect((await sizes(world)).get('company_mappings')?.rows).toBeGreaterThanOrEqual(200)
 })
 
-it('a row that is too large alone is kept out, and does not have all others sent one by one', {
-  timeout: 240_000,
-}, async () => {
+it('a row that is too large alone is kept out, and does not have all others sent one by one', async () => {
   await using world = await startWorld({ hotels: 200, seed: 7 })
   await using gateway = await limitingProxy(world.sandboxUrl, 30_000)
   await world.partnerPool.query(`update hotelier.hotel set street = repeat('x', 40000) where hotel_id = 7`)

@@ -8,8 +8,6 @@ import { type GlobalInstallation, globalInstallation } from '../cli/copies.ts'
 import { start } from '../cli/nightferry-process.ts'
 import { some } from '../helpers/some.ts'
 
-/** It compiles, packs twice and installs. Milliseconds. */
-const patience = 400_000
 const execute = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -17,9 +15,9 @@ let installation: GlobalInstallation
 
 beforeAll(async () => {
   installation = await globalInstallation()
-}, patience)
+})
 
-afterAll(() => installation[Symbol.asyncDispose](), patience)
+afterAll(() => installation[Symbol.asyncDispose]())
 
 type Answer = { code: number; stdout: string; stderr: string }
 
@@ -66,47 +64,39 @@ test('the installed program prints the configuration that comes with it', async 
   expect(answer.stdout).toContain('nightly-sync:')
 })
 
-test(
-  'the installed program serves the console that was installed with it',
-  async () => {
-    const config = join(installation.place, 'config', 'demo.yaml')
-    const options = ['--config', config, '--set', 'http.port=0', '--set', 'log.level=info']
-    const nowhere = {
-      PARTNER_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
-      EXCHANGE_BASE_URL: 'http://127.0.0.1:1',
-    }
-    const daemon = start(installation.folder, ['serve', ...options], nowhere, realpathSync(installation.program))
-    const url = await vi.waitFor(() => {
-      const line = daemon
-        .stderr()
-        .split('\n')
-        .find((one) => one.includes('"http_started"'))
-      if (line === undefined) throw new Error(daemon.stderr())
-      return (JSON.parse(line) as { url: string }).url
-    }, patience)
-    const page = await fetch(`${url}/console/`)
-    const text = await page.text()
-    expect({ status: page.status, type: page.headers.get('content-type') }).toEqual({
-      status: 200,
-      type: 'text/html; charset=utf-8',
-    })
-    const scripts = [...text.matchAll(/src="([^"]+\.js)"/g)].map(([, path = '']) => new URL(path, page.url))
-    for (const script of some(scripts)) expect((await fetch(script)).status).toBe(200)
-    daemon.child.kill('SIGTERM')
-    expect(await daemon.ended).toMatchObject({ signal: null })
-  },
-  patience,
-)
+test('the installed program serves the console that was installed with it', async () => {
+  const config = join(installation.place, 'config', 'demo.yaml')
+  const options = ['--config', config, '--set', 'http.port=0', '--set', 'log.level=info']
+  const nowhere = {
+    PARTNER_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    EXCHANGE_BASE_URL: 'http://127.0.0.1:1',
+  }
+  const daemon = start(installation.folder, ['serve', ...options], nowhere, realpathSync(installation.program))
+  const url = await vi.waitFor(() => {
+    const line = daemon
+      .stderr()
+      .split('\n')
+      .find((one) => one.includes('"http_started"'))
+    if (line === undefined) throw new Error(daemon.stderr())
+    return (JSON.parse(line) as { url: string }).url
+  })
+  const page = await fetch(`${url}/console/`)
+  const text = await page.text()
+  expect({ status: page.status, type: page.headers.get('content-type') }).toEqual({
+    status: 200,
+    type: 'text/html; charset=utf-8',
+  })
+  const scripts = [...text.matchAll(/src="([^"]+\.js)"/g)].map(([, path = '']) => new URL(path, page.url))
+  for (const script of some(scripts)) expect((await fetch(script)).status).toBe(200)
+  daemon.child.kill('SIGTERM')
+  expect(await daemon.ended).toMatchObject({ signal: null })
+})
 
-test(
-  'the installed program runs the demo on the PostgreSQL that was installed with it',
-  async () => {
-    const { code, stdout, stderr } = await call('demo', '--hotels', '5')
-    expect(stdout.match(/^Run \d+/gm), stderr).toHaveLength(2)
-    expect(code).toBe(0)
-  },
-  patience,
-)
+test('the installed program runs the demo on the PostgreSQL that was installed with it', async () => {
+  const { code, stdout, stderr } = await call('demo', '--hotels', '5')
+  expect(stdout.match(/^Run \d+/gm), stderr).toHaveLength(2)
+  expect(code).toBe(0)
+})
 
 test('without the embedded PostgreSQL the program works, and says what to do where it would be needed', async () => {
   const modules = join(installation.place, 'node_modules')

@@ -24,9 +24,7 @@ async function companiesTogether(world: World): Promise<object[]> {
   return rows
 }
 
-it('no two unfinished requests of a kind ever carry one hotel, or two hotels that are one company', {
-  timeout: 240_000,
-}, async () => {
+it('no two unfinished requests of a kind ever carry one hotel, or two hotels that are one company', async () => {
   await using world = await startWorld({ hotels: 24, seed: 11, durations: { jitter: 1 } })
   await using folder = await workingFolder()
   // Of every three hotels the first two are the same house: both are matched with one company.

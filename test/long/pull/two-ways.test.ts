@@ -25,7 +25,7 @@ async function both(
 const refused = (reading: Reading | PageFormatError): unknown =>
   reading instanceof PageFormatError ? 'refused' : reading
 
-describe('both ways of reading a page', { timeout: 300_000 }, () => {
+describe('both ways of reading a page', () => {
   it('give the same companies and names for any page in any pieces', async () => {
     const seen = { accepted: 0, refused: 0, cut: 0 }
     await fc.assert(
