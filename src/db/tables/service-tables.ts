@@ -96,6 +96,8 @@ export type SearchPageTable = {
   unidentified: Generated<number>
   bytes: Generated<number>
   failures: Generated<number>
+  /** Its address was renewed, and only the place in the list said that it is this page's. */
+  guessed: Generated<boolean>
   error_code: string | null
   error_message: string | null
   loaded_at: Date | null

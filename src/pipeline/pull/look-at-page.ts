@@ -108,7 +108,7 @@ async function lockRunning(trx: Transaction<Schema>, runId: number): Promise<voi
 
 async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: string }): Promise<void> {
   const failures = page.failures + 1
-  const url = error instanceof DownloadFailed && error.expired ? await freshUrl(deps, page) : page.url
+  const { url, guessed } = error instanceof DownloadFailed && error.expired ? await freshUrl(deps, page) : page
   const askedMs = error instanceof DownloadFailed ? error.retryAfterMs : null
   const over = failures >= attempts || lastingCodes.has(error.code)
   deps.logger.warn(
@@ -120,7 +120,14 @@ async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: s
   await deps.db.transaction().execute(async (trx) => {
     await trx
       .updateTable('search_page')
-      .set({ failures, url, error_code: error.code, error_message, state: over ? 'failed' : 'listed' })
+      .set({
+        failures,
+        url,
+        guessed: page.guessed || guessed,
+        error_code: error.code,
+        error_message,
+        state: over ? 'failed' : 'listed',
+      })
       .where('page_id', '=', page.page_id)
       .where('state', '=', 'listed')
       .execute()
@@ -129,26 +136,43 @@ async function pageFailed(deps: Deps, page: ListedPage, error: Error & { code: s
   })
 }
 
-async function freshUrl(deps: Deps, page: ListedPage): Promise<string> {
-  if (page.correlation_id === null) return page.url
+type Address = Pick<SearchPage, 'url' | 'guessed'>
+
+async function freshUrl(deps: Deps, page: ListedPage): Promise<Address> {
+  if (page.correlation_id === null) return page
   try {
     const { pageUrls } = await deps.exchange.getTask(page.correlation_id)
-    return storableText(renewedUrl(page, pageUrls))
+    const { url, guessed } = renewedUrl(page, pageUrls)
+    return { url: storableText(url), guessed }
   } catch (error) {
     // The service has forgotten the task: the page is lost, and the run goes on without it.
-    if (saysUnknown(error)) return page.url
+    if (saysUnknown(error)) return page
     throw error
   }
 }
 
 /**
- * The address under which a task lists a page again. Pure. The query is what is renewed, so the page is the one with
- * the same path: the place in the list alone would, once the service lists its pages in another order, load one page
- * twice and another never. Where no path is the same the whole address was renewed, and the place is all there is.
+ * The address under which a task lists a page again. Pure. What is renewed is some of the query, so the page is the one
+ * with the same path, and of several with the same path the one with most of the query. Where no path is the same, or
+ * several have as much of the query, the place in the list is all there is: a guess, for once the service lists its
+ * pages in another order one page is loaded twice and another never.
  */
-export function renewedUrl(page: { url: string; ordinal: number }, pageUrls: readonly string[]): string {
+export function renewedUrl(page: { url: string; ordinal: number }, pageUrls: readonly string[]): Address {
   const same = pageUrls.filter((url) => placeOf(url) === placeOf(page.url))
-  return (same.length === 1 ? same[0] : pageUrls[page.ordinal]) ?? page.url
+  const alike = same.map((url) => queryInCommon(url, page.url))
+  const most = Math.max(...alike)
+  const likest = same.filter((_, at) => alike[at] === most)
+  const [only] = likest
+  if (only !== undefined && likest.length === 1 && (same.length === 1 || most > 0)) return { url: only, guessed: false }
+  const url = pageUrls[page.ordinal]
+  return url === undefined ? { url: page.url, guessed: false } : { url, guessed: pageUrls.length > 1 }
+}
+
+/** How many members of their queries two addresses share. */
+function queryInCommon(one: string, other: string): number {
+  const members = (url: string) => (URL.canParse(url) ? [...new URL(url).searchParams].map(String) : [])
+  const known = new Set(members(other))
+  return members(one).filter((member) => known.has(member)).length
 }
 
 function placeOf(url: string): string {

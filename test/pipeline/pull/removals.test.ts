@@ -116,6 +116,27 @@ it('what was removed can be brought back whole, and no search removes it again b
   expect(await bringBack()).toEqual(nothing)
 })
 
+const withCalculators = (calculators: unknown) => ({
+  ...whole(),
+  companies: whole().companies.map((one) => ({ ...one, calculators })),
+})
+
+it.each([
+  ['calculator', withCalculators([]), bare(whole(), { typeId: null })],
+  ['company', { companies: [] }, withCalculators(null)],
+])(
+  'a %s that was brought back stays although a page gives it in a form that cannot be read before it is absent again',
+  async (_, without, unreadable) => {
+    await night(whole())
+    const before = await known()
+    await night(without, 0)
+    await bringBack()
+    await night(unreadable, 0)
+    await night(without, 0)
+    expect(await known()).toEqual(before)
+  },
+)
+
 it('values that were brought back stay beside what their calculator has, and go when a person lets them', async () => {
   await night(whole())
   const before = await known()

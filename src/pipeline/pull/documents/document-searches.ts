@@ -92,6 +92,7 @@ export async function completeDocuments(deps: Deps, run: Run): Promise<void> {
 type DocumentsWithheldReason =
   | 'search_partial'
   | 'pages_not_loaded'
+  | 'pages_guessed'
   | 'no_pages'
   | 'unidentified_documents'
   | 'too_few_documents'
@@ -145,6 +146,7 @@ function reasonToWithholdDocuments(
   if (minSeenShare === null) return 'search_not_configured'
   if (evidence.pages === 0) return 'no_pages'
   if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
+  if (evidence.pagesGuessed > 0) return 'pages_guessed'
   if (evidence.unidentified > 0) return 'unidentified_documents'
   if (evidence.seen < evidence.known * minSeenShare) return 'too_few_documents'
   return partial ? 'search_partial' : null
@@ -154,6 +156,8 @@ function reasonToWithholdDocuments(
 type DocumentsEvidence = {
   pages: number
   pagesNotLoaded: number
+  /** As `SearchEvidence` has it. */
+  pagesGuessed: number
   /** Elements on its pages that could not be told from others: any that seems absent might be one of them. */
   unidentified: number
   /** Documents that stood here, not tombstoned, before the search brought its own. */
@@ -180,12 +184,13 @@ async function gatherDocumentsEvidence(
     select
       count(*) as pages,
       count(*) filter (where state <> 'loaded') as "pagesNotLoaded",
+      count(*) filter (where guessed) as "pagesGuessed",
       coalesce(sum(unidentified), 0)::bigint as unidentified,
       (select count(*) from document where search = ${search.partition} and removed_at is null)
         - coalesce(sum(added), 0)::bigint as known,
       (select count(*) from search_seen_document where submission_id = ${submissionId}) as seen
     from search_page where submission_id = ${submissionId}`.execute(trx)
-  return rows[0] ?? { pages: 0, pagesNotLoaded: 0, unidentified: 0, known: 0, seen: 0 }
+  return rows[0] ?? { pages: 0, pagesNotLoaded: 0, pagesGuessed: 0, unidentified: 0, known: 0, seen: 0 }
 }
 
 /** Tombstones the documents of the search that it has not seen. @returns how many. */

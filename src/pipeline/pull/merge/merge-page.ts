@@ -110,8 +110,9 @@ async function updateCompanies(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
- * Keeps what was left out of the page, companies and calculators first, at most `maxRows` of it: a page on which
- * everything is wrong must not fill the disk.
+ * Keeps what was left out of the page, at most `maxRows` of it: a page on which everything is wrong must not fill the
+ * disk. Companies without an id come first, because over one of them nothing that seems absent is; then the other
+ * companies, and calculators.
  * @returns how many things were left out, kept or not.
  */
 async function storeQuarantine(trx: Transaction<Schema>, pageId: number, maxRows: number): Promise<number> {
@@ -120,7 +121,7 @@ async function storeQuarantine(trx: Transaction<Schema>, pageId: number, maxRows
     insert into quarantine (page_id, unit, company_id, calculator_id, item, reason, excerpt)
     select ${pageId}::bigint, unit, company_id, calculator_id, item, reason, excerpt
     from staged_left_out
-    order by case unit when 'company' then 0 when 'calculator' then 1 else 2 end, seq
+    order by case unit when 'company' then (company_id is not null)::integer when 'calculator' then 2 else 3 end, seq
     limit ${maxRows}`.execute(trx)
   const { rows } = await sql<{ rows: number }>`select count(*) as rows from staged_left_out`.execute(trx)
   return Number(rows[0]?.rows ?? 0)

@@ -8,9 +8,11 @@ import { keepRemovedProperties, keepRemovedValues, recordChanges } from './value
  * before the search: what it brought for the first time says nothing about how much of the rest it has shown.
  */
 export type SearchEvidence = {
-  /** Its pages had companies, and what they have shown was forgotten: the search was ended before. */
+  /** It was ended before: that stands with it, or its pages had companies and what they showed was forgotten. */
   finished: boolean
   pagesNotLoaded: number
+  /** Pages of which only their place in a list said which they are: one may have been loaded for another. */
+  pagesGuessed: number
   /** Companies on its pages that could not be told from others: any that seems absent might be one of them. */
   unidentifiedCompanies: number
   knownCompanies: number
@@ -29,7 +31,7 @@ export async function gatherEvidence(
 ): Promise<SearchEvidence> {
   const pages = await trx
     .selectFrom('search_page')
-    .select(['page_id', 'state', 'companies'])
+    .select(['page_id', 'state', 'companies', 'guessed'])
     .where('submission_id', '=', submissionId)
     .orderBy('page_id')
     .forNoKeyUpdate()
@@ -38,9 +40,12 @@ export async function gatherEvidence(
     select planned_at from submission where submission_id = ${submissionId}
   )`
   const { rows } = await sql<
-    Record<'known' | 'seen' | 'shown' | 'known_calculators' | 'seen_calculators' | 'nameless', number>
+    Record<'known' | 'seen' | 'shown' | 'known_calculators' | 'seen_calculators' | 'nameless', number> & {
+      ended: boolean
+    }
   >`
     select
+      (select search_result is not null from submission where submission_id = ${submissionId}) as ended,
       (select count(*) from company where ${before}) as known,
       (
         select count(*) from search_seen_company join company using (company_key)
@@ -58,8 +63,10 @@ export async function gatherEvidence(
       ) as nameless`.execute(trx)
   const counted = rows[0]
   return {
-    finished: Number(counted?.shown ?? 0) === 0 && pages.some((page) => page.companies > 0),
+    finished:
+      counted?.ended === true || (Number(counted?.shown ?? 0) === 0 && pages.some((page) => page.companies > 0)),
     pagesNotLoaded: pages.filter((page) => page.state !== 'loaded').length,
+    pagesGuessed: pages.filter((page) => page.guessed).length,
     unidentifiedCompanies: Number(counted?.nameless ?? 0),
     knownCompanies: Number(counted?.known ?? 0),
     seenCompanies: Number(counted?.seen ?? 0),

@@ -15,7 +15,8 @@ export async function someUnrenewed(trx: Transaction<Schema>): Promise<boolean> 
 
 /**
  * Marks companies, calculators, company names and titles of the page that stand as they did because the page gives
- * nothing of them that can be read, and takes the mark off those that it renews. After the merge of the rest.
+ * nothing of them that can be read, and takes the mark off those that it renews. After the merge of the rest. What a
+ * person has brought back keeps its mark until it is shown: one that cannot be read is not.
  */
 export async function markWholeParts(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   await sql`
@@ -27,7 +28,8 @@ export async function markWholeParts(trx: Transaction<Schema>, submissionId: num
     select c.company_key, 'company_name', s.name_problem, false, ${submissionId}::bigint
     from staged_company s join company c using (company_key)
     where s.readable and s.name is null and c.name is not null
-    ${markAgain}`.execute(trx)
+    ${markAgain}
+    where unrenewed_part.reason <> 'restored'`.execute(trx)
   await sql`
     insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
     select k.company_key, 'calculator', k.calculator_key, unread.reason, false, ${submissionId}::bigint
@@ -44,7 +46,8 @@ export async function markWholeParts(trx: Transaction<Schema>, submissionId: num
     select k.company_key, 'calculator_title', k.calculator_key, s.title_problem, false, ${submissionId}::bigint
     from staged_calculator s join calculator k using (calculator_key)
     where s.readable and s.title is null and k.title is not null
-    ${markAgain}`.execute(trx)
+    ${markAgain}
+    where unrenewed_part.reason <> 'restored'`.execute(trx)
   if (!(await someUnrenewed(trx))) return
   await sql`
     delete from unrenewed_part u using staged_company s
@@ -87,12 +90,15 @@ export async function markUnseen(
     )`.execute(trx)
 }
 
-/** Takes the mark off companies that the search has shown again, as they were, and off what does not stand any more. */
+/**
+ * Takes the mark off companies that the search has shown again, as they were, and off what does not stand any more. One
+ * that a person has brought back is read before it can be as it was, and loses its mark then.
+ */
 export async function settleMarks(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   if (!(await someUnrenewed(trx))) return
   await sql`
     delete from unrenewed_part u using search_seen_company z
-    where u.part = 'company' and u.submission_id <> ${submissionId}
+    where u.part = 'company' and u.submission_id <> ${submissionId} and u.reason <> 'restored'
       and z.submission_id = ${submissionId} and z.company_key = u.company_key`.execute(trx)
   await forgetMarksOfGone(trx)
 }

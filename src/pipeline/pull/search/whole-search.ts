@@ -88,6 +88,7 @@ export type FinishOptions = {
 type WithheldReason =
   | 'search_partial'
   | 'pages_not_loaded'
+  | 'pages_guessed'
   | 'unidentified_companies'
   | 'too_few_companies'
   | 'too_few_calculators'
@@ -160,6 +161,7 @@ export async function finishSearch(
 /** Whether a search can prove absence. Pure. */
 export function reasonToWithhold(evidence: SearchEvidence, minSeenShare: number): WithheldReason | null {
   if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
+  if (evidence.pagesGuessed > 0) return 'pages_guessed'
   if (evidence.unidentifiedCompanies > 0) return 'unidentified_companies'
   const { seenCompanies, knownCompanies, seenCalculators, knownCalculators } = evidence
   if (isSuspicious({ seen: seenCompanies, known: knownCompanies }, minSeenShare)) return 'too_few_companies'

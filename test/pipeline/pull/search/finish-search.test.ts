@@ -67,6 +67,47 @@ describe('finishSearch', () => {
     expect(await live()).toEqual(['A', 'B'])
   })
 
+  it('does nothing the second time where no company of the search could be read', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B'))]))
+    const unreadable = hotels('A', 'B').map((hotel) => ({ ...hotel, calculators: null }))
+    const submission = await search([{ ...samplePage([]), companies: unreadable }])
+    const first = await database.finish(submission)
+    const marks = () => db.selectFrom('unrenewed_part').selectAll().orderBy('company_key').execute()
+    const noted = await marks()
+    await db
+      .updateTable('submission')
+      .set({ search_result: JSON.stringify(first) })
+      .where('submission_id', '=', submission)
+      .execute()
+    await database.finish(submission, { minSeenShare: 0 })
+    expect(await marks()).toEqual(noted)
+    expect(await live()).toEqual(['A', 'B'])
+  })
+
+  it('keeps everything where one page may have been loaded in the place of another', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    const submission = await search([samplePage(hotels('A')), samplePage(hotels('B'))])
+    await db
+      .updateTable('search_page')
+      .set({ guessed: true })
+      .where('submission_id', '=', submission)
+      .where('ordinal', '=', 1)
+      .execute()
+    expect(await database.finish(submission)).toMatchObject({ withheld: true, reason: 'pages_guessed' })
+    expect(await live()).toEqual(['A', 'B', 'C'])
+  })
+
+  it('keeps everything when a company could not be told from others, behind more that was left out than is kept', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+    const [page] = await database.search()
+    if (page === undefined) throw new Error('no page was listed')
+    const unreadable = hotels('A', 'B').map((hotel) => ({ ...hotel, calculators: null }))
+    const companies = [...unreadable, { ...company('C'), id: null }]
+    await database.load(page, bodyOf({ ...samplePage([]), companies }), { limits: { maxQuarantineRows: 1 } })
+    expect(await database.finish(page.submission_id)).toMatchObject({ reason: 'unidentified_companies' })
+    expect(await live()).toEqual(['A', 'B', 'C'])
+  })
+
   it('keeps everything while a page is not loaded, and judges once it is', async () => {
     await database.finish(await search([samplePage(hotels('A', 'B'))]))
     const listed = await database.search(2)
@@ -141,6 +182,7 @@ describe('the guard against suspiciously little', () => {
   const evidence = {
     finished: false,
     pagesNotLoaded: 0,
+    pagesGuessed: 0,
     unidentifiedCompanies: 0,
     knownCompanies: 100,
     seenCompanies: 100,
