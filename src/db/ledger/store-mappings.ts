@@ -85,15 +85,29 @@ async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): 
 /** The stream whose rows are the mappings themselves. */
 const mappingStream = 'properties'
 
+/** Whether a row was accepted, and is to be sent again: `releaseResends` forgets then what was accepted, but not when. */
+const awaitsResend = sql<boolean>`accepted_hash is null and accepted_at is not null and outcome_code = 'sent_again'`
+
+/** Of such a row, what was accepted: what it was when that was forgotten. */
+const releasedHash = sql<Buffer>`coalesce(
+  (
+    select hash_before from row_change
+    where row_change.row_id = row.row_id and changed_at >= outcome_at order by changed_at limit 1
+  ),
+  desired_hash)`
+
 async function forgetAcceptances(trx: Transaction<Schema>, submissionId: number): Promise<NewMappings['moved']> {
   await sql`
     create temp table moved_row on commit drop as
-    select row_id, stream, gone_at, pending, moved.partner_id, moved.company_before, moved.company_id, accepted_hash,
+    select row_id, stream, gone_at, pending, moved.partner_id, moved.company_before, moved.company_id,
+           case when ${awaitsResend} then ${releasedHash} else accepted_hash end as accepted_hash,
            accepted_at, outcome_submission, held_by
     from moved_mapping moved
     join ledger row using (partner_id)
     where stream <> ${mappingStream}
-      and (accepted_hash is not null or refused_hash is not null or held_by is not null)`.execute(trx)
+      and (accepted_hash is not null or refused_hash is not null or held_by is not null or ${awaitsResend})`.execute(
+    trx,
+  )
   await sql`analyze moved_row`.execute(trx)
   await sql`
     insert into left_behind as held (company_id, row_id, content, accepted_at, submission_id)

@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { recordAction } from '../../../src/db/actions/record-action.ts'
+import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
 import { settleRows } from '../../../src/db/ledger/settle-outcomes.ts'
 import { storeMappings } from '../../../src/db/ledger/store-mappings.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
@@ -86,6 +88,33 @@ it('counts a row of a hotel that moves once, also where the run took its request
     sent: 2,
     confirmed: 2,
   })
+})
+
+it('a move keeps what the old company holds of rows that were marked to be sent again, also of one that changed since', async () => {
+  const first = await begin()
+  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'a' } }])
+  await settleMapping(first, company(1))
+  await ledger.landChecked('framework_answers', [answer('one', '1'), answer('two', '1')])
+  for (const id of await ledger.plan(first, { requires })) {
+    await ledger.markSent(id)
+    await ledger.settleAll(id, 'confirmed')
+  }
+  const actor = { user: 'ada', host: 'ferry' }
+  await ledger.inTransaction(async (trx) => {
+    const action = { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} } as const
+    await markForResend(trx, await recordAction(trx, action), {})
+  })
+  const next = await begin()
+  await releaseResends(ledger.db, requires)
+  await ledger.landChecked('framework_answers', [answer('one', '2')])
+  await settleMapping(next, company(2))
+  const { rows } = await sql<{ content: unknown; company_id: string }>`
+    select content, company_id from left_behind order by row_id`.execute(ledger.db)
+  expect(rows).toEqual(
+    [answer('one', '1'), answer('two', '1')].map(({ content }) => ({ content, company_id: company(1) })),
+  )
+  const { rows: changes } = await sql<{ rows: number }>`select rows from mapping_change`.execute(ledger.db)
+  expect(changes).toEqual([{ rows: 2 }])
 })
 
 it('a move judges again, on both sides, what was invalid because two hotels were one company', async () => {
