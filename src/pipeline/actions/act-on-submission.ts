@@ -254,9 +254,9 @@ const patienceMs = 75_000
 
 /**
  * Runs a person's action under the lock that every look at the submission takes: no daemon sends, polls or settles it
- * meanwhile.
+ * meanwhile. What a look has made of it while the person waited for that lock is not what the person has seen.
  * @throws {ActionRefused} `submission_unknown`; `submission_elsewhere` when it went to a destination that is not in
- *   use; `submission_busy` when a look does not end in time.
+ *   use; `submission_busy` when a look does not end in time; `submission_state` when it became another meanwhile.
  */
 async function lockSubmission<T>(
   { db, pool }: Pick<Deps, 'db' | 'pool'>,
@@ -264,19 +264,17 @@ async function lockSubmission<T>(
   work: (submission: Submission) => Promise<T>,
 ): Promise<T> {
   const done: { result: T }[] = []
+  const seen = await findSubmission(db, submissionId)
   const locked = await withSubmissionLockWaiting(pool, submissionId, patienceMs, async () => {
-    const submission = await db
-      .selectFrom('submission')
-      .selectAll()
-      .where('submission_id', '=', submissionId)
-      .executeTakeFirst()
-    if (submission === undefined) {
+    const submission = await findSubmission(db, submissionId)
+    await refuseElsewhere({ db }, submission)
+    const { state, attempts, correlation_id } = submission
+    if (state !== seen.state || attempts !== seen.attempts || correlation_id !== seen.correlation_id) {
       throw new ActionRefused(
-        'submission_unknown',
-        `There is no submission ${submissionId}. nightferry submissions lists those of a run`,
+        'submission_state',
+        `Submission ${submissionId} was ${seen.state}, and became ${state} while a look at it ended. Nothing was changed; look at it, and ask again if you still mean it`,
       )
     }
-    await refuseElsewhere({ db }, submission)
     done.push({ result: await work(submission) })
   })
   const [first] = done
@@ -287,6 +285,19 @@ async function lockSubmission<T>(
     )
   }
   return first.result
+}
+
+async function findSubmission(db: Deps['db'], submissionId: number): Promise<Submission> {
+  const submission = await db
+    .selectFrom('submission')
+    .selectAll()
+    .where('submission_id', '=', submissionId)
+    .executeTakeFirst()
+  if (submission !== undefined) return submission
+  throw new ActionRefused(
+    'submission_unknown',
+    `There is no submission ${submissionId}. nightferry submissions lists those of a run`,
+  )
 }
 
 /** What is known of its rows lies with the destination that it went to, and that is not at hand. */

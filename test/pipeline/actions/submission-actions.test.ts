@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { withSubmissionLock } from '../../../src/db/locks/advisory-lock.ts'
 import type { SubmissionState } from '../../../src/db/tables/submission-tables.ts'
 import { abandonSubmission, adoptTask, cancelTask } from '../../../src/pipeline/actions/act-on-submission.ts'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { patience } from '../../helpers/patience.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
 import { json, refusal, reset, type ScriptedService, service } from '../push/service.ts'
 
@@ -52,6 +54,31 @@ async function uncertain(server: ScriptedService) {
 }
 
 describe('abandoning', () => {
+  it('refuses what became of a submission while a look at it ended, because nobody has seen that', async () => {
+    await using server = await service({ [post]: [reset] })
+    await using given = await uncertain(server)
+    const { pool } = ferry.ledger
+    let asked: Promise<unknown> = Promise.resolve()
+    await withSubmissionLock(pool, given.id, async () => {
+      asked = abandonSubmission(given.deps, given.id, anna)
+      asked.catch(() => {})
+      await vi.waitFor(async () => {
+        const { rows } = await pool.query(
+          `select from pg_locks join pg_database on pg_database.oid = database
+           where datname = current_database() and locktype = 'advisory' and not granted`,
+        )
+        expect(rows).toHaveLength(1)
+      }, patience)
+      await pool.query(
+        `update submission set state = 'accepted', correlation_id = $2, attempts = 2 where submission_id = $1`,
+        [given.id, ours],
+      )
+    })
+    await expect(asked).rejects.toMatchObject({ code: 'submission_state', message: expect.stringMatching(/accepted/) })
+    expect(await ferry.submission(given.id)).toMatchObject({ state: 'accepted', correlation_id: ours })
+    expect(await actions()).toEqual([])
+  })
+
   it('makes the rows unknown and pending, lets the run go on without them, and says who did it', async () => {
     await using server = await service({ [post]: [json({ correlationId: ours })] })
     await using given = await accepted(server)
