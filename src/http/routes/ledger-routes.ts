@@ -19,7 +19,7 @@ const state = z.enum(['rejected', 'invalid', 'parked', 'unknown'])
 export const filterFields = {
   stream: z.string().min(1).optional().describe('Only rows of a stream.'),
   partnerId: z.string().optional().describe('Only rows of one hotel.'),
-  reason: z.string().min(1).optional().describe('Only rows with this text in the code or the reason.'),
+  reason: z.string().regex(/\S/, 'is blank').optional().describe('Only rows with this text in the code or the reason.'),
   since: z.iso.datetime({ offset: true }).optional().describe('Only rows that are so since this moment.'),
 }
 
