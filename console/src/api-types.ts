@@ -322,10 +322,14 @@ export type TraceHotelData = Record<string, unknown>;
 export interface ListDifferencesData {
   inputs: Record<string, unknown>[];
   others: Record<string, unknown>[];
+  /** There are more than `limit` inputs, or others. */
+  more: boolean;
 }
 
 export interface ListDriftData {
   rows: Record<string, unknown>[];
+  /** There are more than `limit`. */
+  more: boolean;
 }
 
 export interface ListChangesData {
