@@ -618,6 +618,11 @@ export interface TriggerJobPayload {
 export interface TriggerJobData {
   run: number;
   joined: boolean;
+  /** Streams that are read from before `since` on, because they were not read further yet. */
+  older_watermarks: {
+    stream: string;
+    watermark: string;
+  }[];
 }
 
 export interface PauseJobPayload {

@@ -96,7 +96,11 @@ export async function runToEnd(
   const job = jobsOf(deps.config).find(({ name }) => name === jobName) ?? nightlySync
   await expectNews(deps, job)
   const asked = { trigger: 'cli' as const, by: actingUser(cli).user, ...what }
-  const { run: started, joined } = await triggerJob(deps, job.name, asked)
+  const { run: started, joined, olderWatermarks } = await triggerJob(deps, job.name, asked)
+  for (const { stream, watermark } of olderWatermarks) {
+    const why = `was read up to ${watermark}, before --since ${what.since ?? ''}`
+    printLine(cli.stderr, readable(`${stream} ${why}: it is read from there on, as without the option.`))
+  }
   if (joined) printLine(cli.stderr, `Run ${started.run_id} is under way at the step ${started.step}: going on with it.`)
   const following = { ...cli, signal: AbortSignal.any([cli.signal, lost]) }
   const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {
