@@ -77,6 +77,11 @@ function ways(path: string): string[] {
   const secret = (secretPaths as readonly string[]).includes(path)
   return [
     `Variable: ${variables.map(code).join(' or ')}.`,
-    ...(secret ? ['Nightferry hides the value where it shows the configuration, and refuses it as a flag.'] : []),
+    ...(secret
+      ? [
+          'With the ending `_FILE` it names a file that holds the value.',
+          'Nightferry hides the value where it shows the configuration, and refuses it as a flag.',
+        ]
+      : []),
   ]
 }

@@ -322,10 +322,14 @@ export type TraceHotelData = Record<string, unknown>;
 export interface ListDifferencesData {
   inputs: Record<string, unknown>[];
   others: Record<string, unknown>[];
+  /** There are more than `limit` inputs, or others. */
+  more: boolean;
 }
 
 export interface ListDriftData {
   rows: Record<string, unknown>[];
+  /** There are more than `limit`. */
+  more: boolean;
 }
 
 export interface ListChangesData {
@@ -614,6 +618,11 @@ export interface TriggerJobPayload {
 export interface TriggerJobData {
   run: number;
   joined: boolean;
+  /** Streams that are read from before `since` on, because they were not read further yet. */
+  older_watermarks: {
+    stream: string;
+    watermark: string;
+  }[];
 }
 
 export interface PauseJobPayload {

@@ -1,4 +1,5 @@
 import type { Problem } from './api-types.ts'
+import { parseExact } from './exact.ts'
 
 /** An answer that is none: what the daemon said, or that it said nothing. */
 export class CallFailed extends Error {
@@ -21,6 +22,11 @@ export async function get<T>(path: string, query: Query = {}): Promise<T> {
   return await call<T>('GET', `${path}${queryOf(query)}`)
 }
 
+/** The same of an answer whose numbers are shown with every digit, by `exactText`. */
+export async function getExact<T>(path: string): Promise<T> {
+  return parseExact<T>(await (await answerOf('GET', path)).text())
+}
+
 export async function post<T>(path: string, body: object = {}): Promise<T> {
   return await call<T>('POST', path, body)
 }
@@ -36,6 +42,11 @@ function queryOf(query: Query): string {
 }
 
 async function call<T>(method: string, path: string, body?: object): Promise<T> {
+  return (await (await answerOf(method, path, body)).json()) as T
+}
+
+/** @throws {CallFailed} where there is no answer yet, or none that is one. */
+async function answerOf(method: string, path: string, body?: object): Promise<Response> {
   // The header is what no page of another origin can send.
   const headers = { 'x-nightferry-console': '1', ...(body !== undefined && { 'content-type': 'application/json' }) }
   let answer: Response
@@ -53,7 +64,7 @@ async function call<T>(method: string, path: string, body?: object): Promise<T> 
     throw new CallFailed(0, 'no_answer', words)
   }
   if (method === 'GET' && answer.status === 202) throw new CallFailed(202, 'computing', 'The answer is being computed.')
-  if (answer.ok) return (await answer.json()) as T
+  if (answer.ok) return answer
   const problem = (await answer.json().catch(() => ({}))) as Partial<Problem>
   throw new CallFailed(
     answer.status,

@@ -19,6 +19,15 @@ export function fraction(text: string): number {
 }
 
 /**
+ * Reads a text that narrows something down. An empty one, as an unset variable of a shell leaves it, would narrow
+ * nothing, or leave nothing.
+ */
+export function someText(text: string): string {
+  if (text.trim() !== '') return text
+  throw new InvalidArgumentError('A text is wanted, and this one is empty.')
+}
+
+/**
  * Collects an option that may be given several times, one value each: an option that takes several at once would take
  * the arguments of the verb too.
  */
@@ -54,9 +63,13 @@ export type FilterOptions = { stream?: string; partnerId?: string; reason?: stri
 /** Adds the options to a verb. */
 export function withFilterOptions(verb: Command, cli: Cli): Command {
   return verb
-    .option('--stream <name>', `only rows of a stream: ${streamNames.join(', ')}, or one that the contract adds`)
-    .option('--partner-id <id>', 'only rows of one hotel')
-    .option('--reason <text>', 'only rows with this text in the code or the reason')
+    .option(
+      '--stream <name>',
+      `only rows of a stream: ${streamNames.join(', ')}, or one that the contract adds`,
+      someText,
+    )
+    .option('--partner-id <id>', 'only rows of one hotel', someText)
+    .option('--reason <text>', 'only rows with this text in the code or the reason', someText)
     .option('--since <time>', 'only rows that are so since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
       sinceMoment(text, cli.now()),
     )

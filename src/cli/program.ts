@@ -1,6 +1,13 @@
 import { Argument, Command } from 'commander'
 import { type Cli, type CommonOptions, type ExitCode, fitTables, widthOf } from './cli.ts'
-import { addConformanceOptions, repeated, sinceMoment, wholeNumber, withFilterOptions } from './option-values.ts'
+import {
+  addConformanceOptions,
+  repeated,
+  sinceMoment,
+  someText,
+  wholeNumber,
+  withFilterOptions,
+} from './option-values.ts'
 import { addActionVerbs, addNestedVerbs } from './verb-groups.ts'
 import type { ChangesOptions } from './verbs/changes.ts'
 import type { Shell } from './verbs/completion.ts'
@@ -220,7 +227,7 @@ export async function createProgram(
       '--kind <kind>',
       'absent, different, or foreign: there and never sent by us (default: absent and different)',
     )
-    .option('--partner-id <id>', 'only what belongs to one hotel')
+    .option('--partner-id <id>', 'only what belongs to one hotel', someText)
     .option('--since <time>', 'only what was found since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
       sinceMoment(text, cli.now()),
     )
@@ -238,12 +245,12 @@ export async function createProgram(
     .option('--since <time>', 'only what was stored since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
       sinceMoment(text, cli.now()),
     )
-    .option('--partner-id <id>', 'only what belongs to one hotel, of all runs unless you name one')
+    .option('--partner-id <id>', 'only what belongs to one hotel, of all runs unless you name one', someText)
     .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000_000), 100)
     .option('--csv', 'print CSV instead of text')
     .action(async (options: ChangesOptions) => done(await (await import('./verbs/changes.ts')).changes(cli, options)))
   verb('drift', 'list what is at the service and no longer in the partner database')
-    .option('--stream <name>', 'only what belongs to this stream')
+    .option('--stream <name>', 'only what belongs to this stream', someText)
     .option('--limit <count>', 'how many to show', wholeNumber(1, 1_000_000), 100)
     .action(async (options: DriftOptions) => done(await (await import('./verbs/list-rows.ts')).drift(cli, options)))
   verb('reference', 'show the frameworks, units and properties that the service has, since when, and what changed')

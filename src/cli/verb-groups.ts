@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Cli, CommonOptions, ExitCode } from './cli.ts'
-import { repeated, sinceMoment, wholeNumber, withFilterOptions } from './option-values.ts'
+import { repeated, sinceMoment, someText, wholeNumber, withFilterOptions } from './option-values.ts'
 import type { ApproveOptions } from './verbs/approve.ts'
 import type { ContractCheckOptions } from './verbs/contract-check.ts'
 import type { RereadOptions } from './verbs/reread.ts'
@@ -14,7 +14,8 @@ type MakeVerb = (name: string, summary: string, details?: string) => Command
 /** The verbs by which people act on rows, requests and what the guard holds. */
 export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) => void): void {
   const chosen = 'Choose the rows with the filters, or take all of them with --all.'
-  withFilterOptions(verb('retry', 'send rows again that the service rejected, once, with the next run', chosen), cli)
+  const told = `${chosen} With --run and --json it prints what it marked with run: null and the error if no run could begin.`
+  withFilterOptions(verb('retry', 'send rows again that the service rejected, once, with the next run', told), cli)
     .option('--all', 'every rejected row')
     .option('--dry-run', 'say which and how many, and change nothing')
     .option('--run', 'start a run at once, and follow it')
@@ -31,8 +32,8 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     )
   const submissionId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
   verb('resend', 'send rows again that the service accepted, once, with the next run', chosen)
-    .option('--partner-id <id>', 'only rows of one hotel')
-    .option('--stream <name>', 'only rows of a stream')
+    .option('--partner-id <id>', 'only rows of one hotel', someText)
+    .option('--stream <name>', 'only rows of a stream', someText)
     .option('--submission <number>', 'only rows that a submission carried', submissionId)
     .option('--since <time>', 'only rows accepted since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
       sinceMoment(text, cli.now()),
@@ -71,8 +72,8 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
       done(await (await import('./verbs/approve.ts')).approve(cli, runId, options)),
     )
   verb('accept-removals', 'remove what searches have shown as absent and is withheld')
-    .option('--reason <code>', 'only what stands for this reason, also if it is not withheld')
-    .option('--partner-id <id>', 'only what belongs to one hotel')
+    .option('--reason <code>', 'only what stands for this reason, also if it is not withheld', someText)
+    .option('--partner-id <id>', 'only what belongs to one hotel', someText)
     .option('--run <id>', 'only what this run did not renew', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .option('--all', 'everything that is withheld')
     .option('--dry-run', 'say what and how much, and remove nothing')
@@ -84,7 +85,7 @@ export function addActionVerbs(verb: MakeVerb, cli: Cli, done: (code: ExitCode) 
     .option('--since <time>', 'only what was removed since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
       sinceMoment(text, cli.now()),
     )
-    .option('--partner-id <id>', 'only what belongs to one hotel')
+    .option('--partner-id <id>', 'only what belongs to one hotel', someText)
     .option('--all', 'everything that is kept')
     .option('--dry-run', 'say how much, and bring back nothing')
     .action(async (options: RestoreOptions) =>

@@ -1,3 +1,5 @@
+import { secretPaths } from './schema.ts'
+
 /** Environment variables with a name of their own, as installations know them, and the settings that they set. */
 export const namedVariables: Record<string, string> = {
   EXCHANGE_BASE_URL: 'exchange.baseUrl',
@@ -8,9 +10,17 @@ export const namedVariables: Record<string, string> = {
   EXCHANGE_WEBHOOK_HEADER_VALUE: 'webhooks.headerValue',
 }
 
+/**
+ * The variables that also exist with the ending `_FILE`, naming a file that holds the value, each with its setting:
+ * those of every secret, and those with a name of their own. Of two of one setting the later wins.
+ */
+export function variablesWithFile(): [variable: string, path: string][] {
+  return [...secretPaths.map((path): [string, string] => [variableOf(path), path]), ...Object.entries(namedVariables)]
+}
+
 /** An environment without settings of ours and their secrets, for a process that they do not concern. */
 export function withoutSettings(environment: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
-  const ours = new Set(Object.keys(namedVariables).flatMap((name) => [name, `${name}_FILE`]))
+  const ours = new Set(variablesWithFile().flatMap(([name]) => [name, `${name}_FILE`]))
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !ours.has(name) && !name.startsWith('NIGHTFERRY_')),
   )

@@ -37,7 +37,9 @@ export const httpSettings = section(
     token: token(
       'Who bears it may read and act. Without it only health, metrics and the description are served. NIGHTFERRY_HTTP_TOKEN, or NIGHTFERRY_HTTP_TOKEN_FILE naming a file.',
     ),
-    readToken: token('Who bears it may read, and not act. NIGHTFERRY_HTTP_READ_TOKEN.'),
+    readToken: token(
+      'Who bears it may read, and not act. NIGHTFERRY_HTTP_READ_TOKEN, or NIGHTFERRY_HTTP_READ_TOKEN_FILE naming a file.',
+    ),
     allowedHosts: z
       .array(z.string().regex(/^[a-z0-9.:[\]-]+$/, 'is no host name in lower case, without port and scheme'))
       .default([])

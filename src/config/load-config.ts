@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
 import type { z } from 'zod'
-import { ConfigError, type ConfigProblem, interpolate, namedVariables, variableOf } from './environment.ts'
+import { ConfigError, type ConfigProblem, interpolate, variableOf, variablesWithFile } from './environment.ts'
 import { type Config, isOurStream, secretPaths, settings, streamNames } from './schema.ts'
 import { leafPaths, likelySetting, meant, nearestName, valueFromText } from './setting-paths.ts'
 
@@ -92,7 +92,7 @@ function* fromEnvironment(
     if (environment[variable]) problems.push({ path, message: `${variable}: ${message}` })
   }
   problems.push(...misspelt(environment))
-  for (const [variable, path] of Object.entries(namedVariables)) {
+  for (const [variable, path] of variablesWithFile()) {
     const file = environment[`${variable}_FILE`] ?? ''
     const text = environment[variable] ?? ''
     if (file !== '' && text !== '') {
@@ -115,7 +115,10 @@ function* fromEnvironment(
  * too.
  */
 function misspelt(environment: ConfigSources['environment']): ConfigProblem[] {
-  const known = [...leafPaths(), ...Object.keys(removedSettings)].map(variableOf)
+  const known = [
+    ...[...leafPaths(), ...Object.keys(removedSettings)].map(variableOf),
+    ...secretPaths.map((path) => `${variableOf(path)}_FILE`),
+  ]
   return Object.keys(environment)
     .filter((name) => name.startsWith('NIGHTFERRY_') && !known.includes(name) && environment[name] !== '')
     .flatMap((name) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
 import { addressProblem } from './database-address.ts'
-import { namedVariables, variableOf } from './environment.ts'
+import { variableOf, variablesWithFile } from './environment.ts'
 import type { ConfigSources } from './load-config.ts'
 import type { Config } from './schema.ts'
 import { leafPaths } from './setting-paths.ts'
@@ -107,8 +107,8 @@ export function settingsInForce(
   const isSet = (variable: string) => (environment[variable] ?? '') !== ''
   const originOf = (path: string): Pick<SettingInForce, 'from' | 'where'> => {
     if (overrides.some((given) => given.startsWith(`${path}=`))) return { from: 'flag', where: null }
-    const named = Object.keys(namedVariables).filter((variable) => namedVariables[variable] === path)
-    const variable = [variableOf(path), ...named.flatMap((name) => [name, `${name}_FILE`])].find(isSet)
+    const own = variablesWithFile().filter(([, setting]) => setting === path)
+    const variable = [variableOf(path), ...own.flatMap(([name]) => [name, `${name}_FILE`])].findLast(isSet)
     if (variable !== undefined) return { from: 'environment', where: variable }
     return valueAt(document, path) === undefined ? { from: 'default', where: null } : { from: 'file', where: file }
   }

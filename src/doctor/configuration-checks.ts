@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { parse } from 'yaml'
-import { ConfigError, namedVariables, variableOf } from '../config/environment.ts'
+import { ConfigError, variablesWithFile } from '../config/environment.ts'
 import { requireSettings } from '../config/require-settings.ts'
 import { type Config, secretPaths } from '../config/schema.ts'
 import type { Contract } from '../exchange/contract.ts'
@@ -72,8 +72,7 @@ function isReference(text: string): boolean {
 /** The variables that may contain a secret; each also exists as `…_FILE`. Pure. */
 export function secretVariables(): string[] {
   const paths: readonly string[] = secretPaths
-  const own = Object.keys(namedVariables).filter((name) => paths.includes(namedVariables[name] ?? ''))
-  return [...own, ...paths.map(variableOf)]
+  return variablesWithFile().flatMap(([variable, path]) => (paths.includes(path) ? [variable] : []))
 }
 
 /** Pure. */

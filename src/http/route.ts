@@ -39,7 +39,7 @@ export type HttpContext = {
 
 type Call<Params, Query, Body> = { params: Params; query: Query; body: Body; actor: Actor }
 
-/** An answer that is no JSON: a text of its own type, or events that follow one another. */
+/** An answer that is written already: a text of its own type, or events that follow one another. */
 export class Plain {
   readonly type: string
   readonly content: string | AsyncIterable<string>

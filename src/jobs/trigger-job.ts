@@ -19,6 +19,9 @@ export class JobRefused extends Error {
   }
 }
 
+/** A stream whose watermark lies before the moment from which a run is to read: it is read from there on. */
+type OlderWatermark = { stream: string; watermark: string }
+
 type Asked = { trigger: RunTrigger; by: string; only?: string[]; streams?: string[]; since?: string }
 
 /**
@@ -27,6 +30,8 @@ type Asked = { trigger: RunTrigger; by: string; only?: string[]; streams?: strin
  * @param asked.only the steps that are wanted; what a step cannot do without is done too.
  * @param asked.streams what is read and sent is theirs alone.
  * @param asked.since a cursor, a date or time, or a time ago (`3d`): rows are read again from there on.
+ * @returns with `olderWatermarks` the streams that are read from before `since` on anyway, because nothing was read of
+ *   them since.
  * @throws {JobRefused} when there is no such job, it cannot do what is asked, it is paused, or a run of another job
  *   that works with the ledger has to end first.
  */
@@ -34,7 +39,7 @@ export async function triggerJob(
   deps: Deps,
   jobName: string,
   { trigger, by, only, streams, since }: Asked,
-): Promise<{ run: Run; joined: boolean }> {
+): Promise<{ run: Run; joined: boolean; olderWatermarks: OlderWatermark[] }> {
   const job = findJob(deps, jobName)
   if (only !== undefined) checkSteps(job, only)
   const asked: RunAsked = {
@@ -42,9 +47,14 @@ export async function triggerJob(
     ...(streams !== undefined && { streams }),
     ...(since !== undefined && { since }),
   }
-  if (streams !== undefined || since !== undefined) await checkReading(deps, job, asked)
+  const reads = streams !== undefined || since !== undefined
+  const olderWatermarks = reads ? await checkReading(deps, job, asked) : []
   const started = await triggerRun(deps, job, trigger, deps.now(), { asked, by })
-  if (started !== null) return { run: started.run, joined: started.resumed }
+  if (started !== null) {
+    const { run, resumed: joined } = started
+    if (!joined) for (const older of olderWatermarks) deps.logger.info({ ...older, since }, 'watermark_before_since')
+    return { run, joined, olderWatermarks: joined ? [] : olderWatermarks }
+  }
   const other = await runInTheWay(deps.db, job.name)
   if (other === undefined && (await isPaused(deps.db, job.name))) {
     throw new JobRefused('job_paused', `${job.name} is paused; nightferry jobs resume ${job.name} lets it start again`)
@@ -65,8 +75,11 @@ export function findJob({ config }: Pick<Deps, 'config'>, name: string): Job {
   throw new JobRefused('job_unknown', `There is no job ${name}; there are ${names.join(', ')}`)
 }
 
-/** Streams and a beginning are for runs that read the partner's rows. */
-async function checkReading({ config, contract, db, now }: Deps, job: Job, asked: RunAsked): Promise<void> {
+/**
+ * Streams and a beginning are for runs that read the partner's rows.
+ * @returns the streams whose watermark lies before the beginning.
+ */
+async function checkReading({ config, contract, db, now }: Deps, job: Job, asked: RunAsked): Promise<OlderWatermark[]> {
   const refuse = (why: string) => {
     throw new JobRefused('job_option_refused', why)
   }
@@ -79,7 +92,8 @@ async function checkReading({ config, contract, db, now }: Deps, job: Job, asked
   const unknown = asked.streams?.find((name) => !read.includes(name))
   if (unknown !== undefined) refuse(`No stream ${unknown} is configured; there are ${read.join(', ')}`)
   const { since } = asked
-  if (since === undefined) return
+  if (since === undefined) return []
+  const older: OlderWatermark[] = []
   for (const stream of asked.streams ?? read) {
     const watermark = (await db.transaction().execute((trx) => watermarkOf(trx, stream)))?.watermark ?? null
     const from = earlierCursor(watermark, since, now())
@@ -87,10 +101,13 @@ async function checkReading({ config, contract, db, now }: Deps, job: Job, asked
       refuse(`--since ${since} is no cursor: give a time ago (3d), a date or time (2026-11-20T06:00Z), or a number`)
     } else if (from.kind === 'other type') {
       refuse(`--since ${since} is no value of the cursor of ${stream}, which stands at ${from.watermark}`)
+    } else if (from.kind === 'not earlier' && config.streams[stream]?.capture === 'cursor') {
+      older.push({ stream, watermark: from.watermark })
     } else if (from.kind === 'no order') {
       refuse(`The cursor of ${stream} is text (${from.watermark}), and --since cannot tell what comes before it`)
     }
   }
+  return older
 }
 
 /**

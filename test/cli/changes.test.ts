@@ -55,6 +55,11 @@ test('the first night records no change, and knows of every value when it was fi
   expect(rows[0]?.values).toBe(now[0]?.values)
 })
 
+test.each(['--json', '--csv'])('changes %s says on standard error that the list was cut', async (form) => {
+  expect((await call('changes', form, '--limit', '1')).stderr).toBe('The newest 1; --limit shows more.\n')
+  expect((await call('changes', form, '--limit', '100000')).stderr).toBe('')
+})
+
 test('the second night records what the report counts, but for what is new as a whole', async () => {
   const rows = await listed('--limit', '100000')
   const [search] = report.searches

@@ -112,6 +112,15 @@ test.each([
   expect(await actions()).toEqual(before)
 })
 
+test('a run names the streams that were not read up to --since yet, and reads them from where they stand', async () => {
+  const args = ['--only', 'extract', '--stream', 'omissions', '--stream', 'properties', '--since', '2099-01-01']
+  const { code, stderr } = await call('run', 'nightly-sync', ...args)
+  expect(code, stderr).not.toBe(2)
+  expect(stderr.match(/^\w+ was read up to 20\S+ .*, before --since 2099-01-01: .*$/gm)).toEqual([
+    expect.stringMatching(/^omissions /),
+  ])
+})
+
 test('reread refuses while a run reads the streams, and forgets nothing', async () => {
   const { rows } = await world.pool.query<{ run_id: number }>(`
     insert into run (job, trigger, scheduled_for, state, step)

@@ -199,7 +199,6 @@ describe('rejected, invalid, parked and unknown', () => {
     const narrow = ['--stream', 'properties', '--partner-id', stranger, '--since', '1h', '--reason', 'notfound']
     expect(await json<Listed[]>('rejected', ...narrow)).toHaveLength(1)
     expect(await json<Listed[]>('rejected', ...narrow, '--since', '2100-01-01')).toHaveLength(0)
-    expect(await json<Listed[]>('rejected', '--limit', '1')).toHaveLength(1)
   })
 
   test('--csv has a line per row, under the names of its columns', async () => {
@@ -209,6 +208,13 @@ describe('rejected, invalid, parked and unknown', () => {
     )
     expect(lines).toHaveLength(3)
     expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${stranger},properties,`)))
+  })
+
+  test.each(['--json', '--csv'])('rejected %s says on standard error that the list was cut', async (form) => {
+    const { code, stdout, stderr } = await call('rejected', form, '--limit', '1')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'The newest 1; --limit shows more.\n' })
+    expect(form === '--csv' ? stdout.trim().split('\r\n').slice(1) : JSON.parse(stdout)).toHaveLength(1)
+    expect((await call('rejected', form, '--limit', '100')).stderr).toBe('')
   })
 
   test.each([

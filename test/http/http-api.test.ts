@@ -373,7 +373,7 @@ describe('docs/monitoring.md, the alert rules and the board', () => {
 it('the API follows a run by events until it has ended', async () => {
   const { run: second } = await api.json<{ run: number }>('/v1/jobs/nightly-sync/runs', posted({}), 202)
   const joined = await api.json<{ run: number; joined: boolean }>('/v1/jobs/nightly-sync/runs', posted({}), 202)
-  expect(joined).toEqual({ run: second, joined: true })
+  expect(joined).toEqual({ run: second, joined: true, older_watermarks: [] })
   const answer = await api.ask(`/v1/runs/${second}/events`)
   expect(answer.headers.get('content-type')).toContain('text/event-stream')
   const events = (await answer.text()).trim().split('\n\n')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { settings } from '../../src/config/schema.ts'
 import { isPaused } from '../../src/db/runs/job-requests.ts'
 import { stepsOf } from '../../src/jobs/job.ts'
 import { pauseJob, resumeJob } from '../../src/jobs/job-standings.ts'
@@ -84,4 +85,27 @@ it('a row that asks for a run is answered with the run or the reason, and waits 
   await end()
   await lookAtRequests(deps)
   expect((await requests()).at(-1)?.state).toBe('started')
+})
+
+it('a run that is to read from a moment on says which streams are read from before it, and begins all the same', async () => {
+  const quiet = '2026-01-02 03:04:05+00'
+  const names = ['properties', 'omissions']
+  const streams = Object.fromEntries(names.map((name) => [name, { query: 'select 1', cursor: 'at' }]))
+  const config = settings.parse({
+    streams: { ...streams, standard_holders: { query: 'select 1', capture: 'snapshot' } },
+  })
+  for (const [stream, watermark] of Object.entries({
+    properties: quiet,
+    omissions: '2999-01-01 00:00:00+00',
+    standard_holders: quiet,
+  })) {
+    await deps.db
+      .insertInto('stream_watermark')
+      .values({ stream, watermark, run_id: await ferry.ledger.startRun() })
+      .execute()
+  }
+  await end()
+  const started = await triggerJob({ ...deps, config }, 'push', { ...asked, since: '4h' })
+  expect(started).toMatchObject({ joined: false, olderWatermarks: [{ stream: 'properties', watermark: quiet }] })
+  expect(started.run.asked).toEqual({ since: '4h' })
 })

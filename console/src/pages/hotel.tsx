@@ -1,7 +1,8 @@
 import { addressOf, goTo, goWith } from '../address.ts'
 import { useAnswer } from '../answer.ts'
 import type { ListChangesData, ListHotelDocumentsData, ListHotelValuesData } from '../api-types.ts'
-import { get } from '../client.ts'
+import { get, getExact } from '../client.ts'
+import { exactText } from '../exact.ts'
 import type { PageProps } from '../main.tsx'
 import { Choice, Facts, Field, Head, Name, Panel, Table, Waiting } from '../parts.tsx'
 import { Plot } from '../plot.tsx'
@@ -36,7 +37,7 @@ export function Hotel({ query }: PageProps) {
   )
   const documents = useAnswer(
     known && `documents ${known}`,
-    () => get<ListHotelDocumentsData>(`/v1/hotels/${own}/documents`),
+    () => getExact<ListHotelDocumentsData>(`/v1/hotels/${own}/documents`),
     60_000,
   )
   const changes = useAnswer(
@@ -149,7 +150,7 @@ export function Hotel({ query }: PageProps) {
                   { name: 'Removed', of: ({ removed_at }) => momentWords(removed_at), kind: 'key' },
                   {
                     name: 'Document',
-                    of: ({ document }) => JSON.stringify(document),
+                    of: ({ document }) => exactText(document),
                     show: ({ document }) => <Content of={document} />,
                   },
                 ]}
@@ -166,7 +167,7 @@ function Content({ of }: { of: unknown }) {
   return (
     <details>
       <summary>show</summary>
-      <pre dir="auto">{JSON.stringify(of, null, 2)}</pre>
+      <pre dir="auto">{exactText(of, 2)}</pre>
     </details>
   )
 }

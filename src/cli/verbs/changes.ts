@@ -9,6 +9,7 @@ import {
 } from '../../pipeline/pull/merge/value-history.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { cutList } from '../show/cut-list.ts'
 import { counted, csv, grouped, moment, shortened } from '../show/readable.ts'
 import { table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
@@ -38,13 +39,13 @@ export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCo
       ...(since !== undefined && { since }),
       ...(partnerId !== undefined && { partnerId }),
     }
-    const rows = await listChanges(db, filter, limit)
+    const { rows, cut } = cutList(cli, options, await listChanges(db, filter, limit + 1))
     if (options.json) printJson(cli.stdout, rows)
     else if (options.csv) cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
     else {
       printLine(cli.stdout, summary(await countChanges(db, filter), runId))
       if (rows.length > 0) printLine(cli.stdout, `\n${asTable(rows)}`)
-      if (rows.length === limit) printLine(cli.stdout, `\nThe newest ${rows.length}; --limit shows more.`)
+      if (cut !== null) printLine(cli.stdout, `\n${cut}`)
       if (last !== null && !last.history) {
         printLine(cli.stdout, 'The last search recorded none: pull.history is off.')
       }

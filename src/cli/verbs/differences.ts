@@ -14,6 +14,7 @@ import {
 } from '../../db/tables/difference-tables.ts'
 import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { cutList } from '../show/cut-list.ts'
 import { csv, moment, readable, shortened } from '../show/readable.ts'
 import { differenceRow } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
@@ -35,8 +36,10 @@ export async function differences(cli: Cli, options: DifferencesOptions): Promis
   if (options.csv && options.json) throw new UsageError('--csv and --json: choose one')
   const filter = filterOf(options)
   return await withDatabase(cli, options, async ({ db }) => {
-    const rows = await listDifferences(db, filter, options.limit)
-    const others = await listRowDifferences(db, filter, options.limit)
+    const inputs = cutList(cli, options, await listDifferences(db, filter, options.limit + 1), 'inputs')
+    const rest = cutList(cli, options, await listRowDifferences(db, filter, options.limit + 1), 'rows')
+    const { rows } = inputs
+    const { rows: others } = rest
     if (options.json) {
       printJson(cli.stdout, [...rows.map((row) => ({ stream: 'calculator_inputs', ...row })), ...others])
     } else if (options.csv) {
@@ -50,9 +53,10 @@ export async function differences(cli: Cli, options: DifferencesOptions): Promis
           : `${comparisonLine(last)}\nBy run ${last.run_id}, ${moment(last.compared_at)} UTC.`,
       )
       if (rows.length > 0) printLine(cli.stdout, `\n${asTable(rows)}`)
+      if (inputs.cut !== null) printLine(cli.stdout, `\n${inputs.cut}`)
       for (const line of (await lastRowComparisons(db)).map(lastLine)) printLine(cli.stdout, `\n${line}`)
       if (others.length > 0) printLine(cli.stdout, `\n${othersTable(others)}`)
-      if (rows.length === options.limit) printLine(cli.stdout, `\nThe newest ${rows.length}; --limit shows more.`)
+      if (rest.cut !== null) printLine(cli.stdout, `\n${rest.cut}`)
       for (const kind of differenceKinds) {
         if ([...rows, ...others].some((row) => row.kind === kind))
           printLine(cli.stdout, `\n${adviceOnDifferences[kind]}`)

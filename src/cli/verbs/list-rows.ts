@@ -11,6 +11,7 @@ import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, prin
 import type { FilterOptions } from '../option-values.ts'
 import { readContract } from '../read-config.ts'
 import { filterOf, requireStream } from '../row-filter.ts'
+import { cutList } from '../show/cut-list.ts'
 import { counted, csv, moment, shortened } from '../show/readable.ts'
 import { policyWords, rowWords } from '../show/row-words.ts'
 import { table } from '../show/table.ts'
@@ -47,7 +48,8 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
   const filter = filterOf(cli, options)
   return await withDatabase(cli, options, async ({ db }, config) => {
     const policies = resendPolicies(config, readContract(cli, config))
-    const rows = await rowsInState(db, state, requirementsOf(config), policies, filter, options.limit)
+    const found = await rowsInState(db, state, requirementsOf(config), policies, filter, options.limit + 1)
+    const { rows, cut } = cutList(cli, options, found)
     if (options.json) {
       printJson(
         cli.stdout,
@@ -59,7 +61,7 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
       printLine(cli.stdout, words[state].none)
     } else {
       printLine(cli.stdout, asTable(state, rows))
-      if (rows.length === options.limit) printLine(cli.stdout, `\nThe newest ${rows.length}; --limit shows more.`)
+      if (cut !== null) printLine(cli.stdout, `\n${cut}`)
       printLine(cli.stdout, `\n${words[state].next}`)
     }
     return exitCodes.well
@@ -172,7 +174,7 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
   const { stream = null, limit } = options
   if (stream !== null) requireStream(cli, options, stream)
   return await withDatabase(cli, options, async ({ db }) => {
-    const rows = await driftRows(db, stream, limit)
+    const { rows, cut } = cutList(cli, options, await driftRows(db, stream, limit + 1))
     if (options.json) {
       printJson(cli.stdout, rows)
       return exitCodes.well
@@ -180,7 +182,7 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
     printLine(
       cli.stdout,
       rows.length === 0
-        ? 'Nothing is at the service that is gone here. Only streams with capture: snapshot see what is gone.'
+        ? 'Nothing is known to be at the service and gone here. A stream with capture: snapshot sees it in every run, one with a cursor when all its rows are read: every fullEvery, 7 days unless it says otherwise.'
         : table(
             ['hotel', 'stream', 'row', 'last accepted (UTC)', 'gone since (UTC)'],
             rows.map((row) => [
@@ -192,6 +194,7 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
             ]),
           ),
     )
+    if (cut !== null) printLine(cli.stdout, `\n${cut}`)
     return exitCodes.well
   })
 }

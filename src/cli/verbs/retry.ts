@@ -1,11 +1,15 @@
+import { requireSettings } from '../../config/require-settings.ts'
+import type { Database } from '../../db/database.ts'
 import { findHeldRun } from '../../db/guard/guard-plan.ts'
 import { countRetryable, type RetryCounts, retryableRows } from '../../db/ledger/rows-again.ts'
+import { isPaused } from '../../db/runs/job-requests.ts'
 import { runInTheWay } from '../../db/runs/run-life.ts'
 import { nightlySync } from '../../jobs/known-jobs.ts'
 import { retryRejected } from '../../pipeline/actions/send-again.ts'
+import { needsGroup } from '../../pipeline/push/check-kinds.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'
-import { readConfig } from '../read-config.ts'
+import { readConfig, readContract } from '../read-config.ts'
 import { filterOf } from '../row-filter.ts'
 import { counted, readable } from '../show/readable.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
@@ -18,7 +22,9 @@ const examples = 20
 
 /**
  * `nightferry retry`: rows that the service rejected are sent again as they are, once, by the next run, or now with
- * `--run`. A row that is rejected again stays rejected until it changes or a person asks again.
+ * `--run`. A row that is rejected again stays rejected until it changes or a person asks again. What keeps a run from
+ * beginning is looked for before anything is marked.
+ * @throws once rows are marked, with a code whose exit code is not that of a command line which did nothing.
  */
 export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> {
   const filter = filterOf(cli, options)
@@ -26,15 +32,12 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
     throw new UsageError('Say which rows: --reason, --stream, --partner-id, --since, or --all')
   }
   if (options.dryRun && options.run) throw new UsageError('--dry-run and --run: choose one')
+  if (options.run) requireToRun(cli, options)
   const marked = await withDatabase(
     cli,
     options,
     async ({ db }) => {
-      if (options.run && (await runInTheWay(db, nightlySync.name)) !== undefined) {
-        throw new UsageError(
-          'A run is under way, and sends nothing again; without --run the rows wait for the one after it',
-        )
-      }
+      if (options.run) await refuseUnlessFree(db)
       const rows = await retryableRows(db, filter, examples)
       const streams = options.dryRun
         ? await countRetryable(db, filter)
@@ -44,21 +47,53 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
     options.dryRun ? 'read' : 'write',
   )
   if (!options.json) describe(cli, options, marked)
-  const print = (run: object | null) => {
-    if (options.json)
-      printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked, ...(run && { run }) })
+  const print = (ended: object = {}) => {
+    if (options.json) printJson(cli.stdout, { dry_run: options.dryRun === true, filter, ...marked, ...ended })
   }
   if (options.run && marked.total > 0) return await sendNow(cli, options, print)
-  print(null)
+  print(options.run ? { run: null } : {})
   return exitCodes.well
 }
 
-async function sendNow(cli: Cli, options: RetryOptions, print: (run: object) => void): Promise<ExitCode> {
-  const ferry = await openToFollow(cli, readConfig(cli, options))
+/** @throws {ConfigError} when settings are missing that a run needs. */
+function requireToRun(cli: Cli, options: RetryOptions): void {
+  const config = readConfig(cli, options)
+  requireSettings(config, needsGroup(readContract(cli, config), config.streams))
+}
+
+/** @throws {UsageError} when no run can begin now. */
+async function refuseUnlessFree(db: Database): Promise<void> {
+  const { name } = nightlySync
+  if ((await runInTheWay(db, name)) !== undefined) {
+    throw new UsageError(
+      'A run is under way, and sends nothing again; without --run the rows wait for the one after it',
+    )
+  }
+  if (await isPaused(db, name)) {
+    throw new UsageError(
+      `${name} is paused; nightferry jobs resume ${name} lets it start again, and without --run the rows wait for that`,
+    )
+  }
+}
+
+/** What is marked stays so and is printed, whatever becomes of the run. */
+async function sendNow(cli: Cli, options: RetryOptions, print: (ended: object) => void): Promise<ExitCode> {
+  let printed = false
+  const show = (run: object) => {
+    printed = true
+    print({ run })
+  }
   try {
-    return (await runToEnd(cli, ferry, options.json === true ? print : 'text')).code
-  } finally {
-    await ferry.close()
+    const ferry = await openToFollow(cli, readConfig(cli, options))
+    try {
+      return (await runToEnd(cli, ferry, options.json === true ? show : 'text')).code
+    } finally {
+      await ferry.close()
+    }
+  } catch (error) {
+    const { code = 'internal_error', message } = error as Error & { code?: string }
+    if (!printed) print({ run: null, error: { code, message } })
+    throw error
   }
 }
 

@@ -35,7 +35,7 @@ export async function run(cli: Cli, jobName: string, options: RunOptions): Promi
       ...(since !== undefined && { since }),
     }
     const show = options.json === true ? (document: object) => printJson(cli.stdout, document) : 'text'
-    return (await runToEnd(cli, ferry, show, jobName, asked)).code
+    return (await runToEnd(cli, ferry, show, jobName, asked).catch(refusedAsUsage)).code
   } finally {
     await ferry.close()
   }
@@ -84,6 +84,7 @@ export type RunEnded = { code: ExitCode; document: object }
 /**
  * Triggers a job, follows its run and shows how it ended; then tells people, whose receivers may take their time.
  * @param show prints what `--json` prints; `text`: the report is printed for people.
+ * @throws {JobRefused} when the job cannot begin.
  */
 export async function runToEnd(
   cli: Cli,
@@ -95,7 +96,11 @@ export async function runToEnd(
   const job = jobsOf(deps.config).find(({ name }) => name === jobName) ?? nightlySync
   await expectNews(deps, job)
   const asked = { trigger: 'cli' as const, by: actingUser(cli).user, ...what }
-  const { run: started, joined } = await triggerJob(deps, job.name, asked).catch(refusedAsUsage)
+  const { run: started, joined, olderWatermarks } = await triggerJob(deps, job.name, asked)
+  for (const { stream, watermark } of olderWatermarks) {
+    const why = `was read up to ${watermark}, before --since ${what.since ?? ''}`
+    printLine(cli.stderr, readable(`${stream} ${why}: it is read from there on, as without the option.`))
+  }
   if (joined) printLine(cli.stderr, `Run ${started.run_id} is under way at the step ${started.step}: going on with it.`)
   const following = { ...cli, signal: AbortSignal.any([cli.signal, lost]) }
   const ended = await followRun(following, deps.db, started.run_id).catch((error: unknown) => {

@@ -177,7 +177,8 @@ type HotelDocument = {
   search: string
   list: string
   document_id: string
-  document: unknown
+  /** As JSON: its numbers may have more digits than a double keeps. */
+  document: string
   first_seen_at: Date
   changed_at: Date
   removed_at: Date | null
@@ -195,7 +196,7 @@ export async function hotelDocuments(
 ): Promise<HotelDocument[]> {
   const { rows } = await sql<HotelDocument>`
     with company as (select company_id::text from mapping where partner_id = ${partnerId})
-    select search, list, document_id, document, first_seen_at, changed_at, removed_at
+    select search, list, document_id, document::text as document, first_seen_at, changed_at, removed_at
     from documents
     where document_id = (select company_id from company)
        or exists (select from unnest(${companyMembers}::text[]) member

@@ -44,7 +44,15 @@ export const actionRoutes: readonly Route[] = [
       streams: z.array(z.string().min(1)).min(1).optional().describe('Read and send only these streams.'),
       since: z.string().min(1).max(100).optional().describe('Read rows again from this cursor or time on.'),
     }),
-    answers: { 202: z.object({ run: z.number().int(), joined: z.boolean() }) },
+    answers: {
+      202: z.object({
+        run: z.number().int(),
+        joined: z.boolean(),
+        older_watermarks: z
+          .array(z.object({ stream: z.string(), watermark: z.string() }))
+          .describe('Streams that are read from before `since` on, because they were not read further yet.'),
+      }),
+    },
     handle: async ({ deps }, { params, body: { only, streams, since }, actor }) => {
       const what = {
         trigger: 'http' as const,
@@ -53,8 +61,8 @@ export const actionRoutes: readonly Route[] = [
         ...(streams !== undefined && { streams }),
         ...(since !== undefined && { since }),
       }
-      const { run, joined } = await triggerJob(deps, params.job, what)
-      return new Answer(202, { run: run.run_id, joined })
+      const { run, joined, olderWatermarks } = await triggerJob(deps, params.job, what)
+      return new Answer(202, { run: run.run_id, joined, older_watermarks: olderWatermarks })
     },
   }),
   route({

@@ -19,7 +19,7 @@ const state = z.enum(['rejected', 'invalid', 'parked', 'unknown'])
 export const filterFields = {
   stream: z.string().min(1).optional().describe('Only rows of a stream.'),
   partnerId: z.string().optional().describe('Only rows of one hotel.'),
-  reason: z.string().min(1).optional().describe('Only rows with this text in the code or the reason.'),
+  reason: z.string().regex(/\S/, 'is blank').optional().describe('Only rows with this text in the code or the reason.'),
   since: z.iso.datetime({ offset: true }).optional().describe('Only rows that are so since this moment.'),
 }
 
@@ -180,7 +180,13 @@ export const ledgerRoutes: readonly Route[] = [
       partnerId: filterFields.partnerId,
       since: filterFields.since,
     }),
-    answers: { 200: z.object({ inputs: z.array(document), others: z.array(document) }) },
+    answers: {
+      200: z.object({
+        inputs: z.array(document),
+        others: z.array(document),
+        more: more.describe('There are more than `limit` inputs, or others.'),
+      }),
+    },
     handle: async ({ db }, { query }) => {
       const { kind, partnerId, since } = query
       const filter = {
@@ -188,10 +194,9 @@ export const ledgerRoutes: readonly Route[] = [
         ...(partnerId !== undefined && { partnerId }),
         ...(since !== undefined && { since: new Date(since) }),
       }
-      return {
-        inputs: await listDifferences(db, filter, query.limit),
-        others: await listRowDifferences(db, filter, query.limit),
-      }
+      const inputs = cutAt(await listDifferences(db, filter, query.limit + 1), query.limit)
+      const others = cutAt(await listRowDifferences(db, filter, query.limit + 1), query.limit)
+      return { inputs: inputs.rows, others: others.rows, more: inputs.more || others.more }
     },
   }),
   route({
@@ -201,10 +206,9 @@ export const ledgerRoutes: readonly Route[] = [
     summary: 'What is at the service and no longer in the partner’s database',
     access: 'read',
     query: z.strictObject({ limit, stream: filterFields.stream }),
-    answers: { 200: z.object({ rows: z.array(document) }) },
-    handle: async ({ db, deps }, { query: { stream, limit: most } }) => ({
-      rows: await driftRows(db, stream === undefined ? null : knownStream(deps.config, stream), most),
-    }),
+    answers: { 200: z.object({ rows: z.array(document), more }) },
+    handle: async ({ db, deps }, { query: { stream, limit: most } }) =>
+      cutAt(await driftRows(db, stream === undefined ? null : knownStream(deps.config, stream), most + 1), most),
   }),
   route({
     id: 'listChanges',

@@ -8,7 +8,7 @@ import {
   type VariableQuestion,
 } from '../../db/values/variable-values.ts'
 import { cacheOf } from '../answer-cache.ts'
-import { Answer, cutAt, document, limit, moment, more, type Route, route } from '../route.ts'
+import { Answer, cutAt, document, limit, moment, more, Plain, type Route, route } from '../route.ts'
 
 /** A statement for people to copy, which shows the values of one variable as the page does. Pure. */
 function variableSql({ variableId, direction, year, month }: VariableQuestion): string {
@@ -102,7 +102,10 @@ export const valueRoutes: readonly Route[] = [
       const members = [companiesPage.id, standardHoldersPage.companyId, frameworkAnswersPage.id]
       const named = await hotelDocuments(db, params.hotel, [...new Set(members)], query.limit + 1)
       const found = cutAt(named, query.limit)
-      return { documents: found.rows, more: found.more }
+      // Parsed and written again, numbers would lose digits.
+      const documents = found.rows.map(({ document: text, ...row }) => ({ row: JSON.stringify(row), text }))
+      const written = documents.map(({ row, text }) => `${row.slice(0, -1)},"document":${text}}`)
+      return new Plain('application/json; charset=utf-8', `{"documents":[${written.join()}],"more":${found.more}}`)
     },
   }),
   route({

@@ -88,19 +88,28 @@ export type EarlierCursor =
   | { kind: 'no value' }
   /** What was asked for is no value of the cursor, such as a date where the cursor is a number. */
   | { kind: 'other type'; watermark: string }
-  /** It lies past the watermark: rows between the two would be missed. */
+  /** It lies past the watermark, from which reading has to begin: rows between the two would be missed. */
   | { kind: 'not earlier'; watermark: string }
   /** The order of texts is the partner's: nobody can tell here which of two comes first. */
   | { kind: 'no order'; watermark: string }
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const number = /^-?\d+(\.\d+)?$/
+const timeAgo = /^(\d{1,6})([mhd])$/
+const zoneAtEnd = /(Z|[+-]\d{2}(:?\d{2})?)$/
+
+/** How far clocks can stand behind UTC: twelve hours, in the zone that is furthest west. Milliseconds. */
+const furthestWestMs = 12 * 3_600_000
 
 /**
  * The cursor to go back to, as every dialect reads it. Pure.
  *
+ * A cursor without a zone is what clocks showed at the partner, and where these stand nobody knows here. A time ago, or
+ * a time with a zone, is taken to be what the clock furthest west showed then, twelve hours behind UTC: to read too
+ * much does no harm, to read too little does. What has no zone itself is compared as it is.
+ *
  * @param watermark as the partner's server printed it; what it is shows in its form.
- * @param since a time ago (`3d`), a date or time (UTC unless it says otherwise), or a number.
+ * @param since a time ago (`3d`), a date or time (UTC, or the partner's clock, unless it says otherwise), or a number.
  */
 export function earlierCursor(watermark: string | null, since: string, now: Date): EarlierCursor {
   if (watermark === null) {
@@ -109,7 +118,8 @@ export function earlierCursor(watermark: string | null, since: string, now: Date
   if (timeText.test(watermark)) {
     const moment = momentOf(since, now)
     if (moment === null) return { kind: 'other type', watermark }
-    const cursor = moment.toISOString().replace('T', ' ').replace('Z', '')
+    const behindMs = !hasZone(watermark) && (timeAgo.test(since) || hasZone(since)) ? furthestWestMs : 0
+    const cursor = new Date(moment.getTime() - behindMs).toISOString().replace('T', ' ').replace('Z', '')
     // Both in UTC, or in whatever the clocks of the partner show; a prefix comes before what it begins.
     return cursor < watermark ? { kind: 'earlier', cursor } : { kind: 'not earlier', watermark }
   }
@@ -118,8 +128,13 @@ export function earlierCursor(watermark: string | null, since: string, now: Date
   return isLess(since, watermark) ? { kind: 'earlier', cursor: since } : { kind: 'not earlier', watermark }
 }
 
+/** Whether a time says where its clock stands; the day has the same signs. */
+function hasZone(time: string): boolean {
+  return zoneAtEnd.test(time.slice('2026-11-21'.length))
+}
+
 function momentOf(text: string, now: Date): Date | null {
-  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  const [, count, unit] = timeAgo.exec(text) ?? []
   if (count !== undefined) return new Date(now.getTime() - Number(count) * units[unit as keyof typeof units])
   if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/.test(text)) return null
   const time = text.replace(' ', 'T')

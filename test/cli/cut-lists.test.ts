@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { type ReadingApi, readingApi } from '../http/in-process.ts'
+import { nightferry, workingFolder } from './nightferry-process.ts'
+
+let world: World
+let api: ReadingApi
+let folder: Awaited<ReturnType<typeof workingFolder>>
+
+beforeAll(async () => {
+  world = await startWorld({ migrated: true, hotels: 3, seed: 7 })
+  folder = await workingFolder()
+  api = readingApi(world)
+  expect(await call('run', 'nightly-sync')).toMatchObject({ code: 0 })
+  expect((await call('drift')).stdout).toContain('Nothing is known to be at the service and gone here.')
+  // Of each list three: inputs and properties that differ, and settings that are gone.
+  await world.pool.query(`
+    insert into input_difference
+      (kind, company_id, period_year, period_month, variable_id, row_id, sent, stored, found_by_run, found_at)
+    select 'different', company_id, 2025, n, 'v', row_id, '1', '2', 1, now()
+    from (select row_id, company_id, row_number() over (order by row_id) as n
+          from source_row join mapping using (partner_id) where stream = 'calculator_inputs') row where n <= 3`)
+  await world.pool.query(`
+    insert into row_difference (row_id, comparison, kind, company_id, sent, stored, found_by_run)
+    select row_id, 'properties', 'different', company_id, '1', '2', 1
+    from source_row join mapping using (partner_id) where stream = 'properties'`)
+  await world.pool.query(`update source_row set gone_at = now() where stream = 'calculator_settings'`)
+})
+afterAll(async () => {
+  await api?.[Symbol.asyncDispose]()
+  await world?.[Symbol.asyncDispose]()
+  await folder?.[Symbol.asyncDispose]()
+})
+
+const call = async (...args: string[]) =>
+  await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
+
+const lines = (text: string) => text.split('\n').filter((line) => line.includes('--limit shows more'))
+
+test('drift says that its list was cut, and says nothing where all are shown', async () => {
+  const cut = await call('drift', '--limit', '2')
+  expect(cut.stdout.match(/^H-000\d/gm)).toHaveLength(2)
+  expect(lines(cut.stdout)).toEqual(['The newest 2; --limit shows more.'])
+  expect(lines((await call('drift', '--limit', '3')).stdout)).toEqual([])
+})
+
+test('an empty drift says which streams see what is gone, and when', async () => {
+  const { stdout } = await call('drift', '--stream', 'omissions')
+  expect(stdout).toContain('A stream with capture: snapshot sees it in every run')
+  expect(stdout).toContain('every fullEvery')
+})
+
+test('differences says of each of its lists that it was cut', async () => {
+  const cut = await call('differences', '--limit', '2')
+  expect(lines(cut.stdout)).toEqual([
+    'The newest 2 inputs; --limit shows more.',
+    'The newest 2 rows; --limit shows more.',
+  ])
+  await world.pool.query(`delete from input_difference where period_month = 3`)
+  expect(lines((await call('differences', '--limit', '2')).stdout)).toEqual(['The newest 2 rows; --limit shows more.'])
+  expect(lines((await call('differences', '--limit', '3')).stdout)).toEqual([])
+})
+
+describe('a list that was cut', () => {
+  test.each([
+    ['drift', '--json'],
+    ['differences', '--json'],
+    ['differences', '--csv'],
+  ])('a list that was cut is told of on standard error beside %s %s', async (verb, form) => {
+    const cut = await call(verb, form, '--limit', '2')
+    expect(lines(cut.stdout)).toEqual([])
+    expect(lines(cut.stderr).length).toBeGreaterThan(0)
+    expect((await call(verb, form, '--limit', '3')).stderr).toBe('')
+  })
+
+  test.each(['/v1/drift', '/v1/differences'])('a list that was cut is told of by %s', async (path) => {
+    expect(JSON.parse(await api.text(`${path}?limit=2`))).toMatchObject({ more: true })
+    expect(JSON.parse(await api.text(`${path}?limit=3`))).toMatchObject({ more: false })
+  })
+})

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { demoConfig, startWorld, type World } from '../helpers/world.ts'
+import { nightferry, workingFolder } from './nightferry-process.ts'
+
+let world: World
+let folder: Awaited<ReturnType<typeof workingFolder>>
+
+beforeAll(async () => {
+  world = await startWorld({ migrated: true, hotels: 3, seed: 7 })
+  folder = await workingFolder()
+  // Nobody at the service knows this hotel.
+  await world.partnerPool.query(
+    `insert into hotelier.hotel (hotel_id, code, name) values (999, 'H-0999', 'Nobody heard of it')`,
+  )
+  expect(await call('run', 'nightly-sync', '--json')).toMatchObject({ code: 3 })
+  expect(await marks()).toEqual([false])
+})
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]()
+  await folder?.[Symbol.asyncDispose]()
+})
+
+const call = async (...args: string[]) =>
+  await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
+
+/** Whether each rejected row is marked to be sent again. */
+async function marks(): Promise<boolean[]> {
+  const { stdout } = await call('rejected', '--json')
+  return (JSON.parse(stdout) as { retry_asked: boolean }[]).map(({ retry_asked }) => retry_asked)
+}
+
+test.each([
+  ['retry', '--reason'],
+  ['retry', '--partner-id'],
+  ['retry', '--stream'],
+  ['rejected', '--reason'],
+  ['resend', '--partner-id'],
+  ['resend', '--stream'],
+  ['accept-removals', '--reason'],
+  ['accept-removals', '--partner-id'],
+  ['restore', '--partner-id'],
+  ['differences', '--partner-id'],
+  ['changes', '--partner-id'],
+  ['drift', '--stream'],
+])('%s refuses an empty or blank %s, as an unset variable of a shell leaves it', async (verb, option) => {
+  for (const text of ['', ' ']) {
+    const { code, stdout, stderr } = await call(verb, option, text)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(`option '${option}`)
+    expect(stderr).toContain('A text is wanted')
+  }
+  expect(await marks()).toEqual([false])
+})
+
+test('retry --run marks nothing while the job is paused', async () => {
+  expect(await call('jobs', 'pause', 'nightly-sync')).toMatchObject({ code: 0 })
+  const { code, stderr } = await call('retry', '--all', '--run', '--json')
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('nightly-sync is paused') })
+  expect(await marks()).toEqual([false])
+  expect(await call('jobs', 'resume', 'nightly-sync')).toMatchObject({ code: 0 })
+})
+
+test('retry --run marks nothing while settings are missing that a run needs', async () => {
+  const { code, stderr } = await call('retry', '--all', '--run', '--json', '--set', 'exchange.groupId=null')
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('exchange.groupId') })
+  expect(await marks()).toEqual([false])
+})
+
+test('retry --run marks nothing while a run of another job is under way', async () => {
+  await world.pool.query(`insert into run (job, trigger, scheduled_for, state, step)
+    values ('push', 'cli', now(), 'running', 'push')`)
+  const { code, stderr } = await call('retry', '--all', '--run', '--json')
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('A run is under way') })
+  expect(await marks()).toEqual([false])
+  await world.pool.query(`delete from run where job = 'push'`)
+})
+
+test('retry --run says what it marked although no run began, and does not end as if it had done nothing', async () => {
+  // Somebody pauses the job between the mark and the start.
+  await world.pool.query(`
+    create function pause_meanwhile() returns trigger language plpgsql as $$ begin
+      insert into nightferry.job_pause (job, paused_by) values ('nightly-sync', 'somebody')
+        on conflict do nothing;
+      return new;
+    end $$;
+    create trigger pause_meanwhile after update of retry_action on acceptance
+      for each row execute function pause_meanwhile()`)
+  const { code, stdout, stderr } = await call('retry', '--all', '--run', '--json')
+  expect(code, stderr).toBe(1)
+  expect(stderr).toContain('job_paused')
+  expect(JSON.parse(stdout)).toMatchObject({
+    dry_run: false,
+    total: 1,
+    rows: [{ partner_id: 'H-0999' }],
+    run: null,
+    error: { code: 'job_paused', message: expect.stringContaining('nightly-sync is paused') },
+  })
+  expect(await marks()).toEqual([true])
+})
