@@ -85,7 +85,7 @@ async function gatherConfirmed(trx: Transaction<Schema>, submissionId: number): 
 /** The stream whose rows are the mappings themselves. */
 const mappingStream = 'properties'
 
-/** Whether a row was accepted, and is to be sent again: `releaseResends` forgets then what was accepted, but not when. */
+/** Whether a row was accepted, and is to be sent again: `releaseResends` forgets what was accepted, but not when. */
 const awaitsResend = sql<boolean>`accepted_hash is null and accepted_at is not null and outcome_code = 'sent_again'`
 
 /** Of such a row, what was accepted: what it was when that was forgotten. */

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type pg from 'pg'
+import { Turns } from '../../db/copy-ready.ts'
 import { createDatabase, type Database, withSession } from '../../db/database.ts'
 import { schemaName } from '../../db/migrate-to-latest.ts'
 
@@ -128,11 +129,19 @@ async function continueNumbers(db: Database): Promise<void> {
 
 /**
  * The one connection as if it were a pool of its own: anyone who borrows it gets the shadow tables, and cannot end it.
+ * Statements that a stage sends side by side take turns.
  */
 function poolOf(client: pg.PoolClient): pg.Pool {
+  const turns = new Turns()
   const borrowed = new Proxy(client, {
     get: (target, key) => {
       if (key === 'release') return () => {}
+      if (key === 'query') {
+        return (query: string | pg.QueryConfig | pg.Submittable, values?: unknown[]) =>
+          typeof query === 'object' && 'submit' in query
+            ? target.query(query)
+            : turns.take(() => target.query(query, values))
+      }
       const value = Reflect.get(target, key) as unknown
       return typeof value === 'function' ? value.bind(target) : value
     },
