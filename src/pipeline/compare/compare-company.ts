@@ -1,3 +1,5 @@
+import type { RowStanding } from '../../db/differences/row-standing.ts'
+
 type CompanyOnPage = {
   companyId: string
   rows: readonly SentRow[]
@@ -16,8 +18,8 @@ export type Judge = {
  * Compares the rows of one company with what a page shows of it. Pure.
  *
  * Rows may write the same thing: two hotels that are one company, or one answer under two frameworks. It is right if it
- * is right for one of them. While one of them is unsettled nothing is said, and of several that are wrong only the one
- * that was accepted last is named, because it wrote last.
+ * is right for one of them. While one of them is unsettled nothing is said; one that is silent does not count. Of several
+ * that are wrong only the one that was accepted last is named, because it wrote last.
  */
 export function compareCompany(
   { companyId, rows, stored }: CompanyOnPage,
@@ -29,7 +31,7 @@ export function compareCompany(
   const byThing = Map.groupBy(writers, ({ wanted, row }) => wanted?.thing ?? `row ${row.row_id}`)
   for (const [thing, group] of byThing) {
     const there = stored?.get(thing)
-    const settled = group.filter(({ row }) => row.settled)
+    const settled = group.filter(({ row }) => row.standing === 'settled')
     counts.unsettled += group.length - settled.length
     counts.rows += settled.length
     if (settled.length === 0) continue
@@ -39,7 +41,8 @@ export function compareCompany(
       continue
     }
     const last = settled.toSorted((a, b) => (b.row.accepted_at ?? '').localeCompare(a.row.accepted_at ?? ''))[0]
-    const unsure = last?.wanted == null || settled.length < group.length || mayBeEqual(last.wanted, there?.values)
+    const open = group.some(({ row }) => row.standing === 'unsettled')
+    const unsure = last?.wanted == null || open || mayBeEqual(last.wanted, there?.values)
     counts.unjudged += unsure ? settled.length : settled.length - 1
     if (unsure || last?.wanted == null) continue
     const absent = there === undefined || there.values.length === 0
@@ -75,14 +78,13 @@ export type Expected = {
   shown: string
 }
 
-/** A settled or unsettled row, as it is held against a page. */
+/** A row, as it is held against a page. */
 export type SentRow = {
   row_id: number
   stream: string
   partner_id: string
   content: Record<string, unknown>
-  /** The service has accepted what the row says, before the search was planned, and nothing has touched it since. */
-  settled: boolean
+  standing: RowStanding
   accepted_at: string | null
 }
 
@@ -102,5 +104,6 @@ export type Counts = {
   absent: number
   different: number
   unjudged: number
+  /** Rows that are not settled: unsettled and silent ones. */
   unsettled: number
 }

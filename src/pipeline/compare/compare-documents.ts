@@ -9,6 +9,7 @@ import {
   stageFindings,
   storeFindings,
 } from '../../db/differences/difference-records.ts'
+import { rowStanding } from '../../db/differences/row-standing.ts'
 import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/rows-again.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
@@ -16,7 +17,7 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
-import { type Counts, compareCompany } from './compare-company.ts'
+import { type Counts, compareCompany, type SentRow } from './compare-company.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 
 /**
@@ -202,20 +203,9 @@ function isTooMuch({ guard }: Deps['config'], one: Repairable, found: readonly R
   return rows >= guard.minRows && rows > guard.maxChangedShare * one.known
 }
 
-/** One row as it is compared with what came back. */
-type ComparedRow = {
-  row_id: number
-  stream: string
-  partner_id: string
-  content: Record<string, unknown>
-  /** Accepted as it stands before the search was planned, not gone, and in no request. */
-  settled: boolean
-  accepted_at: string | null
-}
-
 type ComparedCompany = {
   company_id: string
-  rows: ComparedRow[]
+  rows: SentRow[]
   /** What the search shows of it; null where it shows nothing. */
   documents: unknown[] | null
 }
@@ -250,14 +240,11 @@ export async function* comparedCompanies(
       select mapping.company_id::text as company_id, row.row_id, jsonb_build_object(
                'row_id', row.row_id, 'stream', row.stream, 'partner_id', row.partner_id, 'content', row.content,
                'accepted_at', row.accepted_at,
-               'settled', not row.pending and row.gone_at is null and row.held_by is null
-                 -- What was accepted after the search was planned need not be on its pages.
-                 and coalesce(row.accepted_at <= searched.planned_at
-                   and mapping.mapped_at <= searched.planned_at, false))
+               'standing', ${rowStanding(sql<boolean>`mapping.mapped_at <= search.planned_at`)})
                as sent, null as document_id, null::jsonb as document
       from ledger row
       join mapping using (partner_id)
-      join submission searched on searched.submission_id = ${submissionId}
+      join submission search on search.submission_id = ${submissionId}
       where row.stream = any(${streams}::text[])
       union all
       select lower(document ->> ${companyMember}::text), null, null, document_id, document

@@ -8,7 +8,7 @@ const row = (thing: string | null, value: string, over: Partial<SentRow> = {}): 
   stream: 'things',
   partner_id: 'H-1',
   content: { thing, value },
-  settled: true,
+  standing: 'settled',
   accepted_at: '2026-11-20T02:30:00.000Z',
   ...over,
 })
@@ -72,14 +72,23 @@ describe('the rows of one company, held against a page', () => {
   })
 
   it('nothing is said of a thing that an unsettled row writes as well, unless it is right', () => {
-    const rows = [row('rooms', '12'), row('rooms', '13', { settled: false })]
+    const rows = [row('rooms', '12'), row('rooms', '13', { standing: 'unsettled' })]
     expect(compared(rows, page({ rooms: ['13'] }))).toEqual({
       counts: { ...nothing, rows: 1, unsettled: 1, unjudged: 1 },
       findings: [],
     })
     expect(compared(rows, page({ rooms: ['12'] })).counts).toEqual({ ...nothing, rows: 1, unsettled: 1, equal: 1 })
-    const unsettled = [row('rooms', '13', { settled: false })]
+    const unsettled = [row('rooms', '13', { standing: 'unsettled' })]
     expect(compared(unsettled, null).counts).toEqual({ ...nothing, unsettled: 1 })
+  })
+
+  it('a row that is silent keeps nothing from being said of a thing that it writes as well', () => {
+    const silent = () => row('rooms', '12', { standing: 'silent' })
+    expect(compared([row('rooms', '12'), silent()], page({})).counts).toEqual({
+      ...{ ...nothing, rows: 1, unsettled: 1, absent: 1 },
+    })
+    expect(compared([row('rooms', '13'), silent()], page({ rooms: ['12'] })).counts).toMatchObject({ different: 1 })
+    expect(compared([silent()], null)).toEqual({ counts: { ...nothing, unsettled: 1 }, findings: [] })
   })
 
   it('a value that may be the same, and a row of which nobody can tell what it left, are not judged', () => {

@@ -21,7 +21,7 @@ const row = (content: Record<string, unknown>, stream = 'framework_answers', par
   stream,
   partner_id: partnerId,
   content,
-  settled: true,
+  standing: 'settled',
   accepted_at: null,
 })
 

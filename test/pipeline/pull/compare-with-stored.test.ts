@@ -276,6 +276,24 @@ describe('two properties that are one company', () => {
     )
     expect(await compared(shown('3'))).toMatchObject({ inputs: 1, unjudged: 1, unsettled: 1, foreign_values: 0 })
   })
+
+  it('two properties that are one company are judged by the one that is left where the other is gone', async () => {
+    const gone = await accepted('H-1', '2025-3', { [power]: '1' })
+    await accepted('H-2', '2025-3', { [power]: '1' })
+    await sql`update source_row set gone_at = clock_timestamp() where row_key = ${gone}`.execute(ferry.ledger.db)
+    const lost = [company('A', { calculators: [month('A/1', { [gas]: '5' })] })]
+    expect(await compared(lost)).toMatchObject({ inputs: 1, absent: 1, unjudged: 0, unsettled: 1 })
+    expect(await found()).toEqual(['absent H-2 2025 3 power 1 - value_not_returned'])
+  })
+
+  it('two properties that are one company are judged by the one that was accepted where the other never was', async () => {
+    const rowKey = await accepted('H-1', '2025-3', { [power]: '2' })
+    await accepted('H-2', '2025-3', { [power]: '1' })
+    await sql`
+      update acceptance set accepted_hash = null, accepted_at = null
+      where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(ferry.ledger.db)
+    expect(await compared(shown('3'))).toMatchObject({ inputs: 1, different: 1, unjudged: 0, unsettled: 1 })
+  })
 })
 
 describe('what others wrote', () => {
