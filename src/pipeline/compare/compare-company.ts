@@ -11,7 +11,7 @@ export type Judge = {
   /** What a row should have left; null where that cannot be told, or its search did not ask for it. */
   expected: (row: SentRow) => Expected | null
   /** Whether two values that are written differently may be the same, so that nothing can be said. */
-  incomparable: (expected: string, stored: string) => boolean
+  incomparable: (expected: Value, stored: Value) => boolean
 }
 
 /**
@@ -35,7 +35,9 @@ export function compareCompany(
     counts.unsettled += group.length - settled.length
     counts.rows += settled.length
     if (settled.length === 0) continue
-    const right = settled.filter(({ wanted }) => wanted !== null && there?.values.includes(wanted.value))
+    const right = settled.filter(
+      ({ wanted }) => wanted !== null && there?.values.some((value) => isSame(value, wanted.value)),
+    )
     if (right.length > 0) {
       counts.equal += settled.length
       continue
@@ -52,20 +54,31 @@ export function compareCompany(
       kind: absent ? 'absent' : 'different',
       company_id: companyId,
       sent: last.wanted.shown,
-      stored: absent ? null : there.values.join(' / '),
+      stored: absent ? null : there.values.map(valueWords).join(' / '),
       cause: absent ? (stored === null ? 'company_not_returned' : 'value_not_returned') : null,
       changed_there_at: there?.changedAt?.toISOString() ?? null,
     })
   }
   return { counts, findings }
 
-  function mayBeEqual(wanted: Expected, values: readonly string[] = []): boolean {
+  function mayBeEqual(wanted: Expected, values: readonly Value[] = []): boolean {
     return values.some((value) => incomparable(wanted.value, value))
   }
 }
 
+/** A value as it is compared, and the id of the unit that it is in; null where none is named, or where none can be. */
+export type Value = { value: string; unit: string | null }
+
+function isSame(one: Value, other: Value): boolean {
+  return one.value === other.value && one.unit === other.unit
+}
+
+function valueWords({ value, unit }: Value): string {
+  return unit === null ? value : `${value} unit ${unit}`
+}
+
 /** What a page shows of one thing that rows write: its values, and when the service says that it was changed. */
-export type Stored = { values: readonly string[]; changedAt: Date | null }
+export type Stored = { values: readonly Value[]; changedAt: Date | null }
 
 /** Everything that a page shows of one company, by the name of the thing. */
 export type StoredThings = ReadonlyMap<string, Stored>
@@ -73,7 +86,7 @@ export type StoredThings = ReadonlyMap<string, Stored>
 /** What a row should have left at the service: the name of the thing, and its value as `Stored` writes it. */
 export type Expected = {
   thing: string
-  value: string
+  value: Value
   /** What a person reads of it. */
   shown: string
 }

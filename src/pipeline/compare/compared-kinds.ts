@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts'
 import type { ReferenceIndex } from '../streams/rules/reference-index.ts'
 import { text } from '../streams/rules/row-content.ts'
 import { expectedAnswer, mayBeSameAnswer, readAnswers } from './answers.ts'
-import type { Expected, Judge, SentRow, Stored, StoredThings } from './compare-company.ts'
+import type { Expected, Judge, SentRow, Stored, StoredThings, Value } from './compare-company.ts'
 
 /** One kind of row that is compared with a search whose pages are kept as documents. */
 export type ComparedKind = {
@@ -125,7 +125,7 @@ function readFields(contract: Contract, documents: readonly unknown[]): StoredTh
     for (const [property, values] of Object.entries(fields)) {
       if (!Array.isArray(values) || values.some((value) => typeof value !== 'string')) return null
       things.set(property.toLowerCase(), {
-        values: values as string[],
+        values: (values as string[]).map(plain),
         changedAt: instantOf(company[names.changedAt]),
       })
     }
@@ -138,19 +138,19 @@ function expectedValue(row: SentRow, asked: ReadonlySet<string>): Expected | nul
   const property = text(row.content, 'property_id')?.toLowerCase()
   const value = text(row.content, 'value')
   if (property === undefined || value === null || value.trim() === '' || !asked.has(property)) return null
-  return { thing: property, value, shown: value }
+  return { thing: property, value: plain(value), shown: value }
 }
 
 /** What a mapping should have left there: the partner's id under the identifier. Pure. */
 function expectedIdentifier(row: SentRow, identifier: string): Expected {
   // Other partner ids of the company stand beside it, so each is a thing of its own.
-  return { thing: `${identifier} ${row.partner_id}`, value: row.partner_id, shown: row.partner_id }
+  return { thing: `${identifier} ${row.partner_id}`, value: plain(row.partner_id), shown: row.partner_id }
 }
 
 /** The same page, with each value of the identifier as a thing of its own. Pure. */
 function identifiersOf(things: StoredThings, identifier: string): StoredThings {
   const values = things.get(identifier)?.values ?? []
-  return new Map(values.map((value) => [`${identifier} ${value}`, { values: [value], changedAt: null }]))
+  return new Map(values.map((one) => [`${identifier} ${one.value}`, { values: [one], changedAt: null }]))
 }
 
 /**
@@ -169,7 +169,7 @@ function readHolders(contract: Contract, documents: readonly unknown[]): StoredT
     const [level, start, expiry] = parts as (string | undefined)[]
     const before = things.get(standard.toLowerCase())
     things.set(standard.toLowerCase(), {
-      values: [...(before?.values ?? []), holding(level, start, expiry)],
+      values: [...(before?.values ?? []), plain(holding(level, start, expiry))],
       changedAt: instantOf(holder[names.changedAt]),
     })
   }
@@ -181,11 +181,16 @@ function expectedHolder({ content }: SentRow): Expected | null {
   const standard = text(content, 'standard_id')
   if (standard === null) return null
   const value = holding(text(content, 'level'), text(content, 'start_date'), text(content, 'expiry_date'))
-  return { thing: standard.toLowerCase(), value, shown: value }
+  return { thing: standard.toLowerCase(), value: plain(value), shown: value }
 }
 
 /** A date may come back as a moment: only its day was sent. */
 function holding(...[level, start, expiry]: (string | null | undefined)[]): string {
   const day = (date: string | null | undefined) => (date == null ? '' : date.slice(0, 10))
   return `${level ?? ''} from ${day(start)} to ${day(expiry)}`
+}
+
+/** A value of a kind that knows no units. */
+function plain(value: string): Value {
+  return { value, unit: null }
 }

@@ -44,6 +44,14 @@ const shown = (companies: Record<string, string[]>) =>
     },
   })
 
+it('a text with the word unit in it is found different where another text with it stands there', async () => {
+  await night.mapped('H-1', 'A')
+  await answered('H-1', 'Litres per unit sold')
+  expect((await shown({ A: ['kWh per unit bought'] })).get('answers')).toMatchObject({ different: 1, unjudged: 0 })
+  expect(await night.found()).toEqual(['different H-1 Litres per unit sold text kWh per unit bought'])
+  expect((await shown({ A: ['Litres'] })).get('answers')).toMatchObject({ different: 1, unjudged: 0 })
+})
+
 const ofRow = (rowId: number) => sql`row_id = ${rowId}`
 
 describe('a row that writes what another one writes', () => {

@@ -67,8 +67,8 @@ export async function openComparedNight(): Promise<ComparedNight> {
       const kind = search === 'companiesSearch' ? 'companies_search' : 'framework_answers_search'
       const result = { documents: 0, withheld: false, reason: null }
       await submission(kind, { asked: JSON.stringify(body), result: JSON.stringify(result) })
+      await emptyTables(db, ['document'])
       await sql`
-        with gone as (delete from document)
         insert into document (search, list, document_id, content_hash, document)
         select 'ours', key, element ->> 'id', '\\x00', element
         from jsonb_each(${JSON.stringify(lists)}::jsonb), jsonb_array_elements(value) element`.execute(db)
