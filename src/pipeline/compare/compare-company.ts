@@ -8,7 +8,7 @@ type CompanyOnPage = {
 }
 
 export type Judge = {
-  /** What a row should have left; null where that cannot be told, or its search did not ask for it. */
+  /** What a row should have left; null where that cannot be told, or its search does not show such things. */
   expected: (row: SentRow) => Expected | null
   /** Whether two values that are written differently may be the same, so that nothing can be said. */
   incomparable: (expected: Value, stored: Value) => boolean
@@ -18,8 +18,8 @@ export type Judge = {
  * Compares the rows of one company with what a page shows of it. Pure.
  *
  * Rows may write the same thing: two hotels that are one company, or one answer under two frameworks. It is right if it
- * is right for one of them. While one of them is unsettled nothing is said; one that is silent does not count. Of several
- * that are wrong only the one that was accepted last is named, because it wrote last.
+ * is right for one of them. While one of them is unsettled nothing is said; one that is silent does not count. Of
+ * several that are wrong only the one that was accepted last is named, because it wrote last.
  */
 export function compareCompany(
   { companyId, rows, stored }: CompanyOnPage,

@@ -17,8 +17,9 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
-import { type Counts, compareCompany, type SentRow } from './compare-company.ts'
+import { type Counts, compareCompany, type Judge, type SentRow } from './compare-company.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
+import { shownProperties } from './shown-properties.ts'
 
 /**
  * Compares every kind of row but calculator inputs with what the run's searches show of it: answers and omissions,
@@ -64,7 +65,8 @@ async function compareKind(deps: Deps, trx: Transaction<Schema>, run: Run, kind:
   if (typeof ended === 'string') return { ...nothing, withheld: ended }
   const submission = { submission_id: ended.submissionId }
   await createFindings(trx)
-  const counts = await compareAll(trx, kind, fitting, ended.submissionId)
+  const judge = await judgeOf(deps, trx, kind, fitting)
+  const counts = await compareAll(trx, kind, judge, { ...fitting, submissionId: ended.submissionId })
   const reason = counts === null ? await misfitWords(trx, kind, fitting) : nothingFits(kind, counts)
   if (counts === null || reason !== null) {
     await dropFindings(trx)
@@ -73,14 +75,28 @@ async function compareKind(deps: Deps, trx: Transaction<Schema>, run: Run, kind:
   return { ...nothing, ...counts, ...submission, withheld: null, new: await storeFindings(trx, kind.name, run.run_id) }
 }
 
+/**
+ * A custom property that the search asked for and does not show is not judged. Where it shows none of them, its pages
+ * may be read wrongly, which `nothingFits` finds by judging all.
+ */
+async function judgeOf(
+  { contract }: Deps,
+  trx: Transaction<Schema>,
+  kind: ComparedKind,
+  { name, body }: SearchSettings,
+): Promise<Judge> {
+  const asked = kind.properties(body)
+  const shown = await shownProperties(trx, contract, name, asked)
+  return kind.judge(shown.size === 0 ? asked : shown)
+}
+
 /** @returns null where a page is laid out otherwise than the contract assumes. */
 async function compareAll(
   trx: Transaction<Schema>,
   kind: ComparedKind,
-  { name, body }: SearchSettings,
-  submissionId: number,
+  judge: Judge,
+  { name, submissionId }: { name: string; submissionId: number },
 ): Promise<Counts | null> {
-  const judge = kind.judge(body)
   const total: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
   const { list, companyMember } = kind
   const search = { submissionId, search: name, list, companyMember }

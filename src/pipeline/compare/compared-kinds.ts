@@ -19,7 +19,10 @@ export type ComparedKind = {
   leavesOut: (body: Readonly<Record<string, unknown>>) => string | null
   /** What a page shows of a company; null where it is laid out otherwise than the contract assumes. */
   read: (documents: readonly unknown[]) => StoredThings | null
-  judge: (body: Readonly<Record<string, unknown>>) => Judge
+  /** Of a kind whose rows are values of custom properties: which of these a search with this body asks for. */
+  properties: (body: Readonly<Record<string, unknown>>) => ReadonlySet<string>
+  /** With the custom properties that the search shows, of those that it asked for. */
+  judge: (shown: ReadonlySet<string>) => Judge
 }
 
 /** The four kinds beside calculator inputs, which have a comparison of their own: their page is specified. */
@@ -32,6 +35,7 @@ export function comparedKinds(
   const propertiesAsked = (body: Readonly<Record<string, unknown>>) =>
     idsIn(body[contract.names.companiesSearch.customPropertyIds])
   const exactly = () => false
+  const none = () => new Set<string>()
   return [
     {
       name: 'answers',
@@ -44,6 +48,7 @@ export function comparedKinds(
         return selected(body, frameworkIds, 'frameworks') ?? selectsOtherwise(body, [frameworkIds, customPropertyIds])
       },
       read: (documents) => readAnswers(contract, documents),
+      properties: none,
       judge: () => ({
         expected: (row) => expectedAnswer(contract, reference, row),
         incomparable: mayBeSameAnswer,
@@ -60,7 +65,8 @@ export function comparedKinds(
           ? 'the search asks for no custom property'
           : selectsOtherwise(body, [contract.names.companiesSearch.customPropertyIds]),
       read: (documents) => readFields(contract, documents),
-      judge: (body) => ({ expected: (row) => expectedValue(row, propertiesAsked(body)), incomparable: exactly }),
+      properties: propertiesAsked,
+      judge: (shown) => ({ expected: (row) => expectedValue(row, shown), incomparable: exactly }),
     },
     {
       name: 'standard_holders',
@@ -73,6 +79,7 @@ export function comparedKinds(
         return selected(body, standardIds, 'standards') ?? selectsOtherwise(body, [standardIds])
       },
       read: (documents) => readHolders(contract, documents),
+      properties: none,
       judge: () => ({ expected: expectedHolder, incomparable: exactly }),
     },
     {
@@ -89,6 +96,7 @@ export function comparedKinds(
         const things = readFields(contract, documents)
         return things === null ? null : identifiersOf(things, identifier)
       },
+      properties: none,
       judge: () => ({ expected: (row) => expectedIdentifier(row, identifier), incomparable: exactly }),
     },
   ]
@@ -133,11 +141,11 @@ function readFields(contract: Contract, documents: readonly unknown[]): StoredTh
   return things
 }
 
-/** What a custom property value should have left there; null where the search did not ask for the property. Pure. */
-function expectedValue(row: SentRow, asked: ReadonlySet<string>): Expected | null {
+/** What a custom property value should have left there; null where the search does not show the property. Pure. */
+function expectedValue(row: SentRow, properties: ReadonlySet<string>): Expected | null {
   const property = text(row.content, 'property_id')?.toLowerCase()
   const value = text(row.content, 'value')
-  if (property === undefined || value === null || value.trim() === '' || !asked.has(property)) return null
+  if (property === undefined || value === null || value.trim() === '' || !properties.has(property)) return null
   return { thing: property, value: plain(value), shown: value }
 }
 

@@ -120,3 +120,47 @@ async function carried(rowId: number, outcome: 'rejected' | 'unknown' | null): P
     night.ferry.ledger.db,
   )
 }
+
+describe('a custom property that the search asked for and left out', () => {
+  const [left, kept] = [uuid('left out'), uuid('kept')]
+  const value = (property: string) => ({
+    ...{ stream: 'custom_property_values', hotel: 'H-1', key: `H-1 ${property}` },
+    content: { property_id: property, value: '12' },
+  })
+  /** The search for both: what its head lists, and what it shows of the company and of another one. */
+  const searched = async (listed: string[], shown: object, ofOther: object = {}) => {
+    const counts = await night.compared({
+      search: 'companiesSearch',
+      body: { customPropertyIds: [left, kept] },
+      lists: {
+        customProperties: listed.map((id) => ({ id, name: 'A property' })),
+        companies: [
+          { id: uuid('A'), fields: shown },
+          { id: uuid('other'), fields: ofOther },
+        ],
+      },
+    })
+    return counts.get('property_values')
+  }
+  beforeEach(async () => {
+    await night.mapped('H-1', 'A')
+    await night.accepted(value(left))
+    await night.accepted(value(kept))
+  })
+
+  it('a custom property that the search asked for and left out is not judged, and no value of it is taken for lost', async () => {
+    expect(await searched([kept], { [kept]: ['12'] })).toMatchObject({ absent: 0, equal: 1, unjudged: 1 })
+    expect(await night.found()).toEqual([])
+  })
+
+  it('a custom property that its head lists, or that any company shows, is judged', async () => {
+    const lost = { absent: 1, equal: 1, unjudged: 0, withheld: null }
+    expect(await searched([left.toUpperCase(), kept], { [kept]: ['12'] })).toMatchObject(lost)
+    expect(await searched([], { [kept]: ['12'] }, { [left.toUpperCase()]: ['7'] })).toMatchObject(lost)
+    expect(await night.found()).toEqual(['absent H-1 12 -'])
+  })
+
+  it('a custom property is as suspicious as its page where the search shows none of those that it asked for', async () => {
+    expect(await searched([], {})).toMatchObject({ absent: 0, suspicious: true })
+  })
+})

@@ -10,7 +10,7 @@ import { type Ferry, openFerry } from '../push/ferry.ts'
 type Shown = {
   search: 'frameworkAnswersSearch' | 'companiesSearch'
   body?: Record<string, unknown>
-  lists: Record<string, readonly { id: string }[]>
+  lists: Record<string, readonly ({ id: string } & Record<string, unknown>)[]>
 }
 
 type AcceptedRow = { stream: string; hotel: string; key?: string; content: Record<string, unknown> }
