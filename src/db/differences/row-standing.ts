@@ -15,6 +15,8 @@ export type RowStanding = 'settled' | 'unsettled' | 'silent'
  * @param also what must hold besides of a settled row.
  */
 export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): RawBuilder<RowStanding> {
+  const [at, by, moment] = [sql`row.accepted_at`, sql`row.outcome_submission`, sql`search.planned_at`]
+  const acceptedSince = isSince(at, by, moment, sql`search.submission_id`)
   return sql<RowStanding>`case
     when row.held_by is not null then 'unsettled'
     when row.gone_at is not null then 'silent'
@@ -25,6 +27,26 @@ export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): Raw
                and coalesce(carried.outcome, carrier.rest_outcome) is distinct from 'rejected') then 'silent'
            else 'unsettled' end
     -- What was accepted after the search was planned need not be on its pages.
-    when coalesce(row.accepted_at <= search.planned_at, false) and coalesce(${also}, false) then 'settled'
+    when row.accepted_at is null or ${acceptedSince} then 'unsettled'
+    when ${also} then 'settled'
     else 'unsettled' end`
+}
+
+/**
+ * Whether what a submission brought at a time came after a search was planned or judged. By their order first: no
+ * submission is planned after the search and ends before it. Of a time that lies ahead, while the other does not, our
+ * database's clock was put back since: it was before the search, unless nobody knows which submission it came by.
+ * @param at when it came.
+ * @param by the submission that brought it; null: nobody knows any more.
+ * @param moment when the search was planned, or compared.
+ * @param search the submission of the search.
+ */
+export function isSince(
+  at: RawBuilder<unknown>,
+  by: RawBuilder<unknown>,
+  moment: RawBuilder<unknown>,
+  search: RawBuilder<unknown>,
+): RawBuilder<boolean> {
+  return sql<boolean>`coalesce(${by} > ${search} or ${at} > ${moment}
+    and (${by} is null or ${at} <= clock_timestamp() or ${moment} > clock_timestamp()), false)`
 }

@@ -9,7 +9,7 @@ import {
   stageFindings,
   storeFindings,
 } from '../../db/differences/difference-records.ts'
-import { rowStanding } from '../../db/differences/row-standing.ts'
+import { isSince, rowStanding } from '../../db/differences/row-standing.ts'
 import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/rows-again.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
@@ -237,6 +237,13 @@ export type ComparedSearch = {
   companyMember: string
 }
 
+const mappedBefore = sql<boolean>`not ${isSince(
+  sql`mapping.mapped_at`,
+  sql`mapping.submission_id`,
+  sql`search.planned_at`,
+  sql`search.submission_id`,
+)}`
+
 /** Companies fetched at a time: bounds memory. */
 const fetchCompanies = 100
 
@@ -256,7 +263,7 @@ export async function* comparedCompanies(
       select mapping.company_id::text as company_id, row.row_id, jsonb_build_object(
                'row_id', row.row_id, 'stream', row.stream, 'partner_id', row.partner_id, 'content', row.content,
                'accepted_at', row.accepted_at,
-               'standing', ${rowStanding(sql<boolean>`mapping.mapped_at <= search.planned_at`)})
+               'standing', ${rowStanding(mappedBefore)})
                as sent, null as document_id, null::jsonb as document
       from ledger row
       join mapping using (partner_id)

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { countRepairable } from '../../../src/db/ledger/rows-again.ts'
 import { uuid } from '../pull/sample-page.ts'
 import { ids } from '../push/rows.ts'
 import { type ComparedNight, openComparedNight } from './compared-night.ts'
@@ -28,9 +29,10 @@ async function answered(hotel: string, value: string, framework = ids.framework)
 }
 
 /** What the search shows: of each company the values of the one question. */
-const shown = (companies: Record<string, string[]>) =>
+const shown = (companies: Record<string, string[]>, minutesAgo?: number) =>
   night.compared({
     search: 'frameworkAnswersSearch',
+    minutesAgo,
     lists: {
       companies: Object.entries({ other: ['stands'], ...companies }).map(([name, values]) => ({
         id: uuid(name),
@@ -162,5 +164,48 @@ describe('a custom property that the search asked for and left out', () => {
 
   it('a custom property is as suspicious as its page where the search shows none of those that it asked for', async () => {
     expect(await searched([], {})).toMatchObject({ absent: 0, suspicious: true })
+  })
+})
+
+describe('a row that was accepted while the clock was ahead', () => {
+  const repairable = () => night.ferry.ledger.inTransaction(countRepairable)
+  beforeEach(() => night.mapped('H-1', 'A'))
+
+  it.each([
+    ['row that was accepted', sql`update acceptance set accepted_at = clock_timestamp() + interval '1 day'`],
+    ['hotel that was mapped', sql`update mapping set mapped_at = clock_timestamp() + interval '1 day'`],
+  ])('the loss of a %s while the clock was ahead is found, listed and repaired', async (_, change) => {
+    await answered('H-1', 'yes')
+    await sql`${change} where partner_id = 'H-1'`.execute(night.ferry.ledger.db)
+    expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 1, unsettled: 0 })
+    expect(await night.found()).toEqual(['absent H-1 yes -'])
+    expect(await repairable()).toMatchObject([{ kind: 'absent', rows: 1 }])
+  })
+
+  it('a row that was accepted while the clock was ahead is not sent over a change there, which may be younger', async () => {
+    const rowId = await answered('H-1', 'yes')
+    await sql`update acceptance set accepted_at = clock_timestamp() + interval '1 day' where ${ofRow(rowId)}`.execute(
+      night.ferry.ledger.db,
+    )
+    await shown({ A: ['no'] })
+    expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
+    await sql`update row_difference set changed_there_at = clock_timestamp()`.execute(night.ferry.ledger.db)
+    expect(await repairable()).toEqual([])
+  })
+
+  it.each([
+    ['at a time after it', sql`accepted_at = clock_timestamp() - interval '30 minutes'`],
+    ['by a request that was planned after it', sql`outcome_submission = 1000000`],
+    [
+      'at a time ahead, nobody knows by which request',
+      sql`
+      accepted_at = clock_timestamp() + interval '1 day', outcome_submission = null`,
+    ],
+  ])('a row that the service took after the search was planned is not compared: %s', async (_, change) => {
+    const rowId = await answered('H-1', 'yes')
+    await sql`update acceptance set accepted_at = clock_timestamp() - interval '2 hours'`.execute(night.ferry.ledger.db)
+    await sql`update mapping set mapped_at = clock_timestamp() - interval '2 hours'`.execute(night.ferry.ledger.db)
+    await sql`update acceptance set ${change} where ${ofRow(rowId)}`.execute(night.ferry.ledger.db)
+    expect((await shown({ A: [] }, 60)).get('answers')).toMatchObject({ equal: 1, absent: 0, unsettled: 1 })
   })
 })

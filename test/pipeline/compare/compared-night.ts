@@ -10,6 +10,8 @@ import { type Ferry, openFerry } from '../push/ferry.ts'
 type Shown = {
   search: 'frameworkAnswersSearch' | 'companiesSearch'
   body?: Record<string, unknown>
+  /** How many minutes before the comparison it was planned; by default none. */
+  minutesAgo?: number | undefined
   lists: Record<string, readonly ({ id: string } & Record<string, unknown>)[]>
 }
 
@@ -29,14 +31,19 @@ export type ComparedNight = AsyncDisposable & {
   found(): Promise<string[]>
 }
 
+/** What a search asked for and came to, as JSON. */
+type Searched = { asked: string; result: string; minutesAgo: number | undefined }
+
 export async function openComparedNight(): Promise<ComparedNight> {
   const ferry = await openFerry()
   const { ledger } = ferry
   const { db } = ledger
-  const submission = async (kind: string, more: Record<string, unknown> = {}) => {
+  const submission = async (kind: string, { asked, result, minutesAgo = 0 }: Partial<Searched> = {}) => {
     const { rows } = await sql<{ submission_id: number }>`
-      insert into submission (run_id, kind, partition, state, row_count, asked, search_result)
-      select max(run_id), ${kind}, 'ours', 'settled', 0, ${more.asked}::jsonb, ${more.result}::jsonb from run
+      insert into submission (run_id, kind, partition, state, row_count, asked, search_result, planned_at)
+      select max(run_id), ${kind}, 'ours', 'settled', 0, ${asked}::jsonb, ${result}::jsonb,
+             clock_timestamp() - ${minutesAgo} * interval '1 minute'
+      from run
       returning submission_id`.execute(db)
     return rows[0]?.submission_id
   }
@@ -61,12 +68,12 @@ export async function openComparedNight(): Promise<ComparedNight> {
         returning row_id`.execute(db)
       return rows[0]?.row_id ?? 0
     },
-    compared: async ({ search, body = {}, lists }) => {
+    compared: async ({ search, body = {}, minutesAgo, lists }) => {
       await ledger.startRun()
       const run = await db.selectFrom('run').selectAll().where('state', '=', 'running').executeTakeFirstOrThrow()
       const kind = search === 'companiesSearch' ? 'companies_search' : 'framework_answers_search'
       const result = { documents: 0, withheld: false, reason: null }
-      await submission(kind, { asked: JSON.stringify(body), result: JSON.stringify(result) })
+      await submission(kind, { asked: JSON.stringify(body), result: JSON.stringify(result), minutesAgo })
       await emptyTables(db, ['document'])
       await sql`
         insert into document (search, list, document_id, content_hash, document)

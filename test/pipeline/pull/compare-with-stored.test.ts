@@ -232,6 +232,30 @@ describe('an input of one property', () => {
     },
   )
 
+  it('an input of one property is compared though its row was accepted while the clock was ahead', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await sql`
+      update acceptance set accepted_at = clock_timestamp() + interval '1 day',
+        outcome_submission = (select max(submission_id) from submission)`.execute(ferry.ledger.db)
+    const other = month('A/2', {}, { period: { year: 2024 } })
+    expect(await compared([company('A', { calculators: [other] })])).toMatchObject({ absent: 1, unsettled: 0 })
+    expect(await found()).toEqual(['absent H-1 2025 3 power 1 - period_not_returned'])
+  })
+
+  it('an input of one property names no later mapping as the cause where only the clock was ahead', async () => {
+    await sql`update mapping set mapped_at = clock_timestamp() + interval '1 day'`.execute(ferry.ledger.db)
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await sql`update acceptance set outcome_submission = (select max(submission_id) + 1 from submission)`.execute(
+      ferry.ledger.db,
+    )
+    await ferry.ledger.db
+      .insertInto('submission')
+      .values({ run_id: await ferry.ledger.startRun(), kind: 'calculators', state: 'settled', row_count: 1 })
+      .execute()
+    await compared([company('B')])
+    expect(await found()).toEqual(['absent H-1 2025 3 power 1 - company_not_returned'])
+  })
+
   it('keeps the run that first found it, and says when it is another kind of difference', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const kept = month('A/2', {}, { period: { year: 2024 } })
