@@ -9,7 +9,6 @@ import {
   stageFindings,
   storeFindings,
 } from '../../db/differences/difference-records.ts'
-import { isSince, rowStanding } from '../../db/differences/row-standing.ts'
 import { countRepairable, markForRepair, noteUnsentRepair, type Repairable } from '../../db/ledger/rows-again.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
@@ -17,7 +16,8 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
-import { type Counts, compareCompany, type Judge, type SentRow } from './compare-company.ts'
+import { type Counts, compareCompany, type Judge } from './compare-company.ts'
+import { comparedCompanies } from './compared-companies.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
 import { shownProperties } from './shown-properties.ts'
 
@@ -217,74 +217,6 @@ function isWanted({ push }: Deps['config'], { stream, kind }: Repairable): boole
 function isTooMuch({ guard }: Deps['config'], one: Repairable, found: readonly Repairable[]): boolean {
   const rows = found.filter(({ stream }) => stream === one.stream).reduce((sum, other) => sum + other.rows, 0)
   return rows >= guard.minRows && rows > guard.maxChangedShare * one.known
-}
-
-type ComparedCompany = {
-  company_id: string
-  rows: SentRow[]
-  /** What the search shows of it; null where it shows nothing. */
-  documents: unknown[] | null
-}
-
-export type ComparedSearch = {
-  submissionId: number
-  /**
-   * The name of the search in `pull.searches`, the list on its pages, and the member of its elements that names the
-   * company.
-   */
-  search: string
-  list: string
-  companyMember: string
-}
-
-const mappedBefore = sql<boolean>`not ${isSince(
-  sql`mapping.mapped_at`,
-  sql`mapping.submission_id`,
-  sql`search.planned_at`,
-  sql`search.submission_id`,
-)}`
-
-/** Companies fetched at a time: bounds memory. */
-const fetchCompanies = 100
-
-/**
- * Every mapped company with its rows of some streams, and with what a search showed of it. The search must have ended,
- * and prove what is absent, so what is stored of it is what it showed.
- */
-export async function* comparedCompanies(
-  trx: Transaction<Schema>,
-  streams: readonly string[],
-  { submissionId, search, list, companyMember }: ComparedSearch,
-): AsyncGenerator<ComparedCompany[]> {
-  await sql`
-    declare compared no scroll cursor for
-    -- Grouped together, not joined: of what two groupings yield the planner knows nothing, and would nest them.
-    with thing as (
-      select mapping.company_id::text as company_id, row.row_id, jsonb_build_object(
-               'row_id', row.row_id, 'stream', row.stream, 'partner_id', row.partner_id, 'content', row.content,
-               'accepted_at', row.accepted_at,
-               'standing', ${rowStanding(mappedBefore)})
-               as sent, null as document_id, null::jsonb as document
-      from ledger row
-      join mapping using (partner_id)
-      join submission search on search.submission_id = ${submissionId}
-      where row.stream = any(${streams}::text[])
-      union all
-      select lower(document ->> ${companyMember}::text), null, null, document_id, document
-      from document
-      where search = ${search} and list = ${list} and removed_at is null
-    )
-    select company_id, jsonb_agg(sent order by row_id) filter (where sent is not null) as rows,
-           jsonb_agg(document order by document_id) filter (where document is not null) as documents
-    from thing
-    group by company_id
-    having count(sent) > 0`.execute(trx)
-  for (;;) {
-    const { rows } = await sql<ComparedCompany>`fetch ${sql.lit(fetchCompanies)} from compared`.execute(trx)
-    if (rows.length === 0) break
-    yield rows
-  }
-  await sql`close compared`.execute(trx)
 }
 
 /** The members that documents of a search have, most common first: what a person compares with the contract. */
