@@ -20,7 +20,8 @@ export async function storeDifferences(trx: Transaction<Schema>, runId: number, 
            judged.field_id as variable_id, judged.row_id, judged.value as sent, judged.stored,
            case
              when judged.verdict <> 'absent' then null
-             when mapping.mapped_at > row.accepted_at then 'mapped_since'
+             when mapping.mapped_at > row.accepted_at
+               and mapping.submission_id > coalesce(row.outcome_submission, 0) then 'mapped_since'
              when c.company_key is null then 'company_not_returned'
              when not exists (
                select from calculator k

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
+import { isSince } from '../differences/row-standing.ts'
 import { keyInUse } from '../service-key/service-key.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { RepairHeldTable } from '../tables/difference-tables.ts'
@@ -220,28 +221,34 @@ const serviceAhead = sql`coalesce((
 /**
  * Rows found otherwise than they were sent, that were not sent again over it yet. Once per finding: what is still
  * absent after it was sent again is for a person, and what was accepted since the comparison is for the next one. Of a
- * different one the service's own change, which bears the time of the service's clock, must not be younger than ours.
+ * different one the service's own change, which bears the time of the service's clock, must not be younger than ours,
+ * of which nothing is known while the time of ours lies ahead.
  */
 const repairable = sql`
   select d.row_id, d.kind, row.stream
   from (
-    select row_id, row_difference.kind, changed_there_at, last.compared_at
+    select row_id, row_difference.kind, changed_there_at, last.compared_at, last.submission_id as search
     from row_difference
     left join (
-      select kind, max(compared_at) as compared_at from row_comparison where withheld is null group by kind
+      select distinct on (kind) kind, compared_at, submission_id
+      from row_comparison where withheld is null order by kind, run_id desc
     ) last on last.kind = comparison
     where resent_by_run is null
     union
     -- Of a calculator, the row goes out whole: it writes over what differs, if any of its inputs does.
-    select row_id, max(kind), null::timestamptz,
-           (select max(compared_at) from input_comparison where withheld is null)
+    select row_id, max(kind), null::timestamptz, max(last.compared_at), max(last.submission_id)
     from input_difference
+    left join (
+      select compared_at, submission_id from input_comparison where withheld is null order by run_id desc limit 1
+    ) last on true
     where kind <> 'foreign' group by row_id having bool_or(resent_by_run is null)
   ) d
   join ledger row using (row_id)
   where not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
-    and row.retry_action is null and (row.accepted_at > d.compared_at) is not true
-    and (d.kind = 'absent' or d.changed_there_at is null or d.changed_there_at - ${serviceAhead} <= row.accepted_at)`
+    and row.retry_action is null
+    and not ${isSince(sql`row.accepted_at`, sql`row.outcome_submission`, sql`d.compared_at`, sql`d.search`)}
+    and (d.kind = 'absent' or d.changed_there_at is null
+      or d.changed_there_at - ${serviceAhead} <= row.accepted_at and row.accepted_at <= clock_timestamp())`
 
 export async function countRepairable(trx: Transaction<Schema>): Promise<Repairable[]> {
   const { rows } = await sql<Repairable>`

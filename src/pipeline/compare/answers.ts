@@ -4,10 +4,10 @@ import { answerType } from '../streams/framework-answers.ts'
 import { answerValue } from '../streams/rules/answer-value.ts'
 import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'
 import { text } from '../streams/rules/row-content.ts'
-import type { Expected, SentRow, Stored, StoredThings } from './compare-company.ts'
+import type { Expected, SentRow, Stored, StoredThings, Value } from './compare-company.ts'
 
-/** Where the value of an answer ends and its unit begins. */
-const unitMark = ' unit '
+/** What a question that was declined holds. */
+const declined = { value: 'declined', unit: null }
 
 /**
  * The answers and omissions of one company on a page of the framework answers search; null where the page is not laid
@@ -34,7 +34,7 @@ export function readAnswers(contract: Contract, documents: readonly unknown[]): 
       for (const omission of omissions) {
         const question = idOf(objectOf(omission)?.[names.questionId])
         if (question === null) return null
-        add(things, `omission ${question.toLowerCase()} ${name}`, 'declined', changedAt(contract, omission))
+        add(things, `omission ${question.toLowerCase()} ${name}`, declined, changedAt(contract, omission))
       }
     }
   }
@@ -52,7 +52,7 @@ export function expectedAnswer(contract: Contract, reference: ReferenceIndex, ro
   if (row.stream === 'omissions') {
     const question = text(content, 'question_id')
     if (question === null) return null
-    return { thing: `omission ${question.toLowerCase()} ${period}`, value: 'declined', shown: 'declined' }
+    return { thing: `omission ${question.toLowerCase()} ${period}`, value: declined, shown: 'declined' }
   }
   const dataPoint = text(content, 'data_point_id')
   if (dataPoint === null) return null
@@ -61,8 +61,7 @@ export function expectedAnswer(contract: Contract, reference: ReferenceIndex, ro
   if ('problem' in answer) return null
   const plain = canonical(contract, answer.value)
   if (plain === null) return null
-  const unit = text(content, 'unit_id')
-  const value = unit === null ? plain : `${plain}${unitMark}${unit.toLowerCase()}`
+  const value = { value: plain, unit: text(content, 'unit_id')?.toLowerCase() ?? null }
   return { thing: `answer ${dataPoint.toLowerCase()} ${period}`, value, shown: text(content, 'value') ?? '' }
 }
 
@@ -70,11 +69,9 @@ export function expectedAnswer(contract: Contract, reference: ReferenceIndex, ro
  * Whether an answer that is stored otherwise may still be what was sent: the same value with a unit that only one of
  * the two names, or another value in another unit, into which the service may have converted it. Pure.
  */
-export function mayBeSameAnswer(sent: string, stored: string): boolean {
-  const [value, unit] = sent.split(unitMark)
-  const [storedValue, storedUnit] = stored.split(unitMark)
-  if (unit === undefined || storedUnit === undefined) return value === storedValue
-  return unit !== storedUnit
+export function mayBeSameAnswer(sent: Value, stored: Value): boolean {
+  if (sent.unit === null || stored.unit === null) return sent.value === stored.value
+  return sent.unit !== stored.unit
 }
 
 function periodOf({ names: all }: Contract, period: Record<string, unknown>): string | null {
@@ -88,7 +85,7 @@ function periodOf({ names: all }: Contract, period: Record<string, unknown>): st
   return type === null || year === null || month === undefined ? null : `${type} ${year} ${month}`
 }
 
-function readAnswer(contract: Contract, answer: unknown): { dataPoint: string; value: string } | null {
+function readAnswer(contract: Contract, answer: unknown): { dataPoint: string; value: Value } | null {
   const names = contract.names.frameworkAnswersPage
   const fields = objectOf(answer)
   const dataPoint = idOf(fields?.[names.dataPointId])
@@ -96,11 +93,8 @@ function readAnswer(contract: Contract, answer: unknown): { dataPoint: string; v
   if (fields === null || dataPoint === null || value === null) return null
   const plain = canonical(contract, value)
   if (plain === null) return null
-  const unit = idOf(fields[names.unitId])
-  return {
-    dataPoint: dataPoint.toLowerCase(),
-    value: unit === null ? plain : `${plain}${unitMark}${unit.toLowerCase()}`,
-  }
+  const unit = idOf(fields[names.unitId])?.toLowerCase() ?? null
+  return { dataPoint: dataPoint.toLowerCase(), value: { value: plain, unit } }
 }
 
 /**
@@ -139,7 +133,7 @@ function listIn(object: Record<string, unknown>, name: string): unknown[] | null
   return Array.isArray(value) ? value : null
 }
 
-function add(things: Map<string, Stored>, thing: string, value: string, changed: Date | null): void {
+function add(things: Map<string, Stored>, thing: string, value: Value, changed: Date | null): void {
   const before = things.get(thing)
   things.set(thing, { values: [...(before?.values ?? []), value], changedAt: changed ?? before?.changedAt ?? null })
 }

@@ -1,3 +1,5 @@
+import type { RowStanding } from '../../db/differences/row-standing.ts'
+
 type CompanyOnPage = {
   companyId: string
   rows: readonly SentRow[]
@@ -6,18 +8,18 @@ type CompanyOnPage = {
 }
 
 export type Judge = {
-  /** What a row should have left; null where that cannot be told, or its search did not ask for it. */
+  /** What a row should have left; null where that cannot be told, or its search does not show such things. */
   expected: (row: SentRow) => Expected | null
   /** Whether two values that are written differently may be the same, so that nothing can be said. */
-  incomparable: (expected: string, stored: string) => boolean
+  incomparable: (expected: Value, stored: Value) => boolean
 }
 
 /**
  * Compares the rows of one company with what a page shows of it. Pure.
  *
  * Rows may write the same thing: two hotels that are one company, or one answer under two frameworks. It is right if it
- * is right for one of them. While one of them is unsettled nothing is said, and of several that are wrong only the one
- * that was accepted last is named, because it wrote last.
+ * is right for one of them. While one of them is unsettled nothing is said; one that is silent does not count. Of
+ * several that are wrong only the one that was accepted last is named, because it wrote last.
  */
 export function compareCompany(
   { companyId, rows, stored }: CompanyOnPage,
@@ -29,17 +31,20 @@ export function compareCompany(
   const byThing = Map.groupBy(writers, ({ wanted, row }) => wanted?.thing ?? `row ${row.row_id}`)
   for (const [thing, group] of byThing) {
     const there = stored?.get(thing)
-    const settled = group.filter(({ row }) => row.settled)
+    const settled = group.filter(({ row }) => row.standing === 'settled')
     counts.unsettled += group.length - settled.length
     counts.rows += settled.length
     if (settled.length === 0) continue
-    const right = settled.filter(({ wanted }) => wanted !== null && there?.values.includes(wanted.value))
+    const right = settled.filter(
+      ({ wanted }) => wanted !== null && there?.values.some((value) => isSame(value, wanted.value)),
+    )
     if (right.length > 0) {
       counts.equal += settled.length
       continue
     }
     const last = settled.toSorted((a, b) => (b.row.accepted_at ?? '').localeCompare(a.row.accepted_at ?? ''))[0]
-    const unsure = last?.wanted == null || settled.length < group.length || mayBeEqual(last.wanted, there?.values)
+    const open = group.some(({ row }) => row.standing === 'unsettled')
+    const unsure = last?.wanted == null || open || mayBeEqual(last.wanted, there?.values)
     counts.unjudged += unsure ? settled.length : settled.length - 1
     if (unsure || last?.wanted == null) continue
     const absent = there === undefined || there.values.length === 0
@@ -49,20 +54,31 @@ export function compareCompany(
       kind: absent ? 'absent' : 'different',
       company_id: companyId,
       sent: last.wanted.shown,
-      stored: absent ? null : there.values.join(' / '),
+      stored: absent ? null : there.values.map(valueWords).join(' / '),
       cause: absent ? (stored === null ? 'company_not_returned' : 'value_not_returned') : null,
       changed_there_at: there?.changedAt?.toISOString() ?? null,
     })
   }
   return { counts, findings }
 
-  function mayBeEqual(wanted: Expected, values: readonly string[] = []): boolean {
+  function mayBeEqual(wanted: Expected, values: readonly Value[] = []): boolean {
     return values.some((value) => incomparable(wanted.value, value))
   }
 }
 
+/** A value as it is compared, and the id of the unit that it is in; null where none is named, or where none can be. */
+export type Value = { value: string; unit: string | null }
+
+function isSame(one: Value, other: Value): boolean {
+  return one.value === other.value && one.unit === other.unit
+}
+
+function valueWords({ value, unit }: Value): string {
+  return unit === null ? value : `${value} unit ${unit}`
+}
+
 /** What a page shows of one thing that rows write: its values, and when the service says that it was changed. */
-export type Stored = { values: readonly string[]; changedAt: Date | null }
+export type Stored = { values: readonly Value[]; changedAt: Date | null }
 
 /** Everything that a page shows of one company, by the name of the thing. */
 export type StoredThings = ReadonlyMap<string, Stored>
@@ -70,19 +86,18 @@ export type StoredThings = ReadonlyMap<string, Stored>
 /** What a row should have left at the service: the name of the thing, and its value as `Stored` writes it. */
 export type Expected = {
   thing: string
-  value: string
+  value: Value
   /** What a person reads of it. */
   shown: string
 }
 
-/** A settled or unsettled row, as it is held against a page. */
+/** A row, as it is held against a page. */
 export type SentRow = {
   row_id: number
   stream: string
   partner_id: string
   content: Record<string, unknown>
-  /** The service has accepted what the row says, before the search was planned, and nothing has touched it since. */
-  settled: boolean
+  standing: RowStanding
   accepted_at: string | null
 }
 
@@ -102,5 +117,6 @@ export type Counts = {
   absent: number
   different: number
   unjudged: number
+  /** Rows that are not settled: unsettled and silent ones. */
   unsettled: number
 }

@@ -16,8 +16,10 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentKindNames } from '../streams/kind-names.ts'
 import { loadReferenceIndex } from '../streams/rules/reference-index.ts'
-import { type Counts, compareCompany } from './compare-company.ts'
+import { type Counts, compareCompany, type Judge } from './compare-company.ts'
+import { comparedCompanies } from './compared-companies.ts'
 import { type ComparedKind, comparedKinds } from './compared-kinds.ts'
+import { shownProperties } from './shown-properties.ts'
 
 /**
  * Compares every kind of row but calculator inputs with what the run's searches show of it: answers and omissions,
@@ -63,7 +65,8 @@ async function compareKind(deps: Deps, trx: Transaction<Schema>, run: Run, kind:
   if (typeof ended === 'string') return { ...nothing, withheld: ended }
   const submission = { submission_id: ended.submissionId }
   await createFindings(trx)
-  const counts = await compareAll(trx, kind, fitting, ended.submissionId)
+  const judge = await judgeOf(deps, trx, kind, fitting)
+  const counts = await compareAll(trx, kind, judge, { ...fitting, submissionId: ended.submissionId })
   const reason = counts === null ? await misfitWords(trx, kind, fitting) : nothingFits(kind, counts)
   if (counts === null || reason !== null) {
     await dropFindings(trx)
@@ -72,14 +75,28 @@ async function compareKind(deps: Deps, trx: Transaction<Schema>, run: Run, kind:
   return { ...nothing, ...counts, ...submission, withheld: null, new: await storeFindings(trx, kind.name, run.run_id) }
 }
 
+/**
+ * A custom property that the search asked for and does not show is not judged. Where it shows none of them, its pages
+ * may be read wrongly, which `nothingFits` finds by judging all.
+ */
+async function judgeOf(
+  { contract }: Deps,
+  trx: Transaction<Schema>,
+  kind: ComparedKind,
+  { name, body }: SearchSettings,
+): Promise<Judge> {
+  const asked = kind.properties(body)
+  const shown = await shownProperties(trx, contract, name, asked)
+  return kind.judge(shown.size === 0 ? asked : shown)
+}
+
 /** @returns null where a page is laid out otherwise than the contract assumes. */
 async function compareAll(
   trx: Transaction<Schema>,
   kind: ComparedKind,
-  { name, body }: SearchSettings,
-  submissionId: number,
+  judge: Judge,
+  { name, submissionId }: { name: string; submissionId: number },
 ): Promise<Counts | null> {
-  const judge = kind.judge(body)
   const total: Counts = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
   const { list, companyMember } = kind
   const search = { submissionId, search: name, list, companyMember }
@@ -200,81 +217,6 @@ function isWanted({ push }: Deps['config'], { stream, kind }: Repairable): boole
 function isTooMuch({ guard }: Deps['config'], one: Repairable, found: readonly Repairable[]): boolean {
   const rows = found.filter(({ stream }) => stream === one.stream).reduce((sum, other) => sum + other.rows, 0)
   return rows >= guard.minRows && rows > guard.maxChangedShare * one.known
-}
-
-/** One row as it is compared with what came back. */
-type ComparedRow = {
-  row_id: number
-  stream: string
-  partner_id: string
-  content: Record<string, unknown>
-  /** Accepted as it stands before the search was planned, not gone, and in no request. */
-  settled: boolean
-  accepted_at: string | null
-}
-
-type ComparedCompany = {
-  company_id: string
-  rows: ComparedRow[]
-  /** What the search shows of it; null where it shows nothing. */
-  documents: unknown[] | null
-}
-
-export type ComparedSearch = {
-  submissionId: number
-  /**
-   * The name of the search in `pull.searches`, the list on its pages, and the member of its elements that names the
-   * company.
-   */
-  search: string
-  list: string
-  companyMember: string
-}
-
-/** Companies fetched at a time: bounds memory. */
-const fetchCompanies = 100
-
-/**
- * Every mapped company with its rows of some streams, and with what a search showed of it. The search must have ended,
- * and prove what is absent, so what is stored of it is what it showed.
- */
-export async function* comparedCompanies(
-  trx: Transaction<Schema>,
-  streams: readonly string[],
-  { submissionId, search, list, companyMember }: ComparedSearch,
-): AsyncGenerator<ComparedCompany[]> {
-  await sql`
-    declare compared no scroll cursor for
-    -- Grouped together, not joined: of what two groupings yield the planner knows nothing, and would nest them.
-    with thing as (
-      select mapping.company_id::text as company_id, row.row_id, jsonb_build_object(
-               'row_id', row.row_id, 'stream', row.stream, 'partner_id', row.partner_id, 'content', row.content,
-               'accepted_at', row.accepted_at,
-               'settled', not row.pending and row.gone_at is null and row.held_by is null
-                 -- What was accepted after the search was planned need not be on its pages.
-                 and coalesce(row.accepted_at <= searched.planned_at
-                   and mapping.mapped_at <= searched.planned_at, false))
-               as sent, null as document_id, null::jsonb as document
-      from ledger row
-      join mapping using (partner_id)
-      join submission searched on searched.submission_id = ${submissionId}
-      where row.stream = any(${streams}::text[])
-      union all
-      select lower(document ->> ${companyMember}::text), null, null, document_id, document
-      from document
-      where search = ${search} and list = ${list} and removed_at is null
-    )
-    select company_id, jsonb_agg(sent order by row_id) filter (where sent is not null) as rows,
-           jsonb_agg(document order by document_id) filter (where document is not null) as documents
-    from thing
-    group by company_id
-    having count(sent) > 0`.execute(trx)
-  for (;;) {
-    const { rows } = await sql<ComparedCompany>`fetch ${sql.lit(fetchCompanies)} from compared`.execute(trx)
-    if (rows.length === 0) break
-    yield rows
-  }
-  await sql`close compared`.execute(trx)
 }
 
 /** The members that documents of a search have, most common first: what a person compares with the contract. */

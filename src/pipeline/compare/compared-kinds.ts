@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts'
 import type { ReferenceIndex } from '../streams/rules/reference-index.ts'
 import { text } from '../streams/rules/row-content.ts'
 import { expectedAnswer, mayBeSameAnswer, readAnswers } from './answers.ts'
-import type { Expected, Judge, SentRow, Stored, StoredThings } from './compare-company.ts'
+import type { Expected, Judge, SentRow, Stored, StoredThings, Value } from './compare-company.ts'
 
 /** One kind of row that is compared with a search whose pages are kept as documents. */
 export type ComparedKind = {
@@ -19,7 +19,10 @@ export type ComparedKind = {
   leavesOut: (body: Readonly<Record<string, unknown>>) => string | null
   /** What a page shows of a company; null where it is laid out otherwise than the contract assumes. */
   read: (documents: readonly unknown[]) => StoredThings | null
-  judge: (body: Readonly<Record<string, unknown>>) => Judge
+  /** Of a kind whose rows are values of custom properties: which of these a search with this body asks for. */
+  properties: (body: Readonly<Record<string, unknown>>) => ReadonlySet<string>
+  /** With the custom properties that the search shows, of those that it asked for. */
+  judge: (shown: ReadonlySet<string>) => Judge
 }
 
 /** The four kinds beside calculator inputs, which have a comparison of their own: their page is specified. */
@@ -32,6 +35,7 @@ export function comparedKinds(
   const propertiesAsked = (body: Readonly<Record<string, unknown>>) =>
     idsIn(body[contract.names.companiesSearch.customPropertyIds])
   const exactly = () => false
+  const none = () => new Set<string>()
   return [
     {
       name: 'answers',
@@ -44,6 +48,7 @@ export function comparedKinds(
         return selected(body, frameworkIds, 'frameworks') ?? selectsOtherwise(body, [frameworkIds, customPropertyIds])
       },
       read: (documents) => readAnswers(contract, documents),
+      properties: none,
       judge: () => ({
         expected: (row) => expectedAnswer(contract, reference, row),
         incomparable: mayBeSameAnswer,
@@ -60,7 +65,8 @@ export function comparedKinds(
           ? 'the search asks for no custom property'
           : selectsOtherwise(body, [contract.names.companiesSearch.customPropertyIds]),
       read: (documents) => readFields(contract, documents),
-      judge: (body) => ({ expected: (row) => expectedValue(row, propertiesAsked(body)), incomparable: exactly }),
+      properties: propertiesAsked,
+      judge: (shown) => ({ expected: (row) => expectedValue(row, shown), incomparable: exactly }),
     },
     {
       name: 'standard_holders',
@@ -73,6 +79,7 @@ export function comparedKinds(
         return selected(body, standardIds, 'standards') ?? selectsOtherwise(body, [standardIds])
       },
       read: (documents) => readHolders(contract, documents),
+      properties: none,
       judge: () => ({ expected: expectedHolder, incomparable: exactly }),
     },
     {
@@ -89,6 +96,7 @@ export function comparedKinds(
         const things = readFields(contract, documents)
         return things === null ? null : identifiersOf(things, identifier)
       },
+      properties: none,
       judge: () => ({ expected: (row) => expectedIdentifier(row, identifier), incomparable: exactly }),
     },
   ]
@@ -125,7 +133,7 @@ function readFields(contract: Contract, documents: readonly unknown[]): StoredTh
     for (const [property, values] of Object.entries(fields)) {
       if (!Array.isArray(values) || values.some((value) => typeof value !== 'string')) return null
       things.set(property.toLowerCase(), {
-        values: values as string[],
+        values: (values as string[]).map(plain),
         changedAt: instantOf(company[names.changedAt]),
       })
     }
@@ -133,24 +141,24 @@ function readFields(contract: Contract, documents: readonly unknown[]): StoredTh
   return things
 }
 
-/** What a custom property value should have left there; null where the search did not ask for the property. Pure. */
-function expectedValue(row: SentRow, asked: ReadonlySet<string>): Expected | null {
+/** What a custom property value should have left there; null where the search does not show the property. Pure. */
+function expectedValue(row: SentRow, properties: ReadonlySet<string>): Expected | null {
   const property = text(row.content, 'property_id')?.toLowerCase()
   const value = text(row.content, 'value')
-  if (property === undefined || value === null || value.trim() === '' || !asked.has(property)) return null
-  return { thing: property, value, shown: value }
+  if (property === undefined || value === null || value.trim() === '' || !properties.has(property)) return null
+  return { thing: property, value: plain(value), shown: value }
 }
 
 /** What a mapping should have left there: the partner's id under the identifier. Pure. */
 function expectedIdentifier(row: SentRow, identifier: string): Expected {
   // Other partner ids of the company stand beside it, so each is a thing of its own.
-  return { thing: `${identifier} ${row.partner_id}`, value: row.partner_id, shown: row.partner_id }
+  return { thing: `${identifier} ${row.partner_id}`, value: plain(row.partner_id), shown: row.partner_id }
 }
 
 /** The same page, with each value of the identifier as a thing of its own. Pure. */
 function identifiersOf(things: StoredThings, identifier: string): StoredThings {
   const values = things.get(identifier)?.values ?? []
-  return new Map(values.map((value) => [`${identifier} ${value}`, { values: [value], changedAt: null }]))
+  return new Map(values.map((one) => [`${identifier} ${one.value}`, { values: [one], changedAt: null }]))
 }
 
 /**
@@ -169,7 +177,7 @@ function readHolders(contract: Contract, documents: readonly unknown[]): StoredT
     const [level, start, expiry] = parts as (string | undefined)[]
     const before = things.get(standard.toLowerCase())
     things.set(standard.toLowerCase(), {
-      values: [...(before?.values ?? []), holding(level, start, expiry)],
+      values: [...(before?.values ?? []), plain(holding(level, start, expiry))],
       changedAt: instantOf(holder[names.changedAt]),
     })
   }
@@ -181,11 +189,16 @@ function expectedHolder({ content }: SentRow): Expected | null {
   const standard = text(content, 'standard_id')
   if (standard === null) return null
   const value = holding(text(content, 'level'), text(content, 'start_date'), text(content, 'expiry_date'))
-  return { thing: standard.toLowerCase(), value, shown: value }
+  return { thing: standard.toLowerCase(), value: plain(value), shown: value }
 }
 
 /** A date may come back as a moment: only its day was sent. */
 function holding(...[level, start, expiry]: (string | null | undefined)[]): string {
   const day = (date: string | null | undefined) => (date == null ? '' : date.slice(0, 10))
   return `${level ?? ''} from ${day(start)} to ${day(expiry)}`
+}
+
+/** A value of a kind that knows no units. */
+function plain(value: string): Value {
+  return { value, unit: null }
 }

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { noteNotCompared, storeDifferences } from '../../db/differences/difference-records.ts'
+import { rowStanding } from '../../db/differences/row-standing.ts'
 import { lockRun } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
@@ -74,7 +75,8 @@ async function searchOf(deps: Deps, run: Run): Promise<EndedSearch | undefined> 
  *
  * An input stands where one calculator of its company and period holds the very text; several types may contain it. One
  * that is blank stands where no calculator holds any. Where several properties of ours are one company, what stands may
- * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled.
+ * be what any of them sent last: it is right if it is right for one of them, and not judged while one is unsettled. One
+ * that is silent, such as one that is gone at the partner, only tells that its values are not foreign.
  *
  * If the search selected calculator types, absence might be that of a calculator that was not asked for, and is not
  * judged.
@@ -127,7 +129,7 @@ export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch
       group by s.row_id, s.field_id
     ),
     siblings as (
-      select s.row_id, s.field_id, bool_or(not other.settled) as unsettled,
+      select s.row_id, s.field_id, bool_or(not other.settled and not other.silent) as unsettled,
              bool_or(other.settled and wrong.row_id is null) as right_for_another
       from disagreement s
       join sent_input other on other.company = s.company and other.year = s.year and other.month = s.month
@@ -182,7 +184,7 @@ type ProvenSearch = {
 /**
  * Lays out, for as long as the transaction lasts, what is to be compared: the table `compared_company` (mapped
  * companies of which no part was left out of a page, and no calculator or value stands that it did not renew),
- * `sent_input` (every input of theirs in the ledger, `settled` where the service has accepted what the row says) and
+ * `sent_input` (every input of theirs in the ledger, `settled` or `silent` as its row stands: `rowStanding`) and
  * `unequal_input`: settled inputs of which the search returned no equal, and, without a `row_id`, returned inputs of
  * which the ledger has none. Under integer keys, because there are millions.
  */
@@ -211,17 +213,16 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
     create temporary table sent_input on commit drop as
     select sent.company, sent.row_id, sent.year, sent.month, v.variable_key,
            coalesce(v.field_id, lower(part.key)) as field_id,
-           case when btrim(part.value, E' \\t\\r\\n') <> '' then part.value end as value, sent.settled
+           case when btrim(part.value, E' \\t\\r\\n') <> '' then part.value end as value,
+           sent.standing = 'settled' as settled, sent.standing = 'silent' as silent
     from (
       select c.company, row.row_id, row.content -> 'inputs' as inputs,
              -- What is not accepted need not be a period.
              case when row.content ->> 'year' ~ '^[0-9]{1,4}$' then (row.content ->> 'year')::integer end as year,
              case when row.content ->> 'month' is null then 0
                   when row.content ->> 'month' ~ '^[0-9]{1,2}$' then (row.content ->> 'month')::integer end as month,
-             not row.pending and row.gone_at is null and row.held_by is null
-               and coalesce(row.accepted_at <= search.planned_at, false) as settled
+             ${rowStanding()} as standing
       from ledger row
-      -- What was accepted after the search was planned need not be on its pages.
       join submission search on search.submission_id = ${submissionId}
       join mapping using (partner_id)
       join compared_company c using (company_id)

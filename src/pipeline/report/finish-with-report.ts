@@ -14,7 +14,7 @@ import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
 import { documentReports } from '../pull/documents/document-reports.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
-import { unknownProperties } from '../pull/search/requested-properties.ts'
+import { unobtainableProperties } from '../pull/search/requested-properties.ts'
 import { overdueCode } from '../push/move-submission.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { mappingNotices, noticesOf, ownDatabaseRemarks, referenceNews } from './notices.ts'
@@ -25,7 +25,7 @@ import {
   overdueSearchRemarks,
   rowComparisonRemarks,
   searchNotices,
-  unknownPropertyNotices,
+  unobtainablePropertyNotices,
   unrenewedRemarks,
 } from './report-words.ts'
 import { webhookNotices } from './standing.ts'
@@ -59,7 +59,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const leftOut = new Set(
     searches.flatMap((search) => search.left_out_properties.map(({ property_id }) => property_id)),
   )
-  const unknown = await unknownProperties(db, config.pull, deps.contract, leftOut)
+  const unobtainable = await unobtainableProperties(db, config.pull, deps.contract, leftOut)
   const judged = judge(streams, submissions, searches, held, refused, comparison)
   const overdueSearches = overdueSearchRemarks(
     submissions.filter(({ kind }) => kind === searchKind),
@@ -93,7 +93,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
       ...noticesOf(streams, submissions),
       ...mappingNotices(await mappingsMovedIn(db, run.run_id)),
       ...searchNotices(searches, renamed),
-      ...unknownPropertyNotices(unknown),
+      ...unobtainablePropertyNotices(unobtainable),
       ...standing.notices,
       ...comparisonNotices(comparison),
       ...(await webhookNotices(deps)),

@@ -4,7 +4,7 @@ import type { InputComparison, RepairHeldTable, RowComparison } from '../../db/t
 import type { LeftOutProperty } from '../../db/tables/submission-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
-import type { UnknownProperties } from '../pull/search/requested-properties.ts'
+import type { UnobtainableProperties } from '../pull/search/requested-properties.ts'
 
 /** What a comparison found, in a line or two. Pure. */
 export function comparisonLine(comparison: InputComparison): string {
@@ -164,14 +164,22 @@ export function missingPropertyLines(
 }
 
 /**
- * Ids in the settings that the service lists nowhere. The search for calculators says itself what its pages left out.
- * Pure.
+ * Ids in the settings that the service lists nowhere or does not give this profile. The search for calculators says
+ * itself what its pages left out. Pure.
  */
-export function unknownPropertyNotices(unknown: readonly UnknownProperties[]): string[] {
-  return unknown.map(
-    ({ setting, ids }) =>
-      `${setting} names ${countedProperties(ids.length)} that the service does not list for this key: ${ids.join(', ')}. Nothing comes back of ${ids.length === 1 ? 'it' : 'them'}: correct the setting.`,
-  )
+export function unobtainablePropertyNotices(unobtainable: readonly UnobtainableProperties[]): string[] {
+  return unobtainable.flatMap(({ setting, ids, foreign }) => [
+    ...(ids.length === 0
+      ? []
+      : [
+          `${setting} names ${countedProperties(ids.length)} that the service does not list for this key: ${ids.join(', ')}. Nothing comes back of ${ids.length === 1 ? 'it' : 'them'}: correct the setting.`,
+        ]),
+    ...(foreign.length === 0
+      ? []
+      : [
+          `${setting} names ${countedProperties(foreign.length)} that this profile does not own: ${foreign.map(propertyWords).join('; ')}. Nothing comes back of ${foreign.length === 1 ? 'it' : 'them'}, so values sent are not compared: correct the setting, or ask the owner.`,
+        ]),
+  ])
 }
 
 function propertyWords({ property_id, name, why, owner }: LeftOutProperty): string {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { compareCompany, type Judge, type SentRow, type Stored } from '../../../src/pipeline/compare/compare-company.ts'
+import { mayBeSameAnswer } from '../../../src/pipeline/compare/answers.ts'
+import {
+  compareCompany,
+  type Judge,
+  type SentRow,
+  type Stored,
+  type Value,
+} from '../../../src/pipeline/compare/compare-company.ts'
 
 let numbered = 0
 /** A row that wrote `value` to `thing`; of no thing: nobody can tell what it should have left. */
@@ -8,19 +15,22 @@ const row = (thing: string | null, value: string, over: Partial<SentRow> = {}): 
   stream: 'things',
   partner_id: 'H-1',
   content: { thing, value },
-  settled: true,
+  standing: 'settled',
   accepted_at: '2026-11-20T02:30:00.000Z',
   ...over,
 })
+const unitless = (value: string) => ({ value, unit: null })
 const judge: Judge = {
   expected: ({ content }) => {
     const { thing, value } = content as { thing: string | null; value: string }
-    return thing === null ? null : { thing, value, shown: `shown ${value}` }
+    return thing === null ? null : { thing, value: unitless(value), shown: `shown ${value}` }
   },
-  incomparable: (sent, stored) => stored === `maybe ${sent}`,
+  incomparable: (sent, stored) => stored.value === `maybe ${sent.value}`,
 }
 const page = (things: Record<string, string[]>, changedAt: Date | null = null) =>
-  new Map<string, Stored>(Object.entries(things).map(([thing, values]) => [thing, { values, changedAt }]))
+  new Map<string, Stored>(
+    Object.entries(things).map(([thing, values]) => [thing, { values: values.map(unitless), changedAt }]),
+  )
 const compared = (rows: SentRow[], stored: ReturnType<typeof page> | null) =>
   compareCompany({ companyId: 'C', rows, stored }, judge)
 const nothing = { rows: 0, equal: 0, absent: 0, different: 0, unjudged: 0, unsettled: 0 }
@@ -72,14 +82,23 @@ describe('the rows of one company, held against a page', () => {
   })
 
   it('nothing is said of a thing that an unsettled row writes as well, unless it is right', () => {
-    const rows = [row('rooms', '12'), row('rooms', '13', { settled: false })]
+    const rows = [row('rooms', '12'), row('rooms', '13', { standing: 'unsettled' })]
     expect(compared(rows, page({ rooms: ['13'] }))).toEqual({
       counts: { ...nothing, rows: 1, unsettled: 1, unjudged: 1 },
       findings: [],
     })
     expect(compared(rows, page({ rooms: ['12'] })).counts).toEqual({ ...nothing, rows: 1, unsettled: 1, equal: 1 })
-    const unsettled = [row('rooms', '13', { settled: false })]
+    const unsettled = [row('rooms', '13', { standing: 'unsettled' })]
     expect(compared(unsettled, null).counts).toEqual({ ...nothing, unsettled: 1 })
+  })
+
+  it('a row that is silent keeps nothing from being said of a thing that it writes as well', () => {
+    const silent = () => row('rooms', '12', { standing: 'silent' })
+    expect(compared([row('rooms', '12'), silent()], page({})).counts).toEqual({
+      ...{ ...nothing, rows: 1, unsettled: 1, absent: 1 },
+    })
+    expect(compared([row('rooms', '13'), silent()], page({ rooms: ['12'] })).counts).toMatchObject({ different: 1 })
+    expect(compared([silent()], null)).toEqual({ counts: { ...nothing, unsettled: 1 }, findings: [] })
   })
 
   it('a value that may be the same, and a row of which nobody can tell what it left, are not judged', () => {
@@ -89,5 +108,30 @@ describe('the rows of one company, held against a page', () => {
     )
     expect(counts).toEqual({ ...nothing, rows: 3, unjudged: 3 })
     expect(findings).toEqual([])
+  })
+
+  it('a value is its unit as well, and text that reads like one is none', () => {
+    const answers: Judge = {
+      expected: ({ content }) => ({ thing: 'sold', value: content as Value, shown: '' }),
+      incomparable: mayBeSameAnswer,
+    }
+    const verdict = (sent: Value, ...values: Value[]) => {
+      const sold = row('sold', '', { content: sent })
+      const stored = new Map([['sold', { values, changedAt: null }]])
+      const { counts, findings } = compareCompany({ companyId: 'C', rows: [sold], stored }, answers)
+      return [counts.equal, counts.different, counts.unjudged, findings[0]?.stored]
+    }
+    const litres = { value: 'text Litres per unit sold', unit: null }
+    const power = { value: 'text kWh per unit bought', unit: null }
+    expect(verdict(litres, power)).toEqual([0, 1, 0, power.value])
+    expect(verdict(litres, litres)).toEqual([1, 0, 0, undefined])
+    expect(verdict({ value: 'text A', unit: 'b' }, { value: 'text A unit b', unit: null })).toEqual([
+      ...[0, 1, 0],
+      'text A unit b',
+    ])
+    expect(verdict({ value: 'number 1', unit: 'b' }, { value: 'number 2', unit: 'b' })).toEqual([
+      ...[0, 1, 0],
+      'number 2 unit b',
+    ])
   })
 })

@@ -232,6 +232,30 @@ describe('an input of one property', () => {
     },
   )
 
+  it('an input of one property is compared though its row was accepted while the clock was ahead', async () => {
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await sql`
+      update acceptance set accepted_at = clock_timestamp() + interval '1 day',
+        outcome_submission = (select max(submission_id) from submission)`.execute(ferry.ledger.db)
+    const other = month('A/2', {}, { period: { year: 2024 } })
+    expect(await compared([company('A', { calculators: [other] })])).toMatchObject({ absent: 1, unsettled: 0 })
+    expect(await found()).toEqual(['absent H-1 2025 3 power 1 - period_not_returned'])
+  })
+
+  it('an input of one property names no later mapping as the cause where only the clock was ahead', async () => {
+    await sql`update mapping set mapped_at = clock_timestamp() + interval '1 day'`.execute(ferry.ledger.db)
+    await accepted('H-1', '2025-3', { [power]: '1' })
+    await sql`update acceptance set outcome_submission = (select max(submission_id) + 1 from submission)`.execute(
+      ferry.ledger.db,
+    )
+    await ferry.ledger.db
+      .insertInto('submission')
+      .values({ run_id: await ferry.ledger.startRun(), kind: 'calculators', state: 'settled', row_count: 1 })
+      .execute()
+    await compared([company('B')])
+    expect(await found()).toEqual(['absent H-1 2025 3 power 1 - company_not_returned'])
+  })
+
   it('keeps the run that first found it, and says when it is another kind of difference', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const kept = month('A/2', {}, { period: { year: 2024 } })
@@ -275,6 +299,24 @@ describe('two properties that are one company', () => {
       ferry.ledger.db,
     )
     expect(await compared(shown('3'))).toMatchObject({ inputs: 1, unjudged: 1, unsettled: 1, foreign_values: 0 })
+  })
+
+  it('two properties that are one company are judged by the one that is left where the other is gone', async () => {
+    const gone = await accepted('H-1', '2025-3', { [power]: '1' })
+    await accepted('H-2', '2025-3', { [power]: '1' })
+    await sql`update source_row set gone_at = clock_timestamp() where row_key = ${gone}`.execute(ferry.ledger.db)
+    const lost = [company('A', { calculators: [month('A/1', { [gas]: '5' })] })]
+    expect(await compared(lost)).toMatchObject({ inputs: 1, absent: 1, unjudged: 0, unsettled: 1 })
+    expect(await found()).toEqual(['absent H-2 2025 3 power 1 - value_not_returned'])
+  })
+
+  it('two properties that are one company are judged by the one that was accepted where the other never was', async () => {
+    const rowKey = await accepted('H-1', '2025-3', { [power]: '2' })
+    await accepted('H-2', '2025-3', { [power]: '1' })
+    await sql`
+      update acceptance set accepted_hash = null, accepted_at = null
+      where row_id = (select row_id from source_row where row_key = ${rowKey})`.execute(ferry.ledger.db)
+    expect(await compared(shown('3'))).toMatchObject({ inputs: 1, different: 1, unjudged: 0, unsettled: 1 })
   })
 })
 

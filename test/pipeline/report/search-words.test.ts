@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest'
 import type { SearchReport } from '../../../src/db/runs/report-rows.ts'
 import type { LeftOutProperty } from '../../../src/db/tables/submission-tables.ts'
-import { missingPropertyLines, searchNotices } from '../../../src/pipeline/report/report-words.ts'
+import {
+  missingPropertyLines,
+  searchNotices,
+  unobtainablePropertyNotices,
+} from '../../../src/pipeline/report/report-words.ts'
 
 const foreign: LeftOutProperty = { property_id: 'p1', name: 'House number', owner: 'Harbour', why: 'not_owned' }
 const unknown: LeftOutProperty = { property_id: 'p2', name: null, owner: null, why: 'unknown' }
@@ -33,4 +37,12 @@ it('the report spells ten new names out and counts the rest', () => {
   expect(notices).toHaveLength(11)
   expect(notices[0]).toBe('Variable v0 is now called "b"; it was "a".')
   expect(notices[10]).toBe('2 more names changed; the view name_changes lists them.')
+})
+
+it('the report names what a search for documents asks for in vain: what exists nowhere, and what another profile owns', () => {
+  const setting = 'The search ours in pull.searches'
+  expect(unobtainablePropertyNotices([{ setting, ids: ['p2'], foreign: [foreign] }])).toEqual([
+    'The search ours in pull.searches names 1 custom property that the service does not list for this key: p2. Nothing comes back of it: correct the setting.',
+    'The search ours in pull.searches names 1 custom property that this profile does not own: "House number" (p1) belongs to Harbour. Nothing comes back of it, so values sent are not compared: correct the setting, or ask the owner.',
+  ])
 })

@@ -53,38 +53,47 @@ function explain(ids: readonly string[], known: ReadonlyMap<string, KnownPropert
   })
 }
 
-/** Custom properties that a setting asks for and that the reference data do not hold. */
-export type UnknownProperties = { setting: string; ids: string[] }
+/** Custom properties that a setting asks for and that do not come back. */
+export type UnobtainableProperties = {
+  setting: string
+  /** That the reference data do not hold. */
+  ids: string[]
+  /** Of another profile, which only the calculator search reports itself. */
+  foreign: LeftOutProperty[]
+}
 
 /**
- * What the settings ask for that exists nowhere, as far as the reference data in force tell: a service leaves such ids
- * out without a word, and a search that brings no page says nothing of them either. Empty before the first fetch.
+ * What the settings ask for that the service does not give, as far as the reference data in force tell: what exists
+ * nowhere, and, of the searches for documents, what another profile owns. A service leaves such ids out without a word,
+ * and a search that brings no page says nothing of them either. Empty before the first fetch.
  *
  * @param told ids that the report names already, because the pages of the search left them out.
  */
-export async function unknownProperties(
+export async function unobtainableProperties(
   db: Database,
   { customPropertyIds, searches }: Pick<Config['pull'], 'customPropertyIds' | 'searches'>,
   { names }: Pick<Contract, 'names'>,
   told: ReadonlySet<string>,
-): Promise<UnknownProperties[]> {
+): Promise<UnobtainableProperties[]> {
   const members: Partial<Record<SearchSettings['search'], string>> = {
     companiesSearch: names.companiesSearch.customPropertyIds,
     frameworkAnswersSearch: names.frameworkAnswersSearch.customPropertyIds,
   }
   const asked = [
-    { setting: 'pull.customPropertyIds', ids: customPropertyIds.filter((id) => !told.has(id)) },
+    { setting: 'pull.customPropertyIds', ids: customPropertyIds.filter((id) => !told.has(id)), ofDocuments: false },
     ...searches.map(({ name, search, body }) => {
       const member = members[search]
       const ids: unknown = member === undefined ? [] : body[member]
-      return { setting: `The search ${name} in pull.searches`, ids: Array.isArray(ids) ? ids.filter(isText) : [] }
+      const setting = `The search ${name} in pull.searches`
+      return { setting, ids: Array.isArray(ids) ? ids.filter(isText) : [], ofDocuments: true }
     }),
   ]
-  const found: UnknownProperties[] = []
-  for (const { setting, ids } of asked) {
+  const found: UnobtainableProperties[] = []
+  for (const { setting, ids, ofDocuments } of asked) {
     const doubtful = await doubtfulProperties(db, ids)
     const unknown = doubtful.filter(({ why }) => why === 'unknown').map(({ property_id }) => property_id)
-    if (unknown.length > 0) found.push({ setting, ids: unknown })
+    const foreign = doubtful.filter(({ why }) => ofDocuments && why === 'not_owned')
+    if (unknown.length + foreign.length > 0) found.push({ setting, ids: unknown, foreign })
   }
   return found
 }

@@ -1,13 +1,15 @@
 import { sql } from 'kysely'
 import type pg from 'pg'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { settings } from '../../../../src/config/schema.ts'
 import {
   doubtfulProperties,
   leftOutProperties,
   missingProperties,
+  unobtainableProperties,
 } from '../../../../src/pipeline/pull/search/requested-properties.ts'
 import { emptyTables } from '../../../helpers/empty-tables.ts'
-import { bodyOf, company, samplePage, uuid } from '../sample-page.ts'
+import { bodyOf, company, contract, samplePage, uuid } from '../sample-page.ts'
 import { type SearchDatabase, searchDatabase } from '../search-database.ts'
 
 const database: SearchDatabase = await searchDatabase()
@@ -135,4 +137,15 @@ it('what was left out stands until it is asked for no more, and is not said twic
     doubtful: [{ property_id: rooms }],
   })
   expect(await missingProperties(db, [brand])).toEqual({ left_out: [], left_out_in_run: null, doubtful: [] })
+})
+
+it('what another profile owns is told of the searches for documents, whose pages say nothing of it', async () => {
+  await cached()
+  const searches = settings.parse({
+    pull: { searches: [{ name: 'ours', search: 'companiesSearch', body: { customPropertyIds: [brand, foreign] } }] },
+  }).pull.searches
+  const asked = { customPropertyIds: [foreign], searches }
+  expect(await unobtainableProperties(db, asked, { names: contract.names }, new Set())).toMatchObject([
+    { setting: 'The search ours in pull.searches', ids: [], foreign: [{ property_id: foreign, why: 'not_owned' }] },
+  ])
 })

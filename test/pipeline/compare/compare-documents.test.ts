@@ -1,0 +1,211 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { countRepairable } from '../../../src/db/ledger/rows-again.ts'
+import { uuid } from '../pull/sample-page.ts'
+import { ids } from '../push/rows.ts'
+import { type ComparedNight, openComparedNight } from './compared-night.ts'
+
+let night: ComparedNight
+beforeAll(async () => {
+  night = await openComparedNight()
+})
+beforeEach(async () => {
+  await night.clear()
+  // What stands as it was sent: where nothing does, nothing is compared.
+  await night.mapped('H-9', 'other')
+  await answered('H-9', 'stands')
+})
+afterAll(() => night[Symbol.asyncDispose]())
+
+/** The hotel's answer to the one question of 2025, under a framework, as the service took it. */
+async function answered(hotel: string, value: string, framework = ids.framework): Promise<number> {
+  return await night.accepted({
+    ...{ stream: 'framework_answers', hotel, key: `${hotel} ${framework}` },
+    content: {
+      ...{ framework_id: framework, data_point_id: ids.number, value_type: 'text', value },
+      ...{ period_type: 'Yearly', year: '2025' },
+    },
+  })
+}
+
+/** What the search shows: of each company the values of the one question. */
+const shown = (companies: Record<string, string[]>, minutesAgo?: number) =>
+  night.compared({
+    search: 'frameworkAnswersSearch',
+    minutesAgo,
+    lists: {
+      companies: Object.entries({ other: ['stands'], ...companies }).map(([name, values]) => ({
+        id: uuid(name),
+        periods: [
+          {
+            ...{ periodType: 'Yearly', year: 2025 },
+            answers: values.map((text) => ({ dataPointId: ids.number, answer: { text } })),
+          },
+        ],
+      })),
+    },
+  })
+
+it('a text with the word unit in it is found different where another text with it stands there', async () => {
+  await night.mapped('H-1', 'A')
+  await answered('H-1', 'Litres per unit sold')
+  expect((await shown({ A: ['kWh per unit bought'] })).get('answers')).toMatchObject({ different: 1, unjudged: 0 })
+  expect(await night.found()).toEqual(['different H-1 Litres per unit sold text kWh per unit bought'])
+  expect((await shown({ A: ['Litres'] })).get('answers')).toMatchObject({ different: 1, unjudged: 0 })
+})
+
+const ofRow = (rowId: number) => sql`row_id = ${rowId}`
+
+describe('a row that writes what another one writes', () => {
+  beforeEach(() => night.mapped('H-1', 'A'))
+
+  it('a row of a hotel that is gone keeps no loss of the other hotel of its company from being found', async () => {
+    await night.mapped('H-2', 'A')
+    const gone = await answered('H-1', 'yes')
+    await answered('H-2', 'yes')
+    await sql`update source_row set gone_at = clock_timestamp() where ${ofRow(gone)}`.execute(night.ferry.ledger.db)
+    expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 1, unjudged: 0, unsettled: 1, equal: 1 })
+    expect(await night.found()).toEqual(['absent H-2 yes -'])
+  })
+
+  it('a row that moved to another framework is found lost there', async () => {
+    const gone = await answered('H-1', 'yes')
+    await answered('H-1', 'yes', ids.otherFramework)
+    await sql`update source_row set gone_at = clock_timestamp() where ${ofRow(gone)}`.execute(night.ferry.ledger.db)
+    expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 1, unjudged: 0, unsettled: 1 })
+  })
+
+  it.each<[string, number, (row: number) => Promise<unknown>]>([
+    ['no request has carried', 1, () => Promise.resolve()],
+    ['every request was refused over', 1, (row) => carried(row, 'rejected')],
+    ['a request carried to an end that nobody knows', 0, (row) => carried(row, 'unknown')],
+    ['a request carries', 0, (row) => carried(row, null)],
+  ])('a row that was never accepted and %s leaves so many losses to be found: %i', async (_, absent, change) => {
+    await night.mapped('H-2', 'A')
+    const pending = await answered('H-1', 'no')
+    await answered('H-2', 'yes')
+    const { db } = night.ferry.ledger
+    await sql`
+      update acceptance set accepted_hash = null, accepted_at = null, outcome = null, outcome_submission = null
+      where ${ofRow(pending)}`.execute(db)
+    await change(pending)
+    expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent, unjudged: 1 - absent, unsettled: 1 })
+  })
+
+  it('a row that was accepted and waits to be sent again leaves the other one open', async () => {
+    await night.mapped('H-2', 'A')
+    const pending = await answered('H-1', 'no')
+    await answered('H-2', 'yes')
+    await sql`update acceptance set accepted_hash = null where ${ofRow(pending)}`.execute(night.ferry.ledger.db)
+    expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 0, unjudged: 1, unsettled: 1 })
+  })
+})
+
+/** A request that carried the row, and what it came to; null: nothing yet. */
+async function carried(rowId: number, outcome: 'rejected' | 'unknown' | null): Promise<void> {
+  await sql`
+    with request as (
+      insert into submission (run_id, kind, partition, state, row_count, rest_outcome)
+      select max(run_id), 'framework_answers', '', ${outcome === null ? 'accepted' : 'settled'}, 1, ${outcome} from run
+      returning submission_id
+    ),
+    told as (
+      update acceptance set outcome = ${outcome}, outcome_submission = case when ${outcome}::text is not null then submission_id end
+      from request where ${ofRow(rowId)}
+    ),
+    held as (
+      insert into held_property (partner_id, stream, submission_id)
+      select partner_id, stream, submission_id from source_row, request where ${ofRow(rowId)} and ${outcome}::text is null
+    )
+    insert into submission_row (submission_id, row_id, sent_hash)
+    select submission_id, row_id, desired_hash from source_row, request where ${ofRow(rowId)}`.execute(
+    night.ferry.ledger.db,
+  )
+}
+
+describe('a custom property that the search asked for and left out', () => {
+  const [left, kept] = [uuid('left out'), uuid('kept')]
+  const value = (property: string) => ({
+    ...{ stream: 'custom_property_values', hotel: 'H-1', key: `H-1 ${property}` },
+    content: { property_id: property, value: '12' },
+  })
+  /** The search for both: what its head lists, and what it shows of the company and of another one. */
+  const searched = async (listed: string[], shown: object, ofOther: object = {}) => {
+    const counts = await night.compared({
+      search: 'companiesSearch',
+      body: { customPropertyIds: [left, kept] },
+      lists: {
+        customProperties: listed.map((id) => ({ id, name: 'A property' })),
+        companies: [
+          { id: uuid('A'), fields: shown },
+          { id: uuid('other'), fields: ofOther },
+        ],
+      },
+    })
+    return counts.get('property_values')
+  }
+  beforeEach(async () => {
+    await night.mapped('H-1', 'A')
+    await night.accepted(value(left))
+    await night.accepted(value(kept))
+  })
+
+  it('a custom property that the search asked for and left out is not judged, and no value of it is taken for lost', async () => {
+    expect(await searched([kept], { [kept]: ['12'] })).toMatchObject({ absent: 0, equal: 1, unjudged: 1 })
+    expect(await night.found()).toEqual([])
+  })
+
+  it('a custom property that its head lists, or that any company shows, is judged', async () => {
+    const lost = { absent: 1, equal: 1, unjudged: 0, withheld: null }
+    expect(await searched([left.toUpperCase(), kept], { [kept]: ['12'] })).toMatchObject(lost)
+    expect(await searched([], { [kept]: ['12'] }, { [left.toUpperCase()]: ['7'] })).toMatchObject(lost)
+    expect(await night.found()).toEqual(['absent H-1 12 -'])
+  })
+
+  it('a custom property is as suspicious as its page where the search shows none of those that it asked for', async () => {
+    expect(await searched([], {})).toMatchObject({ absent: 0, suspicious: true })
+  })
+})
+
+describe('a row that was accepted while the clock was ahead', () => {
+  const repairable = () => night.ferry.ledger.inTransaction(countRepairable)
+  beforeEach(() => night.mapped('H-1', 'A'))
+
+  it.each([
+    ['row that was accepted', sql`update acceptance set accepted_at = clock_timestamp() + interval '1 day'`],
+    ['hotel that was mapped', sql`update mapping set mapped_at = clock_timestamp() + interval '1 day'`],
+  ])('the loss of a %s while the clock was ahead is found, listed and repaired', async (_, change) => {
+    await answered('H-1', 'yes')
+    await sql`${change} where partner_id = 'H-1'`.execute(night.ferry.ledger.db)
+    expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 1, unsettled: 0 })
+    expect(await night.found()).toEqual(['absent H-1 yes -'])
+    expect(await repairable()).toMatchObject([{ kind: 'absent', rows: 1 }])
+  })
+
+  it('a row that was accepted while the clock was ahead is not sent over a change there, which may be younger', async () => {
+    const rowId = await answered('H-1', 'yes')
+    await sql`update acceptance set accepted_at = clock_timestamp() + interval '1 day' where ${ofRow(rowId)}`.execute(
+      night.ferry.ledger.db,
+    )
+    await shown({ A: ['no'] })
+    expect(await repairable()).toMatchObject([{ kind: 'different', rows: 1 }])
+    await sql`update row_difference set changed_there_at = clock_timestamp()`.execute(night.ferry.ledger.db)
+    expect(await repairable()).toEqual([])
+  })
+
+  it.each([
+    ['at a time after it', sql`accepted_at = clock_timestamp() - interval '30 minutes'`],
+    ['by a request that was planned after it', sql`outcome_submission = 1000000`],
+    [
+      'at a time ahead, nobody knows by which request',
+      sql`
+      accepted_at = clock_timestamp() + interval '1 day', outcome_submission = null`,
+    ],
+  ])('a row that the service took after the search was planned is not compared: %s', async (_, change) => {
+    const rowId = await answered('H-1', 'yes')
+    await sql`update acceptance set accepted_at = clock_timestamp() - interval '2 hours'`.execute(night.ferry.ledger.db)
+    await sql`update mapping set mapped_at = clock_timestamp() - interval '2 hours'`.execute(night.ferry.ledger.db)
+    await sql`update acceptance set ${change} where ${ofRow(rowId)}`.execute(night.ferry.ledger.db)
+    expect((await shown({ A: [] }, 60)).get('answers')).toMatchObject({ equal: 1, absent: 0, unsettled: 1 })
+  })
+})
