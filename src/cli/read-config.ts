@@ -2,10 +2,12 @@ import { existsSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadConfig } from '../config/load-config.ts'
-import type { Config } from '../config/schema.ts'
+import { type Config, isOurStream, streamNames } from '../config/schema.ts'
+import type { RowFilter } from '../db/ledger/row-state.ts'
 import { type Contract, loadContract } from '../exchange/contract.ts'
 import { checkKinds } from '../pipeline/push/check-kinds.ts'
-import type { Cli, CommonOptions } from './cli.ts'
+import { type Cli, type CommonOptions, UsageError } from './cli.ts'
+import type { FilterOptions } from './option-values.ts'
 
 /** A file of the package's own config folder, from the sources and from the build alike. */
 export function packagedConfig(name: string): string {
@@ -39,6 +41,32 @@ function contractFrom(cli: Cli, named: string | null): Contract {
   const contract = loadContract(file)
   checkKinds(file, contract)
   return contract
+}
+
+/**
+ * What the options ask for.
+ * @throws {UsageError} when there is no such stream.
+ */
+export function filterOf(cli: Cli, options: CommonOptions & FilterOptions): RowFilter {
+  const { stream, partnerId, reason, since } = options
+  if (stream !== undefined) requireStream(cli, options, stream)
+  return {
+    ...(stream !== undefined && { stream }),
+    ...(partnerId !== undefined && { partnerId }),
+    ...(reason !== undefined && { reason }),
+    ...(since !== undefined && { since }),
+  }
+}
+
+/**
+ * Makes sure that a stream which a person names is one of ours, or one that the configuration reads.
+ * @throws {UsageError} otherwise: a misspelt one would look as if all were well.
+ */
+export function requireStream(cli: Cli, options: CommonOptions, stream: string): void {
+  if (isOurStream(stream)) return
+  const added = Object.keys(readConfig(cli, options).streams).filter((name) => !isOurStream(name))
+  if (added.includes(stream)) return
+  throw new UsageError(`There is no stream ${stream}; there are ${[...streamNames, ...added].join(', ')}`)
 }
 
 /** The program's own main file, from the sources and from the build alike. */

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { PartnerExamination } from '../../src/partner/examination.ts'
-import { examinePartner } from '../../src/partner/examine-partner.ts'
-import { openPartnerSnapshot } from '../../src/partner/partner-snapshot.ts'
+import { examinePartner, openPartnerSnapshot } from '../../src/partner/partner-snapshot.ts'
 import { type MariadbPartner, openMariadbPartner } from './mariadb-partner.ts'
 
 let partner: MariadbPartner

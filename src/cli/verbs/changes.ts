@@ -9,9 +9,8 @@ import {
 } from '../../pipeline/pull/merge/value-history.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { cutList } from '../show/cut-list.ts'
 import { counted, csv, grouped, moment, shortened } from '../show/readable.ts'
-import { table } from '../show/table.ts'
+import { cutList, table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type ChangesOptions = CommonOptions & {

@@ -9,12 +9,10 @@ import {
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import type { FilterOptions } from '../option-values.ts'
-import { readContract } from '../read-config.ts'
-import { filterOf, requireStream } from '../row-filter.ts'
-import { cutList } from '../show/cut-list.ts'
+import { filterOf, readContract, requireStream } from '../read-config.ts'
 import { counted, csv, moment, shortened } from '../show/readable.ts'
 import { policyWords, rowWords } from '../show/row-words.ts'
-import { table } from '../show/table.ts'
+import { cutList, table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type ListOptions = CommonOptions & FilterOptions & { limit: number; csv?: boolean }

@@ -3,7 +3,7 @@ import { nightlySync } from '../../jobs/known-jobs.ts'
 import { type Forgotten, rereadStream } from '../../pipeline/actions/reread-stream.ts'
 import type { EarlierCursor } from '../../pipeline/delta/why-whole.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import { requireStream } from '../row-filter.ts'
+import { requireStream } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 

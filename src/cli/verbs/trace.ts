@@ -31,9 +31,9 @@ export async function trace(cli: Cli, hotel: string, options: CommonOptions): Pr
     if (found === null) throw await nobodyLike(db, hotel)
     const groups = rowGroups(found.rows)
     if (options.json) {
-      const { rows, more, partner_id, streams, company, ...lists } = found
-      const in_short = headlines(found, groups)
-      printJson(cli.stdout, { partner_id, in_short, streams, company, rows: groups, ...lists })
+      const { partner_id, streams, company, submissions, differences, row_differences, actions } = found
+      const lists = { rows: groups, submissions, differences, row_differences, actions }
+      printJson(cli.stdout, { partner_id, in_short: headlines(found, groups), streams, company, ...lists })
     } else cli.stdout.write(renderTrace(found, groups))
     return exitCodes.well
   })

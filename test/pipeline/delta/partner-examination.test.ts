@@ -6,8 +6,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { listedRights, tablesOf, toldRights } from '../../../src/partner/examination.ts'
-import { examinePartner } from '../../../src/partner/examine-partner.ts'
-import { openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
+import { examinePartner, openPartnerSnapshot } from '../../../src/partner/partner-snapshot.ts'
 import { testDatabase } from '../../helpers/postgres.ts'
 
 const query = { stream: 'properties', columns: ['id'], fetchRows: 10 }
