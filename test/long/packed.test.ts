@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type GlobalInstallation, globalInstallation } from '../cli/copies.ts'
 import { start } from '../cli/nightferry-process.ts'
+import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
 
 const execute = promisify(execFile)
@@ -79,7 +80,7 @@ test('the installed program serves the console that was installed with it', asyn
       .find((one) => one.includes('"http_started"'))
     if (line === undefined) throw new Error(daemon.stderr())
     return (JSON.parse(line) as { url: string }).url
-  })
+  }, patience)
   const page = await fetch(`${url}/console/`)
   const text = await page.text()
   expect({ status: page.status, type: page.headers.get('content-type') }).toEqual({
