@@ -5,7 +5,7 @@ import { sharedConfig } from './vitest.config.ts'
 export default mergeConfig(sharedConfig, {
   test: {
     include: ['test/long/**/*.test.ts'],
-    // Nobody waits so long for a test that passes: a machine that has a fifth of a processor for it may need it.
+    // Enough for a machine that has two fifths of a processor for this suite.
     testTimeout: 600_000,
     hookTimeout: 600_000,
   },

@@ -255,7 +255,9 @@ test('people see rows of a kind that the contract describes as they see any othe
   expect(trace).toContain(rejected[0]?.code)
   expect(await world.run('status')).toMatch(/own_readings .*\d/)
   expect(await world.run('retry', '--stream', 'own_standards', '--dry-run')).toContain('own_standards: 2')
-  expect(await world.run('drift', '--stream', 'own_values')).toContain('Nothing is known to be at the service and gone here')
+  expect(await world.run('drift', '--stream', 'own_values')).toContain(
+    'Nothing is known to be at the service and gone here',
+  )
 }, 480_000)
 
 test('a stream that neither we nor the contract know is refused before anything is opened', async () => {

@@ -11,7 +11,8 @@ export type RowStanding = 'settled' | 'unsettled' | 'silent'
 /**
  * The standing of a row of the view `ledger`, which the query must call `row`; the submission of the search it must
  * call `search`. One that is gone at the partner is never sent again, and one that no request has carried but to be
- * rejected has written nothing: it is silent, unless it is in flight.
+ * rejected has written nothing: it is silent, unless it is in flight. Requests are forgotten one day, and that nobody
+ * knows what became of a row stands with the row.
  * @param also what must hold besides of a settled row.
  */
 export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): RawBuilder<RowStanding> {
@@ -21,7 +22,8 @@ export function rowStanding(also: RawBuilder<boolean> = sql<boolean>`true`): Raw
     when row.held_by is not null then 'unsettled'
     when row.gone_at is not null then 'silent'
     when row.pending then
-      case when row.accepted_hash is null and row.accepted_at is null and not exists (
+      case when row.accepted_hash is null and row.accepted_at is null and row.outcome is distinct from 'unknown'
+             and not exists (
              select from submission_row carried join submission carrier using (submission_id)
              where carried.row_id = row.row_id
                and coalesce(carried.outcome, carrier.rest_outcome) is distinct from 'rejected') then 'silent'

@@ -54,7 +54,7 @@ export function createMetrics(deps: Deps, db: Database, version: string): Metric
     running: gauge('runs_running', 'Runs under way.', ['job']),
     started: gauge(
       'run_last_start_timestamp_seconds',
-      'When the newest run with this verdict began that was to do all of its job.',
+      'When the newest run with this verdict began. Parts of a job, and what the guard stopped, do not count.',
       ['job', 'verdict'],
     ),
     ended: gauge('run_last_end_timestamp_seconds', 'When the newest run with this verdict ended.', ['job', 'verdict']),

@@ -57,7 +57,8 @@ async function settleMapping(runId: number, to: string): Promise<void> {
   })
 }
 
-it('counts a row of a hotel that moves once, also where the run took its request over from one that failed', async () => {
+/** A run in which the hotel was mapped, and two answers of it accepted. */
+async function twoAccepted(): Promise<number> {
   const first = await begin()
   await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'a' } }])
   await settleMapping(first, company(1))
@@ -66,6 +67,11 @@ it('counts a row of a hotel that moves once, also where the run took its request
     await ledger.markSent(id)
     await ledger.settleAll(id, 'confirmed')
   }
+  return first
+}
+
+it('counts a row of a hotel that moves once, also where the run took its request over from one that failed', async () => {
+  const first = await twoAccepted()
   await ledger.landChecked('framework_answers', [answer('one', '2')])
   const [left = 0] = await ledger.plan(first, { requires })
   expect(await ledger.keysOf(left)).toEqual(['one'])
@@ -91,14 +97,7 @@ it('counts a row of a hotel that moves once, also where the run took its request
 })
 
 it('a move keeps what the old company holds of rows that were marked to be sent again, also of one that changed since', async () => {
-  const first = await begin()
-  await ledger.landChecked('properties', [{ partner_id: 'H-1', content: { name: 'a' } }])
-  await settleMapping(first, company(1))
-  await ledger.landChecked('framework_answers', [answer('one', '1'), answer('two', '1')])
-  for (const id of await ledger.plan(first, { requires })) {
-    await ledger.markSent(id)
-    await ledger.settleAll(id, 'confirmed')
-  }
+  await twoAccepted()
   const actor = { user: 'ada', host: 'ferry' }
   await ledger.inTransaction(async (trx) => {
     const action = { verb: 'resend', actor, at: new Date(), rows: 0, asked: {} } as const

@@ -79,6 +79,7 @@ describe('a row that writes what another one writes', () => {
     ['no request has carried', 1, () => Promise.resolve()],
     ['every request was refused over', 1, (row) => carried(row, 'rejected')],
     ['a request carried to an end that nobody knows', 0, (row) => carried(row, 'unknown')],
+    ['a forgotten request carried to an end that nobody knows', 0, (row) => unknownSince(row)],
     ['a request carries', 0, (row) => carried(row, null)],
   ])('a row that was never accepted and %s leaves so many losses to be found: %i', async (_, absent, change) => {
     await night.mapped('H-2', 'A')
@@ -100,6 +101,11 @@ describe('a row that writes what another one writes', () => {
     expect((await shown({ A: [] })).get('answers')).toMatchObject({ absent: 0, unjudged: 1, unsettled: 1 })
   })
 })
+
+/** What stands with a row whose request was removed since. */
+async function unknownSince(rowId: number): Promise<void> {
+  await sql`update acceptance set outcome = 'unknown' where ${ofRow(rowId)}`.execute(night.ferry.ledger.db)
+}
 
 /** A request that carried the row, and what it came to; null: nothing yet. */
 async function carried(rowId: number, outcome: 'rejected' | 'unknown' | null): Promise<void> {

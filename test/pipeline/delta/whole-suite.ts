@@ -100,6 +100,9 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
 
   describe('a cursor stream whose rows contradict each other', () => {
     beforeEach(() => knowFrameworks(ferry))
+    const changes = Object.fromEntries(
+      Object.entries(questionnaire).map(([name, stream]) => [name, { ...stream, fullEvery: 'never' as const }]),
+    )
 
     it('lets an answer through to a question that the hotel had declined, in the night in which it comes', async () => {
       await decline('H-1', 1)
@@ -122,9 +125,6 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
     })
 
     it('where only changes are yielded, an answer takes the place of what it contradicts, and of nothing else', async () => {
-      const changes = Object.fromEntries(
-        Object.entries(questionnaire).map(([name, stream]) => [name, { ...stream, fullEvery: 'never' as const }]),
-      )
       for (const hotel of ['H-1', 'H-2']) await decline(hotel, 1)
       await partner.run(`insert into reading values ('H-1', 2024, 2, 'none', 0, '2026-01-01 00:00:00')`)
       await night(changes)
@@ -141,9 +141,6 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
     })
 
     it('where only changes are yielded, both stay if the night that brought the answer could not ask', async () => {
-      const changes = Object.fromEntries(
-        Object.entries(questionnaire).map(([name, stream]) => [name, { ...stream, fullEvery: 'never' as const }]),
-      )
       await decline('H-1', 1)
       await night(changes)
       await accept()
@@ -159,9 +156,6 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
     })
 
     it('where only changes are yielded, what came once more beside what contradicts it stays', async () => {
-      const changes = Object.fromEntries(
-        Object.entries(questionnaire).map(([name, stream]) => [name, { ...stream, fullEvery: 'never' as const }]),
-      )
       await decline('H-1', 1)
       await night(changes)
       await accept()
