@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { type CopyValue, copyLine } from '../db/copy-text.ts'
 
 /** Text handed to the socket at once: large enough that the calls do not count, small enough that memory does not. */
@@ -30,4 +31,30 @@ function* chunks(rows: Iterable<readonly CopyValue[]>): Generator<string> {
     chunk = ''
   }
   if (chunk !== '') yield chunk
+}
+
+/** What stands before the rows of COPY's binary form: a signature of 11 bytes, flags, and the length of what follows. */
+const binaryHeadLength = 19
+
+/**
+ * The values of the only column of a query, a `bytea` that is never null, by COPY in its binary form: the driver gets
+ * them as hexadecimal digits otherwise, twice as many bytes that have to be written and read. All are in memory.
+ *
+ * @param select from our own constants, with its values as literals: COPY takes no parameters.
+ */
+export async function copyOutBytes(pool: pg.Pool, select: string): Promise<Buffer[]> {
+  const client = await pool.connect()
+  try {
+    const copied = await buffer(client.query(copyTo(`copy (${select}) to stdout (format binary)`)))
+    const values: Buffer[] = []
+    // Each row is the number of its values, 1, and the value behind its length; -1 values end it.
+    for (let at = binaryHeadLength; copied.readInt16BE(at) === 1; ) {
+      const from = at + 6
+      at = from + copied.readInt32BE(at + 2)
+      values.push(copied.subarray(from, at))
+    }
+    return values
+  } finally {
+    client.release()
+  }
 }

@@ -1,3 +1,5 @@
+import pg from 'pg'
+import { copyOutBytes } from '../copy-rows.ts'
 import type { Queryable } from '../running-sandbox.ts'
 import { gzipHead, gzipTail, inflate } from './deflate.ts'
 
@@ -15,14 +17,14 @@ export async function findFile(db: Queryable, token: string): Promise<StoredFile
 }
 
 /** The file's bytes, one stored piece at a time. */
-export async function* readFile(db: Queryable, token: string): AsyncGenerator<Buffer> {
-  for await (const piece of readPieces(db, token)) yield await inflate(piece)
+export async function* readFile(pool: pg.Pool, token: string): AsyncGenerator<Buffer> {
+  for await (const piece of readPieces(pool, token)) yield await inflate(piece)
 }
 
 /** The same file as one gzip member, put together from what is stored: it costs no compression. */
-export async function* readGzipped(db: Queryable, file: StoredFile): AsyncGenerator<Buffer> {
+export async function* readGzipped(pool: pg.Pool, file: StoredFile): AsyncGenerator<Buffer> {
   yield gzipHead
-  yield* readPieces(db, file.token)
+  yield* readPieces(pool, file.token)
   yield gzipTail(file)
 }
 
@@ -30,15 +32,13 @@ export async function* readGzipped(db: Queryable, file: StoredFile): AsyncGenera
 const piecesAtOnce = 8
 
 /** Deflated pieces in their order; the next ones are fetched while these are used. */
-async function* readPieces(db: Queryable, token: string): AsyncGenerator<Buffer> {
+async function* readPieces(pool: pg.Pool, token: string): AsyncGenerator<Buffer> {
   const fetchPieces = (first: number) => {
-    const fetched = db
-      .query<{ deflated: Buffer }>(
-        `select deflated from sandbox.file_chunk where token = $1 and ordinal >= $2 and ordinal < $2 + $3::int
-         order by ordinal`,
-        [token, first, piecesAtOnce],
-      )
-      .then(({ rows }) => rows)
+    const fetched = copyOutBytes(
+      pool,
+      `select deflated from sandbox.file_chunk where token = ${pg.escapeLiteral(token)}
+       and ordinal >= ${first} and ordinal < ${first + piecesAtOnce} order by ordinal`,
+    )
     // Nobody may come for them any more; anyone who does sees the rejection.
     fetched.catch(() => undefined)
     return fetched
@@ -48,6 +48,6 @@ async function* readPieces(db: Queryable, token: string): AsyncGenerator<Buffer>
     const pieces = await next
     if (pieces.length === 0) return
     next = fetchPieces(first)
-    for (const { deflated } of pieces) yield deflated
+    yield* pieces
   }
 }

@@ -1,4 +1,6 @@
+import pg from 'pg'
 import { failOverPoison } from '../chaos/row-chaos.ts'
+import { copyOutBytes } from '../copy-rows.ts'
 import { discardFiles } from '../files/write-file.ts'
 import { type ReadRequest, readStoredRequest } from '../requests/read-bulk-request.ts'
 import type { Sandbox } from '../running-sandbox.ts'
@@ -15,13 +17,7 @@ import type { Work } from './work.ts'
 /** Does what a queued request asks for. Repeatable: what it stores are upserts, and files of an earlier attempt go. */
 export async function processTask(sandbox: Sandbox, task: StartedTask, signal: AbortSignal): Promise<Outcome> {
   await discardFiles(sandbox.pool, task.id)
-  const { rows } = await sandbox.pool.query<{ path: string; body: Buffer }>(
-    'select path, body from sandbox.task join sandbox.task_body on task_id = id where id = $1',
-    [task.id],
-  )
-  const stored = rows[0]
-  if (!stored) throw new TypeError(`the body of task ${task.id} is not in sandbox.task_body`)
-  const request = readStoredRequest(sandbox.contract, { request: task.request, path: stored.path }, stored.body)
+  const request = await storedRequest(sandbox, task)
   const poisoned = await failOverPoison(sandbox, task, request)
   if (poisoned) return poisoned
   const work: Work = { sandbox, taskId: task.id, profileId: task.profileId, signal }
@@ -38,6 +34,16 @@ export async function processTask(sandbox: Sandbox, task: StartedTask, signal: A
     default:
       return processSearch(work, request)
   }
+}
+
+async function storedRequest({ pool, contract }: Sandbox, { id, request }: StartedTask): Promise<ReadRequest> {
+  const { rows } = await pool.query<{ path: string }>('select path from sandbox.task where id = $1', [id])
+  const [body] = await copyOutBytes(
+    pool,
+    `select body from sandbox.task_body where task_id = ${pg.escapeLiteral(id)}::uuid`,
+  )
+  if (rows[0] === undefined || body === undefined) throw new TypeError(`task ${id} is not stored with its body`)
+  return readStoredRequest(contract, { request, path: rows[0].path }, body)
 }
 
 type RowRequest = Extract<

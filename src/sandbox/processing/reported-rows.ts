@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type pg from 'pg'
 import { chain } from 'stream-chain'
 import { pick } from 'stream-json/filters/pick.js'
 import { streamArray } from 'stream-json/streamers/stream-array.js'
@@ -17,19 +18,19 @@ const entriesAtOnce = 200
  * The rows of the report of a request with a result file, some at a time, as JSON text in the sandbox's own names.
  * `result` is the token of that file.
  */
-export async function* reportRowsOf(db: Queryable, contract: Contract, task: Finished): AsyncGenerator<string[]> {
+export async function* reportRowsOf(pool: pg.Pool, contract: Contract, task: Finished): AsyncGenerator<string[]> {
   const mapping = task.request === 'companyMappings'
   const array = mapping ? contract.names.companyMappingsResult.companies : contract.names.calculatorsResult.companies
-  for await (const entries of readEntries(db, task.result, array)) {
+  for await (const entries of readEntries(pool, task.result, array)) {
     const rows = mapping
       ? entries.map((entry) => mappingRow(contract, entry))
-      : await calculatorRows(db, contract, task.id, entries)
+      : await calculatorRows(pool, contract, task.id, entries)
     yield rows.map((row) => JSON.stringify(row))
   }
 }
 
-async function* readEntries(db: Queryable, token: string, array: string): AsyncGenerator<Entry[]> {
-  const elements = chain([Readable.from(readFile(db, token)), pick.withParser({ filter: array }), streamArray<Entry>()])
+async function* readEntries(pool: pg.Pool, token: string, array: string): AsyncGenerator<Entry[]> {
+  const elements = chain([Readable.from(readFile(pool, token)), pick.withParser({ filter: array }), streamArray<Entry>()])
   let entries: Entry[] = []
   for await (const element of elements) {
     entries.push(element.value)
