@@ -64,25 +64,18 @@ async function ledgerCounts(db: Database): Promise<unknown> {
   return rows
 }
 
-/** Members whose texts come from Nightferry or the service's own vocabulary, and never from a row. */
-const harmless = new Set([
+/** Members whose texts are words of Nightferry, of its configuration or of the service. */
+const words = new Set([
   ...['stream', 'kind', 'state', 'status', 'task_status', 'outcome', 'verdict', 'trigger', 'job', 'step', 'capture'],
-  ...[
-    'code',
-    'error_code',
-    'rest_code',
-    'protection',
-    'whole',
-    'lacks',
-    'why',
-    'level',
-    'msg',
-    'time',
-    'event',
-    'queue',
-  ],
+  ...['code', 'error_code', 'rest_code', 'protection', 'whole', 'lacks', 'level', 'msg', 'time', 'event', 'queue'],
   'correlation_id',
 ])
+
+/** The service may call a sentence a code, and a sentence may quote a row. */
+const word = /^[\w:.-]{1,80}$/
+
+/** Members that hold what a partner's columns hold, whatever those are called, or what was said of single rows. */
+const ofRows = new Set(['content', 'before', 'after', 'examples', 'unmatched_examples'])
 
 /** What stands where a text was left out. */
 const leftOut = '(left out; --with-rows keeps it)'
@@ -96,8 +89,9 @@ const ownKey = /^[a-z][a-z_]{0,40}$/
  * Numbers, times, words of ours and the shape stay. Pure.
  */
 export function withoutRows(value: unknown, key = ''): unknown {
-  if (typeof value === 'string') return harmless.has(key) || moment.test(value) ? value : leftOut
+  if (typeof value === 'string') return (words.has(key) && word.test(value)) || moment.test(value) ? value : leftOut
   if (value instanceof Date) return value
+  if (ofRows.has(key)) return value === null ? null : leftOut
   if (Array.isArray(value)) return value.map((element) => withoutRows(element, key))
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value)

@@ -150,6 +150,18 @@ test('the file for support keeps only numbers, times and words of ours of what c
   expect(JSON.stringify(withoutRows(value))).toBe(
     `{"run_id":4,"stream":"properties","at":"${at}","remarks":["(left out; --with-rows keeps it)"],"(left out 5)":{"(left out 1)":{"rows":2}},"code":"x_y","name":"(left out; --with-rows keeps it)"}`,
   )
+  const quoting = {
+    code: 'Hotel Ritz is unknown',
+    error_code: 'task_error',
+    unmatched_examples: [{ code: 'not_matched', why: 'it names H-1' }],
+    streams: [
+      { held: { examples: [{ before: { status: 'ritz' }, after: { code: 'ritz' } }] }, content: { kind: 'x' } },
+    ],
+  }
+  const left = '"(left out; --with-rows keeps it)"'
+  expect(JSON.stringify(withoutRows(quoting))).toBe(
+    `{"code":${left},"error_code":"task_error","unmatched_examples":${left},"streams":[{"held":{"examples":${left}},"content":${left}}]}`,
+  )
   expect(logWithoutRows('{"msg":"run_failed","reason":"Ritz"}\n\n')).toBe(
     '{"msg":"run_failed","reason":"(left out; --with-rows keeps it)"}\n',
   )

@@ -72,14 +72,7 @@ async function gathered(cli: Cli, options: SupportOptions, ward: Ward): Promise<
 }
 
 /** What says nothing of rows, and whose texts are of use. */
-const rowless = new Set([
-  'server.json',
-  'tables.json',
-  'migrations.json',
-  'queue.json',
-  'ledger.json',
-  'submissions.json',
-])
+const rowless = new Set(['server.json', 'tables.json', 'migrations.json', 'queue.json', 'ledger.json'])
 
 /** Checks whose words repeat those of others, which may quote a row. */
 const quoting = new Set(['last_runs', 'stream_query', 'notify_delivered'])
