@@ -79,20 +79,23 @@ export async function startEngine(url: string, config: Config, onError: (error: 
     superviseIntervalSeconds: lookForDeadSeconds(engine.heartbeatSeconds),
   })
   boss.on('error', onError)
+  const options = {
+    notify: true,
+    heartbeatSeconds: engine.heartbeatSeconds,
+    expireInSeconds: 6 * 3600,
+    // Pauses double from a second to the longest; then one a minute, for as long as the configuration tolerates.
+    retryLimit: 6 + Math.ceil(config.exchange.giveUpAfterMs / 1000 / longestPauseSeconds),
+    retryDelay: 1,
+    retryBackoff: true,
+    retryDelayMax: longestPauseSeconds,
+    deleteAfterSeconds: 3600,
+  }
   try {
     await boss.start()
     for (const name of Object.values(queues)) {
-      await boss.createQueue(name, {
-        notify: true,
-        heartbeatSeconds: engine.heartbeatSeconds,
-        expireInSeconds: 6 * 3600,
-        // Pauses double from a second to the longest; then one a minute, for as long as the configuration tolerates.
-        retryLimit: 6 + Math.ceil(config.exchange.giveUpAfterMs / 1000 / longestPauseSeconds),
-        retryDelay: 1,
-        retryBackoff: true,
-        retryDelayMax: longestPauseSeconds,
-        deleteAfterSeconds: 3600,
-      })
+      await boss.createQueue(name, options)
+      // A queue that is there is left as it is: one of an earlier start has the settings of that time.
+      await boss.updateQueue(name, options)
     }
   } catch (error) {
     // A start that failed half-way leaves connections and timers that would keep the process up.

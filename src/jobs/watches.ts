@@ -8,7 +8,7 @@ import {
   type JobRequest,
   type RequestAnswer,
 } from '../db/runs/job-requests.ts'
-import { besideOthers, runningRun, runningRuns } from '../db/runs/run-life.ts'
+import { besideOthers, lastDecided, runningRun, runningRuns } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import { jobsOf, scheduleOf } from './known-jobs.ts'
@@ -100,7 +100,10 @@ async function wouldTakeTurn({ config, db, now }: Deps, job: string): Promise<bo
   for (const { name } of jobsOf(config)) {
     if (name === job || name === besideOthers) continue
     const due = dueOccurrence(name, scheduleOf(config, name), now())
-    if (due !== null && (await isWaiting(db, name, due)) && !(await isPaused(db, name))) return true
+    if (due === null || !(await isWaiting(db, name, due)) || (await isPaused(db, name))) continue
+    // Another daemon may have begun it while this one noted that it waits.
+    const decided = await lastDecided(db, name, now())
+    if (decided === undefined || due > decided) return true
   }
   return false
 }

@@ -4,7 +4,19 @@ import type { RunTrigger } from '../../src/db/tables/run-tables.ts'
 import { AnswerFormatError, HttpError, TransportError } from '../../src/exchange/errors.ts'
 import { StopRun } from '../../src/pipeline/deps.ts'
 import { patience } from '../helpers/patience.ts'
-import { atWork, ended, ending, ferry, jobOf, newestRun, step, trigger, withEngines } from './working-engine.ts'
+import {
+  atWork,
+  config,
+  ended,
+  ending,
+  engineOf,
+  ferry,
+  jobOf,
+  newestRun,
+  step,
+  trigger,
+  withEngines,
+} from './working-engine.ts'
 
 withEngines()
 
@@ -31,6 +43,20 @@ describe('the engine', () => {
       expect(rows).toEqual([])
     }, patience)
     expect(order).toEqual(['first', 'second'])
+  })
+
+  it('goes by the settings of its own start, not by those of the first one', async () => {
+    const queues = async () =>
+      (
+        await sql<{ heartbeat: number; retries: number }>`
+          select distinct heartbeat_seconds as heartbeat, retry_limit as retries
+          from nightferry_queue.queue where name like 'look-at-%'`.execute(ferry.ledger.db)
+      ).rows
+    await engineOf()
+    const [before] = await queues()
+    const exchange = { ...config.exchange, giveUpAfterMs: 14_400_000 }
+    await engineOf({ ...config, exchange, engine: { ...config.engine, heartbeatSeconds: 77 } })
+    expect(await queues()).toEqual([{ heartbeat: 77, retries: (before?.retries ?? 0) + 239 }])
   })
 
   it('tries a look that throws again, from the step at which the run stands', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { settings } from '../../src/config/schema.ts'
+import { noteWaiting } from '../../src/db/runs/job-requests.ts'
 import { pauseJob } from '../../src/jobs/job-standings.ts'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { startScheduler } from '../../src/jobs/scheduler.ts'
@@ -74,6 +75,17 @@ it('a request by a row for the very job that waits for its turn begins it, and h
     await request('nightly-sync')
     await lookAtRequests(deps)
     expect(await states()).toEqual(['started', 'started'])
+  })
+})
+
+it('a note that a job waits, which another daemon left when it had begun, keeps nothing waiting', async () => {
+  await nightInWaiting(async (deps, tick) => {
+    await tick()
+    await noteWaiting(deps.db, 'nightly-sync', new Date('2026-11-21T02:30:00Z'))
+    await end()
+    await request('push')
+    await lookAtRequests(deps)
+    expect(await states()).toEqual(['started'])
   })
 })
 

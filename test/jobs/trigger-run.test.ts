@@ -17,6 +17,7 @@ afterAll(async () => {
   await ferry.close()
 })
 
+const push: Job = { ...nightlySync, name: 'push' }
 const at = new Date('2026-11-21T02:30:00Z')
 const runs = () => ferry.ledger.db.selectFrom('run').selectAll().orderBy('run_id').execute()
 const finish = () => ferry.ledger.db.updateTable('run').set({ state: 'finished' }).execute()
@@ -45,6 +46,16 @@ describe('triggering', () => {
     expect(second).toMatchObject({ resumed: true, run: { run_id: first?.run.run_id } })
     expect(await runs()).toMatchObject([{ resumed: 1 }])
     expect(await ferry.asked()).toHaveLength(2)
+  })
+
+  it('uses up no number of a run while another is in the way', async () => {
+    const first = await triggerRun(deps, nightlySync, 'cli', at)
+    for (let time = 1; time <= 5; time++) {
+      expect(await triggerRun(deps, push, 'table', new Date(at.getTime() + time))).toBeNull()
+    }
+    await finish()
+    const next = await triggerRun(deps, push, 'table', at)
+    expect(next?.run.run_id).toBe((first?.run.run_id ?? 0) + 1)
   })
 
   it('many who trigger at once begin one run', async () => {

@@ -20,8 +20,12 @@ type StartRun = {
 export async function insertRun(trx: Transaction<Schema>, start: StartRun): Promise<Run | null> {
   const { rows } = await sql<Run>`
     insert into run (job, trigger, scheduled_for, state, step, asked, asked_by)
-    values (${start.job}, ${start.trigger}, ${start.scheduledFor}, 'running', ${start.firstStep},
-            ${JSON.stringify(start.asked ?? {})}, ${start.askedBy ?? null})
+    select ${start.job}, ${start.trigger}, ${start.scheduledFor}, 'running', ${start.firstStep},
+           ${JSON.stringify(start.asked ?? {})}, ${start.askedBy ?? null}
+    -- A row that comes to nothing would use up a number, and requests that wait try every few seconds.
+    where not exists (
+      select from run
+      where state = 'running' and (job = ${start.job} or ${besideOthers} not in (job, ${start.job})))
     on conflict do nothing
     returning *`.execute(trx)
   return rows[0] ?? null
