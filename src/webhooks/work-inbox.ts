@@ -63,15 +63,18 @@ type Named = { submission_id: number; correlation_id: string; state: SubmissionS
 type Tasks = { byId: ReadonlyMap<string, Named>; mayBe: boolean }
 
 /**
- * Our requests that became the named tasks, and whether there is one whose answer is on its way or lost. Both from one
- * snapshot: a request is `sending` before it is sent, and its correlation id takes the place of that state.
+ * Our requests that became the named tasks, and whether there is one whose answer is on its way or lost, at the
+ * destination in use: what waits at another waits until that is in use again. Both from one snapshot: a request is
+ * `sending` before it is sent, and its correlation id takes the place of that state.
  */
 async function namedTasks(trx: Transaction<Schema>, events: readonly { told: WebhookEvent }[]): Promise<Tasks> {
   const ids = events.flatMap(({ told }) => (told.what === 'bulk' ? spellings(told.correlationId) : []))
   if (ids.length === 0) return { byId: new Map(), mayBe: false }
   const { rows } = await sql<Named & { mayBe: boolean }>`
     select s.submission_id, s.correlation_id, s.state, r.state = 'running' as running, open."mayBe"
-    from (select exists (select from submission where state in ('sending', 'uncertain')) as "mayBe") open
+    from (select exists (
+      select from submission join run using (run_id)
+      where submission.state in ('sending', 'uncertain') and destination_id = destination_in_use()) as "mayBe") open
     left join (submission s join run r using (run_id)) on s.correlation_id = any(${[...new Set(ids)]}::text[])`.execute(
     trx,
   )

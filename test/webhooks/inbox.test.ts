@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { requestElsewhere } from '../db/ledger/ledger.ts'
 import { contract } from '../exchange/test-client.ts'
 import { patience } from '../helpers/patience.ts'
 import { some } from '../helpers/some.ts'
@@ -86,6 +87,13 @@ describe('an event of a task', () => {
     await deliver(url, bulkEvent(correlationId))
     expect(await world.done(1)).toMatchObject([{ effect: 'run_over' }])
     expect(await looks()).toEqual([])
+  })
+
+  it('an event of a task waits for no request of a destination that is not in use', async () => {
+    await using _ = await requestElsewhere(world.ferry.ledger, { state: 'uncertain' })
+    const { url } = await world.listen()
+    await deliver(url, bulkEvent(randomUUID()))
+    expect(await world.done(1)).toMatchObject([{ effect: 'not_ours' }])
   })
 
   it.each(['sending', 'uncertain'] as const)(

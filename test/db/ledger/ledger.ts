@@ -182,3 +182,33 @@ export async function openLedger(at?: string): Promise<Ledger> {
     close: () => pool.end(),
   }
 }
+
+/**
+ * A request that went to a destination which waits, and whose tables are not in this database; gone when it is disposed
+ * of.
+ */
+export async function requestElsewhere(
+  { db }: Pick<Ledger, 'db'>,
+  { state, acceptedAt = null }: { state: SubmissionState; acceptedAt?: Date | null },
+): Promise<AsyncDisposable> {
+  const { destination_id } = await db
+    .insertInto('destination')
+    .values({ name: 'elsewhere', schema_name: 'nightferry_destination_99', left_at: new Date() })
+    .returning('destination_id')
+    .executeTakeFirstOrThrow()
+  const { rows } = await sql<{ run_id: number }>`
+    insert into run (job, trigger, scheduled_for, state, step, destination_id)
+    values ('nightly-sync', 'cli', clock_timestamp(), 'failed', 'push', ${destination_id}) returning run_id`.execute(db)
+  const run_id = rows[0]?.run_id ?? 0
+  await db
+    .insertInto('submission')
+    .values({ run_id, kind: 'framework_answers', state, row_count: 0, accepted_at: acceptedAt })
+    .execute()
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await db.deleteFrom('submission').where('run_id', '=', run_id).execute()
+      await db.deleteFrom('run').where('run_id', '=', run_id).execute()
+      await db.deleteFrom('destination').where('destination_id', '=', destination_id).execute()
+    },
+  }
+}

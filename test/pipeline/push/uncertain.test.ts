@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lookAtSubmission } from '../../../src/pipeline/push/look-at-submission.ts'
+import { requestElsewhere } from '../../db/ledger/ledger.ts'
 import { testClient } from '../../exchange/test-client.ts'
 import { type Ferry, openFerry } from './ferry.ts'
 import { type Answer, json, refusal, reset, service } from './service.ts'
@@ -252,6 +253,18 @@ describe('a POST whose answer was lost', () => {
       expect((await ferry.submission(id)).state).toBe('planned')
     },
   )
+
+  it('a POST whose answer was lost is sent again however much another destination had accepted before', async () => {
+    await using server = await service({ [post]: [reset], [list]: [json([])] })
+    await using deps = ferry.deps(server.url)
+    await using _ = await requestElsewhere(ferry.ledger, { state: 'settled', acceptedAt: ferry.clock.at })
+    ferry.clock.pass(3_600_000)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(60_000)
+    await lookAtSubmission(deps, id)
+    expect(await ferry.submission(id)).toMatchObject({ state: 'planned', repeats: 1 })
+  })
 
   it('knows by a task of its own from before that the list reaches back, whatever its clock says', async () => {
     await using server = await service({

@@ -214,14 +214,17 @@ function lowestSkew(before: number | null, now: ClockSkew | null): number | null
 const surelyKeptMs = 86_400_000
 
 /**
- * Whether the service had taken a request of ours of late: then a list that reaches back shows one, and is not empty.
+ * Whether the service in use had taken a request of ours of late: then a list that reaches back shows one, and is not
+ * empty.
  */
 async function acceptedBefore({ db }: Deps, moment: Date): Promise<boolean> {
   const earlier = await db
     .selectFrom('submission')
+    .innerJoin('run', 'run.run_id', 'submission.run_id')
     .select('submission_id')
     .where('accepted_at', '<', moment)
     .where('accepted_at', '>', new Date(moment.getTime() - surelyKeptMs))
+    .where('destination_id', '=', sql<number>`destination_in_use()`)
     .limit(1)
     .executeTakeFirst()
   return earlier !== undefined
