@@ -4,7 +4,7 @@ import type { OldKind } from '../../src/db/housekeeping/old-kinds.ts'
 import { countOld, removeOld } from '../../src/db/housekeeping/remove-old.ts'
 import { traceRows, traceSubmissions } from '../../src/db/trace/trace-rows.ts'
 import { some } from '../helpers/some.ts'
-import { type Ledger, openLedger } from './ledger/ledger.ts'
+import { type Ledger, openLedger, requestElsewhere } from './ledger/ledger.ts'
 
 const hotels = 24
 const dayMs = 86_400_000
@@ -121,6 +121,18 @@ it('the tables stay flat over six hundred nights, and every row keeps the reques
   const tally = await sql<{ runs: number }>`
     select sum(runs)::int + (select count(*) from run)::int as runs from run_tally`.execute(ledger.db)
   expect(tally.rows).toEqual([{ runs: 600 }])
+})
+
+it('past contents are counted and removed although a backup left out what a destination that waits has', async () => {
+  const { db } = ledger
+  await ledger.clear()
+  await ledger.land('properties', [{ partner_id: 'H-1', content: { name: 'two' } }])
+  await sql`
+    insert into row_change (row_id, changed_at, content_before, hash_before)
+    select row_id, ${firstNight}, '{}', '\\x01' from source_row`.execute(db)
+  await using _ = await requestElsewhere(ledger, { state: 'settled' })
+  expect((await countOld(db, 'past_contents', nightOf(500))).rows).toBe(1)
+  expect(await removeOld(db, 'past_contents', nightOf(500))).toBe(1)
 })
 
 it('what a person acted on, what is in flight and what another destination has stays, however old', async () => {

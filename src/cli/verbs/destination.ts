@@ -61,9 +61,12 @@ export async function destination(
   }
 }
 
-function decidedWords(decision: Decision, { destination: name, was, made }: Decided): string {
+function decidedWords(decision: Decision, { destination: name, was, made, lost }: Decided): string {
   if (decision === 'same') return `${name} stands for what was ${was}. Everything that was accepted stays accepted.`
   const kept = `What ${was} took is kept, and found again when the configuration points to it.`
+  if (lost) {
+    return `${name} is in use again, but what it took before is not in this database: a backup must hold all schemas whose names begin with nightferry. The next run sends it every row. ${kept}`
+  }
   return made
     ? `${name} is in use, and new: the next run sends it every row. ${kept}`
     : `${name} is in use again, with what it took before: the next run sends what changed since. ${kept}`

@@ -107,9 +107,12 @@ async function plainOf(db: Database, kind: OldKind): Promise<readonly PlainKind[
   return rows.length > 0 ? plain : []
 }
 
+/** Those that are there: a backup may have left out what waits. */
 async function destinationSchemas(db: Database): Promise<string[]> {
-  const kept = await db.selectFrom('destination').select('schema_name').execute()
-  return kept.map(({ schema_name }) => schema_name ?? schemaName)
+  const { rows } = await sql<{ name: string }>`
+    select name from (select coalesce(schema_name, ${schemaName}) as name from destination) known
+    where to_regclass(format('%I.acceptance', name)) is not null`.execute(db)
+  return rows.map(({ name }) => name)
 }
 
 /** The bodies of requests that have ended: no run reads them. Counted by request. */

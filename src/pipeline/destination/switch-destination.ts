@@ -9,7 +9,8 @@ import { configuredDestination, type DestinationChange, type DestinationDeps, pr
 import { copyEmpty, movingRelations, type Relation } from './copy-empty.ts'
 import { addKey, allDestinations, bindDestination, destinationInUse, isKnownKey } from './find-destination.ts'
 
-export type Decided = { destination: string; was: string; made: boolean }
+/** `made`: it is new. `lost`: it was used before, and what it took then is not in this database. */
+export type Decided = { destination: string; was: string; made: boolean; lost: boolean }
 
 type Decision = { actor: Actor; at: Date; name?: string }
 
@@ -40,7 +41,7 @@ export async function sameDestination(
     })
   })
   deps.logger.warn({ destination: kept, was: inUse.name, origin: configured.origin }, 'destination_renamed')
-  return { destination: kept, was: inUse.name, made: false }
+  return { destination: kept, was: inUse.name, made: false, lost: false }
 }
 
 /**
@@ -60,7 +61,7 @@ export async function otherDestination(
     const wanted = name ?? known?.name ?? (await freeName(trx, new URL(configured.origin).host))
     await refuseTakenName(trx, wanted, known?.destination_id ?? null)
     const to = known ?? (await makeDestination(trx, wanted))
-    await switchDestination(trx, to)
+    const { empty } = await switchDestination(trx, to)
     await bindDestination(trx, to.destination_id, { ...configured, name: wanted })
     await addKey(trx, to.destination_id, configured.fingerprint, known === null ? 'certain' : 'told', null)
     await recordAction(trx, {
@@ -71,7 +72,7 @@ export async function otherDestination(
       asked: { decision: 'other', origin: configured.origin, customIdentifierId: configured.customIdentifierId },
       result: `${wanted} is in use instead of ${inUse.name}`,
     })
-    return { destination: wanted, was: inUse.name, made: known === null }
+    return { destination: wanted, was: inUse.name, made: known === null, lost: known !== null && empty }
   })
   deps.logger.warn({ ...decided, origin: configured.origin }, 'destination_switched')
   return decided
@@ -134,8 +135,9 @@ const lockTimeoutMs = 10_000
  * What the partner has may have changed meanwhile: what the destination is to take is brought up to date from it.
  *
  * The caller makes sure that no run is under way.
+ * @returns whether its tables were made: it was never used, or the backup that this database comes from left them out.
  */
-export async function switchDestination(trx: Transaction<Schema>, to: Destination): Promise<void> {
+export async function switchDestination(trx: Transaction<Schema>, to: Destination): Promise<{ empty: boolean }> {
   if (to.schema_name === null) throw new Error(`destination ${to.destination_id} is in use already`)
   const from = await destinationInUse(trx)
   const parked = schemaOf(from)
@@ -155,6 +157,7 @@ export async function switchDestination(trx: Transaction<Schema>, to: Destinatio
     update destination set schema_name = null, left_at = null, used_since = clock_timestamp()
     where destination_id = ${to.destination_id}`.execute(trx)
   await catchUp(trx)
+  return { empty: waiting.length === 0 }
 }
 
 /** Makes a destination known that was never used: its tables are made when it is put to use. */

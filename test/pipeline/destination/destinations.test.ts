@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Deps } from '../../../src/pipeline/deps.ts'
 import { checkDestination, destinationChange } from '../../../src/pipeline/destination/check-destination.ts'
@@ -184,6 +185,18 @@ describe("a person's word", () => {
       ['H-2', true, false],
     ])
     expect(await allDestinations(deps.db)).toHaveLength(2)
+  })
+
+  it('a word that it is another says that what that took is lost, where a backup left out its tables', async () => {
+    await using server = await showing({ owned: [ids.property] })
+    await using deps = ferry.deps(server.url)
+    await usedWith(deps)
+    const other = configured(deps, { baseUrl: 'https://other.example' })
+    await otherDestination(other, await changeOf(other), said)
+    const waiting = (await allDestinations(deps.db)).find(({ schema_name }) => schema_name !== null)
+    await sql`drop schema ${sql.id(waiting?.schema_name ?? '')} cascade`.execute(deps.db)
+    expect(await otherDestination(deps, await changeOf(deps), said)).toMatchObject({ made: false, lost: true })
+    expect(await accepted()).toEqual([])
   })
 
   it('no word is taken while a run is under way', async () => {
