@@ -33,6 +33,7 @@ type Rehearsed = {
   failure: unknown
   mirror: { from: string; notSeen: string[] }
   copy: { database: string | null; bytes: number }
+  notes: string[]
 }
 
 let world: World
@@ -138,7 +139,13 @@ describe('a rehearsal of a night with ten planted mistakes', () => {
     const { rows } = await world.sandboxPool.query<{ last: string }>('select max(id) as last from request_log')
     runsBefore = await runs()
     copyUrl = (await testDatabase({ template: 'empty' })).url
+    const lost = await world.pool.query<{ id: string }>(
+      `insert into submission (run_id, kind, state, row_count, attempted_at, uncertain_since, payload_bytes)
+       select max(run_id), 'company_mappings', 'uncertain', 0, now() - interval '7 hours', now() - interval '7 hours', 100
+       from run returning submission_id as id`,
+    )
     const ended = await call(['rehearse', '--json', '--keep'], { REHEARSAL_DATABASE_URL: copyUrl })
+    await world.pool.query('delete from submission where submission_id = $1', [lost.rows[0]?.id])
     expect(ended.code, ended.stderr).toBe(3)
     rehearsed = JSON.parse(ended.stdout) as Rehearsed
     runsAfter = await runs()
@@ -152,6 +159,10 @@ describe('a rehearsal of a night with ten planted mistakes', () => {
   test('sends the service nothing but GET requests and searches, and leaves the ledger as it was', () => {
     for (const { method, path } of some(asked)) expect(method === 'GET' || path.endsWith('/search')).toBe(true)
     expect(runsAfter).toBe(runsBefore)
+  })
+
+  test('a rehearsal of a night gives up a request of an earlier one whose answer was lost, of which it has no body', () => {
+    expect(rehearsed.notes.join('\n')).toContain('Requests of earlier nights that have not ended: 1')
   })
 
   test('names every row that the specification makes refusable, with its ground', () => {

@@ -223,7 +223,7 @@ function notesOf({
     ...(inFlight === 0
       ? []
       : [
-          `${inFlight} requests of earlier nights have not ended. The mirror does not know their tasks; what they carry may be sent again here, and not tonight.`,
+          `Requests of earlier nights that have not ended: ${inFlight}. The mirror does not know them; what they carry may be sent again here, and not tonight.`,
         ]),
     ...(past.length > 0 ? [] : ['No earlier task is known: how long the service takes cannot be told.']),
     ...(kinds.length === 0

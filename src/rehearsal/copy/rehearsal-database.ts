@@ -4,6 +4,7 @@ import type { Database } from '../../db/database.ts'
 import type { Deps } from '../../pipeline/deps.ts'
 import { configuredDestination } from '../../pipeline/destination/check-destination.ts'
 import { addKey, bindDestination, destinationInUse } from '../../pipeline/destination/find-destination.ts'
+import { unfinishedStates } from '../../pipeline/push/submission-state.ts'
 
 /** What says that a database was made for rehearsals, and may be dropped for the next. */
 const mark = 'made by nightferry rehearse, and dropped by the next one'
@@ -88,13 +89,13 @@ export class RehearsalRefused extends Error {
 type Pointed = {
   /** Why the real run would stop over its destination, for a person; null: the ledger gives no reason. */
   moved: string | null
-  /** Requests of earlier nights whose tasks the service has not ended. */
+  /** Requests of earlier nights that had not ended. */
   inFlight: number
 }
 
 /**
- * Tells a copy of the ledger that the mirror is the service that its rows were accepted by. Only ever called with the
- * copy.
+ * Tells a copy of the ledger that the mirror is the service that its rows were accepted by, and that requests are given
+ * up which have not ended. Only ever called with the copy.
  * @param real where the configuration points to.
  * @param mirror where the mirror answers, with the key that was made for it.
  */
@@ -118,8 +119,15 @@ export async function pointAtMirror(
     await trx.updateTable('run').set({ own_database: null }).where('own_database', 'is not', null).execute()
     await addKey(trx, inUse.destination_id, configured.fingerprint, 'told', 'the key of a mirror')
   })
+  // The mirror knows none of their tasks, and a body that was written before stayed with the ledger.
   const { rows } = await sql<{ open: number }>`
-    select count(*) as open from submission
-    where state in ('planned', 'sending', 'accepted', 'terminal', 'uncertain')`.execute(copy)
+    with given_up as (
+      update submission set state = 'abandoned', settled_at = clock_timestamp()
+      where state = any(${unfinishedStates}::text[])
+      returning submission_id
+    ), released as (
+      delete from held_property using given_up where held_property.submission_id = given_up.submission_id
+    )
+    select count(*) as open from given_up`.execute(copy)
   return { moved: changed.length === 0 ? null : changed.join('; '), inFlight: rows[0]?.open ?? 0 }
 }
