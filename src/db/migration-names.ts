@@ -35,5 +35,6 @@ export const migrationNames = [
   '0035-content-bytes',
   '0037-notification-destinations',
   '0038-facts-of-requests',
+  '0039-unknown-tasks',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

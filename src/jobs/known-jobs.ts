@@ -3,6 +3,7 @@ import type { Run } from '../db/tables/run-tables.ts'
 import { compareDocuments, repairDifferences } from '../pipeline/compare/compare-documents.ts'
 import { extract } from '../pipeline/delta/extract.ts'
 import type { Deps } from '../pipeline/deps.ts'
+import { noteUnknownTasks } from '../pipeline/destination/unknown-tasks.ts'
 import { preflight } from '../pipeline/preflight/preflight.ts'
 import { compareWithStored } from '../pipeline/pull/compare-with-stored.ts'
 import { completeDocuments, planDocuments } from '../pipeline/pull/documents/document-searches.ts'
@@ -13,6 +14,15 @@ import { finishWithReport } from '../pipeline/report/finish-with-report.ts'
 import { housekeeping } from './housekeeping.ts'
 import type { Job, Step } from './job.ts'
 
+/** What the service has and knows, before anything is read or sent. */
+const reference: Step = {
+  name: 'reference',
+  run: async (deps, run) => {
+    await fetchReferenceData(deps, run)
+    return await once(noteUnknownTasks(deps, run))
+  },
+}
+
 /**
  * Every night: learn what the service knows, read what changed at the partner, refuse what cannot be right, send the
  * rest wave by wave until nothing is ready and nothing is in flight, bring the computed calculators back and what other
@@ -21,7 +31,7 @@ import type { Job, Step } from './job.ts'
 export const nightlySync: Job = {
   name: 'nightly-sync',
   steps: [
-    { name: 'reference', run: (deps, run) => once(fetchReferenceData(deps, run)) },
+    reference,
     { name: 'extract', run: (deps, run) => once(extract(deps, run)) },
     { name: 'preflight', run: (deps, run) => once(preflight(deps, run)) },
     { name: 'push', run: async (deps, run) => until(await planWave(deps, run)) },
@@ -62,7 +72,6 @@ function until(underWay: boolean): 'done' | 'waiting' {
   return underWay ? 'waiting' : 'done'
 }
 
-const reference: Step = { name: 'reference', run: (deps, run) => once(fetchReferenceData(deps, run)) }
 const report: Step = { name: 'report', run: (deps, run) => once(finishWithReport(deps, run)) }
 
 const refreshReference: Job = { name: 'refresh-reference', steps: [reference, report] }

@@ -33,7 +33,7 @@ function* chunks(rows: Iterable<readonly CopyValue[]>): Generator<string> {
   if (chunk !== '') yield chunk
 }
 
-/** What stands before the rows of COPY's binary form: a signature of 11 bytes, flags, and the length of what follows. */
+/** What stands before the rows of COPY's binary form: a signature, flags, and the length of what follows. Bytes. */
 const binaryHeadLength = 19
 
 /**

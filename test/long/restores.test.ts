@@ -135,3 +135,19 @@ test("after Nightferry's own database was restored, runs bring the service to wh
   expect(unequal(repaired)).toBe(0)
   expect(await heldBy(world)).toEqual(wanted)
 }, 400_000)
+
+test("after a copy of the files of Nightferry's database was put back, the next run says that the service took more since", async () => {
+  await using here = await place()
+  const { world } = here
+  await here.night()
+  const dump = await world.dump('nightferry')
+  await changeAtPartner(world.partnerPool, 5)
+  await here.night()
+  await world.restore('nightferry', dump)
+  // A copy of files keeps the numbers by which the database is known, which this one does not; and it is older.
+  await world.pool.query(`update run set own_database = null`)
+  await world.pool.query(`update submission set attempted_at = attempted_at - interval '1 day'`)
+  const found = await here.night()
+  expect(found.remarks.join('\n')).toMatch(/imports? of this API key that the ledger does not know.*resend --all/)
+  expect((await here.night()).remarks.join('\n')).not.toContain('does not know')
+}, 400_000)

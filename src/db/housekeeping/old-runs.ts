@@ -19,6 +19,7 @@ const oldRuns = (before: Date): RawBuilder<unknown> => sql`
       select max(run_id) as needed from run group by job, state = 'skipped'
       union all select max(run_id) from run group by job, verdict
       union all select max(run_id) from run where own_database is not null
+      union all select max(run_id) from run where unknown_tasks is not null
       union all (select distinct on (job) run_id from run
                  where trigger in ('schedule', 'missed') order by job, scheduled_for desc)
       union all select run_id from stream_watermark

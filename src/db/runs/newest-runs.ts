@@ -75,20 +75,16 @@ type NewestSearch = {
   withheld: string | null
 }
 
-/** Runs that are looked back on: a search that was not made in them is not made any more. */
-const runsBack = 1_000
-
 /** Of each search that was made at the destination in use, the newest request, with what its pages brought. */
 export async function newestSearches(db: Database, kinds: readonly string[]): Promise<NewestSearch[]> {
   const { rows } = await sql<NewestSearch>`
     with newest as (
       select distinct on (kind, partition) *
       from submission
-      where kind = any(${kinds}::text[]) and run_id > (select coalesce(max(run_id), 0) - ${runsBack} from run)
-        and exists (
-          select from run
-          where run.run_id = submission.run_id and run.destination_id = destination_in_use()
-        )
+      where kind = any(${kinds}::text[]) and exists (
+        select from run
+        where run.run_id = submission.run_id and run.destination_id = destination_in_use()
+      )
       order by kind, partition, submission_id desc
     )
     select kind, partition as name, submission_id, run_id, newest.state, correlation_id, task_status, newest.error_code,

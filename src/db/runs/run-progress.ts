@@ -113,13 +113,19 @@ export async function pastSteps(db: Database, job: string, runs: number): Promis
   return rows
 }
 
+/** Runs of each job that are looked back on: a step that none of them did is not done any more. */
+const runsBack = 50
+
 /** How long the steps of each job took last. Milliseconds. */
 export async function lastStepTimes(db: Database): Promise<{ job: string; step: string; ms: number }[]> {
   const { rows } = await sql<{ job: string; step: string; ms: number }>`
     select distinct on (job, run_step.step) job, run_step.step,
            (extract(epoch from ended_at - began_at) * 1000)::float8 as ms
-    from run_step join run using (run_id)
-    where run_id > (select coalesce(max(run_id), 0) - 1000 from run)
+    from (select distinct job from run) known
+    cross join lateral (
+      select run_id from run where run.job = known.job and state <> 'skipped'
+      order by scheduled_for desc limit ${runsBack}) newest
+    join run_step using (run_id)
     order by job, run_step.step, run_id desc`.execute(db)
   return rows
 }

@@ -27,9 +27,14 @@ export type RunTable = {
   destination_id: Generated<number>
   /** Which copy of our database it ended in; null where the server does not tell, and while it runs. */
   own_database: Generated<string | null>
+  /** Imports of our key that the ledger did not know as the run began. */
+  unknown_tasks: JSONColumnType<UnknownTasks> | null
   started_at: Generated<Date>
   finished_at: Date | null
 }
+
+/** How many, and the newest of them. */
+export type UnknownTasks = { count: number; correlation_id: string; created_at: string }
 
 /**
  * `only`: these steps of the job, beside those that every run needs. `streams`: what is read and sent is theirs alone.

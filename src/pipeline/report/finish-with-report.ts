@@ -12,6 +12,7 @@ import { finishRun } from '../../db/runs/run-life.ts'
 import { deniedKeyInUse } from '../../db/service-key/service-key.ts'
 import type { Run } from '../../db/tables/run-tables.ts'
 import type { Deps } from '../deps.ts'
+import { unknownTaskNews } from '../destination/unknown-tasks.ts'
 import { documentReports } from '../pull/documents/document-reports.ts'
 import { countUnrenewed } from '../pull/removals/take-removals.ts'
 import { unobtainableProperties } from '../pull/search/requested-properties.ts'
@@ -51,6 +52,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const renamed = await nameChanges(db, run.run_id)
   const held = await plansOf(db, run.run_id)
   const news = await referenceNews(db, run)
+  const unknownTasks = await unknownTaskNews(db, run.run_id)
   const key = await deniedKeyInUse(db)
   const refused = key === null ? null : keyDeniedWords(key.since, [key.errorCode, key.serviceMessage])
   const comparison = await comparisonOf(db, run.run_id)
@@ -69,6 +71,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
   const standing = unrenewedRemarks(unrenewed)
   const remarks = [
     ...ownDatabaseRemarks(await runOfOtherCopy(db, run.run_id)),
+    ...unknownTasks.remarks,
     ...news.remarks,
     ...judged.remarks,
     ...overdueSearches,
@@ -89,6 +92,7 @@ export async function finishWithReport(deps: Deps, run: Run): Promise<void> {
     verdict,
     remarks,
     notices: [
+      ...unknownTasks.notices,
       ...news.notices,
       ...noticesOf(streams, submissions),
       ...mappingNotices(await mappingsMovedIn(db, run.run_id)),

@@ -30,7 +30,11 @@ export async function* reportRowsOf(pool: pg.Pool, contract: Contract, task: Fin
 }
 
 async function* readEntries(pool: pg.Pool, token: string, array: string): AsyncGenerator<Entry[]> {
-  const elements = chain([Readable.from(readFile(pool, token)), pick.withParser({ filter: array }), streamArray<Entry>()])
+  const elements = chain([
+    Readable.from(readFile(pool, token)),
+    pick.withParser({ filter: array }),
+    streamArray<Entry>(),
+  ])
   let entries: Entry[] = []
   for await (const element of elements) {
     entries.push(element.value)

@@ -1,6 +1,8 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findHeldRun } from '../../../src/db/guard/guard-plan.ts'
-import { newestOnLedger, newestRuns } from '../../../src/db/runs/newest-runs.ts'
+import { newestOnLedger, newestRuns, newestSearches } from '../../../src/db/runs/newest-runs.ts'
+import { lastStepTimes } from '../../../src/db/runs/run-progress.ts'
 import type { RunAsked } from '../../../src/db/tables/run-tables.ts'
 import { newestCarried } from '../../../src/pipeline/report/standing.ts'
 import { type Ledger, openLedger } from '../ledger/ledger.ts'
@@ -54,6 +56,20 @@ describe('the newest run', () => {
     const ids = (runs: { run_id: number }[]) => runs.map(({ run_id }) => run_id)
     expect(ids(await newestRuns(ledger.db, 3, { job: 'nightly-sync' }))).toEqual([night])
     expect(ids(await newestRuns(ledger.db, 1, { before: night + 2 }))).toEqual([night + 1])
+  })
+
+  it('the newest request of a search, and the last time of a step, are found however many runs came after it', async () => {
+    const week = await run('pull-calculators')
+    await ledger.db
+      .insertInto('submission')
+      .values({ run_id: week, kind: 'calculators_search', state: 'settled', row_count: 0 })
+      .execute()
+    const at = new Date(moment)
+    await ledger.db.insertInto('run_step').values({ run_id: week, step: 'pull', began_at: at, ended_at: at }).execute()
+    await sql`alter table run alter column run_id restart with ${sql.lit(week + 5_000)}`.execute(ledger.db)
+    for (let count = 0; count < 60; count++) await run('push')
+    expect(await newestSearches(ledger.db, ['calculators_search'])).toMatchObject([{ run_id: week }])
+    expect(await lastStepTimes(ledger.db)).toEqual([{ job: 'pull-calculators', step: 'pull', ms: 0 }])
   })
 
   it('the newest run stays the one that the guard stopped while housekeeping runs', async () => {
