@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, rename, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -112,7 +112,10 @@ export async function leaveMember(folder: string, entry: string): Promise<number
 
 /** The entries of processes that run, after those of dead processes were deleted. */
 export async function livingMembers(folder: string): Promise<string[]> {
-  const entries = await readdir(join(folder, 'members')).catch(() => [])
+  const entries = await readdir(join(folder, 'members')).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
   const living: string[] = []
   for (const entry of entries) {
     if (isAlive(entry.slice(0, entry.lastIndexOf('.')))) living.push(entry)
@@ -132,10 +135,41 @@ export function identityOf(pid: number): string | undefined {
   return started === undefined ? undefined : `${pid}.${started}`
 }
 
-/** Whether the process that carried this identity still runs. */
+/**
+ * Whether the process that carried this identity still runs. One that is hidden counts, unless the identity names
+ * another boot of the machine. Where one side cannot read which boot it is, the start alone tells.
+ */
 export function isAlive(identity: string): boolean {
   const pid = Number(identity.split('.', 1)[0])
-  return Number.isSafeInteger(pid) && pid > 0 && identityOf(pid) === identity
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false
+  const [start, boot] = splitBoot(identity)
+  if (isHidden(pid)) return mayBeSame(boot, bootId())
+  const running = identityOf(pid)
+  if (running === undefined) return false
+  const [runningStart, runningBoot] = splitBoot(running)
+  return start === runningStart && mayBeSame(boot, runningBoot)
+}
+
+/**
+ * Whether a process runs of which the system shows nothing else (the `hidepid` of `/proc`, systemd's `ProtectProc`).
+ * One that we may send no signal to does not count: those of a cluster are of our own user, or we are root.
+ */
+export function isHidden(pid: number): boolean {
+  if (process.platform !== 'linux' || existsSync(`/proc/${pid}/stat`)) return false
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+function splitBoot(identity: string): [start: string, boot: string] {
+  const cut = identity.lastIndexOf('-')
+  return [identity.slice(0, cut), identity.slice(cut + 1)]
+}
+
+function mayBeSame(boot: string, other: string): boolean {
+  return boot === other || boot === unknownBoot || other === unknownBoot
 }
 
 /** This process. */
@@ -149,10 +183,14 @@ function startOnLinux(pid: number): string | undefined {
   try {
     const startTicks = startTicksOf(readFileSync(`/proc/${pid}/stat`, 'utf8'))
     return startTicks === undefined ? undefined : `${startTicks}-${bootId()}`
-  } catch {
-    return undefined
+  } catch (error) {
+    if (notShown.has((error as NodeJS.ErrnoException).code)) return undefined
+    throw error
   }
 }
+
+/** How the system refuses `/proc/<pid>/stat` of a process that ended or is hidden; want of a descriptor is neither. */
+const notShown = new Set<string | undefined>(['ENOENT', 'ESRCH', 'EACCES', 'EPERM'])
 
 /**
  * The kernel's PF_EXITING: set before a killed process closes its files, long before it is a zombie on a busy machine.
@@ -171,12 +209,15 @@ export function startTicksOf(stat: string): string | undefined {
   return startTicks
 }
 
+/** Stands for the boot where the system does not show it: systemd's `ProcSubset=pid`. */
+const unknownBoot = 'boot'
+
 /** Ticks count from the start of the machine, so the start of the machine belongs to the identity. */
 function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8)
   } catch {
-    return 'boot'
+    return unknownBoot
   }
 }
 

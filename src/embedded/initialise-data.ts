@@ -177,7 +177,8 @@ const ownerFile = 'belongs-to.txt'
  * `account` cannot reach it (a clone in root's home, say), a folder of its own in a shared place. `location.txt`
  * in `folder` then names it, and `onNotice` says so.
  *
- * @throws {EmbeddedPostgresError} when no place can be reached.
+ * @throws {EmbeddedPostgresError} when no place can be reached, or there are data in `folder` already: another place
+ * would begin with none.
  */
 export async function dataHome(
   folder: string,
@@ -187,6 +188,11 @@ export async function dataHome(
   const elsewhere = await locationOf(folder)
   if (elsewhere !== undefined) return elsewhere
   if (account === undefined || (await canEnter(folder, account))) return folder
+  if (await stat(join(folder, 'data')).catch(() => undefined)) {
+    throw new EmbeddedPostgresError(
+      `The database lies in ${folder}, and ${account.name}, who runs the server, cannot enter it any more. Open the folders above it (chmod o+x), or delete ${folder} to begin with an empty database.`,
+    )
+  }
   const refusals: string[] = []
   for (const place of sharedPlaces) {
     try {
@@ -203,20 +209,26 @@ export async function dataHome(
 }
 
 /**
- * The place that `location.txt` names, if it still exists and belongs to this folder. A copy of the folder must not
- * share the original's data: their locks know nothing of each other.
+ * The place that `location.txt` names. A copy of the folder must not share the original's data: their locks know
+ * nothing of each other. And a ledger that is not there yet, on a disk that is mounted late, must not be begun again.
  *
- * @throws {EmbeddedPostgresError} when the place belongs to another folder that still uses it.
+ * @returns undefined when there is no `location.txt`.
+ * @throws {EmbeddedPostgresError} when the place is gone, or belongs to another folder that still uses it.
  */
 export async function locationOf(folder: string): Promise<string | undefined> {
-  const named = await firstLine(join(folder, locationFile))
+  const location = join(folder, locationFile)
+  const named = await firstLine(location)
   if (named === undefined) return undefined
   const owner = await firstLine(join(named, ownerFile))
-  if (owner === undefined) return undefined
+  if (owner === undefined) {
+    throw new EmbeddedPostgresError(
+      `The database of ${folder} lies in ${named}, as ${location} says, and that is gone: there is no ${ownerFile}. Mount it or put it back, and start again; or delete ${location} to begin with an empty database.`,
+    )
+  }
   if (owner === folder) return named
   if ((await firstLine(join(owner, locationFile))) === named) {
     throw new EmbeddedPostgresError(
-      `${join(folder, locationFile)} names ${named}, which holds the database of ${owner}. Delete ${folder} to begin with an empty database here.`,
+      `${location} names ${named}, which holds the database of ${owner}. Delete ${folder} to begin with an empty database here.`,
     )
   }
   await writeFile(join(named, ownerFile), `${folder}\n`)
@@ -224,7 +236,10 @@ export async function locationOf(folder: string): Promise<string | undefined> {
 }
 
 async function firstLine(file: string): Promise<string | undefined> {
-  const text = await readFile(file, 'utf8').catch(() => undefined)
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw error
+  })
   return text?.split('\n', 1)[0]
 }
 

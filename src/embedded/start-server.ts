@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Binaries } from './binaries.ts'
-import { identityOf } from './folder-lock.ts'
+import { identityOf, isHidden } from './folder-lock.ts'
 import { type Account, EmbeddedPostgresError, indent, logTail, runProgram } from './run-program.ts'
 
 /** A replay of the write-ahead log after a crash takes a minute or two on a slow disk. */
@@ -161,10 +161,21 @@ export async function runningPostmaster(data: string): Promise<Postmaster | unde
   const text = await readPidFile(data)
   if (text === undefined) return undefined
   const lines = text.split('\n').map((line) => line.trim())
-  const pid = Number(lines[0])
-  if (!Number.isSafeInteger(pid) || pid <= 0 || !(await servesData(pid, await realpath(data).catch(() => data))))
-    return undefined
-  return { pid, port: Number(lines[3] ?? 0), ready: lines[7] === 'ready' }
+  const found = { pid: Number(lines[0]), port: Number(lines[3] ?? 0), ready: lines[7] === 'ready' }
+  if (!Number.isSafeInteger(found.pid) || found.pid <= 0) return undefined
+  const serves = isHidden(found.pid)
+    ? await mayServe(found)
+    : await servesData(found.pid, await realpath(data).catch(() => data))
+  return serves ? found : undefined
+}
+
+/** Of a server that the system hides from us its port tells: one that is ready listens. */
+async function mayServe({ port, ready }: Postmaster): Promise<boolean> {
+  if (!ready) return true
+  return listenOnce(port).then(
+    () => false,
+    () => true,
+  )
 }
 
 /**
@@ -176,7 +187,7 @@ export async function runningPostmaster(data: string): Promise<Postmaster | unde
  */
 async function clearStalePostmaster(data: string): Promise<void> {
   const stale = await readPidFile(data)
-  for (const pid of orphanedBackends(await realpath(data))) {
+  for (const pid of await orphanedBackends(await realpath(data))) {
     try {
       process.kill(pid, 'SIGQUIT')
     } catch {
@@ -189,31 +200,56 @@ async function clearStalePostmaster(data: string): Promise<void> {
 }
 
 async function readPidFile(data: string): Promise<string | undefined> {
-  return readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => undefined)
+  return readFile(join(data, 'postmaster.pid'), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
 }
 
 /** Only Linux shows what a process works on; elsewhere the start fails until the backend ends, and says so. */
-function orphanedBackends(data: string): number[] {
+async function orphanedBackends(data: string): Promise<number[]> {
   if (process.platform !== 'linux') return []
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => Number.isSafeInteger(pid) && isPostgresIn(pid, data))
+  const found: number[] = []
+  for (const pid of readdirSync('/proc').map(Number)) {
+    if (Number.isSafeInteger(pid) && (isPostgresIn(pid, data) ?? (await ownerSeesPostgres(pid, data)))) found.push(pid)
+  }
+  return found
+}
+
+/** Root that may not look into a process asks as the owner of the data, whose processes all of a server's are. */
+async function ownerSeesPostgres(pid: number, data: string): Promise<boolean> {
+  if (process.geteuid?.() !== 0) return false
+  const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')
+  if (name !== 'postgres\n') return false
+  const { uid, gid } = await stat(data)
+  const { output } = await runProgram('readlink', [`/proc/${pid}/cwd`], { uid, gid, name: `user ${uid}` })
+  return output.trimEnd() === data
 }
 
 async function servesData(pid: number, data: string): Promise<boolean> {
   if (identityOf(pid) === undefined) return false
-  if (process.platform === 'linux') return isPostgresIn(pid, data)
+  if (process.platform === 'linux') return isPostgresIn(pid, data) ?? (await wasStartedOn(pid, data))
   const { output } = await runProgram('ps', ['-ww', '-o', 'command=', '-p', String(pid)], undefined)
   return output.includes('postgres') && output.includes(data)
 }
 
-/** Every process of a server works in its data folder. */
-function isPostgresIn(pid: number, data: string): boolean {
+/** The command line is open to everyone, and that of a server names its data; those of its backends do not. */
+async function wasStartedOn(pid: number, data: string): Promise<boolean> {
+  const [program = '', ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
+  const named = args[args.indexOf('-D') + 1] ?? ''
+  return basename(program) === 'postgres' && (await realpath(named).catch(() => named)) === data
+}
+
+/**
+ * Every process of a server works in its data folder. Undefined when we may not look: the process is of another user,
+ * or of another user namespace (systemd's `PrivateUsers`), and we lack CAP_SYS_PTRACE, as root does in a container.
+ */
+function isPostgresIn(pid: number, data: string): boolean | undefined {
   try {
     const program = readlinkSync(`/proc/${pid}/exe`).replace(/ \(deleted\)$/, '')
     return basename(program) === 'postgres' && readlinkSync(`/proc/${pid}/cwd`) === data
-  } catch {
-    return false
+  } catch (error) {
+    return ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '') ? undefined : false
   }
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
@@ -11,6 +11,7 @@ import {
   startTicksOf,
   withFolderLock,
 } from '../../src/embedded/folder-lock.ts'
+import { runningPostmaster } from '../../src/embedded/start-server.ts'
 import { clusterFolder } from './fixtures/cluster-process.ts'
 
 async function deadIdentity(): Promise<string> {
@@ -29,6 +30,12 @@ test('the folder lock knows a process by its start, so that a process id given a
   expect(isAlive(own)).toBe(true)
   expect(isAlive(`${process.pid}.1-00000000`)).toBe(false)
   expect(isAlive(await deadIdentity())).toBe(false)
+})
+
+test('the folder lock knows a process by its start alone where one side cannot read which boot of the machine it is', () => {
+  const elsewhere = ownIdentity().replace(/-[0-9a-f]{8}$/, '-boot')
+  expect(isAlive(elsewhere)).toBe(true)
+  expect(isAlive(`${process.pid}.1-boot`)).toBe(false)
 })
 
 test('counts no process that is a zombie or is being taken down, whatever it is called', () => {
@@ -81,4 +88,21 @@ test('counts only members that live', async () => {
   await writeFile(join(place.folder, 'members', `${dead}.1`), '')
   await writeFile(join(place.folder, 'members', `${ownIdentity()}.1`), '')
   expect(await livingMembers(place.folder)).toEqual([`${ownIdentity()}.1`])
+})
+
+test('members that cannot be read are not taken for none', async () => {
+  await using place = await clusterFolder()
+  await mkdir(place.folder)
+  expect(await livingMembers(place.folder)).toEqual([])
+  await writeFile(join(place.folder, 'members'), '')
+  await expect(livingMembers(place.folder)).rejects.toMatchObject({ code: 'ENOTDIR' })
+})
+
+test('a postmaster.pid that cannot be read is not taken for none', async () => {
+  await using place = await clusterFolder()
+  expect(await runningPostmaster(place.data)).toBeUndefined()
+  const file = join(place.data, 'postmaster.pid')
+  await mkdir(file, { recursive: true })
+  await expect(runningPostmaster(place.data)).rejects.toMatchObject({ code: 'EISDIR' })
+  await rmdir(file)
 })

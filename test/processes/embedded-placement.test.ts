@@ -115,6 +115,52 @@ test.runIf(isRoot)(
   },
 )
 
+test('the embedded server begins no empty database where the place that location.txt names is gone, and finds it again', async () => {
+  await using place = await clusterFolder()
+  const elsewhere = join(place.parent, 'elsewhere')
+  const location = join(place.folder, 'location.txt')
+  await mkdir(place.folder)
+  await writeFile(location, `${elsewhere}\n`)
+  const open = () => openCluster({ folder: place.folder, onNotice: () => {}, settings: fastSettings })
+  for (const arrange of [async () => {}, () => mkdir(elsewhere)]) {
+    await arrange()
+    const opened = open()
+    await expect(opened).rejects.toMatchObject({ code: 'embedded_postgres_failed' })
+    await expect(opened).rejects.toThrow(`lies in ${elsewhere}`)
+    await expect(opened).rejects.toThrow(`delete ${location} to begin with an empty database`)
+    expect(await readFile(location, 'utf8')).toBe(`${elsewhere}\n`)
+  }
+  await writeFile(join(elsewhere, 'belongs-to.txt'), `${place.folder}\n`)
+  expect(await locationOf(place.folder)).toBe(elsewhere)
+  await rm(location)
+  const cluster = await open()
+  expect(cluster.startedHere).toBe(true)
+  await cluster.release()
+})
+
+test.runIf(isRoot)(
+  'the embedded server, started as root, begins no empty database elsewhere when its folder is closed later',
+  async () => {
+    await using place = await clusterFolder()
+    const options = { folder: place.folder, onNotice: () => {}, settings: fastSettings }
+    const first = await openCluster(options)
+    await ask(first.url('postgres'), 'create table kept as select 1 as one')
+    await first.release()
+    await chmod(place.parent, 0o700)
+    await expect(openCluster(options)).rejects.toThrow(/cannot enter it any more/)
+    await chmod(place.parent, 0o755)
+    const again = await openCluster(options)
+    expect(await ask(again.url('postgres'), 'select one from kept')).toEqual([{ one: 1 }])
+    await again.release()
+  },
+)
+
+test('a location.txt that cannot be read is not taken for none', async () => {
+  await using place = await clusterFolder()
+  await mkdir(join(place.folder, 'location.txt'), { recursive: true })
+  await expect(locationOf(place.folder)).rejects.toMatchObject({ code: 'EISDIR' })
+})
+
 test('the embedded server does not share the data of the folder that it is a copy of', async () => {
   await using place = await clusterFolder()
   const elsewhere = join(place.parent, 'elsewhere')
