@@ -64,7 +64,9 @@ export interface GetTonightData {
   } | null;
   remarks: string[];
   notices: string[];
+  /** What the guard stopped runs over, of whichever job, and nobody has approved. */
   held: {
+    run_id: number;
     stream: string;
     reason: string;
     known: number;

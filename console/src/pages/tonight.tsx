@@ -38,9 +38,7 @@ export function Tonight({ may }: PageProps) {
               {tonight.key_refused.reason}
             </p>
           )}
-          {tonight.held.length > 0 && tonight.run !== null && (
-            <Approve run={tonight.run.run_id} held={tonight.held} may={may} onDone={known.again} />
-          )}
+          <Approve held={tonight.held} may={may} onDone={known.again} />
           <Panel title="At a glance">
             <Glance tonight={tonight} />
           </Panel>
@@ -58,7 +56,11 @@ export function Tonight({ may }: PageProps) {
           <Panel title="What needs a person, by cause">
             <Table<Cause>
               name="Causes"
-              empty="Nothing. Every row of the partner is accepted, or on its way."
+              empty={
+                isHeld(tonight)
+                  ? 'Nothing but what the guard holds until somebody approves it.'
+                  : 'Nothing. Every row of the partner is accepted, or on its way.'
+              }
               rows={tonight.causes}
               columns={[
                 { name: 'State', of: ({ state }) => state, kind: 'key' },
@@ -87,6 +89,10 @@ export function Tonight({ may }: PageProps) {
       )}
     </>
   )
+}
+
+function isHeld({ held, needs }: GetTonightData): boolean {
+  return held.length > 0 || needs.some(({ state }) => state === 'held')
 }
 
 /** A cause in words. What parked rows wait for begins with the stream that is required. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
-import { plansOf } from '../../db/guard/guard-plan.ts'
+import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import type { Requires } from '../../db/ledger/row-state.ts'
 import { causesOfRows, type ListedState } from '../../db/ledger/rows-in-state.ts'
 import { durationsOf, listNights, needsOf, newestTasks, streamsOfRun } from '../../db/nights/night-facts.ts'
@@ -67,9 +67,19 @@ const tonight = z.object({
   run: night.nullable(),
   remarks: z.array(z.string()),
   notices: z.array(z.string()),
-  held: z.array(
-    z.object({ stream: z.string(), reason: z.string(), known: count, new: count, changed: count, gone: count }),
-  ),
+  held: z
+    .array(
+      z.object({
+        run_id: count,
+        stream: z.string(),
+        reason: z.string(),
+        known: count,
+        new: count,
+        changed: count,
+        gone: count,
+      }),
+    )
+    .describe('What the guard stopped runs over, of whichever job, and nobody has approved.'),
   needs: z.array(z.object({ state: z.string(), rows: count, hotels: count })),
   causes: z.array(cause),
   needs_as_of: moment.describe('When the rows were counted; in a large ledger some seconds ago.'),
@@ -114,7 +124,7 @@ export const nightRoutes: readonly Route[] = [
       const key = `needs ${run?.run_id} ${run?.state}`
       const { answer, asOf } = await cacheOf(context).often(key, now, () => needsWithCauses(db, requires))
       const { needs, causes } = answer
-      const held = run === null ? [] : (await plansOf(db, run.run_id)).filter(({ state }) => state === 'waiting')
+      const held = await waitingPlans(db)
       const { jobs } = await jobStandings(db, config, now)
       const job = jobs.find((one) => one.job === nightlySync.name)
       const timeZone = job?.time_zone ?? 'UTC'
@@ -126,7 +136,7 @@ export const nightRoutes: readonly Route[] = [
       return {
         now,
         time_zone: timeZone,
-        ...nightSentence({ run, needs, held: held.length, remarks: remarks.length }, now, timeZone),
+        ...nightSentence({ run, needs, held, remarks: remarks.length }, now, timeZone),
         fresh: freshness.fresh,
         fresh_since: freshness.since,
         fresh_words: freshness.why,
@@ -134,10 +144,7 @@ export const nightRoutes: readonly Route[] = [
         run,
         remarks,
         notices,
-        held: held.map(({ stream, reason, known, new: added, changed, gone }) => ({
-          ...{ stream, reason, known, changed, gone },
-          new: added,
-        })),
+        held,
         needs,
         causes,
         needs_as_of: asOf,
