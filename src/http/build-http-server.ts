@@ -23,6 +23,9 @@ const requestTimeoutMs = 10_000
 const headersTimeoutMs = 5_000
 const slowClientsMs = 1_000
 
+/** Longer than any part of a path can be: what an id may be is said by the schema of its route. */
+const maxParamLength = 16 * 1024
+
 /** Actions at once. */
 const maxActing = 3
 
@@ -60,6 +63,7 @@ export function buildHttpServer(
     exposeHeadRoutes: false,
     requestTimeout: requestTimeoutMs,
     return503OnClosing: false,
+    routerOptions: { maxParamLength },
     // What fastify itself cannot read, such as an address with a broken escape.
     frameworkErrors: (error, _request, reply) => void sendProblem(reply as FastifyReply, problemOf(error)),
     ...(tls === null ? { http: limits } : { https: { ...limits, ...tls } }),

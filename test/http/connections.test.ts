@@ -224,3 +224,27 @@ it('the description of all routes is written once', async () => {
   const ask = async () => await (await fetch(`${server.url}/openapi.json`)).json()
   expect([await ask(), await ask()]).toEqual([{ written: 1 }, { written: 1 }])
 })
+
+it.each([
+  ['letters', 'h'],
+  ['letters of three bytes', '旅'],
+  ['slashes', '/'],
+])('an id of 1,000 %s reaches its route, and a longer one is refused by it', async (_, letter) => {
+  const named = route({
+    id: 'named',
+    method: 'GET',
+    path: '/named/{id}',
+    summary: 'Answers with what it was asked for',
+    access: 'open',
+    params: z.strictObject({ id: z.string().max(1_000) }),
+    answers: { 200: z.object({}) },
+    handle: (_context, { params: { id } }) => ({ id }),
+  })
+  await using server = await listening({}, [named])
+  const ask = async (letters: number) => {
+    const answer = await fetch(`${server.url}/named/${encodeURIComponent(letter.repeat(letters))}`)
+    return { status: answer.status, ...((await answer.json()) as object) }
+  }
+  expect(await ask(1_000)).toEqual({ status: 200, id: letter.repeat(1_000) })
+  expect(await ask(1_001)).toMatchObject({ status: 400, code: 'request_malformed' })
+})
