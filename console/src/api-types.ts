@@ -89,6 +89,8 @@ export interface GetTonightData {
     first_at: string;
     last_at: string;
   }[];
+  /** Some state has more causes than are given. */
+  more_causes: boolean;
   /**
    * When the rows were counted; in a large ledger some seconds ago.
    */
@@ -169,6 +171,11 @@ export interface GetRunLiveData {
     rows: number;
     [key: string]: unknown;
   }[];
+  /** Of which of these there are more than `limit`. */
+  more: {
+    streams: boolean;
+    submissions: boolean;
+  };
 }
 
 export interface ListJobsData {
@@ -375,6 +382,8 @@ export interface ListVariablesData {
     variable_id: string;
     name: string | null;
   }[];
+  /** There are more than `limit`. */
+  more: boolean;
   periods: {
     year: number;
     month: number | null;
@@ -539,6 +548,8 @@ export interface GetReferenceData {
 
 export interface ListNotificationsData {
   notifications: Record<string, unknown>[];
+  /** There are more than `limit`. */
+  more: boolean;
 }
 
 export interface ListActionsData {

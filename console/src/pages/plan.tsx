@@ -203,6 +203,7 @@ function Shown({ plan }: { plan: Made }) {
           name="Planned rows"
           empty="No row would be sent."
           rows={plan.rows}
+          more={rows - plan.rows.length}
           columns={[
             {
               name: 'Hotel',

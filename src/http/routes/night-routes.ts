@@ -15,7 +15,7 @@ import { judgeFreshness, medianOf, newestCarried, nightSentence } from '../../pi
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
-import { limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { cutAt, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
 /** Nights by which the length of the next one is guessed. */
 const forecastNights = 14
@@ -82,6 +82,7 @@ const tonight = z.object({
     .describe('What the guard stopped runs over, of whichever job, and nobody has approved.'),
   needs: z.array(z.object({ state: z.string(), rows: count, hotels: count })),
   causes: z.array(cause),
+  more_causes: z.boolean().describe('Some state has more causes than are given.'),
   needs_as_of: moment.describe('When the rows were counted; in a large ledger some seconds ago.'),
   key_refused: z.object({ since: moment, code: z.string().nullable(), reason: z.string().nullable() }).nullable(),
   next: moment.nullable().describe('When the schedule starts the next night; null: it starts none.'),
@@ -97,11 +98,13 @@ const listedStates: readonly ListedState[] = ['rejected', 'invalid', 'parked', '
 async function needsWithCauses(db: Database, requires: Requires) {
   const needs = await needsOf(db, requires)
   const causes = []
+  let moreCauses = false
   for (const state of listedStates.filter((one) => needs.some((need) => need.state === one))) {
-    const found = await causesOfRows(db, state, requires, {}, causesShown)
-    causes.push(...found.map((one) => ({ state, ...one })))
+    const found = cutAt(await causesOfRows(db, state, requires, {}, causesShown + 1), causesShown)
+    causes.push(...found.rows.map((one) => ({ state, ...one })))
+    moreCauses ||= found.more
   }
-  return { needs, causes }
+  return { needs, causes, moreCauses }
 }
 
 export const nightRoutes: readonly Route[] = [
@@ -123,7 +126,7 @@ export const nightRoutes: readonly Route[] = [
       // A run that ends changes both at once.
       const key = `needs ${run?.run_id} ${run?.state}`
       const { answer, asOf } = await cacheOf(context).often(key, now, () => needsWithCauses(db, requires))
-      const { needs, causes } = answer
+      const { needs, causes, moreCauses } = answer
       const held = await waitingPlans(db)
       const { jobs } = await jobStandings(db, config, now)
       const job = jobs.find((one) => one.job === nightlySync.name)
@@ -147,6 +150,7 @@ export const nightRoutes: readonly Route[] = [
         held,
         needs,
         causes,
+        more_causes: moreCauses,
         needs_as_of: asOf,
         key_refused:
           refused === null ? null : { since: refused.since, code: refused.errorCode, reason: refused.serviceMessage },
@@ -214,6 +218,9 @@ export const nightRoutes: readonly Route[] = [
             rows: count,
           }),
         ),
+        more: z
+          .object({ streams: z.boolean(), submissions: z.boolean() })
+          .describe('Of which of these there are more than `limit`.'),
       }),
     },
     handle: async ({ db, deps }, { params: { run }, query }) => {
@@ -224,14 +231,17 @@ export const nightRoutes: readonly Route[] = [
       const pages = await pageProgress(db, run, searchKind)
       const forecast =
         found.state === 'running' ? await forecastOf(db, deps.config, { ...found, report: null }, deps.now()) : null
+      const streams = cutAt(await streamsOfRun(db, run, query.limit + 1), query.limit)
+      // What became of their rows is counted in the report: this is asked for every second.
+      const submissions = cutAt(await newestTasks(db, query.limit + 1, run), query.limit)
       return {
         ...progress,
         bytes: pages?.bytes ?? 0,
         ends_at: forecast?.ends_at ?? null,
         deadline: forecast?.deadline ?? null,
-        streams: await streamsOfRun(db, run, query.limit),
-        // What became of their rows is counted in the report: this is asked for every second.
-        submissions: await newestTasks(db, query.limit, run),
+        streams: streams.rows,
+        submissions: submissions.rows,
+        more: { streams: streams.more, submissions: submissions.more },
       }
     },
   }),
