@@ -23,7 +23,7 @@ const mayImport: Record<string, readonly RegExp[]> = {
     /^world\//,
     /^sandbox\/(start-sandbox|service-world|catalogue|clock|durations|parse-duration|chaos\/parse-chaos)\.ts$/,
   ],
-  http: [/^(jobs|pipeline|exchange|db|config)\//],
+  http: [/^(jobs|pipeline|exchange|db|config|network)\//],
   doctor: [/^(jobs|pipeline|partner|exchange|db|config)\//],
   init: [/^(pipeline\/streams|partner|exchange|config)\//],
   jobs: [/^(pipeline|exchange|db|config)\//],

@@ -64,7 +64,9 @@ export interface GetTonightData {
   } | null;
   remarks: string[];
   notices: string[];
+  /** What the guard stopped runs over, of whichever job, and nobody has approved. */
   held: {
+    run_id: number;
     stream: string;
     reason: string;
     known: number;
@@ -87,6 +89,8 @@ export interface GetTonightData {
     first_at: string;
     last_at: string;
   }[];
+  /** Some state has more causes than are given. */
+  more_causes: boolean;
   /**
    * When the rows were counted; in a large ledger some seconds ago.
    */
@@ -167,6 +171,11 @@ export interface GetRunLiveData {
     rows: number;
     [key: string]: unknown;
   }[];
+  /** Of which of these there are more than `limit`. */
+  more: {
+    streams: boolean;
+    submissions: boolean;
+  };
 }
 
 export interface ListJobsData {
@@ -373,6 +382,8 @@ export interface ListVariablesData {
     variable_id: string;
     name: string | null;
   }[];
+  /** There are more than `limit`. */
+  more: boolean;
   periods: {
     year: number;
     month: number | null;
@@ -537,6 +548,8 @@ export interface GetReferenceData {
 
 export interface ListNotificationsData {
   notifications: Record<string, unknown>[];
+  /** There are more than `limit`. */
+  more: boolean;
 }
 
 export interface ListActionsData {

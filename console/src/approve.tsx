@@ -7,18 +7,21 @@ import { grouped } from './words.ts'
 type Example = { partner_id: string; change: string; before: object | null; after: object | null }
 type Held = GetTonightData['held'][number]
 
-/** What the guard stopped a run over, and the way to let it through: first shown as the dry run tells it. */
-export function Approve({
-  run,
-  held,
-  may,
-  onDone,
-}: {
-  run: number
-  held: readonly Held[]
-  may: 'act' | 'read'
-  onDone: () => void
-}) {
+type Way = { held: readonly Held[]; may: 'act' | 'read'; onDone: () => void }
+
+/** What the guard holds, run by run, and the way to let it through: first shown as the dry run tells it. */
+export function Approve({ held, ...way }: Way) {
+  const runs = [...Map.groupBy(held, ({ run_id }) => run_id)]
+  return (
+    <>
+      {runs.map(([run, own]) => (
+        <OfRun key={run} run={run} held={own} {...way} />
+      ))}
+    </>
+  )
+}
+
+function OfRun({ run, held, may, onDone }: Way & { run: number }) {
   const [preview, setPreview] = useState<{ stream: string; examples: Example[] }[] | null>(null)
   const [error, setError] = useState<string | null>(null)
   const call = async (dryRun: boolean) => {

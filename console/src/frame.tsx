@@ -52,9 +52,7 @@ export function Frame({ page, who, children }: { page: string; who: Who; childre
           </span>
           <span class="row">
             <Theme />
-            <button type="button" onClick={() => void signOut()}>
-              Sign out
-            </button>
+            <SignOut />
           </span>
         </div>
       </header>
@@ -65,9 +63,25 @@ export function Frame({ page, who, children }: { page: string; who: Who; childre
   )
 }
 
-async function signOut(): Promise<void> {
-  await remove('/console/session').catch(() => {})
-  window.dispatchEvent(new Event('nightferry-signed-out'))
+/** Only the daemon can take the cookie away: where it does not answer, the page says that nobody is signed out. */
+function SignOut() {
+  const [why, setWhy] = useState<string | null>(null)
+  const leave = async () => {
+    try {
+      await remove('/console/session')
+      window.dispatchEvent(new Event('nightferry-signed-out'))
+    } catch (failed) {
+      setWhy((failed as Error).message)
+    }
+  }
+  return (
+    <>
+      <button type="button" onClick={() => void leave()}>
+        Sign out
+      </button>
+      <span role="alert">{why !== null && `You are still signed in: ${why}`}</span>
+    </>
+  )
 }
 
 function Theme() {

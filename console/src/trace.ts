@@ -172,5 +172,16 @@ export function comparedInputs(trace: Trace, values: ListHotelValuesData['values
 function judged(sent: string, back: string, found: number): Back['verdict'] {
   if (found === 0) return 'not there'
   if (sent === back) return 'the same'
-  return back !== '' && Number(sent) === Number(back) ? 'the same number' : 'different'
+  const number = numberOf(sent)
+  return number !== null && number === numberOf(back) ? 'the same number' : 'different'
+}
+
+/** A decimal in the one way that leaves out what does not count, with every other digit; null: the text is no number. */
+function numberOf(text: string): string | null {
+  const [, sign, whole = '', part = '', power = '0'] = /^([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(text.trim()) ?? []
+  if (whole + part === '') return null
+  const digits = (whole + part).replace(/^0+/, '')
+  const kept = digits.replace(/0+$/, '')
+  if (kept === '') return '0'
+  return `${sign === '-' ? '-' : ''}${kept}e${Number(power) - part.length + digits.length - kept.length}`
 }

@@ -53,7 +53,7 @@ export const httpSettings = section(
       .default(false)
       .describe('Serve without TLS beyond loopback: only where something else on the way encrypts, such as a proxy.'),
     connections: count(
-      'Connections at once. One more takes the place of the oldest that is not being answered.',
+      'Connections at once. One more takes the place of the oldest that is not being answered, or of one that does not take its answer.',
       64,
       1,
       10_000,
@@ -105,7 +105,12 @@ export const webhookSettings = section(
       5_000,
       100,
     ),
-    maxConnections: count('Connections at once; further ones are closed.', 512, 8, 10_000),
+    maxConnections: count(
+      'Connections at once. One more takes the place of the oldest that is not being answered, or of one that does not take its answer.',
+      512,
+      8,
+      10_000,
+    ),
     pollStretch: z
       .number()
       .min(1)

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -9,6 +8,7 @@ import type { Config } from '../config/schema.ts'
 import type { Actor } from '../db/actions/record-action.ts'
 import { storableText } from '../db/copy-text.ts'
 import { nightlySync, scheduleOf } from '../jobs/known-jobs.ts'
+import { limitConnections } from '../network/limit-connections.ts'
 import { ConsoleDoor, type Session } from './console/console-door.ts'
 import { serveConsole } from './console/serve-console.ts'
 import { bearerOf, isLoopback, isOurHost, isOurOrigin, refusalOf } from './may-enter.ts'
@@ -22,6 +22,9 @@ const maxBodyBytes = 64 * 1024
 const requestTimeoutMs = 10_000
 const headersTimeoutMs = 5_000
 const slowClientsMs = 1_000
+
+/** Longer than any part of a path can be: what an id may be is said by the schema of its route. */
+const maxParamLength = 16 * 1024
 
 /** Actions at once. */
 const maxActing = 3
@@ -60,11 +63,13 @@ export function buildHttpServer(
     exposeHeadRoutes: false,
     requestTimeout: requestTimeoutMs,
     return503OnClosing: false,
+    routerOptions: { maxParamLength },
     // What fastify itself cannot read, such as an address with a broken escape.
     frameworkErrors: (error, _request, reply) => void sendProblem(reply as FastifyReply, problemOf(error)),
     ...(tls === null ? { http: limits } : { https: { ...limits, ...tls } }),
   }) as unknown as FastifyInstance
-  limitConnections(server, settings.connections)
+  const connections = limitConnections(server.server, settings.connections)
+  server.addHook('preHandler', async (request, reply) => connections.answers(request.raw, reply.raw))
   server.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error)
     if (problem.status === 500) {
@@ -217,47 +222,4 @@ function actorOf(request: FastifyRequest, session: Session | null): Actor {
 
 function sendProblem(reply: FastifyReply, problem: ProblemBody): FastifyReply {
   return reply.code(problem.status).type('application/problem+json').send(JSON.stringify(problem))
-}
-
-/** One connection, whether TLS is between or not. */
-function nameOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress}:${remotePort}`
-}
-
-/**
- * Lets in so many connections at once. One more takes the place of the oldest that is not being answered: clients that
- * say nothing, or that never come to the end of what they say, keep nobody out, and least of all who asks whether the
- * process lives. Only if all are being answered is the new one refused.
- */
-function limitConnections(server: FastifyInstance, limit: number): void {
-  const open = new Map<string, Socket>()
-  const answering = new Map<string, number>()
-  const count = (name: string, by: 1 | -1) => {
-    const now = (answering.get(name) ?? 0) + by
-    if (now > 0) answering.set(name, now)
-    else answering.delete(name)
-  }
-  server.server.on('connection', (socket) => {
-    const name = nameOf(socket)
-    // A port is used again at once: the name is then that of the newer connection.
-    socket.once('close', () => {
-      if (open.get(name) === socket) open.delete(name)
-    })
-    if (open.size >= limit) {
-      const idle = [...open.keys()].find((known) => !answering.has(known))
-      if (idle === undefined) {
-        socket.destroy()
-        return
-      }
-      open.get(idle)?.destroy()
-      open.delete(idle)
-    }
-    open.set(name, socket)
-  })
-  // Its body has come by then, so that it costs us time and no longer the client.
-  server.addHook('preHandler', async (request, reply) => {
-    const name = nameOf(request.socket)
-    count(name, 1)
-    reply.raw.once('close', () => count(name, -1))
-  })
 }

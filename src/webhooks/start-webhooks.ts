@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { createDatabase, createPool } from '../db/database.ts'
 import { schemaName } from '../db/schema-standing.ts'
 import { createWebhookVerifier } from '../exchange/webhook-signature.ts'
+import { limitConnections } from '../network/limit-connections.ts'
 import { webhookConnections } from './check-webhook-settings.ts'
 import { keepInbox } from './keep-inbox.ts'
 import { createEventStore, customHeaderOf, takeDelivery } from './take-delivery.ts'
@@ -127,10 +128,11 @@ async function listen(options: ListenOptions): Promise<Listener> {
       maxHeaderSize: maxHeaderBytes,
     },
     (request, response) => {
+      request.once('end', () => connections.answers(request, response))
       options.handle(request, response).catch(() => response.destroy())
     },
   )
-  server.maxConnections = options.maxConnections
+  const connections = limitConnections(server, options.maxConnections)
   server.on('clientError', (_error, socket) => socket.destroy())
   server.listen(port, host)
   try {

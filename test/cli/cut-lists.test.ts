@@ -25,6 +25,11 @@ beforeAll(async () => {
     select row_id, 'properties', 'different', company_id, '1', '2', 1
     from source_row join mapping using (partner_id) where stream = 'properties'`)
   await world.pool.query(`update source_row set gone_at = now() where stream = 'calculator_settings'`)
+  await world.pool.query(`
+    delete from notification;
+    insert into notification (job, event, cause, message) select 'nightly-sync', 'failed', 'c', '{}' from generate_series(1, 3);
+    insert into webhook_event (event_id, payload, state, effect, application_id, status)
+      select n, '{}', 'done', 'kept', 'A-' || greatest(n - 2, 1), 'Draft' from generate_series(1, 5) n`)
 })
 afterAll(async () => {
   await api?.[Symbol.asyncDispose]()
@@ -34,6 +39,14 @@ afterAll(async () => {
 
 const call = async (...args: string[]) =>
   await nightferry(folder.path, [...args, '--config', demoConfig], world.environment())
+
+/** Has so many rows be invalid, each for a reason of its own. */
+const invalid = async (rows: number) =>
+  await world.pool.query(
+    `update acceptance set accepted_hash = null, invalid_reason = 'reason ' || row_id
+     where row_id in (select row_id from source_row where stream = 'framework_answers' order by row_id limit $1)`,
+    [rows],
+  )
 
 const lines = (text: string) => text.split('\n').filter((line) => line.includes('--limit shows more'))
 
@@ -61,11 +74,22 @@ test('differences says of each of its lists that it was cut', async () => {
   expect(lines((await call('differences', '--limit', '3')).stdout)).toEqual([])
 })
 
+test.each([
+  ['notify', []],
+  ['applications', []],
+  ['applications', ['A-1']],
+])('%s %j says that its list was cut, and says nothing where all are shown', async (verb, which) => {
+  expect(lines((await call(verb, ...which, '--limit', '2')).stdout)).toEqual(['The newest 2; --limit shows more.'])
+  expect(lines((await call(verb, ...which, '--limit', '3')).stdout)).toEqual([])
+})
+
 describe('a list that was cut', () => {
   test.each([
     ['drift', '--json'],
     ['differences', '--json'],
     ['differences', '--csv'],
+    ['notify', '--json'],
+    ['applications', '--json'],
   ])('a list that was cut is told of on standard error beside %s %s', async (verb, form) => {
     const cut = await call(verb, form, '--limit', '2')
     expect(lines(cut.stdout)).toEqual([])
@@ -73,8 +97,43 @@ describe('a list that was cut', () => {
     expect((await call(verb, form, '--limit', '3')).stderr).toBe('')
   })
 
-  test.each(['/v1/drift', '/v1/differences'])('a list that was cut is told of by %s', async (path) => {
-    expect(JSON.parse(await api.text(`${path}?limit=2`))).toMatchObject({ more: true })
-    expect(JSON.parse(await api.text(`${path}?limit=3`))).toMatchObject({ more: false })
+  test.each(['/v1/drift', '/v1/differences', '/v1/notifications'])(
+    'a list that was cut is told of by %s',
+    async (path) => {
+      expect(JSON.parse(await api.text(`${path}?limit=2`))).toMatchObject({ more: true })
+      expect(JSON.parse(await api.text(`${path}?limit=3`))).toMatchObject({ more: false })
+    },
+  )
+
+  test('a list that was cut is told of beside the variables, and beside each list of a run under way', async () => {
+    const variables = async (limit: number) =>
+      JSON.parse(await api.text(`/v1/variables?limit=${limit}`)) as { variables: unknown[]; more: boolean }
+    // The periods may still be computed.
+    await expect.poll(() => variables(1)).toMatchObject({ variables: [{}], more: true })
+    expect((await variables(1_000)).more).toBe(false)
+    const live = async (limit: number) =>
+      JSON.parse(await api.text(`/v1/runs/1/live?limit=${limit}`)) as Record<'streams' | 'submissions', unknown[]>
+    expect(await live(1)).toMatchObject({
+      streams: [{}],
+      submissions: [{}],
+      more: { streams: true, submissions: true },
+    })
+    const whole = await live(1_000)
+    expect(whole).toMatchObject({ more: { streams: false, submissions: false } })
+    expect(await live(whole.streams.length)).toMatchObject({ more: { streams: false } })
+  })
+
+  test('a list that was cut is told of beside the causes of a state of which there are more than five', async () => {
+    const tonight = async () => JSON.parse(await api.text('/v1/tonight')) as { causes: unknown[]; more_causes: boolean }
+    await invalid(5)
+    const five = await tonight()
+    expect([five.causes.length, five.more_causes]).toEqual([5, false])
+    await invalid(6)
+    // The rows are counted at once when another run has ended.
+    await world.pool.query(`
+      insert into run (job, trigger, scheduled_for, state, step, verdict)
+      values ('nightly-sync', 'cli', now(), 'finished', 'report', 'partial')`)
+    const six = await tonight()
+    expect([six.causes.length, six.more_causes]).toEqual([5, true])
   })
 })

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { posted, type Served, tokens } from '../http/served.ts'
+import { posted, runToEnd, type Served, tokens } from '../http/served.ts'
 import { startChromium } from './chromium.ts'
 import { examinePages } from './examine-pages.ts'
 import { nights, strangers, troubledWorld } from './troubled-night.ts'
@@ -234,6 +234,18 @@ describe('what the guard holds', () => {
     expect([...reader.errors(), ...reader.refusals()]).toEqual([])
     await reader.context.close()
   })
+  it('what the guard holds is told of, and can be approved, also after a night that failed before it read it', async () => {
+    const { partnerPool } = api.world
+    await partnerPool.query('alter table hotelier.hotel rename to hotel_away')
+    await runToEnd(api)
+    await partnerPool.query('alter table hotelier.hotel_away rename to hotel')
+    for (const path of ['', 'rows', 'plan']) {
+      await open(path)
+      await see(/The guard stopped run 5/)
+      expect(await page.getByRole('button', { name: 'Approve …' }).count()).toBe(1)
+    }
+    await see('stopped run 5')
+  })
   it('what the guard holds goes out after the preview and a yes, and the page that stays open says what came of it', async () => {
     await open('')
     await page.getByRole('button', { name: 'Approve …' }).click()
@@ -242,7 +254,7 @@ describe('what the guard holds', () => {
     expect(await approvals()).toBe(1)
     await api.json('/v1/jobs/nightly-sync/runs', posted({}), 202)
     await page
-      .getByRole('link', { name: /^Run 6, / })
+      .getByRole('link', { name: /^Run 7, / })
       .first()
       .waitFor()
     const sentence = () => page.locator('.sentence').textContent()

@@ -4,11 +4,13 @@ import { request as secureRequest } from 'node:https'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect as connectSecurely } from 'node:tls'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { settings } from '../../src/config/schema.ts'
 import { buildHttpServer } from '../../src/http/build-http-server.ts'
-import { type HttpContext, type Route, route } from '../../src/http/route.ts'
+import { type HttpContext, Plain, type Route, route } from '../../src/http/route.ts'
+import { allRoutes } from '../../src/http/routes/all-routes.ts'
 import { healthRoutes } from '../../src/http/routes/standing-routes.ts'
 import { inspectedLogger } from '../helpers/leaks.ts'
 import { patience } from '../helpers/patience.ts'
@@ -47,6 +49,20 @@ function heldRoute(): { held: Route; letGo: () => void; entered: () => number } 
   return { held, letGo: resolve, entered: () => entered }
 }
 
+/** Answers with a mebibyte at once. */
+const large = route({
+  id: 'large',
+  method: 'GET',
+  path: '/large',
+  summary: 'Answers with much',
+  access: 'open',
+  answers: { 200: 'text/plain' },
+  handle: () => new Plain('text/plain', 'x'.repeat(2 ** 20)),
+})
+
+/** More of it than the systems of both sides keep for a client that does not read. */
+const muchAsked = 'GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(32)
+
 async function listening(given: object = {}, routes: readonly Route[] = []) {
   const { http } = settings.parse({ http: { connections: limit, ...given } })
   const context = {
@@ -58,6 +74,9 @@ async function listening(given: object = {}, routes: readonly Route[] = []) {
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
   const sockets: Socket[] = []
+  const accepted: Socket[] = []
+  const { certificateFile = null } = given as { certificateFile?: string }
+  server.server.on(certificateFile === null ? 'connection' : 'secureConnection', (socket) => accepted.push(socket))
   const open = async (text = ''): Promise<Socket> => {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})
@@ -73,6 +92,15 @@ async function listening(given: object = {}, routes: readonly Route[] = []) {
     url: `http://127.0.0.1:${port}`,
     port,
     open,
+    /** Connections whose clients do not take what is written to them. */
+    stuck: () => accepted.filter(({ destroyed, writableLength }) => !destroyed && writableLength > 0).length,
+    openSecurely: async (text: string) => {
+      const socket = connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false })
+      socket.on('error', () => {})
+      sockets.push(socket)
+      await new Promise((resolve) => socket.once('secureConnect', resolve))
+      socket.write(text)
+    },
     opened,
     live: async () => (await fetch(`http://127.0.0.1:${port}/livez`, { headers: { connection: 'close' } })).status,
     [Symbol.asyncDispose]: async () => {
@@ -135,19 +163,12 @@ it('the API refuses headers and bodies beyond its limits, by their status', asyn
   expect(headers.status).toBe(431)
 })
 
-it('with TLS, silent clients and those without TLS do not keep /livez from its answer', async () => {
-  await using server = await listening({ certificateFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') })
-  await server.opened(limit)
-  await server.opened(limit, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  const status = await new Promise((resolve, reject) => {
+const withTls = () => ({ certificateFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') })
+
+async function liveSecurely(port: number): Promise<number | undefined> {
+  return await new Promise((resolve, reject) => {
     const asked = secureRequest(
-      {
-        host: '127.0.0.1',
-        port: server.port,
-        path: '/livez',
-        rejectUnauthorized: false,
-        headers: { host: 'localhost' },
-      },
+      { host: '127.0.0.1', port, path: '/livez', rejectUnauthorized: false, headers: { host: 'localhost' } },
       (answer) => {
         answer.resume()
         resolve(answer.statusCode)
@@ -155,5 +176,75 @@ it('with TLS, silent clients and those without TLS do not keep /livez from its a
     )
     asked.once('error', reject).end()
   })
-  expect(status).toBe(200)
+}
+
+it('with TLS, silent clients and those without TLS do not keep /livez from its answer', async () => {
+  await using server = await listening(withTls())
+  await server.opened(limit)
+  await server.opened(limit, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  expect(await liveSecurely(server.port)).toBe(200)
+})
+
+it('clients that do not read their answers do not keep /livez from its answer', async () => {
+  await using server = await listening({ connections: 4 }, [large])
+  await server.opened(4, muchAsked)
+  await expect.poll(server.stuck, patience).toBe(4)
+  expect(await server.live()).toBe(200)
+  await server.opened(8, muchAsked)
+  expect(await server.live()).toBe(200)
+})
+
+it('with TLS, clients that do not read their answers do not keep /livez from its answer', async () => {
+  await using server = await listening({ connections: 3, ...withTls() }, [large])
+  for (let number = 0; number < 3; number++) await server.openSecurely(muchAsked)
+  await expect.poll(server.stuck, patience).toBe(3)
+  expect(await liveSecurely(server.port)).toBe(200)
+})
+
+it('a client that waits for its answer keeps its connection where another does not read its own', async () => {
+  const { held, letGo, entered } = heldRoute()
+  await using server = await listening({ connections: 2 }, [held, large])
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
+  const answer = fetch(`${server.url}/held`, init)
+  await expect.poll(entered, patience).toBe(1)
+  await server.open(muchAsked)
+  await expect.poll(server.stuck, patience).toBe(1)
+  expect([await server.live(), await server.live()]).toEqual([200, 200])
+  letGo()
+  expect((await answer).status).toBe(200)
+})
+
+it('the description of all routes is written once', async () => {
+  let written = 0
+  const routes = allRoutes(() => ({ written: ++written }))
+  await using server = await listening(
+    {},
+    routes.filter(({ id }) => id === 'describe'),
+  )
+  const ask = async () => await (await fetch(`${server.url}/openapi.json`)).json()
+  expect([await ask(), await ask()]).toEqual([{ written: 1 }, { written: 1 }])
+})
+
+it.each([
+  ['letters', 'h'],
+  ['letters of three bytes', '旅'],
+  ['slashes', '/'],
+])('an id of 1,000 %s reaches its route, and a longer one is refused by it', async (_, letter) => {
+  const named = route({
+    id: 'named',
+    method: 'GET',
+    path: '/named/{id}',
+    summary: 'Answers with what it was asked for',
+    access: 'open',
+    params: z.strictObject({ id: z.string().max(1_000) }),
+    answers: { 200: z.object({}) },
+    handle: (_context, { params: { id } }) => ({ id }),
+  })
+  await using server = await listening({}, [named])
+  const ask = async (letters: number) => {
+    const answer = await fetch(`${server.url}/named/${encodeURIComponent(letter.repeat(letters))}`)
+    return { status: answer.status, ...((await answer.json()) as object) }
+  }
+  expect(await ask(1_000)).toEqual({ status: 200, id: letter.repeat(1_000) })
+  expect(await ask(1_001)).toMatchObject({ status: 400, code: 'request_malformed' })
 })

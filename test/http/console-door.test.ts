@@ -1,12 +1,13 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { createDatabase, createPool, type Database } from '../../src/db/database.ts'
 import { buildHttpServer } from '../../src/http/build-http-server.ts'
 import {
+  ConsoleDoor,
   newSession,
   openSession,
   renewedSession,
@@ -76,6 +77,35 @@ describe('signing in', () => {
     expect(answer.statusCode).toBe(200)
     expect(set).toMatch(/^nightferry_8460=[\w-]+\.[\w-]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/)
     expect(answer.headers['cache-control']).toBe('no-store')
+  })
+
+  it('over https hands out a cookie that goes over https alone, also behind a proxy', async () => {
+    const headers = { host: 'ferry.example', origin: 'https://ferry.example' }
+    server = serverWith({ allowedHosts: ['ferry.example'] })
+    const set = async (method: 'POST' | 'DELETE', given: object) =>
+      String((await ask('/console/session', { method, ...given })).headers['set-cookie'])
+    const first = await set('POST', { headers, payload: { token: tokens.token } })
+    expect(first).toMatch(/Max-Age=43200; Secure$/)
+    const cookie = first.split(';')[0] ?? ''
+    expect(await set('DELETE', { headers: { ...headers, cookie } })).toMatch(/Max-Age=0; Secure$/)
+  })
+
+  it('over https hands out a cookie that goes over https alone also when a page renews it, without an origin', () => {
+    let now = 0
+    const door = new ConsoleDoor(tokens, false, () => now)
+    const request = { headers: { host: 'ferry.example', 'sec-fetch-site': 'same-origin' }, method: 'GET' }
+    for (const [secure, end] of [
+      [true, /Max-Age=43200; Secure$/],
+      [false, /Max-Age=43200$/],
+    ] as const) {
+      const session = door.signIn({ token: tokens.token }, secure)
+      const cookie = door.cookie(request as FastifyRequest, session)
+      now += 3_600_000
+      const opened = door.sessionOf({ ...request, headers: { ...request.headers, cookie } } as FastifyRequest)
+      const renewed = opened === null ? null : door.renew(opened)
+      expect(renewed).not.toBeNull()
+      expect(door.cookie(request as FastifyRequest, renewed)).toMatch(end)
+    }
   })
 
   it('never puts a token into the cookie', async () => {
@@ -207,7 +237,7 @@ describe('a session', () => {
   })
 
   it('ends after twelve hours', () => {
-    const session = newSession('act', 'Ann', 0)
+    const session = newSession('act', 'Ann', false, 0)
     const sealed = sealSession(session, tokens) ?? ''
     expect(openSession(sealed, tokens, sessionLastsMs - 1)).toEqual(session)
     expect(openSession(sealed, tokens, sessionLastsMs)).toBeNull()
@@ -215,7 +245,7 @@ describe('a session', () => {
 
   it('lasts over the night for a page that stays open, and a week at most', () => {
     const hour = 3_600_000
-    let session = newSession('act', 'Ann', 0)
+    let session = newSession('act', 'Ann', false, 0)
     for (let now = hour; now < sessionEndsMs; now += hour) {
       expect(openSession(sealSession(session, tokens) ?? '', tokens, now)).toEqual(session)
       session = renewedSession(session, now) ?? session
@@ -225,7 +255,7 @@ describe('a session', () => {
   })
 
   it('a session that is fresh is not renewed with every question', () => {
-    expect(renewedSession(newSession('act', 'Ann', 0), 60_000)).toBeNull()
+    expect(renewedSession(newSession('act', 'Ann', false, 0), 60_000)).toBeNull()
   })
 
   it('says in which time zone its pages show every moment', async () => {
@@ -234,13 +264,13 @@ describe('a session', () => {
   })
 
   it('cannot be made to act by who only knows the token that reads', () => {
-    const session = newSession('act', 'Ann', 0)
+    const session = newSession('act', 'Ann', false, 0)
     const forged = sealSession(session, { token: tokens.readToken, readToken: tokens.readToken }) ?? ''
     expect(openSession(forged, tokens, 1)).toBeNull()
   })
 
   it('does not survive a change of a single letter', () => {
-    const sealed = sealSession(newSession('read', 'Ann', 0), tokens) ?? ''
+    const sealed = sealSession(newSession('read', 'Ann', false, 0), tokens) ?? ''
     for (const at of [0, 10, sealed.length - 2]) {
       const letter = sealed[at] === 'A' ? 'B' : 'A'
       expect(openSession(sealed.slice(0, at) + letter + sealed.slice(at + 1), tokens, 1)).toBeNull()

@@ -308,6 +308,52 @@ it('more connections than are allowed are closed, and those that are allowed are
   await expect.poll(() => deliver(url, testEvent()).catch(() => 0), { timeout: 60_000 }).toBe(204)
 })
 
+it.each([
+  ['say nothing', ''],
+  ['were answered', 'GET /elsewhere HTTP/1.1\r\nhost: x\r\n\r\n'],
+  ['were answered a request with a body', 'GET /elsewhere HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\nx'],
+])('clients that stay and %s keep no delivery out, however few connections are let in', async (_, text) => {
+  const { url } = await world.listen({ maxConnections: 8, headersTimeoutMs: 60_000 })
+  const { hostname, port } = new URL(url)
+  const sockets = Array.from({ length: 8 }, () => connect(Number(port), hostname).on('error', () => {}))
+  await Promise.all(
+    sockets.map(async (socket) => {
+      await once(socket, 'connect')
+      if (text === '') return
+      const answered = once(socket, 'data')
+      socket.write(text)
+      await answered
+    }),
+  )
+  expect(await deliver(url, testEvent())).toBe(204)
+  for (const socket of sockets) socket.destroy()
+})
+
+it('a delivery that is being stored keeps its connection, however many clients come after it', async () => {
+  const { url } = await world.listen({ maxConnections: 8, headersTimeoutMs: 60_000 })
+  const { hostname, port } = new URL(url)
+  const { pool } = world.ferry.ledger
+  const locker = await pool.connect()
+  try {
+    await locker.query('begin; lock table webhook_event in access exclusive mode')
+    const answer = deliver(url, testEvent())
+    const waits = `select from pg_locks join pg_database on oid = database
+      where datname = current_database() and not granted`
+    await expect.poll(async () => (await pool.query(waits)).rowCount, { timeout: 60_000 }).toBeGreaterThan(0)
+    const sockets = Array.from({ length: 20 }, () =>
+      connect(Number(port), hostname)
+        .on('error', () => {})
+        .resume(),
+    )
+    await expect.poll(() => sockets.filter((socket) => socket.closed).length, { timeout: 60_000 }).toBe(13)
+    await locker.query('commit')
+    expect(await answer).toBe(204)
+    for (const socket of sockets) socket.destroy()
+  } finally {
+    locker.release()
+  }
+})
+
 describe('settings', () => {
   const check = (webhooks: object) => () => checkWebhookSettings(settings.parse({ webhooks }).webhooks, contract)
 

@@ -355,6 +355,13 @@ function Waves({
   )
 }
 
+/** A request that brings nothing any more, one that is still at work, and one with rows that were rejected. */
+function toneOf(state: string, rejected: number): string {
+  if (state === 'refused' || state === 'lost' || state === 'abandoned') return 'failed'
+  if (state !== 'settled') return 'running'
+  return rejected > 0 ? 'needs' : ''
+}
+
 /** Each request from when it was cut to when it was settled, under the one that released it. */
 function Lanes({ of, reported }: { of: (Waved & { wave: number })[]; reported: Map<number, Request> }) {
   const from = Math.min(...of.map(({ planned_at }) => Date.parse(planned_at)))
@@ -387,7 +394,7 @@ function Lanes({ of, reported }: { of: (Waved & { wave: number })[]; reported: M
         )}
         {of.map((one) => {
           const outcome = reported.get(one.submission_id)
-          const tone = one.state !== 'settled' ? 'failed' : (outcome?.rejected ?? 0) > 0 ? 'needs' : ''
+          const tone = toneOf(one.state, outcome?.rejected ?? 0)
           const top = y.get(one.submission_id) ?? 0
           return (
             <g key={one.submission_id}>

@@ -71,13 +71,10 @@ export function Plan({ may }: PageProps) {
     }
     tonight.again()
   }
-  const run = tonight.data?.run ?? null
   return (
     <>
       <Head title="Plan" of={tonight} />
-      {run !== null && (tonight.data?.held.length ?? 0) > 0 && (
-        <Approve run={run.run_id} held={tonight.data?.held ?? []} may={may} onDone={tonight.again} />
-      )}
+      <Approve held={tonight.data?.held ?? []} may={may} onDone={tonight.again} />
       <p class="row apart">
         {may === 'act' ? (
           <>
@@ -127,7 +124,7 @@ function Before({ tonight }: { tonight: Known<GetTonightData> }) {
       <Facts
         of={[
           ['Next run', next === null ? 'by hand' : momentWords(next)],
-          ['The guard', held.length === 0 ? 'holds nothing' : 'stopped the last run'],
+          ['The guard', held.length === 0 ? 'holds nothing' : `stopped ${runsOf(held)}`],
           ...needs.map(({ state, rows, hotels }): [string, string, string] => [
             `Rows ${state}`,
             grouped(rows),
@@ -135,9 +132,13 @@ function Before({ tonight }: { tonight: Known<GetTonightData> }) {
           ]),
         ]}
       />
-      {needs.length === 0 && <p class="quiet">No row waits: all that was read is accepted.</p>}
+      {needs.length === 0 && held.length === 0 && <p class="quiet">No row waits: all that was read is accepted.</p>}
     </Panel>
   )
+}
+
+function runsOf(held: GetTonightData['held']): string {
+  return [...new Set(held.map(({ run_id }) => `run ${run_id}`))].join(' and ')
 }
 
 function Shown({ plan }: { plan: Made }) {
@@ -202,6 +203,7 @@ function Shown({ plan }: { plan: Made }) {
           name="Planned rows"
           empty="No row would be sent."
           rows={plan.rows}
+          more={rows - plan.rows.length}
           columns={[
             {
               name: 'Hotel',

@@ -39,14 +39,11 @@ export function Rows({ query, may }: PageProps) {
     15_000,
   )
   const tonight = useAnswer('tonight', () => get<GetTonightData>('/v1/tonight'), 30_000)
-  const held = tonight.data?.held ?? []
   const give = (name: string) => (value: string) => goWith({ [name]: value, cursor: '' })
   return (
     <>
       <Head title="Rows" of={rows} />
-      {held.length > 0 && tonight.data?.run != null && (
-        <Approve run={tonight.data.run.run_id} held={held} may={may} onDone={tonight.again} />
-      )}
+      <Approve held={tonight.data?.held ?? []} may={may} onDone={tonight.again} />
       <div class="filters">
         <nav class="tabs" aria-label="State">
           {states.map((one) => (

@@ -38,9 +38,7 @@ export function Tonight({ may }: PageProps) {
               {tonight.key_refused.reason}
             </p>
           )}
-          {tonight.held.length > 0 && tonight.run !== null && (
-            <Approve run={tonight.run.run_id} held={tonight.held} may={may} onDone={known.again} />
-          )}
+          <Approve held={tonight.held} may={may} onDone={known.again} />
           <Panel title="At a glance">
             <Glance tonight={tonight} />
           </Panel>
@@ -58,8 +56,13 @@ export function Tonight({ may }: PageProps) {
           <Panel title="What needs a person, by cause">
             <Table<Cause>
               name="Causes"
-              empty="Nothing. Every row of the partner is accepted, or on its way."
+              empty={
+                isHeld(tonight)
+                  ? 'Nothing but what the guard holds until somebody approves it.'
+                  : 'Nothing. Every row of the partner is accepted, or on its way.'
+              }
               rows={tonight.causes}
+              more={tonight.more_causes}
               columns={[
                 { name: 'State', of: ({ state }) => state, kind: 'key' },
                 { name: 'Rows', of: ({ rows }) => rows, kind: 'number' },
@@ -89,6 +92,10 @@ export function Tonight({ may }: PageProps) {
   )
 }
 
+function isHeld({ held, needs }: GetTonightData): boolean {
+  return held.length > 0 || needs.some(({ state }) => state === 'held')
+}
+
 /** A cause in words. What parked rows wait for begins with the stream that is required. */
 function causeWords({ state, code, reason }: Cause): string {
   if (state !== 'parked') return [code, reason].filter(Boolean).join(': ')
@@ -100,6 +107,8 @@ function causeWords({ state, code, reason }: Cause): string {
 function Glance({ tonight }: { tonight: GetTonightData }) {
   const now = new Date(tonight.now)
   const run = tonight.run
+  // While a run is at work it is its own end that is known.
+  const ends = run?.state === 'running' ? null : tonight.ends
   return (
     <Facts
       of={[
@@ -133,9 +142,9 @@ function Glance({ tonight }: { tonight: GetTonightData }) {
             ? `by ${tonight.paused.paused_by}`
             : tonight.next === null
               ? 'no schedule is set'
-              : tonight.ends === null
+              : ends === null
                 ? undefined
-                : `ends about ${momentWords(tonight.ends)}`,
+                : `ends about ${momentWords(ends)}`,
         ],
         [
           'Rows read',
@@ -221,6 +230,7 @@ function Live({ run, typical }: { run: number; typical: string | null }) {
           name="Streams of the run"
           empty="Nothing is read yet."
           rows={live.streams}
+          more={live.more.streams}
           columns={[
             { name: 'Stream', of: ({ stream }) => stream, kind: 'key' },
             { name: 'Read', of: ({ read }) => read, kind: 'number' },
@@ -232,6 +242,7 @@ function Live({ run, typical }: { run: number; typical: string | null }) {
           name="Requests of the run"
           empty="Nothing is sent yet."
           rows={live.submissions}
+          more={live.more.submissions}
           columns={[
             { name: 'No', of: ({ submission_id }) => submission_id, kind: 'number' },
             { name: 'Kind', of: ({ kind }) => kind, kind: 'key' },

@@ -57,6 +57,9 @@ export function Values({ query }: PageProps) {
           onGive={(period) => goWith({ period })}
         />
       </div>
+      {list.data?.more === true && (
+        <p class="quiet">Only the first {grouped(variables.length)} variables by name can be chosen here.</p>
+      )}
       {list.data !== null && variables.length === 0 && (
         <p class="quiet">No page was loaded yet, so no variable is known.</p>
       )}

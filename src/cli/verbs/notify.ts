@@ -4,7 +4,7 @@ import { testMessage } from '../../pipeline/notify/message.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readConfig } from '../read-config.ts'
 import { moment } from '../show/readable.ts'
-import { table } from '../show/table.ts'
+import { cutList, table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type NotifyOptions = CommonOptions & { test?: boolean; heartbeat?: boolean; limit: number }
@@ -46,7 +46,7 @@ async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
 
 async function listTold(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }) => {
-    const found = await newestNotifications(db, options.limit)
+    const { rows: found, cut } = cutList(cli, options, await newestNotifications(db, options.limit + 1))
     if (options.json) {
       printJson(cli.stdout, found)
       return exitCodes.well
@@ -72,6 +72,7 @@ async function listTold(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
             ]),
           ),
     )
+    if (cut !== null) printLine(cli.stdout, `\n${cut}`)
     return exitCodes.well
   })
 }

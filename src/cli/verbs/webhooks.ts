@@ -19,7 +19,7 @@ import {
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { readConfig, readContract } from '../read-config.ts'
 import { counted, duration, moment, readable } from '../show/readable.ts'
-import { table } from '../show/table.ts'
+import { cutList, table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
 
 export type WebhooksOptions = CommonOptions & { url?: string }
@@ -85,16 +85,30 @@ export async function listApplications(
 ): Promise<ExitCode> {
   return await withDatabase(cli, options, async ({ db }) => {
     if (applicationId !== undefined) {
-      const events = await eventsOfApplication(db, applicationId, options.limit)
-      if (options.json) printJson(cli.stdout, events)
-      else printLine(cli.stdout, events.length === 0 ? 'Nothing was told of that application.' : eventTable(events))
-      return exitCodes.well
+      const told = await eventsOfApplication(db, applicationId, options.limit + 1)
+      return printList(cli, options, told, eventTable, 'Nothing was told of that application.')
     }
-    const found = await newestApplications(db, options)
-    if (options.json) printJson(cli.stdout, found)
-    else printLine(cli.stdout, found.length === 0 ? 'No webhook told of such an application.' : standings(found))
-    return exitCodes.well
+    const found = await newestApplications(db, { ...options, limit: options.limit + 1 })
+    return printList(cli, options, found, standings, 'No webhook told of such an application.')
   })
+}
+
+/** Prints a list that was read with one beyond its limit. */
+function printList<T>(
+  cli: Cli,
+  options: ApplicationsOptions,
+  found: readonly T[],
+  asTable: (rows: T[]) => string,
+  nothing: string,
+): ExitCode {
+  const { rows, cut } = cutList(cli, options, found)
+  if (options.json) {
+    printJson(cli.stdout, rows)
+    return exitCodes.well
+  }
+  printLine(cli.stdout, rows.length === 0 ? nothing : asTable(rows))
+  if (cut !== null) printLine(cli.stdout, `\n${cut}`)
+  return exitCodes.well
 }
 
 function standings(found: Awaited<ReturnType<typeof newestApplications>>): string {

@@ -73,6 +73,20 @@ export async function plansOf(db: Database, runId: number): Promise<GuardPlan[]>
 }
 
 /**
+ * The plans that wait for a person, those of the newest run first. A run that reads a stream again puts aside that
+ * stream's plan alone, so that they can be of several runs, and of any job.
+ */
+export async function waitingPlans(db: Database): Promise<NewPlan[]> {
+  return await db
+    .selectFrom('guard_plan')
+    .select(['run_id', 'stream', 'reason', 'known', 'new', 'changed', 'gone'])
+    .where('state', '=', 'waiting')
+    .orderBy('run_id', 'desc')
+    .orderBy('stream')
+    .execute()
+}
+
+/**
  * Lets the rows of a run's plans through, as far as they still wait: the next run sends them. What they found gone
  * gets its tombstone. Who did so is written down among the actions.
  * @returns the plans that this call approved.

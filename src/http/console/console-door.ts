@@ -57,18 +57,19 @@ export class ConsoleDoor {
 
   /**
    * Opens a session for a token or the code of a link.
+   * @param secure whether the page that signs in came over https.
    * @throws {Problem} 401 when it is neither, 429 after too many that were not.
    */
-  signIn({ token, once, by }: { token?: string; once?: string; by?: string }): Session {
+  signIn({ token, once, by }: { token?: string; once?: string; by?: string }, secure: boolean): Session {
     const now = this.#nowMs()
     this.#failures = this.#failures.filter((at) => at > now - failuresCountMs)
     if (this.#failures.length >= maxFailures) {
       throw new Problem(429, 'too_many_sign_ins', 'Too many sign-ins failed; try again in a minute.')
     }
     const link = once === undefined ? undefined : this.#takeLink(once, now)
-    if (link !== undefined) return newSession(link.may, link.by, now)
+    if (link !== undefined) return newSession(link.may, link.by, secure, now)
     const bearer = token === undefined ? null : bearerOf(`Bearer ${token}`, this.#tokens)
-    if (bearer === 'act' || bearer === 'read') return newSession(bearer, by ?? 'somebody', now)
+    if (bearer === 'act' || bearer === 'read') return newSession(bearer, by ?? 'somebody', secure, now)
     this.#failures.push(now)
     throw new Problem(
       401,
@@ -99,11 +100,14 @@ export class ConsoleDoor {
     return renewedSession(session, this.#nowMs())
   }
 
-  /** The header that hands a session to the browser, or takes it away. */
+  /**
+   * The header that hands a session to the browser, or takes it away. `Secure` where the session came over https, which
+   * also a proxy may have decrypted: then only the `Origin` of the sign-in said so, and its renewals bear none.
+   */
   cookie(request: FastifyRequest, session: Session | null): string {
     const value = session === null ? '' : (sealSession(session, this.#tokens) ?? '')
     const age = session === null ? 0 : Math.ceil((session.until - this.#nowMs()) / 1_000)
-    const secure = this.#secure ? '; Secure' : ''
+    const secure = this.#secure || (session?.secure ?? isFromHttps(request)) ? '; Secure' : ''
     return `${this.#nameFor(request)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${age}${secure}`
   }
 
@@ -128,6 +132,11 @@ function refuseOtherPages({ method, headers }: FastifyRequest): void {
   throw new Problem(403, 'origin_refused', 'A session of the console works from the pages of the console alone.')
 }
 
+/** Whether the page that sends a request came over https, as its browser says. */
+export function isFromHttps({ headers: { origin = '' } }: FastifyRequest): boolean {
+  return URL.canParse(origin) && new URL(origin).protocol === 'https:'
+}
+
 function hostOf(origin: string): string | null {
   return URL.canParse(origin) ? new URL(origin).host : null
 }
@@ -143,7 +152,15 @@ function digest(text: string): string {
 }
 
 /** Somebody who signed in to the console: what they may do, who they say they are, since when and until when. */
-export type Session = { id: string; may: 'act' | 'read'; by: string; since: number; until: number }
+export type Session = {
+  id: string
+  may: 'act' | 'read'
+  by: string
+  /** Signed in over https. */
+  secure: boolean
+  since: number
+  until: number
+}
 
 export type SessionTokens = { token: string | null; readToken: string | null }
 
@@ -151,6 +168,7 @@ const session = z.strictObject({
   id: z.string(),
   may: z.enum(['act', 'read']),
   by: z.string(),
+  secure: z.boolean().default(false),
   since: z.number(),
   until: z.number(),
 })
@@ -162,8 +180,8 @@ export const sessionEndsMs = 7 * 24 * 3_600_000
 /** A session younger than this is not renewed: a page asks often. Milliseconds. */
 const renewAfterMs = 5 * 60_000
 
-export function newSession(may: Session['may'], by: string, nowMs: number): Session {
-  return { id: randomBytes(12).toString('base64url'), may, by, since: nowMs, until: nowMs + sessionLastsMs }
+export function newSession(may: Session['may'], by: string, secure: boolean, nowMs: number): Session {
+  return { id: randomBytes(12).toString('base64url'), may, by, secure, since: nowMs, until: nowMs + sessionLastsMs }
 }
 
 /** The session of a page that is still open, lasting longer; null if it need not, or must not. Pure. */

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { builtConsole } from '../built-console.ts'
 import { bearerOf } from '../may-enter.ts'
 import { Problem } from '../problem.ts'
-import { type ConsoleDoor, consoleHeader, type Session, type SessionTokens } from './console-door.ts'
+import { type ConsoleDoor, consoleHeader, isFromHttps, type Session, type SessionTokens } from './console-door.ts'
 
 /** A file of the console as it goes out. */
 type ConsoleFile = { type: string; content: Buffer; tag: string }
@@ -101,7 +101,7 @@ export function serveConsole(
     if (tokens.token === null && tokens.readToken === null) {
       throw new Problem(401, 'sign_in_refused', 'No token is set: set http.token (NIGHTFERRY_HTTP_TOKEN) first.')
     }
-    const session = door.signIn(given.data as { token?: string; once?: string; by?: string })
+    const session = door.signIn(given.data as { token?: string; once?: string; by?: string }, isFromHttps(request))
     return reply.header('set-cookie', door.cookie(request, session)).send(shown(session, timeZone()))
   })
   server.delete('/console/session', (request, reply) => {

@@ -10,9 +10,10 @@ import { valueRoutes } from './value-routes.ts'
 
 /**
  * Every route of the API.
- * @param describe writes the description of the routes, itself among them.
+ * @param describe writes the description of the routes, itself among them; called once, when somebody asks for it.
  */
 export function allRoutes(describe: (routes: readonly Route[]) => object): readonly Route[] {
+  let description: string | undefined
   const routes: Route[] = [
     ...healthRoutes,
     ...nightRoutes,
@@ -31,7 +32,10 @@ export function allRoutes(describe: (routes: readonly Route[]) => object): reado
       summary: 'This description, in OpenAPI 3.1',
       access: 'open',
       answers: { 200: 'application/json' },
-      handle: () => new Plain('application/json; charset=utf-8', JSON.stringify(describe(routes))),
+      handle: () => {
+        description ??= JSON.stringify(describe(routes))
+        return new Plain('application/json; charset=utf-8', description)
+      },
     }),
   ]
   return routes

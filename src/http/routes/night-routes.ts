@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
-import { plansOf } from '../../db/guard/guard-plan.ts'
+import { waitingPlans } from '../../db/guard/guard-plan.ts'
 import type { Requires } from '../../db/ledger/row-state.ts'
 import { causesOfRows, type ListedState } from '../../db/ledger/rows-in-state.ts'
 import { durationsOf, listNights, needsOf, newestTasks, streamsOfRun } from '../../db/nights/night-facts.ts'
@@ -15,7 +15,7 @@ import { judgeFreshness, medianOf, newestCarried, nightSentence } from '../../pi
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { cacheOf } from '../answer-cache.ts'
 import { Problem } from '../problem.ts'
-import { limit, moment, type Route, route, wholeNumber } from '../route.ts'
+import { cutAt, limit, moment, type Route, route, wholeNumber } from '../route.ts'
 
 /** Nights by which the length of the next one is guessed. */
 const forecastNights = 14
@@ -67,11 +67,22 @@ const tonight = z.object({
   run: night.nullable(),
   remarks: z.array(z.string()),
   notices: z.array(z.string()),
-  held: z.array(
-    z.object({ stream: z.string(), reason: z.string(), known: count, new: count, changed: count, gone: count }),
-  ),
+  held: z
+    .array(
+      z.object({
+        run_id: count,
+        stream: z.string(),
+        reason: z.string(),
+        known: count,
+        new: count,
+        changed: count,
+        gone: count,
+      }),
+    )
+    .describe('What the guard stopped runs over, of whichever job, and nobody has approved.'),
   needs: z.array(z.object({ state: z.string(), rows: count, hotels: count })),
   causes: z.array(cause),
+  more_causes: z.boolean().describe('Some state has more causes than are given.'),
   needs_as_of: moment.describe('When the rows were counted; in a large ledger some seconds ago.'),
   key_refused: z.object({ since: moment, code: z.string().nullable(), reason: z.string().nullable() }).nullable(),
   next: moment.nullable().describe('When the schedule starts the next night; null: it starts none.'),
@@ -87,11 +98,13 @@ const listedStates: readonly ListedState[] = ['rejected', 'invalid', 'parked', '
 async function needsWithCauses(db: Database, requires: Requires) {
   const needs = await needsOf(db, requires)
   const causes = []
+  let moreCauses = false
   for (const state of listedStates.filter((one) => needs.some((need) => need.state === one))) {
-    const found = await causesOfRows(db, state, requires, {}, causesShown)
-    causes.push(...found.map((one) => ({ state, ...one })))
+    const found = cutAt(await causesOfRows(db, state, requires, {}, causesShown + 1), causesShown)
+    causes.push(...found.rows.map((one) => ({ state, ...one })))
+    moreCauses ||= found.more
   }
-  return { needs, causes }
+  return { needs, causes, moreCauses }
 }
 
 export const nightRoutes: readonly Route[] = [
@@ -113,8 +126,8 @@ export const nightRoutes: readonly Route[] = [
       // A run that ends changes both at once.
       const key = `needs ${run?.run_id} ${run?.state}`
       const { answer, asOf } = await cacheOf(context).often(key, now, () => needsWithCauses(db, requires))
-      const { needs, causes } = answer
-      const held = run === null ? [] : (await plansOf(db, run.run_id)).filter(({ state }) => state === 'waiting')
+      const { needs, causes, moreCauses } = answer
+      const held = await waitingPlans(db)
       const { jobs } = await jobStandings(db, config, now)
       const job = jobs.find((one) => one.job === nightlySync.name)
       const timeZone = job?.time_zone ?? 'UTC'
@@ -126,7 +139,7 @@ export const nightRoutes: readonly Route[] = [
       return {
         now,
         time_zone: timeZone,
-        ...nightSentence({ run, needs, held: held.length, remarks: remarks.length }, now, timeZone),
+        ...nightSentence({ run, needs, held, remarks: remarks.length }, now, timeZone),
         fresh: freshness.fresh,
         fresh_since: freshness.since,
         fresh_words: freshness.why,
@@ -134,12 +147,10 @@ export const nightRoutes: readonly Route[] = [
         run,
         remarks,
         notices,
-        held: held.map(({ stream, reason, known, new: added, changed, gone }) => ({
-          ...{ stream, reason, known, changed, gone },
-          new: added,
-        })),
+        held,
         needs,
         causes,
+        more_causes: moreCauses,
         needs_as_of: asOf,
         key_refused:
           refused === null ? null : { since: refused.since, code: refused.errorCode, reason: refused.serviceMessage },
@@ -207,6 +218,9 @@ export const nightRoutes: readonly Route[] = [
             rows: count,
           }),
         ),
+        more: z
+          .object({ streams: z.boolean(), submissions: z.boolean() })
+          .describe('Of which of these there are more than `limit`.'),
       }),
     },
     handle: async ({ db, deps }, { params: { run }, query }) => {
@@ -217,14 +231,17 @@ export const nightRoutes: readonly Route[] = [
       const pages = await pageProgress(db, run, searchKind)
       const forecast =
         found.state === 'running' ? await forecastOf(db, deps.config, { ...found, report: null }, deps.now()) : null
+      const streams = cutAt(await streamsOfRun(db, run, query.limit + 1), query.limit)
+      // What became of their rows is counted in the report: this is asked for every second.
+      const submissions = cutAt(await newestTasks(db, query.limit + 1, run), query.limit)
       return {
         ...progress,
         bytes: pages?.bytes ?? 0,
         ends_at: forecast?.ends_at ?? null,
         deadline: forecast?.deadline ?? null,
-        streams: await streamsOfRun(db, run, query.limit),
-        // What became of their rows is counted in the report: this is asked for every second.
-        submissions: await newestTasks(db, query.limit, run),
+        streams: streams.rows,
+        submissions: submissions.rows,
+        more: { streams: streams.more, submissions: submissions.more },
       }
     },
   }),

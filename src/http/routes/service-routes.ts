@@ -13,7 +13,7 @@ import {
 import { untakenReference } from '../../pipeline/reference/store-reference-data.ts'
 import { searchKinds } from '../../pipeline/streams/kind-names.ts'
 import { silenceWords } from '../../pipeline/webhook-score.ts'
-import { cutAt, document, limit, moment, type Route, route } from '../route.ts'
+import { cutAt, document, limit, moment, more, type Route, route } from '../route.ts'
 
 const count = z.number().int()
 
@@ -140,8 +140,11 @@ export const serviceRoutes: readonly Route[] = [
     summary: 'What people were told of runs, newest first, and what could not be delivered',
     access: 'read',
     query: z.strictObject({ limit }),
-    answers: { 200: z.object({ notifications: z.array(document) }) },
-    handle: async ({ db }, { query }) => ({ notifications: await newestNotifications(db, query.limit) }),
+    answers: { 200: z.object({ notifications: z.array(document), more }) },
+    handle: async ({ db }, { query }) => {
+      const found = cutAt(await newestNotifications(db, query.limit + 1), query.limit)
+      return { notifications: found.rows, more: found.more }
+    },
   }),
 ]
 

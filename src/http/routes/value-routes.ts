@@ -118,6 +118,7 @@ export const valueRoutes: readonly Route[] = [
     answers: {
       200: z.object({
         variables: z.array(z.object({ variable_id: z.string(), name: z.string().nullable() })),
+        more,
         periods: z.array(z.object({ year: z.number().int(), month: z.number().int().nullable() })),
         as_of: moment,
       }),
@@ -127,7 +128,8 @@ export const valueRoutes: readonly Route[] = [
       const { db, deps } = context
       const periods = await cacheOf(context).soon('periods', deps.now(), () => listPeriods(db, 100))
       if (periods.computingSince !== null) return new Answer(202, { computing_since: periods.computingSince })
-      return { variables: await listVariables(db, query.limit), periods: periods.answer, as_of: periods.asOf }
+      const found = cutAt(await listVariables(db, query.limit + 1), query.limit)
+      return { variables: found.rows, more: found.more, periods: periods.answer, as_of: periods.asOf }
     },
   }),
   route({

@@ -65,8 +65,8 @@ type NightStanding = {
     finished_at: Date | null
   } | null
   needs: readonly { state: string; rows: number; hotels: number }[]
-  /** Streams that the guard has stopped the newest run over, and which nobody has approved. */
-  held: number
+  /** What the guard stopped a run over, and nobody has approved, stream by stream. */
+  held: readonly { run_id: number }[]
   remarks: number
 }
 
@@ -103,7 +103,13 @@ export function nightSentence({ run, needs, held, remarks }: NightStanding, now:
     const need = needs.find((one) => one.state === state)
     return need === undefined || need.rows === 0 ? [] : [say(need.rows, need.hotels)]
   })
-  if (held > 0) told.unshift(`the guard stopped it over ${amountOf(held, 'stream')}`)
+  const stopped = Map.groupBy(held, ({ run_id }) => run_id)
+  told.unshift(
+    ...[...stopped].map(([held_run, plans]) => {
+      const which = held_run === run.run_id ? 'it' : `run ${held_run}`
+      return `the guard stopped ${which} over ${amountOf(plans.length, 'stream')}`
+    }),
+  )
   if (told.length === 0 && remarks === 0) {
     return { tone: 'well' as Tone, sentence: `The last run ended${ended}, and needs nobody.` }
   }

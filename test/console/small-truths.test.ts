@@ -1,0 +1,124 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { GetRunLiveData, GetTonightData, ListWavesData } from '../../console/src/api-types.ts'
+import { runToEnd, type Served, served } from '../http/served.ts'
+import { startChromium } from './chromium.ts'
+import { type Visit, visit, watchedContext } from './watched-browser.ts'
+
+let api: Served
+let browser: Browser
+let here: Visit
+let page: Page
+
+beforeAll(async () => {
+  browser = await startChromium()
+  api = await served({ hotels: 2 })
+  await runToEnd(api)
+  here = await visit(api, await watchedContext(browser))
+  page = here.page
+})
+afterAll(async () => {
+  await browser?.close()
+  await api?.[Symbol.asyncDispose]()
+})
+afterEach(async () => {
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  expect(here.errors()).toEqual([])
+  expect(here.refusals()).toEqual([])
+})
+
+/** Has the API answer otherwise than it does. */
+async function answered<T>(path: RegExp, change: (answer: T) => object): Promise<void> {
+  await page.route(path, async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: { ...change((await response.json()) as T) } })
+  })
+}
+
+const fact = (name: string) => page.locator('.facts > div', { has: page.getByText(name, { exact: true }) })
+
+it('the end of a run under way stands with that run, and not under the next one', async () => {
+  const scheduled = { next: '2026-11-24T01:30:00.000Z', ends: '2026-11-24T01:50:00.000Z', paused: null }
+  await answered<GetTonightData>(/v1\/tonight/, (tonight) => ({ ...tonight, ...scheduled }))
+  await here.open('')
+  expect(await fact('Next run').textContent()).toContain('ends about')
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await answered<GetTonightData>(/v1\/tonight/, (tonight) => ({
+    ...tonight,
+    ...scheduled,
+    run: { ...tonight.run, state: 'running', verdict: null, finished_at: null },
+  }))
+  await here.open('')
+  await here.see(/^Run 1 is at work/)
+  expect(await fact('Next run').textContent()).not.toContain('ends about')
+})
+
+it('a table whose list was cut says so, for causes, requests of a run under way and planned rows', async () => {
+  const cause = { state: 'invalid', stream: 'properties', code: null, reason: 'r', rows: 1, hotels: 1 }
+  await answered<GetTonightData>(/v1\/tonight/, (tonight) => ({
+    ...tonight,
+    causes: [{ ...cause, first_at: tonight.now, last_at: tonight.now }],
+    more_causes: true,
+    run: { ...tonight.run, state: 'running', verdict: null, finished_at: null },
+  }))
+  await answered<GetRunLiveData>(/\/live/, (live) => ({ ...live, more: { streams: false, submissions: true } }))
+  await here.open('')
+  await here.see(/^Run 1 is at work/)
+  await expect.poll(() => page.getByText('There are more than these.').count()).toBe(2)
+
+  await answered<{ waves?: unknown; rows: unknown[] }>(/v1\/plan/, (plan) =>
+    plan.waves === undefined
+      ? plan
+      : {
+          ...plan,
+          waves: [{ wave: 1, requests: [{ kind: 'properties', partition: '', rows: 1_203 }] }],
+          rows: [{ stream: 'properties', partner_id: 'H-0001', row_key: 'k', from: null, to: { name: 'n' } }],
+        },
+  )
+  await here.open('plan')
+  await page.getByRole('button', { name: 'Work out what a run would send now' }).click()
+  await here.see('1,202 more are not shown.')
+})
+
+it('a night that the guard holds is not said to need nobody', async () => {
+  await answered<GetTonightData>(/v1\/tonight/, (tonight) => ({
+    ...tonight,
+    causes: [],
+    needs: [{ state: 'held', rows: 9, hotels: 9 }],
+    held: [{ run_id: 41, stream: 'properties', reason: 'share', known: 10, new: 0, changed: 9, gone: 0 }],
+  }))
+  await here.open('')
+  await here.see(/The guard stopped run 41/)
+  await here.see('Nothing but what the guard holds until somebody approves it.')
+  expect(await page.getByText('Every row of the partner is accepted').count()).toBe(0)
+  await here.open('plan')
+  await here.see('stopped run 41')
+})
+
+it('a request at work is drawn neither as one that failed nor as one that ended', async () => {
+  const states = ['settled', 'planned', 'sending', 'accepted', 'terminal', 'uncertain', 'refused', 'lost', 'abandoned']
+  await answered<ListWavesData>(/\/waves/, (answer) => {
+    const [wave] = answer.waves as { submissions: object[] }[]
+    const [one] = wave?.submissions ?? []
+    const submissions = states.map((state, place) => ({ ...one, submission_id: 900 + place, state, released_by: [] }))
+    return { ...answer, waves: [{ ...wave, submissions }] }
+  })
+  await here.open('night?run=1')
+  await expect.poll(() => page.locator('rect.lane').count()).toBe(states.length)
+  const classes = await page.locator('rect.lane').evaluateAll((all) => all.map((one) => one.getAttribute('class')))
+  const tones = classes.map((words) => words?.replace('lane', '').trim())
+  expect(tones).toEqual(['', ...Array(5).fill('running'), 'failed', 'failed', 'failed'])
+})
+
+it('somebody who signs out while nobody answers is told that they are still signed in, and signs out later', async () => {
+  await here.open('')
+  await page.route(/console\/session/, (route) => route.abort())
+  const button = page.getByRole('button', { name: 'Sign out' })
+  await button.click()
+  await here.see('You are still signed in: Nightferry does not answer.')
+  expect(await button.count()).toBe(1)
+  expect(here.errors().every((words) => words.includes('ERR_FAILED'))).toBe(true)
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await button.click()
+  await page.getByLabel('Token').waitFor()
+})
