@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { bearer, type Served, tokens } from '../http/served.ts'
+import { sealLinkRequest } from '../../src/http/console/console-door.ts'
+import { type Served, tokens } from '../http/served.ts'
 
 /** How long a page may take for a step; a machine may have other work. Milliseconds. */
 const patienceMs = 60_000
@@ -85,8 +86,11 @@ export async function visit(api: Pick<Served, 'url'>, watched: Watched, token = 
 
 /** The address that signs in once, as `nightferry console` prints it. */
 export async function linkOf({ url }: Pick<Served, 'url'>, token: string): Promise<string> {
-  const headers = { ...bearer(token), 'content-type': 'application/json' }
-  const answer = await fetch(new URL('/console/links', url), { method: 'POST', headers, body: '{"by":"Ann"}' })
+  const address = new URL('/console/links', url)
+  const { nonce } = (await (await fetch(address)).json()) as { nonce: string }
+  const known = token === tokens.act ? { token, readToken: null } : { token: null, readToken: token }
+  const body = JSON.stringify({ asked: sealLinkRequest(nonce, 'Ann', known) })
+  const answer = await fetch(address, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
   return `${url}/console/#once=${((await answer.json()) as { once: string }).once}`
 }
 

@@ -11,6 +11,8 @@ import {
   newSession,
   openSession,
   renewedSession,
+  type SessionTokens,
+  sealLinkRequest,
   sealSession,
   sessionEndsMs,
   sessionLastsMs,
@@ -65,11 +67,12 @@ const signIn = async (payload: object = { token: tokens.token, by: 'Ann' }) => {
   return { answer, set, cookie: set.split(';')[0] ?? '' }
 }
 
-const linkFor = async (token: string) => {
-  const headers = { authorization: `Bearer ${token}` }
-  const answer = await ask('/console/links', { method: 'POST', headers, payload: { by: 'root' } })
+const nonceOf = async () => ((await ask('/console/links')).json() as { nonce: string }).nonce
+const askFor = async (asked: string | null) => {
+  const answer = await ask('/console/links', { method: 'POST', payload: { asked } })
   return { status: answer.statusCode, once: (answer.json() as { once: string }).once }
 }
+const linkFor = async (known: SessionTokens) => await askFor(sealLinkRequest(await nonceOf(), 'root', known))
 
 describe('signing in', () => {
   it('hands out a cookie that no script reads and no other site sends', async () => {
@@ -130,20 +133,30 @@ describe('signing in', () => {
   })
 
   it('lets a link sign in once', async () => {
-    const { once } = await linkFor(tokens.token)
+    const { once } = await linkFor(tokens)
     expect((await signIn({ once })).answer.json()).toMatchObject({ may: 'act', by: 'root' })
     expect((await signIn({ once })).answer.json()).toMatchObject({ code: 'sign_in_refused' })
   })
 
   it('makes a link that may no more than the token it was made with', async () => {
-    const { once } = await linkFor(tokens.readToken)
+    const { once } = await linkFor({ token: null, readToken: tokens.readToken })
     expect((await signIn({ once })).answer.json()).toMatchObject({ may: 'read' })
   })
 
   it('makes no link for a wrong token, nor for a session', async () => {
-    expect((await linkFor('a-token-that-is-wrong')).status).toBe(401)
+    expect((await linkFor({ token: 'a-token-that-is-wrong', readToken: null })).status).toBe(401)
+    expect((await linkFor({ token: tokens.readToken, readToken: null })).status).toBe(401)
     const { cookie } = await signIn()
-    expect((await ask('/console/links', { method: 'POST', headers: { cookie }, payload: {} })).statusCode).toBe(401)
+    expect((await askFor(cookie.split('=')[1] ?? '')).status).toBe(401)
+  })
+
+  it('makes one link of a request for one, which shows nobody the token', async () => {
+    const asked = sealLinkRequest(await nonceOf(), 'root', tokens) ?? ''
+    const [body = ''] = asked.split('.')
+    expect(asked + Buffer.from(body, 'base64url').toString()).not.toContain(tokens.token)
+    expect((await askFor(asked)).status).toBe(200)
+    expect((await askFor(asked)).status).toBe(401)
+    expect((await askFor(sealLinkRequest('a nonce that nobody gave', 'root', tokens))).status).toBe(401)
   })
 
   it('refuses a sign-in that another page sends, with whatever credentials', async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { withoutSettings } from '../../config/environment.ts'
 import type { Config } from '../../config/schema.ts'
 import { settingsInForce } from '../../config/show-config.ts'
+import { type SessionTokens, sealLinkRequest } from '../../http/console/console-door.ts'
 import type { HttpContext } from '../../http/route.ts'
 import { startHttp } from '../../http/start-http.ts'
 import {
@@ -29,9 +30,8 @@ export type ConsoleOptions = CommonOptions & { browser?: boolean }
  */
 export async function openConsole(cli: Cli, options: ConsoleOptions): Promise<ExitCode> {
   const config = readConfig(cli, options)
-  const token = config.http.token ?? config.http.readToken
   const address = addressOf(config.http)
-  const link = token === null || address === null ? null : await linkTo(cli, address, token)
+  const link = address === null ? null : await linkTo(cli, address, config.http)
   if (link !== null) {
     await show(cli, options, link)
     return exitCodes.well
@@ -86,7 +86,7 @@ export async function withOwnConsole(
     const deps = { ...ferry.deps, config: { ...config, http } }
     const server = await startHttp(deps, ferry.database.url, ownVersion(), conceal(ferry.secrets), asks)
     try {
-      const link = await linkTo(cli, server.url, token)
+      const link = await linkTo(cli, server.url, http)
       if (link === null) throw new Error('the console that was started does not answer')
       await work(link)
     } finally {
@@ -98,21 +98,23 @@ export async function withOwnConsole(
 }
 
 /** A link that signs in once, as the person who calls the verb; null where nobody answers who knows the token. */
-async function linkTo(cli: Cli, base: string, token: string): Promise<string | null> {
+async function linkTo(cli: Cli, base: string, tokens: SessionTokens): Promise<string | null> {
   const by = actingUser(cli)
     .user.replaceAll(/[^\x20-\x7e]/g, '?')
     .slice(0, 100)
+  const ask = async (init: RequestInit) => {
+    const answer = await fetch(`${base}/console/links`, { ...init, signal: AbortSignal.timeout(patienceMs) })
+    if (!answer.ok) throw new Error(`the answer is ${answer.status}`)
+    return (await answer.json()) as Record<string, unknown>
+  }
   try {
-    const answer = await fetch(`${base}/console/links`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ by }),
-      signal: AbortSignal.timeout(patienceMs),
-    })
-    if (!answer.ok) return null
-    const { once } = (await answer.json()) as { once: string }
+    const { nonce } = await ask({})
+    const asked = sealLinkRequest(String(nonce), by, tokens)
+    if (asked === null) return null
+    const body = JSON.stringify({ asked })
+    const { once } = await ask({ method: 'POST', headers: { 'content-type': 'application/json' }, body })
     // What follows the # stays in the browser: it is in no log and in no Referer.
-    return `${base}/console/#once=${once}`
+    return `${base}/console/#once=${String(once)}`
   } catch {
     return null
   }

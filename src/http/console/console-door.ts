@@ -6,8 +6,10 @@ import { Problem } from '../problem.ts'
 
 /** How long a link that `nightferry console` makes can be used, once. Milliseconds. */
 const linkLastsMs = 5 * 60_000
-/** Links that nobody has used yet. */
+/** Links that nobody has used yet, and nonces. */
 const maxLinks = 50
+/** How long after a nonce the link must be asked for. Milliseconds. */
+const nonceLastsMs = 60_000
 
 /** Sign-ins that fail within a minute before no further one is looked at: a token is not found by trying. */
 const maxFailures = 10
@@ -25,6 +27,7 @@ export class ConsoleDoor {
   readonly #secure: boolean
   readonly #nowMs: () => number
   readonly #links = new Map<string, { may: Session['may']; by: string; until: number }>()
+  readonly #nonces = new Map<string, { until: number }>()
   /** Sessions that somebody ended before their time, by id, with that time. */
   readonly #ended = new Map<string, number>()
   #failures: number[] = []
@@ -44,15 +47,38 @@ export class ConsoleDoor {
     return session
   }
 
-  /** A code that opens a session once, for `nightferry console`, which knows a token. */
-  makeLink(may: Session['may'], by: string): { once: string; validForMs: number } {
+  /** What a request for a link is to be sealed with: one that was heard before asks for nothing. */
+  giveNonce(): string {
+    const nonce = randomBytes(32).toString('base64url')
+    this.#keep(this.#nonces, nonce, { until: this.#nowMs() + nonceLastsMs })
+    return nonce
+  }
+
+  /**
+   * A code that opens a session once, for `nightferry console`.
+   * @param asked as `sealLinkRequest` makes it of a nonce that was given, by someone who knows a token.
+   * @throws {Problem} 401 when it is not.
+   */
+  makeLink(asked: string): { once: string; validForMs: number } {
     const now = this.#nowMs()
-    for (const [key, { until }] of this.#links) if (until <= now) this.#links.delete(key)
-    const [oldest] = this.#links.keys()
-    if (this.#links.size >= maxLinks && oldest !== undefined) this.#links.delete(oldest)
+    const request = unseal(asked, linkRequest, 'link', this.#tokens)
+    const nonce = request === null ? undefined : this.#nonces.get(request.nonce)
+    if (request === null || nonce === undefined || nonce.until <= now) {
+      throw new Problem(401, 'token_wrong', 'The request for a link is sealed with no token of http, or is too old.')
+    }
+    this.#nonces.delete(request.nonce)
     const once = randomBytes(32).toString('base64url')
-    this.#links.set(digest(once), { may, by, until: now + linkLastsMs })
+    this.#keep(this.#links, digest(once), { may: request.may, by: request.by, until: now + linkLastsMs })
     return { once, validForMs: linkLastsMs }
+  }
+
+  /** Adds to what waits to be used, in the place of the oldest if there is too much of it. */
+  #keep<T extends { until: number }>(waiting: Map<string, T>, key: string, value: T): void {
+    const now = this.#nowMs()
+    for (const [known, { until }] of waiting) if (until <= now) waiting.delete(known)
+    const [oldest] = waiting.keys()
+    if (waiting.size >= maxLinks && oldest !== undefined) waiting.delete(oldest)
+    waiting.set(key, value)
   }
 
   /**
@@ -195,26 +221,53 @@ export function renewedSession(of: Session, nowMs: number): Session | null {
  * and a token that is replaced ends every session that it opened. Null: that token is not set.
  */
 export function sealSession(of: Session, tokens: SessionTokens): string | null {
-  const key = keyOf(of.may, tokens)
+  return seal(of, 'session', tokens)
+}
+
+/** The session that a cookie holds; null if it is not sealed by a token in use, or is over. Pure. */
+export function openSession(text: string, tokens: SessionTokens, nowMs: number): Session | null {
+  const held = unseal(text, session, 'session', tokens)
+  return held === null || held.until <= nowMs ? null : held
+}
+
+const linkRequest = z.strictObject({ nonce: z.string(), may: session.shape.may, by: z.string() })
+
+/**
+ * A request for a link, sealed with the token that allows more. The token itself is not sent: where no daemon listens,
+ * another program of this machine may. Null: no token is set.
+ */
+export function sealLinkRequest(nonce: string, by: string, tokens: SessionTokens): string | null {
+  return seal({ nonce, may: tokens.token === null ? 'read' : 'act', by }, 'link', tokens)
+}
+
+type Purpose = 'session' | 'link'
+
+function seal<T extends { may: Session['may'] }>(of: T, purpose: Purpose, tokens: SessionTokens): string | null {
+  const key = keyOf(of.may, purpose, tokens)
   if (key === null) return null
   const body = Buffer.from(JSON.stringify(of)).toString('base64url')
   return `${body}.${sealOf(body, key)}`
 }
 
-/** The session that a cookie holds; null if it is not sealed by a token in use, or is over. Pure. */
-export function openSession(text: string, tokens: SessionTokens, nowMs: number): Session | null {
-  const [, body, seal] = /^([\w-]{1,2000})\.([\w-]{43})$/.exec(text) ?? []
-  if (body === undefined || seal === undefined) return null
-  const held = session.safeParse(jsonOf(body))
-  if (!held.success || held.data.until <= nowMs) return null
-  const key = keyOf(held.data.may, tokens)
-  return key !== null && timingSafeEqual(Buffer.from(seal), Buffer.from(sealOf(body, key))) ? held.data : null
+/** What was sealed for this purpose by a token in use; null: it was not. Pure. */
+function unseal<T extends { may: Session['may'] }>(
+  text: string,
+  form: z.ZodType<T>,
+  purpose: Purpose,
+  tokens: SessionTokens,
+): T | null {
+  const [, body, given] = /^([\w-]{1,2000})\.([\w-]{43})$/.exec(text) ?? []
+  if (body === undefined || given === undefined) return null
+  const held = form.safeParse(jsonOf(body))
+  if (!held.success) return null
+  const key = keyOf(held.data.may, purpose, tokens)
+  return key !== null && timingSafeEqual(Buffer.from(given), Buffer.from(sealOf(body, key))) ? held.data : null
 }
 
-/** One key for each right: who may read cannot make a cookie that says they may act. */
-function keyOf(may: Session['may'], { token, readToken }: SessionTokens): Buffer | null {
+/** One key for each right and purpose: who may read cannot make a cookie that says they may act. */
+function keyOf(may: Session['may'], purpose: Purpose, { token, readToken }: SessionTokens): Buffer | null {
   const of = may === 'act' ? token : readToken
-  return of === null ? null : createHash('sha256').update(`nightferry console session, ${may}\0${of}`).digest()
+  return of === null ? null : createHash('sha256').update(`nightferry console ${purpose}, ${may}\0${of}`).digest()
 }
 
 function sealOf(body: string, key: Buffer): string {

@@ -4,7 +4,6 @@ import { extname, join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { builtConsole } from '../built-console.ts'
-import { bearerOf } from '../may-enter.ts'
 import { Problem } from '../problem.ts'
 import { type ConsoleDoor, consoleHeader, isFromHttps, type Session, type SessionTokens } from './console-door.ts'
 
@@ -109,14 +108,11 @@ export function serveConsole(
     if (session !== null) door.signOut(session)
     return reply.header('set-cookie', door.cookie(request, null)).send({ signedOut: session !== null })
   })
+  server.get('/console/links', (_request, reply) => reply.send({ nonce: door.giveNonce() }))
   server.post('/console/links', (request, reply) => {
-    const bearer = bearerOf(request.headers.authorization, tokens)
-    if (bearer !== 'act' && bearer !== 'read') {
-      throw new Problem(401, 'token_wrong', 'Send the header Authorization: Bearer, and the token of http.token.')
-    }
-    const given = z.strictObject({ by }).safeParse(request.body ?? {})
-    if (!given.success) throw new Problem(400, 'request_malformed', 'Send by, or nothing.')
-    return reply.send(door.makeLink(bearer, given.data.by ?? 'somebody'))
+    const given = z.strictObject({ asked: z.string().max(4_096) }).safeParse(request.body)
+    if (!given.success) throw new Problem(400, 'request_malformed', 'Send asked: a sealed request for a link.')
+    return reply.send(door.makeLink(given.data.asked))
   })
 }
 
