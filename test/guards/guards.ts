@@ -422,15 +422,15 @@ export const guardsOfDatabase: readonly Guard[] = [
     ...door,
     title: 'a single letter',
     name: 'A session of the console is sealed',
-    text: 'return key !== null && timingSafeEqual(Buffer.from(seal), Buffer.from(sealOf(body, key))) ? held.data : null',
+    text: 'return key !== null && timingSafeEqual(Buffer.from(given), Buffer.from(sealOf(body, key))) ? held.data : null',
     without: 'return key !== null ? held.data : null',
   },
   {
     ...door,
     title: 'ends after twelve hours',
     name: 'A session of the console ends',
-    text: 'if (!held.success || held.data.until <= nowMs) return null',
-    without: 'if (!held.success) return null',
+    text: 'return held === null || held.until <= nowMs ? null : held',
+    without: 'return held',
   },
   {
     ...door,
@@ -447,6 +447,13 @@ export const guardsOfDatabase: readonly Guard[] = [
     name: 'A link to the console works once',
     text: 'this.#links.delete(key)\n    return link',
     without: 'return link',
+  },
+  {
+    ...door,
+    title: 'makes one link of a request for one',
+    name: 'A request for a link to the console works once',
+    text: 'this.#nonces.delete(request.nonce)\n',
+    without: '',
   },
   {
     ...door,
