@@ -1,6 +1,5 @@
 import { generateApi } from 'swagger-typescript-api'
-import { describeRoutes } from '../../src/http/describe-routes.ts'
-import { allRoutes } from '../../src/http/routes/all-routes.ts'
+import { allRoutes, describeRoutes } from '../../src/http/routes/all-routes.ts'
 
 /** The types of the console's client: one per answer, named after the operation. */
 export async function consoleTypes(): Promise<string> {

@@ -6,11 +6,10 @@ import { createDatabase, createPool } from '../db/database.ts'
 import { schemaName } from '../db/schema-standing.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { buildHttpServer } from './build-http-server.ts'
-import { describeRoutes } from './describe-routes.ts'
 import { isLoopback } from './may-enter.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import type { HttpContext } from './route.ts'
-import { allRoutes } from './routes/all-routes.ts'
+import { allRoutes, describeRoutes } from './routes/all-routes.ts'
 
 export type HttpServer = { url: string; close(): Promise<void> }
 

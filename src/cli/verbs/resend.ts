@@ -1,6 +1,6 @@
 import type { ResendFilter } from '../../db/ledger/rows-again.ts'
-import { ActionRefused } from '../../pipeline/actions/action-refused.ts'
 import { resendAccepted } from '../../pipeline/actions/send-again.ts'
+import { ActionRefused } from '../../pipeline/deps.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { requireStream } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'

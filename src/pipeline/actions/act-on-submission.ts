@@ -6,12 +6,11 @@ import type { Submission, SubmissionState } from '../../db/tables/submission-tab
 import type { Contract } from '../../exchange/contract.ts'
 import { HttpError } from '../../exchange/errors.ts'
 import type { Task } from '../../exchange/task.ts'
-import type { Deps } from '../deps.ts'
+import { ActionRefused, type Deps } from '../deps.ts'
 import { requestOf } from '../push/kinds.ts'
 import { callSucceeded, moveSubmission } from '../push/move-submission.ts'
 import { earliestStamp } from '../push/sending/listed-tasks.ts'
 import { unfinishedStates } from '../push/submission-state.ts'
-import { ActionRefused } from './action-refused.ts'
 
 type Abandoned = {
   submission_id: number

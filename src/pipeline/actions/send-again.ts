@@ -10,8 +10,7 @@ import {
   type RetryCounts,
   resendableRows,
 } from '../../db/ledger/rows-again.ts'
-import type { Deps } from '../deps.ts'
-import { ActionRefused } from './action-refused.ts'
+import { ActionRefused, type Deps } from '../deps.ts'
 
 /**
  * Marks rows that the service rejected, to be sent again as they are by the next run, once. Nothing is written where

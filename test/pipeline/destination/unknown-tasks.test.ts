@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { noteUnknownTasks, unknownTaskNews } from '../../../src/pipeline/destination/unknown-tasks.ts'
+import { noteUnknownTasks, unknownTaskNews } from '../../../src/pipeline/destination/check-destination.ts'
 import { keyFingerprint } from '../../../src/pipeline/gate/shared-gate.ts'
 import { apiKey } from '../../exchange/test-client.ts'
 import { type Ferry, openFerry } from '../push/ferry.ts'
