@@ -157,14 +157,14 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
   return found
 }
 
-/** Messages that have not arrived. Pure. */
+/** Messages that have not arrived everywhere. Pure. */
 function judgeUndelivered(news: readonly Selectable<NotificationTable>[]): Found[] {
-  const open = news.filter(({ told_at: told, error: failure }) => told === null && failure !== null)
+  const open = news.filter(({ error: failure }) => failure !== null)
   const [newest] = open
   if (newest === undefined) return [ok('Every message arrived')]
   return [
     warning(
-      `${open.length} of the last ${news.length} messages did not arrive; the newest: ${newest.error}`,
+      `${open.length} of the last ${news.length} messages did not reach everyone; the newest: ${newest.error}`,
       'nightferry notify --test, nightferry notify',
     ),
   ]
