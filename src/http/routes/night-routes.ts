@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { carryingJobs } from '../../config/carrying-jobs.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { plansOf } from '../../db/guard/guard-plan.ts'
@@ -108,7 +109,8 @@ export const nightRoutes: readonly Route[] = [
       const { config } = deps
       const requires = requirementsOf(config)
       const [run = null] = await listNights(db, nightlySync.name, 1, { whole: true })
-      const carried = await newestCarried(db, nightlySync.name)
+      const carrying = carryingJobs(config)
+      const carried = await newestCarried(db, carrying)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
       const key = `needs ${run?.run_id} ${run?.state}`
@@ -126,7 +128,7 @@ export const nightRoutes: readonly Route[] = [
       return {
         now,
         time_zone: timeZone,
-        ...nightSentence({ run, needs, held: held.length, remarks: remarks.length }, now, timeZone),
+        ...nightSentence({ run, needs, held: held.length, remarks: remarks.length, jobs: carrying }, now, timeZone),
         fresh: freshness.fresh,
         fresh_since: freshness.since,
         fresh_words: freshness.why,

@@ -1,9 +1,9 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
+import { carriesData, night } from '../../config/carrying-jobs.ts'
 import type { Config } from '../../config/schema.ts'
 import { storableJson } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
 import { isPart, isWhole } from '../../db/runs/newest-runs.ts'
-import { besideOthers } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'
@@ -81,17 +81,12 @@ async function noteEnd(
   }
 }
 
-const night = 'nightly-sync'
-
-/** Jobs that carry no data of the partner or of the service's computations. */
-const carryNothing = [besideOthers, 'refresh-reference']
-
 /**
  * Whether the monitor hears of the ends of a job: of the night alone where it has a schedule, so that no other job
  * hides that it fails or never begins; else of every job that carries data.
  */
 function isBeat({ jobs }: Config, job: string): boolean {
-  return jobs[night].schedule !== null ? job === night : !carryNothing.includes(job)
+  return jobs[night].schedule !== null ? job === night : carriesData(job)
 }
 
 /**
