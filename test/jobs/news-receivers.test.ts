@@ -41,6 +41,17 @@ describe('a receiver', () => {
     expect(events(server)).toEqual(['failed', 'failed', 'recovered'])
   })
 
+  it('a receiver that refuses does not keep a monitor waiting', async () => {
+    await using server = await service({ [hook]: [refusal(500)], '/beat': [json({})] })
+    const deps = depsFor(server, { heartbeatUrl: `${server.url}/beat` })
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect([server.count(hook), server.count('/beat')]).toEqual([2, 1])
+  })
+
   it('a receiver that comes back after it was given up hears of what still stands', async () => {
     await using server = await service({ [hook]: [refusal(404), refusal(404), json({})] })
     const deps = depsFor(server)

@@ -17,9 +17,9 @@ const giveUpAfterMs = { heartbeat: 3_600_000, message: 86_400_000 }
 const mostMs = 30_000
 
 /**
- * Sends what is due, oldest first, until nothing is or something arrives nowhere. A message is sent at least once: one
- * whose sender dies before it is stored as told is sent again. What a receiver refuses is tried later and later, not
- * before the time that it asked for (`Retry-After`), and given up after a day.
+ * Sends what is due, oldest first, until nothing is: what does not arrive keeps nothing else waiting. A message is sent
+ * at least once: one whose sender dies before it is stored as told is sent again. What a receiver refuses is tried
+ * later and later, not before the time that it asked for (`Retry-After`), and given up after a day.
  * @param signal ends the call under way, which then counts as failed.
  */
 export async function deliverDue(deps: Deps, signal?: AbortSignal): Promise<void> {
@@ -48,7 +48,7 @@ type Due = Pick<
   | 'held_off'
 >
 
-/** @returns false when nothing is due, or what was due has arrived nowhere yet. */
+/** @returns false when nothing is due. */
 async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<boolean> {
   const due = await claim(deps)
   if (due === undefined) return false
@@ -73,10 +73,9 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
     error,
     attempts: refused ? due.attempts : due.attempts - 1,
   })
-  // Where nobody refused, nothing went wrong, and the next message may have another receiver.
-  if (!refused) return true
-  deps.logger.warn({ ...about, error, given_up: false }, 'notification_failed')
-  return isTold
+  // Where nobody refused, nothing went wrong.
+  if (refused) deps.logger.warn({ ...about, error, given_up: false }, 'notification_failed')
+  return true
 }
 
 type News = { next_at?: Date | null; told_at?: Date; attempts?: number; error: string | null } & Partial<
