@@ -1,4 +1,4 @@
-import { streamNames } from '../../src/config/stream-names.ts'
+import { streamNames } from '../../src/config/known-names.ts'
 import { streams } from '../../src/pipeline/streams/our-streams.ts'
 import { blocks, code, table } from './markdown.ts'
 

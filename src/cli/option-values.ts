@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { streamNames } from '../config/stream-names.ts'
+import { streamNames } from '../config/known-names.ts'
 import type { Cli } from './cli.ts'
 
 /** A reader of whole numbers from `min` to `max` for an option. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { streamNames } from './known-names.ts'
 import { count, milliseconds, section } from './setting-kinds.ts'
-import { streamNames } from './stream-names.ts'
 
 /** In `push.retries`: whatever the service calls a property that it could not match. */
 export const notMatchedCode = 'not_matched'

@@ -5,9 +5,9 @@ import { housekeepingSettings, jobSettings, notifySettings, pullSearches } from 
 import { pushSettings, stream, streamName } from './push-settings.ts'
 import { bytes, count, isConfidentialAddress, milliseconds, optionalText, section } from './setting-kinds.ts'
 
+export { isOurStream, type StreamName, streamNames } from './known-names.ts'
 export type { StreamConfig } from './push-settings.ts'
 export { notMatchedCode } from './push-settings.ts'
-export { isOurStream, type StreamName, streamNames } from './stream-names.ts'
 
 /** The whole base address without the paths of the API, which are added to it; null where it has none of them. */
 function withoutApiPath(text: string): string | null {

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import { ConfigError } from '../config/environment.ts'
+import { carryingJobs } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import { type JobPause, pausedJobs } from '../db/runs/job-requests.ts'
 import { isPart, newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
@@ -106,16 +107,16 @@ type LastRun = Pick<Run, 'run_id' | 'state' | 'verdict' | 'failure' | 'started_a
 
 const dayMs = 86_400_000
 
-/** @param runs newest first. Pure. */
-export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Date): Found[] {
+/** How the newest runs of a job went. Pure. @param runs newest first. */
+export function judgeLastRuns(job: string, runs: readonly LastRun[], atWork: number, now: Date): Found[] {
   const last = runs.find(({ state }) => state !== 'skipped')
-  if (last === undefined) return [ok('There was no run yet')]
+  if (last === undefined) return [ok(`There was no run of ${job} yet`)]
   const found: Found[] = []
   if (last.state === 'running' && atWork === 0) {
     found.push(
       warning(
         `Run ${last.run_id} is under way since ${minuteOf(last.started_at)} UTC, and no process works on it`,
-        'nightferry run nightly-sync goes on with it',
+        `nightferry run ${job} goes on with it`,
       ),
     )
   } else if (last.state === 'running')
@@ -150,21 +151,21 @@ export function judgeLastRuns(runs: readonly LastRun[], atWork: number, now: Dat
   if (ended !== undefined && (since === null || now.getTime() - since.getTime() > 2 * dayMs)) {
     const words =
       since === null
-        ? `None of the last ${runs.length} runs carried the data through`
-        : `No run has carried the data through since ${minuteOf(since)} UTC`
-    found.push(warning(words, 'nightferry run nightly-sync'))
+        ? `None of the last ${runs.length} runs of ${job} carried the data through`
+        : `No run of ${job} has carried the data through since ${minuteOf(since)} UTC`
+    found.push(warning(words, `nightferry run ${job}`))
   }
   return found
 }
 
-/** Messages that have not arrived. Pure. */
+/** Messages that have not arrived everywhere. Pure. */
 function judgeUndelivered(news: readonly Selectable<NotificationTable>[]): Found[] {
-  const open = news.filter(({ told_at: told, error: failure }) => told === null && failure !== null)
+  const open = news.filter(({ error: failure }) => failure !== null)
   const [newest] = open
   if (newest === undefined) return [ok('Every message arrived')]
   return [
     warning(
-      `${open.length} of the last ${news.length} messages did not arrive; the newest: ${newest.error}`,
+      `${open.length} of the last ${news.length} messages did not reach everyone; the newest: ${newest.error}`,
       'nightferry notify --test, nightferry notify',
     ),
   ]
@@ -217,9 +218,14 @@ export const scheduleChecks: readonly Check[] = [
     group: 'schedule',
     why: 'What the last nights came to says how the next one will go.',
     run: async (ward) => {
+      const config = await on(ward.config, 'configuration')
       const { db } = await on(ward.ledger, 'database_schema')
-      const nights = await newestRuns(db, nightsLookedAt, { job: nightlySync.name })
-      return judgeLastRuns(nights, await connectionsAtWork(db), ward.now())
+      const atWork = await connectionsAtWork(db)
+      const found = []
+      for (const job of carryingJobs(config)) {
+        found.push(...judgeLastRuns(job, await newestRuns(db, nightsLookedAt, { job }), atWork, ward.now()))
+      }
+      return found
     },
   },
 ]
@@ -233,7 +239,8 @@ export const notificationChecks: readonly Check[] = [
     group: 'notifications',
     why: 'A night that fails while nobody is told is found by accident.',
     run: async (ward) => {
-      const { notify, jobs } = await on(ward.config, 'configuration')
+      const config = await on(ward.config, 'configuration')
+      const { notify } = config
       const found: Found[] = []
       for (const [name, url] of [
         ['notify.url', notify.url],
@@ -241,7 +248,7 @@ export const notificationChecks: readonly Check[] = [
       ] as const) {
         if (url !== null) found.push(await resolved(name, new URL(url).hostname))
       }
-      const scheduled = jobs['nightly-sync'].schedule !== null
+      const scheduled = carryingJobs(config).some((job) => scheduleOf(config, job).schedule !== null)
       if (notify.email.host !== null) found.push(await resolved('notify.email.host', notify.email.host))
       if (notify.url === null && notify.email.host === null && scheduled)
         found.push(
@@ -260,7 +267,9 @@ export const notificationChecks: readonly Check[] = [
           ),
         )
       }
-      return found.length > 0 ? found : [ok('There is no schedule, so anyone who starts a run sees how it ends')]
+      return found.length > 0
+        ? found
+        : [ok('No job that carries data has a schedule, so anyone who starts one sees how it ends')]
     },
   },
   {

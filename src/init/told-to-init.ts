@@ -1,4 +1,4 @@
-import { type StreamName, streamNames } from '../config/stream-names.ts'
+import { type StreamName, streamNames } from '../config/known-names.ts'
 import type { ExchangeClient } from '../exchange/client.ts'
 import type { PartnerTable } from '../partner/examination.ts'
 import { streams } from '../pipeline/streams/our-streams.ts'

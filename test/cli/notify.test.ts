@@ -72,6 +72,18 @@ test('a night that fails is told once, and so is the one after it that does not'
   expect(JSON.parse((await call(['notify', '--json'])).stdout)).toHaveLength(2)
 })
 
+test('a message that one receiver took and another did not is listed with the one that did not', async () => {
+  const error = 'the server of notify.email refused gone@example.com: 550 no such box'
+  await world.pool.query(
+    `insert into nightferry.notification (job, event, cause, message, told_at, next_at, error)
+     values ('push', 'failed', 'tried on', '{}', now(), now(), $1), ('push', 'failed', 'given up', '{}', now(), null, $1)`,
+    [error],
+  )
+  const { stdout } = await call(['notify'])
+  expect(stdout).toMatch(/ told .*, tried on for others: .*gone@example\.com/)
+  expect(stdout).toMatch(/ told .*, given up for others: .*gone@example\.com/)
+})
+
 test('a report as JSON is printed before the receiver has answered', async () => {
   await using silent = await httpServer(() => {})
   const settings = { ...world.environment(), NIGHTFERRY_NOTIFY_HEARTBEAT_URL: `${silent.url}/beat` }

@@ -316,8 +316,8 @@ describe('the schedule and the last runs', () => {
     ])
   })
   test('the last run is told by its end', () => {
-    const levels = (...runs: Parameters<typeof judgeLastRuns>[0]) =>
-      judgeLastRuns(runs, 0, now).map(({ level }) => level)
+    const levels = (...runs: Parameters<typeof judgeLastRuns>[1]) =>
+      judgeLastRuns('nightly-sync', runs, 0, now).map(({ level }) => level)
     expect(levels(run)).toEqual(['ok'])
     expect(levels({ ...run, verdict: 'partial' })).toEqual(['warning'])
     expect(levels({ ...run, held: true }, run)).toEqual(['warning'])

@@ -76,6 +76,7 @@ const bounded: [RegExp, string][] = [
   [/from "?guard_plan"?/i, 'one row for each stream'],
   [/from "?job_pause"?/i, 'one row for each job'],
   [/distinct on \(job\)/i, 'one row for each job'],
+  [/from unnest\(\$\d+::text\[\]\) as judged/i, 'one row for each job'],
   [/from "?batch_size"?/i, 'one row for each kind of request'],
   [/from "?reference_withheld"?/i, 'one row'],
   [/from "?webhook_receiver"?/i, 'one row'],

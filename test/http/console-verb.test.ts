@@ -35,9 +35,11 @@ test.each([
 
 test('nightferry console shows its token to no program that listens in the place of the daemon', async () => {
   const seen: string[] = []
-  const other = createServer(async (request, response) => {
-    seen.push(JSON.stringify([request.url, request.headers, await text(request)]))
-    response.end('{"nonce":"one of mine","once":"mine"}')
+  const other = createServer((request, response) => {
+    void text(request).then((body) => {
+      seen.push(JSON.stringify([request.url, request.headers, body]))
+      response.end('{"nonce":"one of mine","once":"mine"}')
+    })
   }).listen(0, '127.0.0.1')
   await once(other, 'listening')
   try {

@@ -3,7 +3,7 @@ import { SMTPServer } from 'smtp-server'
 import { describe, expect, it } from 'vitest'
 import { nightlySync } from '../../src/jobs/known-jobs.ts'
 import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
-import { type Answer, json, refusal, reset, service } from '../pipeline/push/service.ts'
+import { type Answer, json, refusal, reset, type ScriptedService, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, events, ferry, hook, stored, withNews } from './news-world.ts'
 
 withNews()
@@ -39,6 +39,17 @@ describe('a receiver', () => {
     ferry.clock.at = new Date(ferry.clock.at.getTime() + 60_000)
     await tellNews(deps, nightlySync)
     expect(events(server)).toEqual(['failed', 'failed', 'recovered'])
+  })
+
+  it('a receiver that refuses does not keep a monitor waiting', async () => {
+    await using server = await service({ [hook]: [refusal(500)], '/beat': [json({})] })
+    const deps = depsFor(server, { heartbeatUrl: `${server.url}/beat` })
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect([server.count(hook), server.count('/beat')]).toEqual([2, 1])
   })
 
   it('a receiver that comes back after it was given up hears of what still stands', async () => {
@@ -84,26 +95,47 @@ describe('a receiver', () => {
   })
 })
 
-/** A mail server on loopback, and the texts that it took. */
-async function mailbox() {
+/** A mail server on loopback, the texts that it took, and for whom. @param answers to the addresses that it refuses. */
+async function mailbox(answers: Record<string, { responseCode: number }> = {}) {
   const taken: string[] = []
+  const takenFor: string[] = []
+  const asked: string[] = []
   const server = new SMTPServer({
     authOptional: true,
     disableReverseLookup: true,
-    onData: (stream, _, done) => {
+    onRcptTo: ({ address }, _, done) => {
+      asked.push(address)
+      const refused = answers[address]
+      done(refused === undefined ? null : Object.assign(new Error('not here'), refused))
+    },
+    onData: (stream, { envelope }, done) => {
       let mail = ''
       stream.setEncoding('utf8').on('data', (piece: string) => {
         mail += piece
       })
       stream.on('end', () => {
         taken.push(mail)
+        const event = /^Subject: .*: (\w+)/m.exec(mail)?.[1]
+        takenFor.push(...envelope.rcptTo.map(({ address }) => `${address} ${event}`))
         done()
       })
     },
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
   const { port } = server.server.address() as AddressInfo
-  return { taken, port, [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) }
+  return {
+    taken,
+    takenFor,
+    asked,
+    answers,
+    port,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}
+
+function emailOf(server: ScriptedService, port: number, to: string[]) {
+  const tls = 'none' as const
+  return { ...depsFor(server).config.notify.email, host: '127.0.0.1', port, tls, from: 'nights@example.com', to }
 }
 
 /** Refuses, and says for how long it wants to be left alone. */
@@ -163,8 +195,7 @@ describe('a receiver that says when to come again', () => {
   it('a receiver that asks for time keeps no other receiver waiting', async () => {
     await using server = await service({ [hook]: [busy({ 'retry-after': '21600' }), json({})] })
     await using mail = await mailbox()
-    const email = { ...depsFor(server).config.notify.email, host: '127.0.0.1', port: mail.port, tls: 'none' as const }
-    const deps = depsFor(server, { email: { ...email, from: 'nights@example.com', to: ['ada@example.com'] } })
+    const deps = depsFor(server, { email: emailOf(server, mail.port, ['ada@example.com']) })
     await expectNews(deps, nightlySync)
     await ended('failed', 'exchange_unreachable')
     await tellNews(deps, nightlySync)
@@ -194,5 +225,68 @@ describe('a receiver that says when to come again', () => {
     await ended('failed', 'exchange_unauthorized')
     await tellNews(depsFor(server, { url: `${server.url}/other` }), nightlySync)
     expect(server.count('/other')).toBe(2)
+  })
+})
+
+describe('an address of notify.email', () => {
+  const [ada, gone] = ['ada@example.com', 'gone@example.com']
+
+  it.each([
+    ['for ever', 550],
+    ['for now, again and again', 450],
+  ])(
+    'an address that its server refuses %s keeps no other waiting, and the others hear of everything once',
+    async (_, responseCode) => {
+      await using server = await service({})
+      await using mail = await mailbox({ [gone]: { responseCode } })
+      const deps = depsFor(server, {
+        url: null,
+        lateAfterMs: 0,
+        email: emailOf(server, mail.port, [gone, ada]),
+      })
+      await expectNews(deps, nightlySync)
+      await ended('failed', 'exchange_unreachable')
+      await tellNews(deps, nightlySync)
+      expect(mail.takenFor).toEqual([`${ada} failed`])
+      await ended('failed', 'exchange_unauthorized')
+      // Its next attempt at the first message comes before the second is sent, and does not stop it.
+      ferry.clock.pass(60_000)
+      await tellNews(deps, nightlySync)
+      expect(mail.takenFor).toEqual([`${ada} failed`, `${ada} failed`])
+      for (let hour = 0; hour < 60; hour++) {
+        ferry.clock.pass(3_600_000)
+        await tellNews(deps, nightlySync)
+      }
+      expect(mail.takenFor).toEqual([`${ada} failed`, `${ada} failed`])
+      expect(mail.asked.filter((address) => address === ada)).toHaveLength(2)
+      // It stays on the list of what did not reach everyone.
+      expect(await stored()).toMatchObject([
+        { next_at: null, error: `the server of notify.email refused ${gone}: ${responseCode} not here` },
+        { next_at: null, error: expect.stringContaining(gone) },
+      ])
+
+      // Who has heard of the trouble hears no more of it, and that it is over.
+      await ended('failed', 'exchange_unauthorized')
+      await ended('succeeded')
+      await tellNews(deps, nightlySync)
+      expect(mail.takenFor.slice(2)).toEqual([`${ada} recovered`])
+    },
+  )
+
+  it('an address that its server takes later gets what it lacks, alone and in order', async () => {
+    await using server = await service({})
+    await using mail = await mailbox({ [gone]: { responseCode: 450 } })
+    const deps = depsFor(server, { url: null, email: emailOf(server, mail.port, [ada, gone]) })
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    delete mail.answers[gone]
+    ferry.clock.pass(3_600_000)
+    await tellNews(deps, nightlySync)
+    await tellNews(deps, nightlySync)
+    expect(mail.takenFor).toEqual([`${ada} failed`, `${ada} recovered`, `${gone} failed`, `${gone} recovered`])
+    expect((await stored()).map(({ error, next_at }) => [error, next_at])).toEqual(Array(2).fill([null, null]))
   })
 })

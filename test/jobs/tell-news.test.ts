@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { insertSkippedRun } from '../../src/db/runs/run-life.ts'
 import { jobsOf, nightlySync } from '../../src/jobs/known-jobs.ts'
 import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
-import { json, service } from '../pipeline/push/service.ts'
+import { json, refusal, service } from '../pipeline/push/service.ts'
 import { bodies, depsFor, ended, events, ferry, hook, stored, withNews } from './news-world.ts'
 
 withNews()
@@ -59,6 +59,42 @@ describe('people', () => {
     // Nobody had heard of the failure, so nobody has to hear that it is over.
     expect(events(server)).toEqual([])
     expect(await stored()).toMatchObject([{ event: 'failed', next_at: null, told_at: null }])
+  })
+
+  it('people are told of a cause again after another one that they did not want to hear of', async () => {
+    await using server = await service({ [hook]: [json({})] })
+    const deps = depsFor(server, { on: ['failed', 'late', 'recovered'] })
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    await ended('partial')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed'])
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed', 'failed'])
+    await ended('failed', 'exchange_unreachable')
+    await ended('partial')
+    await ended('succeeded')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed', 'failed', 'recovered'])
+    expect(bodies(server).at(-1)?.sentence).toContain('Before: failed: exchange_unreachable')
+  })
+
+  it('people are told of a cause again after another one that did not reach them', async () => {
+    await using server = await service({ [hook]: [json({}), refusal(500), json({})] })
+    const deps = depsFor(server)
+    await expectNews(deps, nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    await ended('partial')
+    await tellNews(deps, nightlySync)
+    ferry.clock.pass(86_400_000)
+    await tellNews(deps, nightlySync)
+    expect(await stored()).toMatchObject([{ told_at: expect.any(Date) }, { told_at: null, next_at: null }])
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(deps, nightlySync)
+    expect(events(server)).toEqual(['failed', 'partial', 'failed'])
   })
 })
 

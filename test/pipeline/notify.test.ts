@@ -29,6 +29,9 @@ function run(verdict: EndedRun['verdict'], remarks: string[] = [], counts: Parti
   }
 }
 
+/** People were told of this cause, of none after it, and it still stands. */
+const known = (cause: string | null = null) => ({ told: cause, newest: cause })
+
 const failed = (code: string): EndedRun => ({
   ...run('failed'),
   failure: { code, message: 'The key is not accepted.', step: 'reference' },
@@ -37,41 +40,39 @@ const failed = (code: string): EndedRun => ({
 
 describe('the end of a run', () => {
   it('the end of a run is told if the run failed, and not again while it fails for the same reason', () => {
-    const first = judgeEnd(failed('exchange_unauthorized'), null, 1)
+    const first = judgeEnd(failed('exchange_unauthorized'), known(), 1)
     expect(first).toEqual({ event: 'failed', cause: 'failed: exchange_unauthorized' })
-    expect(judgeEnd(failed('exchange_unauthorized'), first?.cause ?? null, 1)).toBeNull()
-    expect(judgeEnd(failed('exchange_unreachable'), first?.cause ?? null, 1)?.cause).toBe(
-      'failed: exchange_unreachable',
-    )
+    expect(judgeEnd(failed('exchange_unauthorized'), known(first?.cause), 1)).toBeNull()
+    expect(judgeEnd(failed('exchange_unreachable'), known(first?.cause), 1)?.cause).toBe('failed: exchange_unreachable')
   })
 
   it('the end of a run that was to do a part of its job tells of no recovery, and of its own trouble', () => {
     const part = { ...run('succeeded'), part: true }
-    expect(judgeEnd(run('succeeded'), 'failed: x', 1)?.event).toBe('recovered')
-    expect(judgeEnd(part, 'failed: x', 1)).toBeNull()
-    expect(judgeEnd({ ...failed('exchange_unreachable'), part: true }, null, 1)?.event).toBe('failed')
+    expect(judgeEnd(run('succeeded'), known('failed: x'), 1)?.event).toBe('recovered')
+    expect(judgeEnd(part, known('failed: x'), 1)).toBeNull()
+    expect(judgeEnd({ ...failed('exchange_unreachable'), part: true }, known(), 1)?.event).toBe('failed')
   })
 
   it('the end of a run is told if the run was partial, and not again while only the numbers differ', () => {
-    const first = judgeEnd(run('partial', ['1 row rejected by the service.'], { rejected: 1 }), null, 1)
+    const first = judgeEnd(run('partial', ['1 row rejected by the service.'], { rejected: 1 }), known(), 1)
     expect(first?.event).toBe('partial')
     const next = run('partial', ['1,204 rows rejected by the service.'], { rejected: 1204 })
-    expect(judgeEnd(next, first?.cause ?? null, 1)).toBeNull()
+    expect(judgeEnd(next, known(first?.cause), 1)).toBeNull()
     const more = run('partial', ['2 rows rejected by the service.', '3 rows invalid, and not sent.'], { rejected: 2 })
-    expect(judgeEnd(more, first?.cause ?? null, 1)?.event).toBe('partial')
+    expect(judgeEnd(more, known(first?.cause), 1)?.event).toBe('partial')
   })
 
   it('the end of a run is not told if fewer rows need a person than are wanted, unless it is not about rows', () => {
-    expect(judgeEnd(run('partial', ['4 rows invalid.'], { invalid: 4 }), null, 5)).toBeNull()
-    expect(judgeEnd(run('partial', ['5 rows invalid.'], { invalid: 5 }), null, 5)?.event).toBe('partial')
-    expect(judgeEnd(run('partial', ['1 page could not be loaded.']), null, 5)?.event).toBe('partial')
+    expect(judgeEnd(run('partial', ['4 rows invalid.'], { invalid: 4 }), known(), 5)).toBeNull()
+    expect(judgeEnd(run('partial', ['5 rows invalid.'], { invalid: 5 }), known(), 5)?.event).toBe('partial')
+    expect(judgeEnd(run('partial', ['1 page could not be loaded.']), known(), 5)?.event).toBe('partial')
     const both = run('partial', ['4 rows invalid.', '1 page could not be loaded.'], { invalid: 4 })
-    expect(judgeEnd(both, null, 5)?.cause).toBe('partial: # page could not be loaded.')
+    expect(judgeEnd(both, known(), 5)?.cause).toBe('partial: # page could not be loaded.')
   })
 
   it('the end of a run is told as a recovery if people had been told of trouble, and otherwise not at all', () => {
-    expect(judgeEnd(run('succeeded'), 'failed: exchange_unreachable', 1)?.event).toBe('recovered')
-    expect(judgeEnd(run('succeeded'), null, 1)).toBeNull()
+    expect(judgeEnd(run('succeeded'), known('failed: exchange_unreachable'), 1)?.event).toBe('recovered')
+    expect(judgeEnd(run('succeeded'), known(), 1)).toBeNull()
   })
 })
 

@@ -68,7 +68,7 @@ test.each(['--version', '--help'])('%s loads no package but the one that reads c
   expect([...loaded.packages]).toEqual(['commander'])
   expect(loaded.files).toContain('cli/program.ts')
   expect(loaded.files.filter((file) => !file.startsWith('cli/')).sort()).toEqual([
-    'config/stream-names.ts',
+    'config/known-names.ts',
     'db/database-trouble.ts',
     'main.ts',
   ])

@@ -29,17 +29,22 @@ async function sendTest(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
     )
   }
   const message = heartbeat ? { ...testMessage, event: 'heartbeat' as const } : testMessage
-  const errors = []
-  for (const channel of channels) errors.push((await channel.send(message, cli.signal))?.error ?? null)
-  const error = errors.find((one) => one !== null) ?? null
+  const answers: { name: string; error: string | null }[] = []
+  for (const { receivers, send } of channels) {
+    const names = receivers.map(({ name }) => name)
+    const notTaken = await send(message, names, cli.signal)
+    answers.push(...names.map((name) => ({ name, error: notTaken.get(name)?.error ?? null })))
+  }
+  const error = answers.find((one) => one.error !== null)?.error ?? null
   if (options.json) printJson(cli.stdout, { sent: error === null, error })
   else {
-    for (const [index, { name }] of channels.entries()) {
-      const failed = errors[index] ?? null
-      const what = heartbeat ? 'call' : 'test message'
-      const taken = name === 'notify.url' ? 'The receiver took the test message.' : `${name} took the ${what}.`
-      printLine(cli.stdout, failed === null ? taken : `Not sent: ${failed}.`)
-    }
+    const what = heartbeat ? 'call' : 'test message'
+    const lines = answers.map(({ name, error: failed }) => {
+      if (failed !== null) return `Not sent: ${failed}.`
+      return name === 'notify.url' ? 'The receiver took the test message.' : `${name} took the ${what}.`
+    })
+    // A mail server that is not reached is so for each of its addresses.
+    for (const line of new Set(lines)) printLine(cli.stdout, line)
   }
   return error === null ? exitCodes.well : exitCodes.failed
 }
@@ -52,7 +57,11 @@ async function listTold(cli: Cli, options: NotifyOptions): Promise<ExitCode> {
       return exitCodes.well
     }
     const stateOf = (one: (typeof found)[number]) => {
-      if (one.told_at !== null) return `told ${moment(one.told_at)}`
+      if (one.told_at !== null) {
+        const told = `told ${moment(one.told_at)}`
+        if (one.error === null) return told
+        return `${told}, ${one.next_at === null ? 'given up for others' : 'tried on for others'}: ${one.error}`
+      }
       if (one.next_at !== null) return one.error === null ? 'due' : `tried ${one.attempts} times: ${one.error}`
       return one.error === null ? 'not wanted (notify.on)' : `given up: ${one.error}`
     }

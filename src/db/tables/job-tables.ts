@@ -71,14 +71,15 @@ export type NotificationTable = {
   message: JSONColumnType<object>
   created_at: Generated<Date>
   attempts: Generated<number>
-  /** When it is sent; null once it was, once it was given up, and if nobody wants it. */
+  /** When it is sent to those who lack it; null once none does, once it was given up, and if nobody wants it. */
   next_at: Date | null
+  /** When the first of its receivers took it. */
   told_at: Date | null
-  /** Which of the receivers have taken it, if there are several. */
+  /** The receivers that have taken it. */
   taken_by: Generated<string[]>
   /** Receivers that asked to be left alone, and until when. */
   held_off: JSONColumnType<Record<string, string>, string | undefined, string>
-  /** Why the last attempt failed. */
+  /** Why those who lack it do. */
   error: string | null
 }
 

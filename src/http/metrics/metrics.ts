@@ -208,7 +208,7 @@ async function measure(db: Database, config: Config): Promise<Measured> {
     where state < 'completed' and name like 'look-at-%' group by 1, 2`.execute(db)
   const counts = await sql<Counts>`
     select (select count(*) from search_page where state = 'listed') as pages_waiting,
-           (select count(*) from notification where told_at is null and next_at is not null) as notifications_pending,
+           (select count(*) from notification where next_at is not null) as notifications_pending,
            (select count(distinct run_id) from guard_plan where state = 'waiting') as runs_held`.execute(db)
   const sent = await sql<Measured['sent'][number]>`
     select kind, sum(repeats)::float8 as repeats, coalesce(sum(payload_bytes), 0)::float8 as bytes

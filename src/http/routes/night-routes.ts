@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { carryingJobs } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
 import { waitingPlans } from '../../db/guard/guard-plan.ts'
@@ -121,7 +122,8 @@ export const nightRoutes: readonly Route[] = [
       const { config } = deps
       const requires = requirementsOf(config)
       const [run = null] = await listNights(db, nightlySync.name, 1, { whole: true })
-      const carried = await newestCarried(db, nightlySync.name)
+      const carrying = carryingJobs(config)
+      const carried = await newestCarried(db, carrying)
       const freshness = judgeFreshness(carried, now, config.http.freshWithinMs)
       // A run that ends changes both at once.
       const key = `needs ${run?.run_id} ${run?.state}`
@@ -139,7 +141,7 @@ export const nightRoutes: readonly Route[] = [
       return {
         now,
         time_zone: timeZone,
-        ...nightSentence({ run, needs, held, remarks: remarks.length }, now, timeZone),
+        ...nightSentence({ run, needs, held, remarks: remarks.length, jobs: carrying }, now, timeZone),
         fresh: freshness.fresh,
         fresh_since: freshness.since,
         fresh_words: freshness.why,

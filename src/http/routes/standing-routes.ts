@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { carryingJobs } from '../../config/known-names.ts'
 import { showableConfig } from '../../config/show-config.ts'
 import { newestActions } from '../../db/actions/record-action.ts'
 import { requireSchema } from '../../db/schema-standing.ts'
@@ -229,7 +230,7 @@ export const healthRoutes: readonly Route[] = [
       503: z.object({ fresh: z.boolean(), since: moment.nullable(), why: z.string() }),
     },
     handle: async ({ db, deps }) => {
-      const carried = await newestCarried(db, nightlySync.name).catch(() => null)
+      const carried = await newestCarried(db, carryingJobs(deps.config)).catch(() => null)
       if (carried === null) return new Answer(503, { fresh: false, since: null, why: 'The database does not answer.' })
       const found = judgeFreshness(carried, deps.now(), deps.config.http.freshWithinMs)
       return new Answer(found.fresh ? 200 : 503, found)

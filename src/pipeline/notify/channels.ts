@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { domainToASCII } from 'node:url'
 import { request } from 'undici'
 import type { Config } from '../../config/schema.ts'
 import { retryAfterMs } from '../../exchange/back-off.ts'
@@ -16,32 +17,45 @@ export const longestAskedMs = 6 * 3_600_000
 /** Why a receiver did not take a message, and for how long it asked to be left alone, if it did. */
 export type NotTaken = { error: string; askedMs?: number }
 
-type Channel = {
-  /** The setting that has its address. */
+/** Each takes a message for itself: one that does not keeps no other waiting. */
+export type Receiver = {
+  /** The setting that has its address, and of several in one setting which. */
   name: string
-  /** The setting and which address stands there now, without telling it. */
+  /** The setting and which address stands there now, without telling it if it is a secret. */
   receiver: string
-  /** Sends a message now; null: the receiver took it. */
-  send: (message: Message, signal?: AbortSignal) => Promise<NotTaken | null>
 }
 
-/** The receivers of messages for people, or of heartbeats. Pure. */
+/** A way to one receiver or to several at once. */
+type Channel = {
+  receivers: readonly Receiver[]
+  /** Sends a message now to those of its receivers that are named. @returns those that did not take it, by name. */
+  send: (message: Message, names: readonly string[], signal?: AbortSignal) => Promise<Map<string, NotTaken>>
+}
+
+/** The ways to the receivers of messages for people, or of heartbeats. Pure. */
 export function channelsOf({ url, format, email, heartbeatUrl }: Config['notify'], heartbeat = false): Channel[] {
   const byHttp = (name: string, address: string): Channel => ({
-    name,
-    receiver: `${name} ${hash('sha256', address).slice(0, 8)}`,
-    send: (message, signal) => sendByHttp(address, name, message, format, signal),
+    receivers: [{ name, receiver: `${name} ${hash('sha256', address).slice(0, 8)}` }],
+    send: async (message, _, signal) => {
+      const notTaken = await sendByHttp(address, name, message, format, signal)
+      return new Map(notTaken === null ? [] : [[name, notTaken]])
+    },
   })
   if (heartbeat) return heartbeatUrl === null ? [] : [byHttp('notify.heartbeatUrl', heartbeatUrl)]
-  const byEmail: Channel = {
-    name: 'notify.email',
-    receiver: 'notify.email',
-    send: async (message, signal) => {
-      const error = await sendEmail(email, message, signal)
-      return error === null ? null : { error }
+  return [...(url === null ? [] : [byHttp('notify.url', url)]), ...(isEmailSet(email) ? [byEmail(email)] : [])]
+}
+
+/** One mail to all of its addresses, each of which takes it or not. */
+function byEmail(email: EmailSettings): Channel {
+  const nameOf = (address: string) => `notify.email ${address}`
+  return {
+    receivers: [...new Set(email.to.map(nameOf))].map((name) => ({ name, receiver: name })),
+    send: async (message, names, signal) => {
+      const to = email.to.filter((address) => names.includes(nameOf(address)))
+      const errors = await sendEmail({ ...email, to }, message, signal)
+      return new Map([...errors].map(([address, error]) => [nameOf(address), { error }]))
     },
   }
-  return [...(url === null ? [] : [byHttp('notify.url', url)]), ...(isEmailSet(email) ? [byEmail] : [])]
 }
 
 /** @param name the setting that has the address, which is a secret, for the error. */
@@ -142,15 +156,17 @@ function isEmailSet({ host, to }: EmailSettings): boolean {
  * Sends one message by SMTP now. Without TLS nothing is sent but to loopback, and a certificate that does not prove
  * the server's name is refused.
  * @param signal breaks the conversation off, which then counts as failed.
- * @returns why the server did not take it, without the password; null if it did.
+ * @returns the addresses of `to` that did not take it, and why, without the password.
  */
 export async function sendEmail(
   settings: EmailSettings,
   message: Message,
   signal?: AbortSignal,
-): Promise<string | null> {
+): Promise<Map<string, string>> {
   const { host, port, tls, user, password, from, to } = settings
-  if (host === null || from === null) return 'notify.email is not set any more'
+  const noneTook = (why: string) => new Map(to.map((address) => [address, why]))
+  const concealed = (said: string) => (password === null ? said : said.replaceAll(password, 'notify.email.password'))
+  if (host === null || from === null) return noneTook('notify.email is not set any more')
   // Loaded where it is wanted: most processes send none.
   const { createTransport } = await import('nodemailer')
   const transport = createTransport({
@@ -172,15 +188,42 @@ export async function sendEmail(
     const [first = '', ...rest] = linesOf(message)
     const subject = `[Nightferry] ${message.job}: ${message.event}`
     const text = `${[first, '', ...rest].join('\n')}\n`
-    const { rejected } = await transport.sendMail({ from, to, subject, text, ...(signal !== undefined && { signal }) })
-    return rejected.length === 0
-      ? null
-      : `the server of notify.email refused ${rejected.length} of ${to.length} receivers`
+    const sent = await transport.sendMail({ from, to, subject, text, ...(signal !== undefined && { signal }) })
+    return refusedOf(to, sent.rejectedErrors ?? [], concealed)
   } catch (error) {
-    const { code, responseCode, message: said } = error as Error & { code?: string; responseCode?: number }
-    const why = [code, responseCode, password === null ? said : said.replaceAll(password, 'notify.email.password')]
-    return `the server of notify.email did not take it: ${why.filter((part) => part !== undefined).join(' ')}`
+    const { code, responseCode, message: said, rejectedErrors = [] } = error as MailError
+    const why = [code, responseCode, concealed(said)].filter((part) => part !== undefined).join(' ')
+    const whole = noneTook(`the server of notify.email did not take it: ${why}`)
+    return new Map([...whole, ...refusedOf(to, rejectedErrors, concealed)])
   } finally {
     transport.close()
   }
+}
+
+/** An address that the server refused, as the library writes it, and the server's words. */
+type Refusal = { recipient?: string | undefined; response?: string | undefined }
+
+type MailError = Error & { code?: string; responseCode?: number; rejectedErrors?: Refusal[] }
+
+/** Which of the addresses were refused. All of them, if one that was refused cannot be told from the others. */
+function refusedOf(
+  to: readonly string[],
+  refusals: readonly Refusal[],
+  concealed: (said: string) => string,
+): Map<string, string> {
+  const refused = refusals.map(({ recipient = '', response = 'no reason given' }) => ({
+    addresses: to.filter((address) => onTheWire(address) === onTheWire(recipient)),
+    error: `the server of notify.email refused ${recipient}: ${concealed(response)}`,
+  }))
+  return new Map(
+    refused.flatMap(({ addresses, error }) =>
+      (addresses.length > 0 ? addresses : to).map((address) => [address, error] as const),
+    ),
+  )
+}
+
+/** An address with its domain as it goes over the wire. */
+function onTheWire(address: string): string {
+  const [, mailbox = address, domain = ''] = /^(.*)@([^@]*)$/.exec(address) ?? []
+  return `${mailbox}@${domainToASCII(domain)}`
 }

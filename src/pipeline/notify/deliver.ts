@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts'
 import type { NotificationTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'
 import { hasLasted, tellAgainInMs } from '../when-to-look.ts'
-import { channelsOf, longestAskedMs, type NotTaken } from './channels.ts'
+import { channelsOf, longestAskedMs, type NotTaken, type Receiver } from './channels.ts'
 import type { Message } from './message.ts'
 
 /**
@@ -17,9 +17,9 @@ const giveUpAfterMs = { heartbeat: 3_600_000, message: 86_400_000 }
 const mostMs = 30_000
 
 /**
- * Sends what is due, oldest first, until nothing is or something does not arrive. A message is sent at least once: one
- * whose sender dies before it is stored as told is sent again. What a receiver refuses is tried later and later, not
- * before the time that it asked for (`Retry-After`), and given up after a day.
+ * Sends what is due, oldest first, until nothing is: what does not arrive keeps nothing else waiting. A message is sent
+ * at least once: one whose sender dies before it is stored as told is sent again. What a receiver refuses is tried
+ * later and later, not before the time that it asked for (`Retry-After`), and given up after a day.
  * @param signal ends the call under way, which then counts as failed.
  */
 export async function deliverDue(deps: Deps, signal?: AbortSignal): Promise<void> {
@@ -36,10 +36,19 @@ const claimMs = 120_000
 
 type Due = Pick<
   Selectable<NotificationTable>,
-  'notification_id' | 'job' | 'event' | 'message' | 'attempts' | 'created_at' | 'error' | 'taken_by' | 'held_off'
+  | 'notification_id'
+  | 'job'
+  | 'event'
+  | 'message'
+  | 'attempts'
+  | 'created_at'
+  | 'told_at'
+  | 'error'
+  | 'taken_by'
+  | 'held_off'
 >
 
-/** @returns false when nothing is due, or what was due did not arrive. */
+/** @returns false when nothing is due. */
 async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<boolean> {
   const due = await claim(deps)
   if (due === undefined) return false
@@ -52,15 +61,21 @@ async function deliverOne(deps: Deps, signal: AbortSignal | undefined): Promise<
   }
   const { error, refused, ...news } = await attemptAll(deps, due, signal)
   if (error === null) {
-    await update(deps.db, due, { ...news, next_at: null, told_at: deps.now(), error })
+    await update(deps.db, due, { ...news, next_at: null, told_at: due.told_at ?? deps.now(), error })
     deps.logger.info(about, 'notification_sent')
     return true
   }
-  await update(deps.db, due, { ...news, error, attempts: refused ? due.attempts : due.attempts - 1 })
-  // Where nobody refused, nothing went wrong, and the next message may have another receiver.
-  if (!refused) return true
-  deps.logger.warn({ ...about, error, given_up: false }, 'notification_failed')
-  return false
+  // Those who took it know of it, whatever becomes of the others.
+  const isTold = news.taken_by.length > 0
+  await update(deps.db, due, {
+    ...news,
+    ...(isTold && { told_at: due.told_at ?? deps.now() }),
+    error,
+    attempts: refused ? due.attempts : due.attempts - 1,
+  })
+  // Where nobody refused, nothing went wrong.
+  if (refused) deps.logger.warn({ ...about, error, given_up: false }, 'notification_failed')
+  return true
 }
 
 type News = { next_at?: Date | null; told_at?: Date; attempts?: number; error: string | null } & Partial<
@@ -85,7 +100,8 @@ async function update(
 
 /** What waits because of receivers alone that are not set any more, or at another address, is due at once. */
 async function releaseFromReplaced({ db, config, now }: Deps): Promise<void> {
-  const receivers = [...channelsOf(config.notify), ...channelsOf(config.notify, true)].map(({ receiver }) => receiver)
+  const channels = [...channelsOf(config.notify), ...channelsOf(config.notify, true)]
+  const receivers = channels.flatMap((channel) => channel.receivers.map(({ receiver }) => receiver))
   await sql`
     update notification set next_at = ${now()}, held_off = '{}'
     where next_at > ${now()} and held_off <> '{}' and not held_off ?| ${receivers}::text[]`.execute(db)
@@ -111,7 +127,7 @@ function lackedBefore(name: RawBuilder<unknown>, job: RawBuilder<unknown>, id: R
  * does not answer keeps no other waiting. A heartbeat waits for nobody.
  */
 async function claim(deps: Deps): Promise<Due | undefined> {
-  const names = channelsOf(deps.config.notify).map(({ name }) => name)
+  const names = channelsOf(deps.config.notify).flatMap(({ receivers }) => receivers.map(({ name }) => name))
   const before = lackedBefore(sql`name`, sql`n.job`, sql`n.notification_id`)
   const { rows } = await sql<Due>`
     update notification set attempts = attempts + 1, next_at = ${new Date(deps.now().getTime() + claimMs)}
@@ -121,7 +137,8 @@ async function claim(deps: Deps): Promise<Due | undefined> {
         select from unnest(${names}::text[]) as receiver (name)
         where not name = any(n.taken_by) and not exists (select ${before})))
       order by notification_id limit 1 for update skip locked)
-    returning notification_id, job, event, message, attempts, created_at, error, taken_by, held_off`.execute(deps.db)
+    returning notification_id, job, event, message, attempts, created_at, told_at, error, taken_by,
+              held_off`.execute(deps.db)
   return rows[0]
 }
 
@@ -146,43 +163,68 @@ async function askedWaits(db: Database): Promise<Map<string, Date>> {
 /** What came of an attempt: `refused` if a receiver that was asked did not take the message. */
 type Attempt = { error: string | null; refused: boolean; next_at: Date; taken_by: string[]; held_off: Due['held_off'] }
 
+/** A receiver that has not taken a message, and when it is asked again. */
+type Missed = NotTaken & { nextAt: Date }
+
+/** The receivers that are not asked now, by name: those that asked for time, and those that lack an earlier message. */
+async function leftAlone(deps: Deps, due: Due, receivers: readonly Receiver[]): Promise<Map<string, Missed>> {
+  const waits = await askedWaits(deps.db)
+  const names = receivers.map(({ name }) => name)
+  const earlier = await turns(deps.db, due, names)
+  const missed = new Map<string, Missed>()
+  for (const { name, receiver } of receivers) {
+    const until = waits.get(receiver)
+    const turn = earlier.get(name)
+    if (until !== undefined && until > deps.now()) {
+      missed.set(name, { error: due.error ?? `the receiver of ${name} asked to be left alone`, nextAt: until })
+    } else if (turn !== undefined) {
+      missed.set(name, { error: `the receiver of ${name} has not taken an earlier message`, nextAt: turn })
+    }
+  }
+  return missed
+}
+
 /**
  * Sends to each receiver that has not taken the message yet and may be asked. Each has its own time for the next
- * attempt, and the earliest counts. The error does not name an address, which is a secret.
+ * attempt, and the earliest counts. The error does not name an address that is a secret.
  */
 async function attemptAll(deps: Deps, due: Due, signal: AbortSignal | undefined): Promise<Attempt> {
   const channels = channelsOf(deps.config.notify, due.event === 'heartbeat')
-  const waits = await askedWaits(deps.db)
-  const names = channels.map(({ name }) => name)
-  const earlier = await turns(deps.db, due, names)
+  const none = channels.length === 0
+  const alone = await leftAlone(
+    deps,
+    due,
+    channels.flatMap(({ receivers }) => receivers),
+  )
   const taken = [...due.taken_by]
   const askedToWait = { ...due.held_off }
-  const missed: (NotTaken & { nextAt: Date })[] = []
-  let refused = channels.length === 0
-  for (const { name, receiver, send } of channels.filter((channel) => !taken.includes(channel.name))) {
-    const until = waits.get(receiver)
-    if (until !== undefined && until > deps.now()) {
-      missed.push({ error: due.error ?? `the receiver of ${name} asked to be left alone`, nextAt: until })
-      continue
+  const missed: Missed[] = []
+  let refused = none
+  for (const { receivers, send } of channels) {
+    const lacking = receivers.filter(({ name }) => !taken.includes(name))
+    missed.push(...lacking.flatMap(({ name }) => alone.get(name) ?? []))
+    const asked = lacking.filter(({ name }) => !alone.has(name))
+    if (asked.length === 0) continue
+    const answers = await send(
+      due.message as Message,
+      asked.map(({ name }) => name),
+      signal,
+    )
+    for (const { name, receiver } of asked) {
+      const answer = answers.get(name)
+      if (answer === undefined) {
+        taken.push(name)
+        continue
+      }
+      refused = true
+      const nextAt = new Date(deps.now().getTime() + Math.max(tellAgainInMs(due.attempts), answer.askedMs ?? 0))
+      if (answer.askedMs !== undefined) askedToWait[receiver] = nextAt.toISOString()
+      missed.push({ ...answer, nextAt })
     }
-    const turn = earlier.get(name)
-    if (turn !== undefined) {
-      missed.push({ error: `the receiver of ${name} has not taken an earlier message`, nextAt: turn })
-      continue
-    }
-    const answer = await send(due.message as Message, signal)
-    if (answer === null) {
-      taken.push(name)
-      continue
-    }
-    refused = true
-    const nextAt = new Date(deps.now().getTime() + Math.max(tellAgainInMs(due.attempts), answer.askedMs ?? 0))
-    if (answer.askedMs !== undefined) askedToWait[receiver] = nextAt.toISOString()
-    missed.push({ ...answer, nextAt })
   }
-  const none = channels.length === 0
+  const errors = new Set(missed.map(({ error }) => error))
   return {
-    error: none ? 'no receiver is set any more' : missed.length === 0 ? null : missed.map((m) => m.error).join('; '),
+    error: none ? 'no receiver is set any more' : missed.length === 0 ? null : [...errors].join('; '),
     refused,
     next_at: new Date(
       missed.length === 0

@@ -140,16 +140,23 @@ export type EndedRun = {
 /** What people are told, and why: the same cause is not told again while it lasts. */
 type Judged = { event: Exclude<NotificationEvent, 'heartbeat' | 'late' | 'slow'>; cause: string }
 
+/** What people know of a job when one of its runs is judged: causes, each null where there is none. */
+export type Known = {
+  /** The cause that they were told of last and that was not over since. */
+  told: string | null
+  /** The cause of the newest trouble, if they were told of it: another one may have come between it and `told`. */
+  newest: string | null
+}
+
 /**
  * Whether people are to be told how a run ended. Pure.
- * @param standing the cause that they were told of last, if it still stood when the run began.
  * @param partialRows so many rows of a partial run must need a person.
  * @returns null if there is nothing new.
  */
-export function judgeEnd(run: EndedRun, standing: string | null, partialRows: number): Judged | null {
+export function judgeEnd(run: EndedRun, { told, newest }: Known, partialRows: number): Judged | null {
   const trouble = troubleOf(run, partialRows)
-  if (trouble === null) return standing === null || run.part ? null : { event: 'recovered', cause: standing }
-  return trouble.cause === standing ? null : trouble
+  if (trouble === null) return told === null || run.part ? null : { event: 'recovered', cause: told }
+  return trouble.cause === newest ? null : trouble
 }
 
 function troubleOf({ verdict, failure, report }: EndedRun, partialRows: number): Judged | null {

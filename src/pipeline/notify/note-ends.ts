@@ -1,9 +1,9 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
+import { carriesData, night } from '../../config/known-names.ts'
 import type { Config } from '../../config/schema.ts'
 import { storableJson } from '../../db/copy-text.ts'
 import type { Database } from '../../db/database.ts'
 import { isPart, isWhole } from '../../db/runs/newest-runs.ts'
-import { besideOthers } from '../../db/runs/run-life.ts'
 import type { Schema } from '../../db/tables/database-schema.ts'
 import type { NotificationEvent, NotificationMarkTable } from '../../db/tables/job-tables.ts'
 import type { Deps } from '../deps.ts'
@@ -13,6 +13,7 @@ import { channelsOf } from './channels.ts'
 import {
   type EndedRun,
   judgeEnd,
+  type Known,
   type Message,
   messageOfEnd,
   messageOfLate,
@@ -69,7 +70,7 @@ async function noteEnd(
 ): Promise<void> {
   const { partialRows, heartbeatUrl } = deps.config.notify
   const beats = heartbeatUrl !== null && isBeat(deps.config, run.job)
-  const judged = judgeEnd(run, await standingCause(trx, run), partialRows)
+  const judged = judgeEnd(run, await knownOf(trx, run), partialRows)
   if (judged !== null) {
     await store(deps, trx, judged.event, judged.cause, messageOfEnd(run, judged), run.destination_id)
   }
@@ -80,17 +81,12 @@ async function noteEnd(
   }
 }
 
-const night = 'nightly-sync'
-
-/** Jobs that carry no data of the partner or of the service's computations. */
-const carryNothing = [besideOthers, 'refresh-reference']
-
 /**
  * Whether the monitor hears of the ends of a job: of the night alone where it has a schedule, so that no other job
  * hides that it fails or never begins; else of every job that carries data.
  */
 function isBeat({ jobs }: Config, job: string): boolean {
-  return jobs[night].schedule !== null ? job === night : !carryNothing.includes(job)
+  return jobs[night].schedule !== null ? job === night : carriesData(job)
 }
 
 /**
@@ -173,29 +169,38 @@ async function lockedMark(
 }
 
 /**
- * The cause at this destination that people were told of last, or are about to be, unless it was over since. That a run
- * was late or slow counts only where nothing else stands: it says nothing about how the run ends.
+ * What people know of a job at this destination. Trouble that they were told of, or are about to be, stands until the
+ * job is well; that a run was late or slow counts only where nothing else stands: it says nothing about how the run
+ * ends. Trouble of which nobody was told, because the message was given up or not wanted, ends no other, but after it
+ * the other is news again.
  */
-async function standingCause(
+async function knownOf(
   trx: Transaction<Schema>,
   { job, destination_id }: { job: string; destination_id: number },
-): Promise<string | null> {
-  const told = trx
+): Promise<Known> {
+  const noted = trx
     .selectFrom('notification')
-    .select(['event', 'cause'])
+    .select(['event', 'cause', sql<boolean>`told_at is not null or next_at is not null`.as('heard')])
     .where('job', '=', job)
     .where('destination_id', '=', destination_id)
     .where('event', '<>', 'heartbeat')
-    // If a message was given up or not wanted, nobody has heard of its cause.
-    .where((where) =>
-      where.or([where('event', '=', 'recovered'), where('told_at', 'is not', null), where('next_at', 'is not', null)]),
-    )
     .orderBy('notification_id', 'desc')
     .limit(1)
-  const trouble = await told.where('event', 'not in', ['late', 'slow']).executeTakeFirst()
-  if (trouble !== undefined && trouble.event !== 'recovered') return trouble.cause
-  const last = await told.executeTakeFirst()
-  return last?.event === 'late' || last?.event === 'slow' ? last.cause : null
+  const heard = noted.where((where) =>
+    where.or([where('event', '=', 'recovered'), where('told_at', 'is not', null), where('next_at', 'is not', null)]),
+  )
+  const ofTime = ['late', 'slow'] as const
+  const newest = await noted.where('event', 'not in', ofTime).executeTakeFirst()
+  const trouble = await heard.where('event', 'not in', ofTime).executeTakeFirst()
+  const last = await heard.executeTakeFirst()
+  return {
+    told: causeOf(trouble) ?? (last?.event === 'late' || last?.event === 'slow' ? last.cause : null),
+    newest: newest?.heard === true ? causeOf(newest) : null,
+  }
+}
+
+function causeOf(noted: { event: NotificationEvent; cause: string } | undefined): string | null {
+  return noted === undefined || noted.event === 'recovered' ? null : noted.cause
 }
 
 async function store(

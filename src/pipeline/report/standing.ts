@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { night } from '../../config/known-names.ts'
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Hurry } from '../../db/ask-both.ts'
@@ -68,6 +69,8 @@ type NightStanding = {
   /** What the guard stopped a run over, and nobody has approved, stream by stream. */
   held: readonly { run_id: number }[]
   remarks: number
+  /** The jobs by whose runs one judges whether the data are carried through. */
+  jobs: readonly string[]
 }
 
 type Tone = 'none' | 'running' | 'well' | 'needs' | 'failed'
@@ -85,8 +88,11 @@ const needWords: readonly [string, (rows: number, hotels: number) => string][] =
  * How the night stands, in one sentence that a person can read aloud. Pure.
  * @param timeZone in which the time of day is said, which it names itself.
  */
-export function nightSentence({ run, needs, held, remarks }: NightStanding, now: Date, timeZone: string) {
-  if (run === null) return { tone: 'none' as Tone, sentence: 'No night has run yet.' }
+export function nightSentence({ run, needs, held, remarks, jobs }: NightStanding, now: Date, timeZone: string) {
+  if (run === null) {
+    const others = `${night} has no schedule, and never ran; scheduled: ${jobs.join(', ')}.`
+    return { tone: 'none' as Tone, sentence: jobs.includes(night) ? 'No night has run yet.' : others }
+  }
   const at = (moment: Date) => momentWords(moment, now, timeZone)
   if (run.state === 'running') {
     return {
@@ -134,36 +140,52 @@ export function medianOf(durations: readonly number[]): number | null {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null
 }
 
-/** The newest run that carried the data through, and what is under way. */
-type Carried = { started_at: Date | null; running: boolean }
+/** The newest run of a job that carried its data through, and whether one is under way. */
+type Carried = { job: string; started_at: Date | null; running: boolean }
 
 /** Whether the data are as fresh as promised, and if not, why. */
 type Freshness = { fresh: boolean; since: Date | null; why: string }
 
 /**
- * When the newest run that ended well or partly began: what changed at the partner before that was read. One that was
- * to do a part of its job, or that the guard stopped, carried nothing through.
+ * When the newest run of each job, or of the night in its place, that ended well or partly began: what changed at the
+ * partner before that was read. One that was to do a part of its job, or that the guard stopped, carried nothing
+ * through.
  */
-export async function newestCarried(db: Database, job: string): Promise<Carried> {
+export async function newestCarried(db: Database, jobs: readonly string[]): Promise<Carried[]> {
   const { rows } = await sql<Carried>`
-    select (select started_at from run where job = ${job} and verdict in ('succeeded', 'partial') and not held
-              and ${isWhole}
+    select name as job,
+           (select started_at from run
+            where job in (name, ${night}) and verdict in ('succeeded', 'partial') and not held and ${isWhole}
             order by run_id desc limit 1) as started_at,
-           exists (select from run where job = ${job} and state = 'running') as running`.execute(db)
-  return rows[0] ?? { started_at: null, running: false }
+           exists (select from run where job in (name, ${night}) and state = 'running') as running
+    from unnest(${jobs}::text[]) as judged (name)`.execute(db)
+  return rows
 }
 
 /** By how much two clocks may differ that both count as right. Milliseconds. */
 export const clocksDifferMs = 3_600_000
 
-/** Judges how fresh the data are. Pure. @param withinMs `http.freshWithinMs`. */
-export function judgeFreshness({ started_at: since, running }: Carried, now: Date, withinMs: number): Freshness {
-  const underWay = running ? ' A run is under way.' : ''
-  if (since === null) return { fresh: false, since, why: `No run has carried the data through yet.${underWay}` }
+/**
+ * Judges how fresh the data are: as fresh as those of the job whose data are oldest, for each job carries others. Pure.
+ * @param withinMs `http.freshWithinMs`.
+ */
+export function judgeFreshness(carried: readonly Carried[], now: Date, withinMs: number): Freshness {
+  const several = carried.length > 1
+  const oldestFirst = carried
+    .map((one) => freshnessOf(one, several ? ` of ${one.job}` : '', now, withinMs))
+    .toSorted((one, other) => (one.since?.getTime() ?? 0) - (other.since?.getTime() ?? 0))
+  const judged = oldestFirst.find(({ fresh }) => !fresh) ?? oldestFirst[0]
+  return judged ?? { fresh: false, since: null, why: 'No job carries data.' }
+}
+
+/** @param of the job, where there are several. */
+function freshnessOf({ started_at: since, running }: Carried, of: string, now: Date, withinMs: number): Freshness {
+  const underWay = running ? ` A run${of} is under way.` : ''
+  if (since === null) return { fresh: false, since, why: `No run${of} has carried the data through yet.${underWay}` }
   const ageMs = now.getTime() - since.getTime()
   const hours = (Math.abs(ageMs) / 3_600_000).toFixed(1)
   const promised = (withinMs / 3_600_000).toFixed(1)
   const when = ageMs < 0 ? `${hours} hours from now, by a clock that is ahead` : `${hours} hours ago`
-  const why = `The newest run that carried the data through began ${when}, and ${promised} are promised.`
+  const why = `The newest run${of} that carried the data through began ${when}, and ${promised} are promised.`
   return { fresh: ageMs <= withinMs && ageMs >= -clocksDifferMs, since, why: `${why}${underWay}` }
 }

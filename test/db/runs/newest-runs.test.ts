@@ -92,6 +92,16 @@ describe('the newest run', () => {
     await run('nightly-sync', { held: true })
     await run('nightly-sync', { state: 'failed' })
     expect(carried).toBeGreaterThan(0)
-    expect((await newestCarried(ledger.db, 'nightly-sync')).started_at).toEqual(started_at)
+    expect(await newestCarried(ledger.db, ['nightly-sync'])).toMatchObject([{ started_at }])
+  })
+
+  it('the newest run that carried the data of a job through is one of its own, or a night', async () => {
+    const startOf = async (id: number) =>
+      (await newestRuns(ledger.db, 1, { before: id + 1 })).map(({ started_at }) => ({ started_at }))
+    const push = await startOf(await run('push'))
+    const jobs = ['push', 'pull-calculators']
+    expect(await newestCarried(ledger.db, jobs)).toMatchObject([{ job: 'push', ...push[0] }, { started_at: null }])
+    const night = await startOf(await run('nightly-sync'))
+    expect(await newestCarried(ledger.db, jobs)).toMatchObject([...night, ...night])
   })
 })

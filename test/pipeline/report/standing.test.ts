@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
-import { judgeFreshness } from '../../../src/pipeline/report/standing.ts'
+import { judgeFreshness, nightSentence } from '../../../src/pipeline/report/standing.ts'
 
 const now = new Date('2026-11-21T07:00:00Z')
 const hourMs = 3_600_000
-const hoursAgo = (hours: number) => ({ started_at: new Date(now.getTime() - hours * hourMs), running: false })
+const hoursAgo = (hours: number, job = 'nightly-sync') => ({
+  job,
+  started_at: new Date(now.getTime() - hours * hourMs),
+  running: false,
+})
 
 test.each([
   ['a few hours old', 4, true],
@@ -12,7 +16,30 @@ test.each([
   ['a few hours ahead, by a clock that was wrong', -4, false],
   ['a month ahead, by a clock that was wrong', -720, false],
 ])('data %s are fresh: %#', (_, hours, fresh) => {
-  const judged = judgeFreshness(hoursAgo(hours), now, 26 * hourMs)
+  const judged = judgeFreshness([hoursAgo(hours)], now, 26 * hourMs)
   expect(judged.fresh).toBe(fresh)
   expect(judged.why).toContain(hours < 0 ? 'hours from now' : 'hours ago')
+})
+
+test('data of several jobs are as fresh as those of the job that is behind, which is named', () => {
+  const judged = (...carried: Parameters<typeof judgeFreshness>[0]) => judgeFreshness(carried, now, 26 * hourMs)
+  const [push, pull] = [hoursAgo(5, 'push'), hoursAgo(2, 'pull-calculators')]
+  expect(judged(pull, push)).toMatchObject({ fresh: true, since: push.started_at })
+  expect(judged({ ...push, started_at: null }, pull)).toEqual({
+    fresh: false,
+    since: null,
+    why: 'No run of push has carried the data through yet.',
+  })
+  expect(judged(pull, hoursAgo(27, 'push'))).toMatchObject({ fresh: false, why: expect.stringContaining('of push') })
+  expect(judged(push, hoursAgo(-720, 'pull-calculators'))).toMatchObject({
+    fresh: false,
+    why: expect.stringContaining('of pull-calculators'),
+  })
+})
+
+test('the sentence of a night that never ran and has no schedule names the jobs that have one', () => {
+  const standing = { run: null, needs: [], held: [], remarks: 0 }
+  const sentenceWith = (jobs: string[]) => nightSentence({ ...standing, jobs }, now, 'UTC').sentence
+  expect(sentenceWith(['nightly-sync'])).toBe('No night has run yet.')
+  expect(sentenceWith(['push', 'pull-calculators'])).toContain('push, pull-calculators')
 })

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest'
+import { carryingJobs } from '../../src/config/known-names.ts'
+import { settings } from '../../src/config/schema.ts'
+
+const at = (schedule: string) => ({ schedule })
+const [early, late] = [at('30 2 * * *'), at('0 5 * * *')]
+
+it.each([
+  ['the night, which does what the others do', { 'nightly-sync': late, push: early }, ['nightly-sync']],
+  ['those that have a schedule', { push: early, 'pull-calculators': late }, ['push', 'pull-calculators']],
+  ['none that carries no data', { push: early, housekeeping: late, 'refresh-reference': late }, ['push']],
+  ['the night where no other has a schedule', { housekeeping: late }, ['nightly-sync']],
+])('the jobs that carry the data are %s', (_, jobs, expected) => {
+  expect(carryingJobs(settings.parse({ jobs }))).toEqual(expected)
+})
+
+it('the jobs that carry the data are also the searches that have a schedule', () => {
+  const searches = [
+    { name: 'offers', search: 'standardsSearch', ...early },
+    { name: 'rest', search: 'standardsSearch' },
+  ]
+  expect(carryingJobs(settings.parse({ pull: { searches } }))).toEqual(['search:offers'])
+})
