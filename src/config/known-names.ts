@@ -36,13 +36,15 @@ type Schedules = {
 
 /**
  * The jobs by whose runs one judges whether the data are carried through: the night where it has a schedule, because it
- * does what the others do; else every job that carries data and has one. Where none has, the night. Pure.
+ * does what the others do; else every job that carries data and has one. A search of `pull.searches` counts only where
+ * nothing else has a schedule: many are made once a week. Where none has, the night. Pure.
  */
 export function carryingJobs({ jobs, pull }: Schedules): string[] {
   if (jobs[night].schedule !== null) return [night]
   const searches = pull.searches.map(({ name, schedule }) => [`search:${name}`, { schedule }] as const)
-  const scheduled = [...Object.entries<Scheduled>(jobs), ...searches]
-    .filter(([job, { schedule }]) => schedule !== null && carriesData(job))
-    .map(([job]) => job)
-  return scheduled.length > 0 ? scheduled : [night]
+  for (const some of [Object.entries<Scheduled>(jobs), searches]) {
+    const scheduled = some.filter(([job, { schedule }]) => schedule !== null && carriesData(job))
+    if (scheduled.length > 0) return scheduled.map(([job]) => job)
+  }
+  return [night]
 }

@@ -14,10 +14,11 @@ it.each([
   expect(carryingJobs(settings.parse({ jobs }))).toEqual(expected)
 })
 
-it('the jobs that carry the data are also the searches that have a schedule', () => {
+it('the jobs that carry the data are the searches that have a schedule where nothing else has one', () => {
   const searches = [
     { name: 'offers', search: 'standardsSearch', ...early },
     { name: 'rest', search: 'standardsSearch' },
   ]
   expect(carryingJobs(settings.parse({ pull: { searches } }))).toEqual(['search:offers'])
+  expect(carryingJobs(settings.parse({ pull: { searches }, jobs: { push: early } }))).toEqual(['push'])
 })
