@@ -94,6 +94,7 @@ async function measure(rows: number, statistics: boolean, end: End, round: numbe
           streams: ['framework_answers'],
           requires: {},
           partitionBy: 'framework_id',
+          judgesProperties: false,
         },
         // Of one property no more than half a request.
         ...{ maxRows: 2 * rows, requests: 1, sweep: true },

@@ -273,7 +273,8 @@ class Night {
     const ids = await this.stage(`planning of ${kind}`, () =>
       this.inTransaction(async (trx) => {
         await considerEnded(trx, this.runId, kindList, requires)
-        const options = { runId: this.runId, kind, streams, requires, partitionBy: null }
+        const judgesProperties = kind !== 'framework_answers'
+        const options = { runId: this.runId, kind, streams, requires, partitionBy: null, judgesProperties }
         // Twice as many as there are: of one property no more than half a request.
         return await planKind(trx, { ...options, maxRows: 2 * rows, requests: 1, sweep: true })
       }),

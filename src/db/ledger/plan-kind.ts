@@ -10,6 +10,8 @@ export type PlanKindOptions = {
   /** Per stream of the kind: the streams whose rows of the same property must be accepted first. */
   requires: Requires
   partitionBy: string | null
+  /** The service takes all rows of a property in a request, or none of them. */
+  judgesProperties: boolean
   /** Rows per submission at most. */
   maxRows: number
   /** Submissions at most: the rest waits until some of those have ended. */
@@ -22,9 +24,9 @@ export type PlanKindOptions = {
  * Cuts ready rows of one kind into submissions and holds them.
  *
  * A row is ready when it is pending, checked and valid, not gone, not in flight, not held by the guard, not rejected
- * as it is, not yet tried as it is in this run, and every row that it requires is accepted. Of one property, and of one
- * company of the service, only one submission of a kind is in flight at a time, so two requests never write the same
- * thing at once; a property's rows stay together as far as they fit.
+ * as it and what was rejected with it are, not yet tried as it is in this run, and every row that it requires is
+ * accepted. Of one property, and of one company of the service, only one submission of a kind is in flight at a time,
+ * so two requests never write the same thing at once; a property's rows stay together as far as they fit.
  *
  * @returns the ids of the new submissions.
  */
@@ -61,7 +63,7 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
         and row.invalid_reason is null
         and row.gone_at is null
         and row.guard_run is null
-        and row.refused_hash is distinct from row.desired_hash
+        and (row.refused_hash is distinct from row.desired_hash or ${failedWithOther(options)})
         and not exists (
           select from submission_row tried
           where tried.row_id = row.row_id
@@ -75,6 +77,19 @@ function sendableRow(options: PlanKindOptions): RawBuilder<boolean> {
                 and not (submission.too_large and (submission.too_large_row is not null
                   or submission.row_count > ${maxRows}))
               from submission where submission.submission_id = tried.submission_id)))`
+}
+
+/**
+ * Whether a row that is kept out, called `row`, was rejected with all of its property, and another of these rows is not
+ * any more what it was then: that one may have been at fault, and nobody says which of them is.
+ */
+function failedWithOther({ judgesProperties, streams }: PlanKindOptions): RawBuilder<boolean> {
+  if (!judgesProperties) return sql`false`
+  return sql`exists (
+    select from ledger other
+    where other.stream = any(${streams}::text[]) and other.partner_id = row.partner_id and other.row_id <> row.row_id
+      and other.outcome_submission = row.outcome_submission
+      and (other.refused_hash is distinct from other.desired_hash or other.gone_at is not null))`
 }
 
 /** Cuts what was gathered, keeps the fullest submissions, and makes candidates again of what they do not carry. */

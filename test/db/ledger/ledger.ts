@@ -105,6 +105,7 @@ export async function openLedger(at?: string): Promise<Ledger> {
     plan: (runId, options = {}) =>
       inTransaction((trx) =>
         planKind(trx, {
+          judgesProperties: false,
           runId,
           kind: 'framework_answers',
           streams: ['framework_answers', 'omissions'],

@@ -134,6 +134,30 @@ describe('a result file', () => {
       )
     })
 
+    it('sends rows that were rejected with their property again once one of them changed, and not before', async () => {
+      const rows = [inputs('H-1', 'one', 'aa'), inputs('H-1', 'two', 'aa'), inputs('H-2', 'other', 'aa')]
+      const together = { ...kind, judgesProperties: true }
+      const id = await sent('calculator_inputs', rows, together)
+      const failed = (partner: string): Staged => [partner, false, company, 'Failed', 'aa: Negative']
+      await settle(id, [failed('H-1'), failed('H-2')], false)
+      expect(await ledger.plan(await ledger.startRun(), together)).toEqual([])
+      await ledger.landChecked('calculator_inputs', [inputs('H-1', 'one', 'bb')])
+      const [again = 0] = await ledger.plan(await ledger.startRun(), together)
+      expect(await ledger.keysOf(again)).toEqual(['one', 'two'])
+      await ledger.markSent(again)
+      await settle(again, [failed('H-1')], false)
+      expect(await ledger.plan(await ledger.startRun(), together)).toEqual([])
+    })
+
+    it('sends rows that were rejected with their property again once one of them is gone', async () => {
+      const together = { ...kind, judgesProperties: true }
+      const id = await sent('calculator_inputs', [inputs('H-1', 'one', 'aa'), inputs('H-1', 'two', 'aa')], together)
+      await settle(id, [['H-1', false, company, 'Failed', 'aa: Negative']], false)
+      await ledger.db.updateTable('source_row').set({ gone_at: new Date() }).where('row_key', '=', 'one').execute()
+      const [again = 0] = await ledger.plan(await ledger.startRun(), together)
+      expect(await ledger.keysOf(again)).toEqual(['two'])
+    })
+
     it.each<[string, string | null, string]>([
       ['none', null, 'confirmed'],
       ['one that nobody here knows', 'h-one', 'confirmed'],

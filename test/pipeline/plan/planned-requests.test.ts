@@ -30,6 +30,7 @@ it('the plan tells rows that a policy sends again from those that a person does,
       new Date(Date.now() + 60_000),
     )
     await planKind(trx, {
+      judgesProperties: false,
       runId,
       kind: 'company_mappings',
       streams: ['properties'],

@@ -99,6 +99,7 @@ async function planOneKind(
       streams,
       requires: requirementsOf(config),
       partitionBy: kind.partitionBy,
+      judgesProperties: kind.outcomes !== 'error_rows',
       maxRows: await sizeOf({ config, contract, db: trx }, name),
       requests: inFlightPerKind - (await unfinishedOfKind(trx, run.run_id, name)),
       sweep,
