@@ -164,7 +164,10 @@ async function pairAnsweredAndDeclined(trx: Transaction<Schema>): Promise<void> 
   await sql`drop table omission, asked, declined, meeting`.execute(trx)
 }
 
-/** The same data point, hotel and period under two frameworks, with different values: one would overwrite the other. */
+/**
+ * The same data point, hotel and period under two frameworks, or with ids in another case, with different values: one
+ * would overwrite the other.
+ */
 async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create temp table meeting on commit drop as
@@ -180,8 +183,7 @@ async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
     from meeting
     join source_row mine on mine.row_id = one
     join source_row theirs on theirs.row_id = other
-    where coalesce(lower(mine.content ->> 'framework_id'), '') <> coalesce(lower(theirs.content ->> 'framework_id'), '')
-      and ${said(sql`mine`)} <> ${said(sql`theirs`)}`.execute(trx)
+    where ${said(sql`mine`)} <> ${said(sql`theirs`)}`.execute(trx)
   await sql`drop table meeting`.execute(trx)
 }
 

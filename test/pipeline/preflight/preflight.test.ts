@@ -226,6 +226,18 @@ describe('one data point under two frameworks', () => {
   })
 })
 
+describe('one data point with its id in capitals and in small letters', () => {
+  it.each([
+    ['invalid on both sides when the values differ', '2', 2],
+    ['right when the values are the same', '1', 0],
+  ])('one data point with its id in capitals and in small letters is %s', async (_, value, contradicting) => {
+    await knowFramework()
+    const other = { ...energy, data_point_id: energy.data_point_id.toUpperCase(), value }
+    await ferry.ledger.land('framework_answers', [row('one', energy), row('two', other)])
+    expect(await judge()).toMatchObject({ contradicting, invalid: contradicting })
+  })
+})
+
 describe('two partner ids of one company', () => {
   it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
     ['framework_answers', energy, { ...energy, value: '2' }],
