@@ -14,7 +14,7 @@ export const calculatorInputs: Stream = {
     value: 'Nightferry sends this very text.',
   },
   notes: [
-    'A null `value` takes back a value that was there before: Nightferry sends it blank. [What the specification leaves open](spec-gaps.md#absent-inputs) says why.',
+    'A null `value` takes back a value that was accepted before: Nightferry sends it blank. [What the specification leaves open](spec-gaps.md#absent-inputs) says why.',
   ],
   table: { all: ['partner_id', 'year', 'field_type_id', 'value'], telling: ['value'] },
   kind: 'calculators',
