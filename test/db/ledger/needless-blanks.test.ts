@@ -146,3 +146,38 @@ describe('an input that is taken back', () => {
     }
   })
 })
+
+describe('an input whose name is spelt otherwise than before', () => {
+  it.each([
+    ['A', 'a'],
+    ['a', 'A'],
+  ])('an input named %s is the same when it comes as %s', async (before, after) => {
+    await land({ [before]: '1', b: '1' })
+    await sendAnd('confirmed')
+    await land({ [after]: '1' })
+    expect(await inputs()).toEqual({ [after]: '1', b: '1' })
+    await land({ [before]: '2' })
+    expect(await inputs()).toEqual({ [before]: '2', b: '1' })
+    await land({ [after]: null })
+    expect(await inputs()).toEqual({ [after]: null, b: '1' })
+  })
+
+  it('two names with a value each, which the partner has both, stay two', async () => {
+    await land({ A: '1' }, { a: '2' })
+    expect(await inputs()).toEqual({ A: '1', a: '2' })
+    await land({ a: '3' })
+    expect(await inputs()).toEqual({ A: '1', a: '3' })
+    await land({ A: null })
+    expect(await inputs()).toEqual({ a: '3' })
+  })
+
+  it('a row that holds the other spelling as a blank is rid of it', async () => {
+    await land({ b: '1' })
+    await sql`
+      update source_row set content = jsonb_set(content, '{inputs}', '{"A": null, "a": "1", "b": "1"}')`.execute(
+      ledger.db,
+    )
+    await land({ b: '1' })
+    expect(await inputs()).toEqual({ a: '1', b: '1' })
+  })
+})

@@ -149,7 +149,7 @@ export async function foldTogether(
       join first using (row_key)
       left join source_row held on held.stream = ${stream} and held.row_key = merged.row_key
       ${lost}
-      cross join lateral (select coalesce(held.content -> ${foldedKey}::text, '{}') as parts) before
+      cross join lateral (select ${respelt(foldedKey)} as parts) before
       cross join lateral (
         select coalesce(jsonb_object_agg(part.key, 'null'::jsonb), '{}') as parts
         from jsonb_each(before.parts) part
@@ -173,6 +173,25 @@ export async function foldTogether(
            substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash,
            false as judged, null::text as reason, null::text as contradicts
     from whole`.execute(trx)
+}
+
+/**
+ * The parts that the ledger holds of a row, each by the name that comes for it now: names are ids, and are one in
+ * capitals and in small letters. One that the ledger has by both names stays two, as it may be at the partner.
+ */
+function respelt(foldedKey: string): RawBuilder<unknown> {
+  const parts = sql`(held.content -> ${foldedKey}::text)`
+  // Of two spellings one has capitals. Most rows have none, and need no look at each name.
+  return sql`
+    case when lower(concat(${parts}, merged.parts) collate "C") = concat(${parts}, merged.parts) collate "C"
+         then coalesce(${parts}, '{}')
+         else (
+           select coalesce(jsonb_object_agg(coalesce(came.key, said.key), said.value), '{}')
+           from jsonb_each(${parts}) said
+           left join jsonb_object_keys(merged.parts) came(key)
+             on lower(came.key) = lower(said.key) and came.key <> said.key and not ${parts} ? came.key
+         )
+    end`
 }
 
 /** Characters of a reason that quote what the rows say. More help nobody, and texts of partners may be any length. */
