@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import { schemaName } from '../schema-standing.ts'
+import { destinationSchemas } from '../destination-schemas.ts'
 import {
   addCounts,
   countPlain,
@@ -105,14 +105,6 @@ async function plainOf(db: Database, kind: OldKind): Promise<readonly PlainKind[
   // Nothing was ever queued where no run was started.
   const { rows } = await sql`select where to_regclass('nightferry_queue.job') is not null`.execute(db)
   return rows.length > 0 ? plain : []
-}
-
-/** Those that are there: a backup may have left out what waits. */
-async function destinationSchemas(db: Database): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`
-    select name from (select coalesce(schema_name, ${schemaName}) as name from destination) known
-    where to_regclass(format('%I.acceptance', name)) is not null`.execute(db)
-  return rows.map(({ name }) => name)
 }
 
 /** The bodies of requests that have ended: no run reads them. Counted by request. */

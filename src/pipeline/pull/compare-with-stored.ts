@@ -235,7 +235,11 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
       select distinct on (lower(variable_id)) lower(variable_id) as field_id, variable_key
       from calculator_variable order by lower(variable_id), variable_key
     ) v on v.field_id = lower(part.key)
-    where sent.year is not null and sent.month is not null`.execute(trx)
+    where sent.year is not null and sent.month is not null
+      -- What was taken back in the other spelling of an id that is there was not sent.
+      and (part.value is not null or not exists (
+        select from jsonb_each_text(sent.inputs) twin
+        where lower(twin.key) = lower(part.key) and twin.key <> part.key and twin.value is not null))`.execute(trx)
   // Nearly all are equal. So what is there is not written down a second time, and one join finds the rest of both
   // sides; a full join is never done row by row, whatever the planner believes of the tables.
   await sql`

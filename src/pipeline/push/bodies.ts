@@ -1,5 +1,6 @@
 import type { Contract } from '../../exchange/contract.ts'
 import { monthName } from '../../exchange/wire-value.ts'
+import { inputsToSend } from '../streams/calculator-inputs.ts'
 import { answerType } from '../streams/framework-answers.ts'
 import { answerValue } from '../streams/rules/answer-value.ts'
 import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'
@@ -138,7 +139,7 @@ function calculatorOf({ content }: OutgoingRow, { contract }: BodyContext): obje
       [names.year]: Number(text(content, 'year')),
       ...(month !== null && { [names.month]: monthName(Number(month)) }),
     },
-    [names.inputs]: Object.entries(content.inputs as Record<string, string | null>).map(([fieldTypeId, value]) => ({
+    [names.inputs]: Object.entries(inputsToSend(content)).map(([fieldTypeId, value]) => ({
       [names.fieldTypeId]: fieldTypeId,
       // Spec gap: how a stored value is cleared is not shown; a blank one is sent (docs/spec-gaps.md).
       [names.value]: value ?? '',

@@ -14,7 +14,7 @@ export const calculatorInputs: Stream = {
     value: 'Nightferry sends this very text.',
   },
   notes: [
-    'A null `value` takes back a value that was there before: Nightferry sends it blank. [What the specification leaves open](spec-gaps.md#absent-inputs) says why.',
+    'A null `value` takes back a value that was accepted before: Nightferry sends it blank. [What the specification leaves open](spec-gaps.md#absent-inputs) says why.',
   ],
   table: { all: ['partner_id', 'year', 'field_type_id', 'value'], telling: ['value'] },
   kind: 'calculators',
@@ -38,7 +38,7 @@ export const calculatorInputs: Stream = {
 function checkInputs(content: RowContent): string | null {
   const period = checkYearAndMonth(content)
   if (period !== null) return period
-  const inputs = inputsOf(content)
+  const inputs = inputsToSend(content)
   const fieldTypeIds = Object.keys(inputs)
   if (fieldTypeIds.length === 0) return 'every input is empty: there is nothing to send'
   const malformed = fieldTypeIds.find((id) => !isId(id))
@@ -53,6 +53,25 @@ function checkInputs(content: RowContent): string | null {
   return wrong === undefined ? null : `the value of field_type_id ${wrong} is no text`
 }
 
+/**
+ * The inputs by field type id, as they are sent. An id is the same in capitals and in small letters: one that was taken
+ * back is left out where its other spelling is there, or was taken back too. Pure.
+ */
+export function inputsToSend(content: RowContent): Readonly<Record<string, unknown>> {
+  const inputs = inputsOf(content)
+  const fieldTypeIds = Object.keys(inputs)
+  if (fieldTypeIds.every((id) => inputs[id] !== null) || fieldTypeIds.every((id) => key(id) === id)) return inputs
+  const named = new Set(fieldTypeIds.filter((id) => inputs[id] !== null).map(key))
+  return Object.fromEntries(
+    Object.entries(inputs).filter(([id, value]) => {
+      if (value !== null) return true
+      const isNew = !named.has(key(id))
+      named.add(key(id))
+      return isNew
+    }),
+  )
+}
+
 /** The inputs by field type id; of content that is no calculator, none. */
 function inputsOf(content: RowContent): Readonly<Record<string, unknown>> {
   const inputs = content.inputs
@@ -64,7 +83,7 @@ function inputsOf(content: RowContent): Readonly<Record<string, unknown>> {
 /** A page names the variables of its calculators, so one that no page ever named may be no field type; or a new one. */
 function unseenFieldTypes({ variableIds }: ReferenceIndex, content: RowContent): RowWarning[] {
   if (variableIds.size === 0) return []
-  const unseen = Object.keys(inputsOf(content)).filter((id) => !variableIds.has(key(id)))
+  const unseen = Object.keys(inputsToSend(content)).filter((id) => !variableIds.has(key(id)))
   if (unseen.length === 0) return []
   const detail = `no page of calculators has named ${listed(unseen)} yet: is the field_type_id right?`
   return [{ kind: 'field_type_unseen', detail }]

@@ -83,6 +83,7 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
     await reading(ids.field, 1)
     await reading(ids.otherField, 1)
     await night(streams)
+    await accept()
     await partner.run(`delete from reading where code = 'H-1'`)
     await aWeekLater()
     await night(streams)
@@ -339,6 +340,7 @@ export function describeWholeReading(open: () => Promise<DialectPartner>): void 
            ('H-1', 2025, 3, '${ids.otherField}', 2, '2026-01-01 00:00:00'), ('H-9', 2025, 3, '${ids.field}', 1, '2026-01-02 00:00:00')`,
       )
       await night(inputs)
+      await accept()
       await partner.run(`delete from reading where field = '${ids.otherField}'`)
       await aWeekLater()
       await night(inputs)

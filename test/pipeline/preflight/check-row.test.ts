@@ -223,6 +223,13 @@ describe('preflight', () => {
     expect(check('calculator_inputs', twice)).toBe(`field_type_id ${id} stands twice, in capitals and in small letters`)
   })
 
+  it('passes an input of which the other spelling was taken back', () => {
+    const id = 'abcdefab-0000-4000-8000-000000000001'
+    const respelt = (value: string | null, other: string | null) =>
+      check('calculator_inputs', { ...inputs, inputs: { [id]: value, [id.toUpperCase()]: other } })
+    expect([respelt('1', null), respelt(null, '1'), respelt(null, null)]).toEqual([null, null, null])
+  })
+
   it.each([
     ['', 'partner_id is empty'],
     ['   ', 'partner_id is empty'],

@@ -148,6 +148,13 @@ describe('an input of one property', () => {
       { equal: 1, absent: 1 },
       ['absent H-1 2025 3 power 1 - value_not_returned'],
     ],
+    [
+      'what it was in the other spelling of its id',
+      { [power.toUpperCase()]: null, [power]: '1' },
+      { [power]: '1' },
+      { inputs: 1, equal: 1 },
+      [],
+    ],
     ['its id in capitals', { [power.toUpperCase()]: '1' }, { [power]: '1' }, { equal: 1, foreign_values: 0 }, []],
   ])('the comparison finds an input for which the service shows %s', async (_what, sent, shown, counts, lines) => {
     await accepted('H-1', '2025-3', sent)

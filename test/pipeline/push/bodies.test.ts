@@ -153,6 +153,19 @@ describe('calculators', () => {
       ],
     })
   })
+
+  it('carry an input once of which the other spelling was taken back', () => {
+    const small = 'abcdefab-0000-4000-8000-000000000001'
+    const capitals = small.toUpperCase()
+    const sent = (inputs: Record<string, string | null>) => {
+      const content = { year: '2025', inputs }
+      const body = write('calculators', [{ stream: 'calculator_inputs', partner_id: 'H-1', content }])
+      return JSON.parse(body).companies[0].calculators[0].inputs
+    }
+    expect(sent({ [capitals]: null, [small]: '1' })).toEqual([{ fieldTypeId: small, value: '1' }])
+    expect(sent({ [capitals]: '1', [small]: null })).toEqual([{ fieldTypeId: capitals, value: '1' }])
+    expect(sent({ [capitals]: null, [small]: null })).toEqual([{ fieldTypeId: capitals, value: '' }])
+  })
 })
 
 describe('custom property values and standard holders', () => {

@@ -4,6 +4,7 @@ import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { copyLine } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { needlessBlanks } from './needless-blanks.ts'
 
 /** A partner row on its way into the ledger. */
 export type StagedRow = {
@@ -124,6 +125,7 @@ export async function foldTogether(
     some: sql`lost.row_id is not null or held.gone_at is not null or held.guard_change = 'gone'`,
     all: sql`true`,
   }[completeRows]
+  const needless = await needlessBlanks(trx, stream, foldedKey)
   const lost = completeRows === 'some' ? sql`left join vanished_row lost on lost.row_id = held.row_id` : sql``
   await sql`
     create temp table landed on commit drop as
@@ -141,14 +143,13 @@ export async function foldTogether(
       select distinct on (row_key) row_key, partner_id, content from staged order by row_key, ordinal
     ),
     folded as (
-      select first.partner_id, merged.row_key,
-             first.content || jsonb_build_object(${foldedKey}::text, before.parts || taken_back.parts || known.parts)
-               as content
+      select first.partner_id, merged.row_key, first.content, before.parts || taken_back.parts || known.parts as parts,
+             held.row_id as held_row, held.content as held_content, held.desired_hash as held_hash
       from merged
       join first using (row_key)
       left join source_row held on held.stream = ${stream} and held.row_key = merged.row_key
       ${lost}
-      cross join lateral (select coalesce(held.content -> ${foldedKey}::text, '{}') as parts) before
+      cross join lateral (select ${respelt(foldedKey)} as parts) before
       cross join lateral (
         select coalesce(jsonb_object_agg(part.key, 'null'::jsonb), '{}') as parts
         from jsonb_each(before.parts) part
@@ -160,11 +161,37 @@ export async function foldTogether(
         from jsonb_each(merged.parts) part
         where part.value <> 'null' or before.parts ? part.key
       ) known
+    ),
+    whole as (
+      select partner_id, row_key,
+             content || jsonb_build_object(${foldedKey}::text, parts - ${needless}) as content
+      from folded
+      -- Worked out once a row, not again for its hash.
+      offset 0
     )
     select nextval(pg_get_serial_sequence('source_row', 'row_id')) as row_id, partner_id, row_key, content,
            substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash,
            false as judged, null::text as reason, null::text as contradicts
-    from folded`.execute(trx)
+    from whole`.execute(trx)
+}
+
+/**
+ * The parts that the ledger holds of a row, each by the name that comes for it now: names are ids, and are one in
+ * capitals and in small letters. One that the ledger has by both names stays two, as it may be at the partner.
+ */
+function respelt(foldedKey: string): RawBuilder<unknown> {
+  const parts = sql`(held.content -> ${foldedKey}::text)`
+  // Of two spellings one has capitals. Most rows have none, and need no look at each name.
+  return sql`
+    case when lower(concat(${parts}, merged.parts) collate "C") = concat(${parts}, merged.parts) collate "C"
+         then coalesce(${parts}, '{}')
+         else (
+           select coalesce(jsonb_object_agg(coalesce(came.key, said.key), said.value), '{}')
+           from jsonb_each(${parts}) said
+           left join jsonb_object_keys(merged.parts) came(key)
+             on lower(came.key) = lower(said.key) and came.key <> said.key and not ${parts} ? came.key
+         )
+    end`
 }
 
 /** Characters of a reason that quote what the rows say. More help nobody, and texts of partners may be any length. */
