@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import { destinationSchemas } from '../destination-schemas.ts'
+import { destinationSchemas } from '../schema-standing.ts'
 import {
   addCounts,
   countPlain,
