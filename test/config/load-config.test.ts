@@ -84,6 +84,18 @@ test('the configuration leaves the dollar signs of SQL alone', () => {
   expect(load(file, { environment: { NAME: 'replaced' } }).streams.properties?.query).toBe(query)
 })
 
+test('an id that a SQL Server gave in sequence is taken by each setting of an id', () => {
+  const ids = ['6FD1B3E5-EC4A-EB11-A812-000D3A2B1C2D', '6fd1b3e5-ec4a-0b11-0812-000d3a2b1c2d']
+  for (const id of ids) {
+    const { exchange, pull } = load(
+      `exchange: { customIdentifierId: ${id}, groupId: ${id} }
+pull: { customPropertyIds: [${id}], calculatorTypeIds: [${id}] }`,
+    )
+    expect(exchange).toMatchObject({ customIdentifierId: id, groupId: id })
+    expect(pull).toMatchObject({ customPropertyIds: [id], calculatorTypeIds: [id] })
+  }
+})
+
 test('lists every problem at once, each with its path', () => {
   const file = [
     'exchange: { pollIntervalMs: soon, concurrency: 0, groupId: mine }',
