@@ -172,7 +172,9 @@ test('names the place of an alias that stands inside what it refers to', () => {
 test('the configuration takes an anchor that several aliases refer to', () => {
   const stream = '{ query: select 1, cursor: updated_at }'
   const { streams } = load(`streams:\n  properties: &one ${stream}\n  omissions: *one\n  framework_answers: *one\n`)
-  expect(streams.omissions).toEqual(streams.properties)
+  expect(streams.properties?.requires).toEqual([])
+  const alike = { ...streams.properties, requires: ['properties'] }
+  expect(streams).toMatchObject({ omissions: alike, framework_answers: alike })
 })
 
 test.each(['- a list', 'only words', '42'])('the configuration refuses a file that holds no settings: %s', (text) => {
