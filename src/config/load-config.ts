@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
 import type { z } from 'zod'
 import { ConfigError, type ConfigProblem, interpolate, variableOf, variablesWithFile } from './environment.ts'
-import { type Config, isOurStream, secretPaths, settings, streamNames } from './schema.ts'
+import { type Config, isOurStream, type StreamName, secretPaths, settings, streamNames } from './schema.ts'
 import { leafPaths, likelySetting, meant, nearestName, valueFromText } from './setting-paths.ts'
 
 export type ConfigSources = {
@@ -214,8 +214,9 @@ export type AddedStreams = Readonly<Record<string, { requires: readonly string[]
 type Document = Record<string, unknown>
 
 /**
- * Checks the streams that a configuration names against those that there are, and writes down what a stream of the
- * contract requires where the configuration does not say it.
+ * Checks the streams that a configuration names against those that there are, and writes down what a stream requires
+ * where the configuration does not say it: one of the contract what the contract says, one of ours the mapping of its
+ * hotel, if hotels are mapped here. What depends on a request waits for its end (Rules of processing, 3).
  *
  * @param added asked with the file that the document names as the contract, and only if a name is none of ours: a
  *   configuration that adds nothing can be read whatever is wrong with the contract.
@@ -227,8 +228,10 @@ function joinAddedStreams(document: Document, added: (contract: string | null) =
   const { contract } = sectionOf(document.exchange)
   const known = mentioned.every(isOurStream) ? {} : added(typeof contract === 'string' ? contract : null)
   for (const [name, stream] of Object.entries(streams)) {
-    const requires = Object.hasOwn(known, name) ? known[name]?.requires : undefined
-    if (requires !== undefined && isSection(stream) && stream.requires === undefined) stream.requires = [...requires]
+    const ofContract = Object.hasOwn(known, name) ? known[name]?.requires : undefined
+    const requires = isOurStream(name) ? ourRequirements(name, streams) : ofContract
+    // Aliases of one anchor are one object here, and each is a stream of its own.
+    if (requires !== undefined && isSection(stream)) streams[name] = { requires: [...requires], ...stream }
   }
   const there = [...streamNames, ...Object.keys(known)]
   const problem = (path: string) => ({ path, message: `is no stream; there are ${there.join(', ')}` })
@@ -238,6 +241,10 @@ function joinAddedStreams(document: Document, added: (contract: string | null) =
       .map((name) => problem(`streams.${name}`)),
     ...named.filter(({ name }) => !there.includes(name)).map(({ path }) => problem(path)),
   ]
+}
+
+function ourRequirements(name: StreamName, streams: Document): StreamName[] {
+  return name !== 'properties' && Object.hasOwn(streams, 'properties') ? ['properties'] : []
 }
 
 function requirementsIn(streams: Document): { path: string; name: string }[] {

@@ -150,9 +150,9 @@ export const stream = z
       ),
     requires: z
       .array(streamName)
-      .default([])
+      .optional()
       .describe(
-        'Streams whose row of the same property must be accepted before a row of this one is sent. Left out: none, or what the contract says of a stream that it adds.',
+        'Streams whose row of the same property must be accepted before a row of this one is sent. Left out: properties, for every other stream of ours where properties is a stream; of a stream that the contract adds, what the contract says. []: none.',
       ),
   })
   .refine(({ capture, cursor }) => capture === 'snapshot' || cursor !== undefined, {

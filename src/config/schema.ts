@@ -52,12 +52,12 @@ export const settings = z.strictObject({
       ),
       contract: optionalText('File with the wire names; null: the one that comes with Nightferry.'),
       customIdentifierId: z
-        .uuid()
+        .guid()
         .nullable()
         .default(null)
         .describe("Id of the custom property that holds the partner's ids (isIdentifier: true)."),
       groupId: z
-        .uuid()
+        .guid()
         .nullable()
         .default(null)
         .describe('Id of the group that holds the companies; the calculator upsert needs it.'),
@@ -167,8 +167,8 @@ export const settings = z.strictObject({
   push: pushSettings,
   pull: section(
     {
-      customPropertyIds: z.array(z.uuid()).default([]).describe('Custom properties to bring back with each company.'),
-      calculatorTypeIds: z.array(z.uuid()).default([]).describe('Calculator types to bring back; empty: all.'),
+      customPropertyIds: z.array(z.guid()).default([]).describe('Custom properties to bring back with each company.'),
+      calculatorTypeIds: z.array(z.guid()).default([]).describe('Calculator types to bring back; empty: all.'),
       searches: pullSearches,
       pagesAtOnce: count('Pages loaded side by side, per process.', 2, 1, 16),
       minSeenShare: z

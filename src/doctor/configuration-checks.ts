@@ -20,7 +20,7 @@ function judgeOrder({ streams }: Config): Found[] {
   const names = Object.keys(streams)
   if (names.length === 0) return [ok('There is no stream')]
   const without = Object.entries(streams)
-    .filter(([name, stream]) => name !== 'properties' && !stream?.requires.includes('properties'))
+    .filter(([name, stream]) => name !== 'properties' && !(stream?.requires ?? []).includes('properties'))
     .map(([name]) => name)
   const absent = Object.entries(streams).flatMap(([name, stream]) =>
     (stream?.requires ?? [])
@@ -29,7 +29,12 @@ function judgeOrder({ streams }: Config): Found[] {
   )
   const found = [
     ...(names.includes('properties') && without.length > 0
-      ? [warning(`${without.join(', ')} do not require properties`, 'add requires: [properties] to each')]
+      ? [
+          warning(
+            `sent without waiting for properties: ${without.join(', ')}`,
+            'add properties to the requires of each, or take requires out',
+          ),
+        ]
       : []),
     ...(absent.length > 0
       ? [

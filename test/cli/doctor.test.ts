@@ -177,6 +177,7 @@ describe('after a night', () => {
   custom_property_values:
     query: select 'H' as partner_id, property_id, name as value, attribute_id from hotelier.attribute
     cursor: attribute_id
+    requires: []
   standard_holders:
     query: select nothing from nowhere
     cursor: updated_at
@@ -196,9 +197,7 @@ describe('after a night', () => {
     expect(words('stream_query').at(-1)).toContain(
       'error standard_holders: The query of the stream standard_holders failed',
     )
-    expect(words('requirements')).toEqual([
-      'warning null: custom_property_values, standard_holders do not require properties',
-    ])
+    expect(words('requirements')).toEqual(['warning null: sent without waiting for properties: custom_property_values'])
     expect(words('service_profile').join()).toContain('is none that this key can see')
     expect(words('service_destination').join()).toContain('the identifier is another')
     expect(ended.code).toBe(1)

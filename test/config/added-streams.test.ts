@@ -27,6 +27,28 @@ test('a stream that the contract adds is read, and requires what the contract sa
   expect(requirementsOf(config)).toEqual({ certificates: ['properties'] })
 })
 
+test('a stream of ours waits for the mapping of its hotel unless the configuration says otherwise', () => {
+  const mapped = load(`
+    streams:
+      properties: { ${query} }
+      framework_answers: { ${query} }
+      calculator_inputs: { ${query}, requires: [] }
+      standard_holders: { ${query}, requires: [certificates] }
+      certificates: { ${query} }`)
+  expect(requirementsOf(mapped)).toEqual({
+    properties: [],
+    framework_answers: ['properties'],
+    calculator_inputs: [],
+    standard_holders: ['certificates'],
+    certificates: ['properties'],
+  })
+  expect(mapped.streams.framework_answers?.requires).toEqual(['properties'])
+})
+
+test('a stream of ours waits for no mapping where another system maps the hotels', () => {
+  expect(requirementsOf(load(`streams: { omissions: { ${query} } }`))).toEqual({ omissions: [] })
+})
+
 test('what the configuration says of a stream that the contract adds wins, also if it is nothing', () => {
   expect(load(`streams: { certificates: { ${query}, requires: [] } }`).streams.certificates?.requires).toEqual([])
 })

@@ -84,6 +84,18 @@ test('the configuration leaves the dollar signs of SQL alone', () => {
   expect(load(file, { environment: { NAME: 'replaced' } }).streams.properties?.query).toBe(query)
 })
 
+test('an id that a SQL Server gave in sequence is taken by each setting of an id', () => {
+  const ids = ['6FD1B3E5-EC4A-EB11-A812-000D3A2B1C2D', '6fd1b3e5-ec4a-0b11-0812-000d3a2b1c2d']
+  for (const id of ids) {
+    const { exchange, pull } = load(
+      `exchange: { customIdentifierId: ${id}, groupId: ${id} }
+pull: { customPropertyIds: [${id}], calculatorTypeIds: [${id}] }`,
+    )
+    expect(exchange).toMatchObject({ customIdentifierId: id, groupId: id })
+    expect(pull).toMatchObject({ customPropertyIds: [id], calculatorTypeIds: [id] })
+  }
+})
+
 test('lists every problem at once, each with its path', () => {
   const file = [
     'exchange: { pollIntervalMs: soon, concurrency: 0, groupId: mine }',
@@ -160,7 +172,9 @@ test('names the place of an alias that stands inside what it refers to', () => {
 test('the configuration takes an anchor that several aliases refer to', () => {
   const stream = '{ query: select 1, cursor: updated_at }'
   const { streams } = load(`streams:\n  properties: &one ${stream}\n  omissions: *one\n  framework_answers: *one\n`)
-  expect(streams.omissions).toEqual(streams.properties)
+  expect(streams.properties?.requires).toEqual([])
+  const alike = { ...streams.properties, requires: ['properties'] }
+  expect(streams).toMatchObject({ omissions: alike, framework_answers: alike })
 })
 
 test.each(['- a list', 'only words', '42'])('the configuration refuses a file that holds no settings: %s', (text) => {

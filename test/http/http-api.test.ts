@@ -240,6 +240,9 @@ describe('what is refused', () => {
     expect(answer.status).toBe(status)
   })
 
+  // A SQL Server gives such ids in sequence; no UUID of RFC 9562 has this version and variant.
+  const sequentialId = '6FD1B3E5-EC4A-0B11-0812-000D3A2B1C2D'
+
   it.each([
     ['/v1/rows/retry', {}, 400, 'request_malformed'],
     ['/v1/rows/retry', { all: 'yes' }, 400, 'request_malformed'],
@@ -248,6 +251,8 @@ describe('what is refused', () => {
     ['/v1/removals/accept', {}, 400, 'request_malformed'],
     ['/v1/submissions/999999/abandon', {}, 404, 'submission_unknown'],
     ['/v1/submissions/1/abandon', {}, 409, 'submission_state'],
+    ['/v1/submissions/999999/adopt', { correlationId: 'soon' }, 400, 'request_malformed'],
+    ['/v1/submissions/999999/adopt', { correlationId: sequentialId }, 404, 'submission_unknown'],
     ['/v1/runs/1/approve', {}, 409, 'nothing_to_approve'],
     ['/v1/jobs/no-such-job/runs', {}, 404, 'job_unknown'],
     ['/v1/jobs/no-such-job/pause', {}, 404, 'job_unknown'],

@@ -146,7 +146,7 @@ export const actionRoutes: readonly Route[] = [
     summary: 'Say which task an uncertain request became',
     access: 'act',
     params: submission,
-    body: z.strictObject({ correlationId: z.uuid() }),
+    body: z.strictObject({ correlationId: z.guid() }),
     answers: { 200: document },
     handle: async ({ deps }, { params, body, actor }) =>
       await adoptTask(deps, params.submission, body.correlationId, actor),

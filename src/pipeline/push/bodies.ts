@@ -4,7 +4,7 @@ import { inputsToSend } from '../streams/calculator-inputs.ts'
 import { answerType } from '../streams/framework-answers.ts'
 import { answerValue } from '../streams/rules/answer-value.ts'
 import { dataPointOf, type ReferenceIndex } from '../streams/rules/reference-index.ts'
-import { text } from '../streams/rules/row-content.ts'
+import { givenText, text } from '../streams/rules/row-content.ts'
 
 /** A ledger row on its way out. */
 export type OutgoingRow = { stream: string; partner_id: string; content: Readonly<Record<string, unknown>> }
@@ -66,19 +66,19 @@ export const writeCompanyMappings: BodyWriter = function* (rows, context) {
 function* mappedCompanies(rows: Iterable<OutgoingRow>, { contract }: BodyContext): Generator<object> {
   const { companyMappings: names } = contract.names
   for (const { partner_id, content } of rows) {
-    const latitude = text(content, 'latitude')
+    const latitude = givenText(content, 'latitude')
     yield withoutAbsent({
       [names.id]: partner_id,
-      [names.name]: text(content, 'name'),
-      [names.street]: text(content, 'street'),
+      [names.name]: givenText(content, 'name'),
+      [names.street]: givenText(content, 'street'),
       [names.coordinates]:
         latitude === null
           ? null
-          : { [names.latitude]: Number(latitude), [names.longitude]: Number(text(content, 'longitude')) },
-      [names.countryCode]: text(content, 'country_code'),
-      [names.airportCode]: text(content, 'airport_code'),
-      [names.hotelCode]: text(content, 'hotel_code'),
-      [names.bookingId]: text(content, 'booking_id'),
+          : { [names.latitude]: Number(latitude), [names.longitude]: Number(givenText(content, 'longitude')) },
+      [names.countryCode]: givenText(content, 'country_code'),
+      [names.airportCode]: givenText(content, 'airport_code'),
+      [names.hotelCode]: givenText(content, 'hotel_code'),
+      [names.bookingId]: givenText(content, 'booking_id'),
     })
   }
 }

@@ -1,4 +1,4 @@
-import { isGiven, partsOf, present, type RowContent, shown, text } from './rules/row-content.ts'
+import { givenText, isGiven, partsOf, present, type RowContent, shown } from './rules/row-content.ts'
 import type { RowWarning, Stream } from './stream.ts'
 
 /** The kinds of detail that a property can be matched by (Company mapping request). */
@@ -19,7 +19,7 @@ export const properties: Stream = {
     booking_id: 'Its id at a booking platform.',
   },
   notes: [
-    'Nightferry leaves details that are null out of the request. A row with nothing but its id is invalid, because the service has nothing to match by.',
+    'Nightferry leaves details that are null or blank out of the request. A row with nothing but its id is invalid, because the service has nothing to match by.',
   ],
   table: { all: ['partner_id'], any: details, telling: details },
   kind: 'company_mappings',
@@ -45,7 +45,7 @@ function checkProperty(content: RowContent): string | null {
 }
 
 function checkCoordinates(content: RowContent): string | null {
-  const [latitude, longitude] = [text(content, 'latitude'), text(content, 'longitude')]
+  const [latitude, longitude] = [givenText(content, 'latitude'), givenText(content, 'longitude')]
   if ((latitude === null) !== (longitude === null)) return 'latitude and longitude must come together'
   if (latitude !== null && !within(latitude, 90)) return `latitude ${shown(latitude)} is not between -90 and 90`
   if (longitude !== null && !within(longitude, 180)) return `longitude ${shown(longitude)} is not between -180 and 180`
@@ -53,8 +53,8 @@ function checkCoordinates(content: RowContent): string | null {
 }
 
 function checkCode(content: RowContent, name: string, letters: number, what: string): string | null {
-  const code = text(content, name)
-  if (code === null || !isGiven(content, name) || new RegExp(`^[A-Za-z]{${letters}}$`).test(code)) return null
+  const code = givenText(content, name)
+  if (code === null || new RegExp(`^[A-Za-z]{${letters}}$`).test(code)) return null
   return `${name} '${shown(code)}' is none of ${what}`
 }
 
@@ -63,7 +63,7 @@ function within(value: string, bound: number): boolean {
 }
 
 function nullIsland(content: RowContent): RowWarning[] {
-  const [latitude, longitude] = [text(content, 'latitude'), text(content, 'longitude')]
+  const [latitude, longitude] = [givenText(content, 'latitude'), givenText(content, 'longitude')]
   if (latitude === null || longitude === null || Number(latitude) !== 0 || Number(longitude) !== 0) return []
   const detail = 'latitude and longitude are 0: a place in the sea, and often what stands for no coordinates'
   return [{ kind: 'coordinates_zero', detail }]

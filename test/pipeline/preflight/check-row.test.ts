@@ -69,6 +69,7 @@ describe('preflight', () => {
     ['properties', { name: 'Zur Brücke' }],
     ['properties', { latitude: '-90', longitude: '180.0' }],
     ['properties', { latitude: '1e-05', longitude: '0' }],
+    ['properties', { name: 'A', latitude: '', longitude: ' ' }],
     ['properties', { name: 'A', country_code: 'dk', airport_code: 'CPH' }],
     ['properties', { name: 'A', country_code: '', street: '' }],
     ['properties', { name: 'right to left \u202e and a tab\t' }],
@@ -99,6 +100,8 @@ describe('preflight', () => {
     ['properties', {}, 'nothing is known but the partner id'],
     ['properties', { name: ' ', street: '' }, 'nothing is known but the partner id'],
     ['properties', { latitude: '1' }, 'must come together'],
+    ['properties', { latitude: '1', longitude: '' }, 'must come together'],
+    ['properties', { latitude: '', longitude: ' ' }, 'nothing to match by'],
     ['properties', { longitude: '1' }, 'must come together'],
     ['properties', { latitude: '90.1', longitude: '0' }, 'latitude 90.1'],
     ['properties', { latitude: '0', longitude: '-180.5' }, 'longitude -180.5'],
@@ -268,6 +271,7 @@ describe('a warning', () => {
 
   it.each<[StreamName, RowContent]>([
     ['properties', { latitude: '0', longitude: '12' }],
+    ['properties', { name: 'A', latitude: '', longitude: ' ' }],
     ['properties', { name: 'A' }],
     ['calculator_inputs', inputs],
   ])('a warning is not given of a row of %s: %j', (stream, content) => {

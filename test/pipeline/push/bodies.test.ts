@@ -39,6 +39,12 @@ describe('company mappings', () => {
         '{"id":"H-0002","name":"B"}]}',
     )
   })
+
+  it('company mappings hold no detail that is blank', () => {
+    const blank = { street: '', latitude: '', longitude: ' ', country_code: '', airport_code: '  ', booking_id: '\t' }
+    const rows = [{ stream: 'properties', partner_id: 'H-1', content: { name: ' B ', ...blank, hotel_code: '' } }]
+    expect(write('company_mappings', rows)).toContain('[{"id":"H-1","name":" B "}]')
+  })
 })
 
 describe('framework answers', () => {

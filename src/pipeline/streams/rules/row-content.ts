@@ -12,6 +12,11 @@ export function isGiven(content: RowContent, name: string): boolean {
   return (text(content, name) ?? '').trim() !== ''
 }
 
+/** A column's text, or null where it holds nothing but white space, as columns do that cannot be null. */
+export function givenText(content: RowContent, name: string): string | null {
+  return isGiven(content, name) ? text(content, name) : null
+}
+
 /** What a reason quotes of a value: enough to find it again. */
 export function shown(value: string): string {
   return value.length > 60 ? `${value.slice(0, 60).toWellFormed()}…` : value
