@@ -43,7 +43,7 @@ export function periodFault({ contract }: PageBench, calculator: WireObject): st
   return null
 }
 
-/** Variables that a page's calculators use and its list does not name, names twice, or names without an id or a text. */
+/** Variables that a page's calculators use and its list lacks, names twice, or names without an id or a text. */
 export function variableFaults({ contract }: PageBench, page: unknown): string[] {
   const names = contract.names.calculatorsPage
   const listed = at(page, names.calculatorVariables)
