@@ -1,6 +1,6 @@
 import { at, objectsOf } from '../../src/conformance/wire-json.ts'
 import { answers, answerWith, type BrokenRule, broken, companies, endless, files, tasks } from './broken-rule.ts'
-import type { Json } from './broken-service.ts'
+import type { Hooks, Json } from './broken-service.ts'
 
 const calculatorsType = 'BulkGetCompanyCalculators'
 const answersType = 'BulkUpsertFrameworkAnswers'
@@ -229,10 +229,18 @@ export const endpointRules = (): BrokenRule[] => [
   ),
 ]
 
-function takesTooMany() {
-  return answers('POST /framework-answers/upsert', ({ answer }) => {
-    if (answer.status === 400) Object.assign(answer, { status: 200, json: { correlationId: crypto.randomUUID() } })
-  })
+function takesTooMany(): Hooks {
+  const correlationId = crypto.randomUUID()
+  return {
+    answer: ({ path, answer }) => {
+      if (path.endsWith('/framework-answers/upsert') && answer.status === 400) {
+        Object.assign(answer, { status: 200, json: { correlationId } })
+      }
+      if (path.endsWith(`/tasks/${correlationId}`)) {
+        Object.assign(answer, { status: 200, json: { correlationId, status: 'Success', requestType: answersType } })
+      }
+    },
+  }
 }
 
 function noCodeOnForbidden() {

@@ -58,11 +58,10 @@ export const pageRules = (year: number): BrokenRule[] => [
       page.customProperties ??= []
     }),
   ),
-  broken('page/calculator-variables', 'a variable is listed that nothing references', () =>
+  broken('page/calculator-variables', 'a listed variable has no name', () =>
     files(search, (page) => {
-      if (page.calculatorVariables) {
-        page.calculatorVariables = [...objectsOf(page.calculatorVariables), { id: unknownId, name: 'Nothing' }]
-      }
+      const [first] = objectsOf(page.calculatorVariables)
+      if (first) delete first.name
     }),
   ),
   broken('page/calculator-variables', 'a variable that is referenced is not listed', () =>

@@ -183,9 +183,9 @@ export const serviceRules = (real: () => BrokenService): BrokenRule[] => [
       if (task.status === 'PartialSuccess') task.status = 'InProgress'
     }),
   ),
-  broken('moves/cancel', 'what has ended is cancelled once more', () =>
-    answers('POST /cancel', ({ answer }) => {
-      if (answer.status === 409) answer.status = 200
+  broken('moves/cancel', 'what was cancelled ends in Error', () =>
+    endedTasks((task) => {
+      if (task.status === 'Cancelled') task.status = 'Error'
     }),
   ),
   broken('moves/cancel', 'what has not started cannot be cancelled', () => refusesCancels()),

@@ -27,7 +27,7 @@ import { differs, faultless, holds, judged, notObserved, together } from '../obs
 import type { Answer } from '../wire.ts'
 import { at, isObject, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Checks, given, givenHotel, withHotel } from './check.ts'
-import { allAccepted, allAnswer, failedRows, judgeImport, searchEnds } from './judge-task.ts'
+import { allAccepted, allAnswer, failedRows, judgeImport, judgeTooMany, searchEnds, workDone } from './judge-task.ts'
 
 /** Specification, Endpoints. */
 export const endpointChecks: Checks<'endpoints'> = {
@@ -40,18 +40,18 @@ export const endpointChecks: Checks<'endpoints'> = {
     )
   }),
   'endpoints/company-mappings': givenHotel(writeMapping, ({ run, file }, bench) => {
-    const end = judgeImport(bench, run, { statuses: ['partialSuccess', 'success'], file: true })
+    const end = judgeImport(bench, run, { statuses: workDone, file: true })
     return together(end, judged(isObject(file), `the file is ${kindOf(file)}`))
   }),
   'endpoints/framework-answers-upsert': givenHotel(writeAnswers, async ({ mixed, badRows }, bench, hotel) => {
-    const refused = await tooManyAnswers(bench, hotel)
+    const tooMany = await tooManyAnswers(bench, hotel)
     return together(
-      judgeImport(bench, mixed, { statuses: ['partialSuccess'], file: false }),
+      judgeImport(bench, mixed, { statuses: workDone, file: false }),
       judged(
         failedRows(bench, mixed.task).length === badRows,
         `${failedRows(bench, mixed.task).length} failed rows of ${badRows}`,
       ),
-      judged(refused.status === 400 || refused.status === 413, `50,001 rows answered ${refused.status}`),
+      judgeTooMany(bench, tooMany),
     )
   }),
   'endpoints/calculators-upsert': givenHotel(writeCalculators, async ({ run, file }, bench, hotel) => {
@@ -59,7 +59,7 @@ export const endpointChecks: Checks<'endpoints'> = {
     const refused = [noGroup, noIdentifier, foreignGroup, foreignIdentifier].map(({ status }) => status)
     const entries = objectsOf(at(file, bench.contract.names.calculatorsResult.companies))
     return together(
-      judgeImport(bench, run, { statuses: ['partialSuccess'], file: true }),
+      judgeImport(bench, run, { statuses: workDone, file: true }),
       judged(entries.length === 2, `${entries.length} companies in the file`),
       judged(refused.join() === '400,400,403,403', `refused with ${refused.join(', ')}`),
     )
@@ -78,7 +78,10 @@ export const endpointChecks: Checks<'endpoints'> = {
     )
     const unknown = await bench.wire.call(bench.contract.endpoints.task, { id: randomUUID() })
     bench.note('error', unknown.json)
-    return together(found, judged(unknown.status === 404, `an unknown task answered ${unknown.status}`))
+    const asTask = unknown.status < 300 && isObject(unknown.json) ? textOf(unknown.json[names.status]) : null
+    const shown = asTask === null ? '' : `, as a task in ${asTask}`
+    // Error responses of this endpoint are not shown; that it knows no such task has to be told somehow.
+    return together(found, judged(asTask === null, `an unknown task answered ${unknown.status}${shown}`))
   },
   'endpoints/open-task': given(searches, ({ runs: { calculators } }) =>
     calculators.task === null ? notObserved('no task ended') : holds(Object.keys(calculators.task).join(', ')),

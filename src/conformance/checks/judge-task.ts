@@ -36,6 +36,21 @@ export function judgeImport(
   return judged(wanted.includes(run.statuses.at(-1) ?? '') && hasFile === expected.file, seen)
 }
 
+/** What a request of good and bad rows may end in: work was done. Which of the two, the specification does not show. */
+export const workDone = ['success', 'partialSuccess'] as const
+
+/**
+ * A request with more rows than are allowed: it is refused, or its task ends in Error. Which of the two, and with what
+ * status, the specification does not show.
+ */
+export function judgeTooMany(bench: Bench, run: TaskRun): Observation {
+  const { status, json } = run.submitted
+  const code = textOf(at(json, bench.contract.names.error.errorCode))
+  const failed = run.task !== null && run.statuses.at(-1) === bench.contract.taskStatuses.error
+  const seen = failed ? endOf(run) : `${endOf(run)} ${code ?? ''}`.trim()
+  return judged(failed || (status >= 400 && status < 500), `50,001 rows: ${seen}`)
+}
+
 /** An answer to a submission: 200, at once, with a correlation id. */
 export function judgeQueued(run: TaskRun): Observation {
   const { status, ms } = run.submitted

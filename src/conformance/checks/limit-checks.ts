@@ -6,9 +6,10 @@ import { endOf, listTasks } from '../evidence/task-run.ts'
 import { webhookRules } from '../evidence/webhook-rules.ts'
 import { fullProfile, ladder, logAfterAMonth, silentTrial } from '../evidence/webhook-trials.ts'
 import { largeMapping, tooManyAnswers } from '../evidence/written-rest.ts'
-import { holds, judged, notObserved } from '../observation.ts'
-import { at, objectsOf, said, textOf } from '../wire-json.ts'
+import { holds, judged, notObserved, together } from '../observation.ts'
+import { objectsOf, said, textOf } from '../wire-json.ts'
 import { type Checks, givenEvents, givenHotel, withEvents } from './check.ts'
+import { judgeTooMany } from './judge-task.ts'
 import { ourSide } from './our-side.ts'
 
 /** Specification, Limits. */
@@ -17,13 +18,9 @@ export const limitChecks: Checks<'limits'> = {
     const most = (companies: number) => settings.safeParse({ push: { maxCompaniesPerMapping: companies } }).success
     return judged(most(99_999) && !most(100_000), 'the configuration takes 99,999 and refuses 100,000')
   }),
-  'limits/answers': givenHotel(tooManyAnswers, ({ status, json }, bench) => {
+  'limits/answers': givenHotel(tooManyAnswers, (run, bench) => {
     const most = (rows: number) => settings.safeParse({ push: { maxAnswersPerUpsert: rows } }).success
-    const code = textOf(at(json, bench.contract.names.error.errorCode))
-    return judged(
-      status >= 400 && status < 500 && !most(50_001),
-      `50,001 rows: ${status} ${code ?? ''}; our side sends no more than 50,000`,
-    )
+    return together(judgeTooMany(bench, run), judged(!most(50_001), 'our side sends no more than 50,000'))
   }),
   'limits/payload': givenHotel(largeMapping, (run) =>
     judged(

@@ -19,9 +19,8 @@ import {
   judgeSearch,
   judgeWaiting,
   searchEnds,
+  workDone,
 } from './judge-task.ts'
-
-const partly = ['success', 'partialSuccess'] as const
 
 /** Specification, introduction and What the service does. */
 export const serviceChecks: Checks<'introduction' | 'service'> = {
@@ -81,15 +80,15 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
   'service/result-search': searchEnds('calculators'),
   'service/result-file': givenHotel(writeMapping, async (mapping, bench, hotel) => {
     const calculators = await writeCalculators(bench, hotel)
-    const parts = [judgeImport(bench, mapping.run, { statuses: ['partialSuccess'], file: true })]
+    const parts = [judgeImport(bench, mapping.run, { statuses: workDone, file: true })]
     if (typeof calculators !== 'string') {
-      parts.push(judgeImport(bench, calculators.run, { statuses: ['partialSuccess'], file: true }))
+      parts.push(judgeImport(bench, calculators.run, { statuses: workDone, file: true }))
     }
     return together(...parts)
   }),
   'service/result-none': givenHotel(writeAnswers, ({ mixed, badRows }, bench) => {
     const rows = failedRows(bench, mixed.task)
-    const end = judgeImport(bench, mixed, { statuses: ['partialSuccess'], file: false })
+    const end = judgeImport(bench, mixed, { statuses: workDone, file: false })
     return together(end, judged(rows.length === badRows, `${rows.length} of ${badRows} failed rows listed`))
   }),
   'service/push': givenEvents(eventsOfTasks, async (events, bench) => {
@@ -107,7 +106,7 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
     )
   }),
   'service/area-mapping': givenHotel(writeMapping, ({ run }, bench) =>
-    judgeImport(bench, run, { statuses: partly, file: true }),
+    judgeImport(bench, run, { statuses: workDone, file: true }),
   ),
   'service/area-imports': withHotel(async (bench, hotel) => {
     const answers = await writeAnswers(bench, hotel)
@@ -116,8 +115,8 @@ export const serviceChecks: Checks<'introduction' | 'service'> = {
     const runs = [answers, properties].flatMap((one) =>
       typeof one === 'string' ? [] : ['mixed' in one ? one.mixed : one],
     )
-    const imports = runs.map((run) => judgeImport(bench, run, { statuses: partly, file: false }))
-    return together(...imports, judgeImport(bench, holders, { statuses: ['error', 'partialSuccess'], file: false }))
+    const imports = runs.map((run) => judgeImport(bench, run, { statuses: workDone, file: false }))
+    return together(...imports, judgeImport(bench, holders, { statuses: ['error', ...workDone], file: false }))
   }),
   'service/area-searches': given(searches, async ({ runs }, bench) => {
     const wanted = [runs.companies, runs.standards, runs.standardHolders, runs.frameworkAnswers, runs.calculators]

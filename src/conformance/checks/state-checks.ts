@@ -33,7 +33,8 @@ export const stateChecks: Checks<'states' | 'moves' | 'application'> = {
   }),
   'moves/cancel': given(cancelling, async (seen, bench) => {
     const status = `cancel answered ${seen.answer.status}, the task ended ${seen.run.statuses.at(-1) ?? 'unseen'}`
-    const later = judged(seen.again.status >= 400, `cancelling what had ended answered ${seen.again.status}`)
+    // What cancelling answers then is not shown; that the task stays as it ended is said of each terminal status.
+    const later = holds(`cancelling what had ended answered ${seen.again.status}`)
     if (wasRefusedWhileWaiting(bench, seen)) return differs(`${status}; it was ${seen.refusedAs} after the refusal`)
     if (!wasCancelled(bench, seen)) {
       return seen.answer.status >= 400

@@ -11,7 +11,7 @@ import { faultless, holds, judged, together } from '../observation.ts'
 import type { Answer } from '../wire.ts'
 import { at, kindOf, objectsOf, textOf } from '../wire-json.ts'
 import { type Check, type Checks, given, givenHotel } from './check.ts'
-import { allAccepted, allAnswer, judgeImport, judgeSearch, searchEnds } from './judge-task.ts'
+import { allAccepted, allAnswer, judgeImport, judgeSearch, searchEnds, workDone } from './judge-task.ts'
 import { errorBody, ourSide, refusalOf } from './our-side.ts'
 
 /** Specification, Versioning. */
@@ -162,7 +162,5 @@ function pages({ contract }: Pick<Bench, 'contract'>, json: unknown): string | n
 }
 
 function oldUpsert(name: keyof DeprecatedUpserts, file: boolean): Check {
-  return givenHotel(writeDeprecated, (runs, bench) =>
-    judgeImport(bench, runs[name], { statuses: ['success', 'partialSuccess'], file }),
-  )
+  return givenHotel(writeDeprecated, (runs, bench) => judgeImport(bench, runs[name], { statuses: workDone, file }))
 }

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isObject, objectsOf } from '../../src/conformance/wire-json.ts'
+import { answers, answerWith, type BrokenRule, broken, endedTasks, files } from './broken-rule.ts'
+import type { BrokenService, Hooks, Json } from './broken-service.ts'
+import { judgeBroken, openBroken } from './judge-broken.ts'
+
+let service: BrokenService
+beforeAll(async () => {
+  service = await openBroken()
+})
+afterAll(() => service.close())
+
+const search = 'BulkGetCompanyCalculators'
+
+/** What the specification leaves open and the sandbox does in another way: no rule is broken. */
+const variants: BrokenRule[] = [
+  ...(
+    [
+      'endpoints/framework-answers-upsert',
+      'endpoints/calculators-upsert',
+      'service/result-file',
+      'service/result-none',
+    ] as const
+  ).map((statement) => broken(statement, 'a request of good and bad rows ends in Success', () => endsInSuccess())),
+  broken('service/area-imports', 'holders that are nobody end in Success', () =>
+    endedTasks((task) => {
+      if (task.requestType === 'BulkUpsertStandardHolders') task.status = 'Success'
+    }),
+  ),
+  ...(['endpoints/framework-answers-upsert', 'limits/answers'] as const).map((statement) =>
+    broken(statement, '50,001 rows become a task that ends in Error', () => failsTooMany()),
+  ),
+  broken('endpoints/task', 'an unknown task is answered 400', () =>
+    answers('GET /api/v2/bulk/tasks/*', (exchange) => {
+      if (exchange.answer.status === 404) answerWith(exchange, 400)
+    }),
+  ),
+  broken('moves/cancel', 'cancelling what is cancelled is answered 200', () => {
+    const cancelled = new Set<string>()
+    return answers('POST /cancel', ({ path, answer }) => {
+      if (answer.status === 200) cancelled.add(path)
+      if (answer.status === 409 && cancelled.has(path)) answer.status = 200
+    })
+  }),
+  broken('page/calculator-variables', 'a variable is listed that nothing references', () =>
+    files(search, (page) => {
+      if (!page.calculatorVariables) return
+      const more = { id: '00000000-0000-4000-8000-00000000000a', name: 'Nothing' }
+      page.calculatorVariables = [...objectsOf(page.calculatorVariables), more]
+    }),
+  ),
+  ...(['page/calculator-variables', 'page/values', 'calculator/outputs'] as const).map((statement) =>
+    broken(statement, 'ids of variables are no UUIDs', () =>
+      files(search, (page) => {
+        for (const variable of objectsOf(page.calculatorVariables)) variable.id = `v${String(variable.id)}`
+        for (const calculator of objectsOf(page.companies).flatMap(({ calculators }) => objectsOf(calculators))) {
+          for (const name of ['inputs', 'outputs']) if (isObject(calculator[name])) renameKeys(calculator, name)
+        }
+      }),
+    ),
+  ),
+]
+
+test.each(variants)('$statement holds where $rule', async (variant) => {
+  expect(await judgeBroken(service, variant)).toMatchObject({ verdict: 'holds', isBroken: true })
+})
+
+function renameKeys(calculator: Json, name: string): void {
+  calculator[name] = Object.fromEntries(
+    Object.entries(calculator[name] as Json).map(([id, value]) => [`v${id}`, value]),
+  )
+}
+
+function endsInSuccess() {
+  return endedTasks((task) => {
+    if (task.status === 'PartialSuccess') task.status = 'Success'
+  })
+}
+
+function failsTooMany(): Hooks {
+  const correlationId = crypto.randomUUID()
+  const failed = { correlationId, status: 'Error', requestType: 'BulkUpsertFrameworkAnswers' }
+  return {
+    answer: ({ path, answer }) => {
+      if (path.endsWith('/framework-answers/upsert') && answer.status === 400) {
+        Object.assign(answer, { status: 200, json: { correlationId } })
+      }
+      if (path.endsWith(`/tasks/${correlationId}`)) Object.assign(answer, { status: 200, json: failed })
+    },
+  }
+}
