@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isObject, objectsOf } from '../../src/conformance/wire-json.ts'
-import { answers, answerWith, type BrokenRule, broken, endedTasks, files } from './broken-rule.ts'
+import { answers, answerWith, type BrokenRule, broken, calculators, endedTasks, files } from './broken-rule.ts'
 import type { BrokenService, Hooks, Json } from './broken-service.ts'
 import { judgeBroken, openBroken } from './judge-broken.ts'
 
@@ -47,6 +47,11 @@ const variants: BrokenRule[] = [
       if (!page.calculatorVariables) return
       const more = { id: '00000000-0000-4000-8000-00000000000a', name: 'Nothing' }
       page.calculatorVariables = [...objectsOf(page.calculatorVariables), more]
+    }),
+  ),
+  broken('calculator/period', 'a year is a text', () =>
+    calculators(({ period }) => {
+      if (isObject(period)) period.year = String(period.year)
     }),
   ),
   ...(['page/calculator-variables', 'page/values', 'calculator/outputs'] as const).map((statement) =>

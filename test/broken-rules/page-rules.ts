@@ -128,9 +128,9 @@ export const pageRules = (year: number): BrokenRule[] => [
       if (at(calculator, 'period', 'month') !== undefined) (calculator.period as Json).month = 3
     }),
   ),
-  broken('calculator/period', 'the year is a text', () =>
+  broken('calculator/period', 'the year is a range', () =>
     calculators((calculator) => {
-      ;(calculator.period as Json).year = String(at(calculator, 'period', 'year'))
+      ;(calculator.period as Json).year = `${String(at(calculator, 'period', 'year'))}/26`
     }),
   ),
   broken('calculator/inputs', 'inputs are empty rather than absent', () =>

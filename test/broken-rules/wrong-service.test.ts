@@ -164,7 +164,7 @@ describe('a page that is wrong', () => {
     ['calculator-id-no-uuid', 'calculator/id'],
     ['type-id-no-uuid', 'calculator/type-id'],
     ['month-short', 'calculator/period'],
-    ['year-text', 'calculator/period'],
+    ['year-fraction', 'calculator/period'],
     ['value-number', 'calculator/inputs'],
     ['value-null', 'page/values'],
   ])('%s is told by %s', async (name, id) => {

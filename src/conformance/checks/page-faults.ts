@@ -1,4 +1,4 @@
-import { monthNumber } from '../../exchange/wire-value.ts'
+import { integerOf, monthNumber } from '../../exchange/wire-value.ts'
 import type { Bench } from '../bench.ts'
 import { at, isObject, kindOf, objectsOf, textOf, type WireObject } from '../wire-json.ts'
 
@@ -37,13 +37,13 @@ export function periodFault({ contract }: PageBench, calculator: WireObject): st
   const period = calculator[names.period]
   if (!isObject(period)) return `period is ${kindOf(period)}`
   const month = period[names.month]
-  if (!Number.isInteger(period[names.year])) return `year is ${kindOf(period[names.year])}`
+  if (integerOf(period[names.year]) === null) return `year is ${kindOf(period[names.year])}`
   if (month !== undefined && (typeof month !== 'string' || monthNumber(month) === undefined))
     return `month is ${kindOf(month)}`
   return null
 }
 
-/** Variables that a page's calculators use and its list lacks, names twice, or names without an id or a text. */
+/** Variables that a page's calculators use and its list does not name; and what it names twice, or without an id. */
 export function variableFaults({ contract }: PageBench, page: unknown): string[] {
   const names = contract.names.calculatorsPage
   const listed = at(page, names.calculatorVariables)

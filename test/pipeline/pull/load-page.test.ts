@@ -293,7 +293,7 @@ describe('loadPage', () => {
     })
     const before = await standing()
     const page = samplePage([company2(), company('Blåvand')])
-    const spoilt = JSON.stringify(page).replace('"year":2024', '"year":"2024"')
+    const spoilt = JSON.stringify(page).replace('"year":2024', '"year":"MMXXIV"')
     const [aske, blavand] = page.companies
     const { page_id } = await load(spoilt)
     expect(await quarantined(page_id)).toEqual(['calculator year_invalid'])

@@ -1,6 +1,6 @@
 import type { QuarantineUnit } from '../../../db/tables/calculator-tables.ts'
 import type { Contract } from '../../../exchange/contract.ts'
-import { monthNumber } from '../../../exchange/wire-value.ts'
+import { integerOf, monthNumber } from '../../../exchange/wire-value.ts'
 import { doubledKey } from '../../reading/element-assembler.ts'
 import {
   contentProblem,
@@ -146,8 +146,8 @@ function pagePeriod(value: unknown, contract: Contract): Period | string {
   const names = contract.names.calculatorsPage
   if (value === undefined || value === null) return 'period_missing'
   if (!isObject(value)) return objectProblem(value)
-  const year = fieldOf(value, names.year)
-  if (typeof year !== 'number' || !Number.isInteger(year) || year < 1 || year > 9_999) return 'year_invalid'
+  const year = integerOf(fieldOf(value, names.year))
+  if (year === null || year < 1 || year > 9_999) return 'year_invalid'
   const given = fieldOf(value, names.month)
   if (given === undefined || given === null) {
     return { year, month: null, monthNull: given === null ? names.period : null }

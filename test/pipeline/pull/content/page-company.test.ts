@@ -60,12 +60,20 @@ describe('pageCompany', () => {
     expect(leftOut).toMatchObject([{ unit: 'company', companyId: uuid('Aske'), reason }])
   })
 
+  it('a year counts as one also where it is a text', () => {
+    const { company: decoded, leftOut } = withCalculator({ period: { year: '2025', month: 'March' } })
+    expect(decoded).toMatchObject({ calculators: [{ content: { year: 2025, month: 3 } }] })
+    expect(leftOut).toEqual([])
+  })
+
   it.each([
     ['no period', { period: undefined }, 'period_missing'],
     ['a period of null', { period: null }, 'period_missing'],
     ['a period that is a text', { period: '2025' }, 'no_object'],
     ['a period without a year', { period: { month: 'March' } }, 'year_invalid'],
-    ['a year that is a text', { period: { year: '2025' } }, 'year_invalid'],
+    ['a year in words', { period: { year: 'MMXXV' } }, 'year_invalid'],
+    ['half a year as a text', { period: { year: '2025.5' } }, 'year_invalid'],
+    ['the year 0 as a text', { period: { year: '0' } }, 'year_invalid'],
     ['half a year', { period: { year: 2025.5 } }, 'year_invalid'],
     ['the year 99999', { period: { year: 99_999 } }, 'year_invalid'],
     ['a misspelt month', { period: { year: 2025, month: 'Febuary' } }, 'month_unknown'],
