@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ConfigError, type ConfigProblem } from '../../src/config/environment.ts'
 import { type AddedStreams, loadConfig } from '../../src/config/load-config.ts'
@@ -43,6 +44,13 @@ test('a stream of ours waits for the mapping of its hotel unless the configurati
     certificates: ['properties'],
   })
   expect(mapped.streams.framework_answers?.requires).toEqual(['properties'])
+})
+
+test('the streams of the demo wait for the same where the file does not say for what', () => {
+  const demo = readFileSync(new URL('../../config/demo.yaml', import.meta.url), 'utf8')
+  const silent = demo.replaceAll(/^ +requires: .*\n/gm, '')
+  expect(silent).not.toContain('requires')
+  expect(requirementsOf(load(silent))).toEqual(requirementsOf(load(demo)))
 })
 
 test('a stream of ours waits for no mapping where another system maps the hotels', () => {
