@@ -273,6 +273,19 @@ describe('an address of notify.email', () => {
     },
   )
 
+  it('an address that is taken out of the configuration leaves no message waiting', async () => {
+    await using server = await service({})
+    await using mail = await mailbox({ [gone]: { responseCode: 550 } })
+    const to = (...addresses: string[]) => depsFor(server, { url: null, email: emailOf(server, mail.port, addresses) })
+    await expectNews(to(ada, gone), nightlySync)
+    await ended('failed', 'exchange_unreachable')
+    await tellNews(to(ada, gone), nightlySync)
+    ferry.clock.pass(3_600_000)
+    await tellNews(to(ada), nightlySync)
+    expect(mail.takenFor).toEqual([`${ada} failed`])
+    expect(await stored()).toMatchObject([{ next_at: null, error: null }])
+  })
+
   it('an address that its server takes later gets what it lacks, alone and in order', async () => {
     await using server = await service({})
     await using mail = await mailbox({ [gone]: { responseCode: 450 } })

@@ -58,7 +58,9 @@ export async function settleRows(
             accepted_at = case when sent.outcome in ('confirmed', 'inferred') then clock_timestamp()
               else took.accepted_at end,
             refused_hash = case when sent.outcome = 'rejected' and ${keepOut} then sent.sent_hash
-                                when sent.outcome in ('confirmed', 'inferred') then null
+                                -- What was kept out, and was sent all the same, is kept out no longer.
+                                when sent.outcome in ('confirmed', 'inferred') or took.refused_hash = sent.sent_hash
+                                  then null
                                 else took.refused_hash end,
             outcome = sent.outcome,
             outcome_code = sent.code,

@@ -287,6 +287,9 @@ async function withoutKnown(db: Database, tasks: readonly Task[]): Promise<Task[
   return tasks.filter(({ correlationId }) => ids.includes(correlationId) && !known.has(correlationId))
 }
 
+/** For so long people know what a report has told them of imports that the ledger does not know. */
+const rememberedDays = 30
+
 /**
  * What a report says of them: something to look at the first time, and worth knowing from then on, as where another
  * program sends with the same key.
@@ -296,6 +299,7 @@ export async function unknownTaskNews(db: Database, runId: number): Promise<{ re
     select unknown_tasks as noted, exists (
       select from run earlier
       where earlier.run_id < run.run_id and earlier.unknown_tasks is not null
+        and earlier.report is not null and earlier.started_at > run.started_at - ${rememberedDays} * interval '1 day'
         and earlier.destination_id = run.destination_id) as before
     from run where run_id = ${runId}`.execute(db)
   const [found] = rows

@@ -133,7 +133,8 @@ async function claim(deps: Deps): Promise<Due | undefined> {
     update notification set attempts = attempts + 1, next_at = ${new Date(deps.now().getTime() + claimMs)}
     where notification_id = (
       select notification_id from notification n
-      where next_at <= ${deps.now()} and (event = 'heartbeat' or ${names.length === 0} or exists (
+      -- One that all have taken ends as well: who lacked it may have been taken out of the configuration.
+      where next_at <= ${deps.now()} and (event = 'heartbeat' or ${names}::text[] <@ n.taken_by or exists (
         select from unnest(${names}::text[]) as receiver (name)
         where not name = any(n.taken_by) and not exists (select ${before})))
       order by notification_id limit 1 for update skip locked)

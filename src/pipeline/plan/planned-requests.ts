@@ -15,6 +15,7 @@ type WhySent =
   | 'its request was refused as a whole'
   | 'retried'
   | 'sent again by policy'
+  | 'rejected with a row that has changed'
   | 'sent again, for the answer was lost'
 
 type PlannedStream = { stream: string; why: WhySent; rows: number }
@@ -29,7 +30,8 @@ export type PlannedRequest = {
 
 /**
  * Remembers which rows are rejected as they are, and which of these people want sent again, before the beginning of the
- * run forgets it. What goes out of the others does so by a policy.
+ * run forgets it. What goes out of the others does so by a policy, or because a row that was rejected with it has
+ * changed.
  */
 export async function rememberRejected(db: Database): Promise<void> {
   await sql`
@@ -46,6 +48,8 @@ export async function plannedRequests(db: Database, runId: number): Promise<Plan
       select submission_id, row.stream, count(*) as rows,
              case when submission.payload_bytes is not null then 'sent again, for the answer was lost'
                   when rejected.retried then 'retried'
+                  when rejected.row_id is not null and row.refused_hash = row.desired_hash
+                    then 'rejected with a row that has changed'
                   when rejected.row_id is not null then 'sent again by policy'
                   when row.refused_hash is not null then 'changed since it was rejected'
                   when row.outcome = 'unknown' then 'its fate was unknown'

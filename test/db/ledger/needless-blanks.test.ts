@@ -98,6 +98,16 @@ describe('an input that is taken back', () => {
     expect(await inputs()).toEqual({ a: null, b: '2' })
   })
 
+  it('a value that may have been taken is sent blank also after another request was rejected', async () => {
+    await land({ a: '1', b: '1' })
+    await sendAnd('unknown')
+    runId = await ledger.startRun()
+    await land({ a: null })
+    await sendAnd('rejected')
+    await land({ b: '2' })
+    expect(await inputs()).toEqual({ a: null, b: '2' })
+  })
+
   it.each<[string, () => Promise<unknown>]>([
     [
       'is sent again',

@@ -156,6 +156,11 @@ describe('a result file', () => {
       await ledger.db.updateTable('source_row').set({ gone_at: new Date() }).where('row_key', '=', 'one').execute()
       const [again = 0] = await ledger.plan(await ledger.startRun(), together)
       expect(await ledger.keysOf(again)).toEqual(['two'])
+      // Of which nobody knows what became: it is kept out no longer.
+      await ledger.markSent(again)
+      await settle(again, [], false)
+      const [third = 0] = await ledger.plan(await ledger.startRun(), together)
+      expect(await ledger.keysOf(third)).toEqual(['two'])
     })
 
     it.each<[string, string | null, string]>([

@@ -77,6 +77,9 @@ describe('imports that the ledger does not know', () => {
 
   it('imports that the ledger does not know are worth knowing alone once an earlier run has told of some', async () => {
     await begun(json([task(import_)]))
+    // A run that failed has told nobody.
+    expect((await begun(json([task(import_)]))).remarks).toHaveLength(1)
+    await ferry.ledger.db.updateTable('run').set({ report: '{}' }).execute()
     const { remarks, notices } = await begun(json([task(import_), task({ ...import_, correlationId: 'another' })]))
     expect(remarks).toEqual([])
     expect(notices).toEqual([expect.stringContaining('2 imports')])

@@ -41,7 +41,30 @@ it('the plan tells rows that a policy sends again from those that a person does,
       sweep: true,
     })
     const [request] = await plannedRequests(trx, runId)
+    await sql`drop table planned_rejected`.execute(trx)
     return request?.streams.map((stream) => stream.why)
   })
   expect(why?.toSorted()).toEqual(['new', 'retried', 'sent again by policy'])
+})
+
+it('the plan tells rows that go out again because one that was rejected with them has changed', async () => {
+  const input = (row_key: string, value: string) => ({ partner_id: 'H-1', row_key, content: { inputs: { a: value } } })
+  await ledger.landChecked('calculator_inputs', [input('one', '1'), input('two', '1')])
+  const kind = { kind: 'calculators', streams: ['calculator_inputs'], partitionBy: null, judgesProperties: true }
+  const [sent = 0] = await ledger.plan(await ledger.startRun(), kind)
+  await ledger.markSent(sent)
+  await ledger.settleAll(sent, 'rejected')
+  await ledger.landChecked('calculator_inputs', [input('one', '2')])
+  const runId = await ledger.startRun()
+  const [planned = 0] = await ledger.plan(runId, kind)
+  const streams = await ledger.inTransaction(async (trx) => {
+    await rememberRejected(trx)
+    const requests = await plannedRequests(trx, runId)
+    await sql`drop table planned_rejected`.execute(trx)
+    return requests.find(({ submission_id }) => submission_id === planned)?.streams
+  })
+  expect(streams?.map(({ why }) => why)).toEqual([
+    'changed since it was rejected',
+    'rejected with a row that has changed',
+  ])
 })

@@ -303,6 +303,11 @@ function mayHold(stream: string, foldedKey: string, schema?: string): RawBuilder
       where took.row_id = folded.held_row and (
         took.outcome = 'unknown'
         or exists (
+          select from submission_row tried join submission using (submission_id)
+          where tried.row_id = took.row_id and coalesce(tried.outcome, submission.rest_outcome) = 'unknown'
+            and (took.accepted_hash is null or took.accepted_at is null or submission.settled_at > took.accepted_at)
+        )
+        or exists (
           select from ${tableOf('held_property')} flying
           where flying.partner_id = took.partner_id and flying.stream = ${stream}
         )
