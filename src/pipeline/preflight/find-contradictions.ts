@@ -183,7 +183,9 @@ async function pairFrameworks(trx: Transaction<Schema>): Promise<void> {
     from meeting
     join source_row mine on mine.row_id = one
     join source_row theirs on theirs.row_id = other
-    where ${said(sql`mine`)} <> ${said(sql`theirs`)}`.execute(trx)
+    where concat_ws(' ', mine.content ->> 'framework_id', mine.content ->> 'data_point_id')
+        <> concat_ws(' ', theirs.content ->> 'framework_id', theirs.content ->> 'data_point_id')
+      and ${said(sql`mine`)} <> ${said(sql`theirs`)}`.execute(trx)
   await sql`drop table meeting`.execute(trx)
 }
 

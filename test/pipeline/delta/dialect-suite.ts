@@ -268,6 +268,7 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
     })
     expect(await kept()).toEqual([[{ [fieldA]: '1.5', [fieldB]: '2' }, 'there']])
 
+    await accept()
     await partner.run(`delete from reading where field = '${fieldB}'`)
     expect(await streamOf(await extractAll(inputs), 'calculator_inputs')).toMatchObject({
       read: 1,

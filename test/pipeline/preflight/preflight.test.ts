@@ -228,13 +228,17 @@ describe('one data point under two frameworks', () => {
 
 describe('one data point with its id in capitals and in small letters', () => {
   it.each([
-    ['invalid on both sides when the values differ', '2', 2],
-    ['right when the values are the same', '1', 0],
-  ])('one data point with its id in capitals and in small letters is %s', async (_, value, contradicting) => {
+    ['contradicts itself when the values differ', '2', 2],
+    ['does not when the values are the same', '1', 0],
+  ])('one data point with its id in capitals and in small letters %s', async (_, value, contradicting) => {
     await knowFramework()
-    const other = { ...energy, data_point_id: energy.data_point_id.toUpperCase(), value }
-    await ferry.ledger.land('framework_answers', [row('one', energy), row('two', other)])
-    expect(await judge()).toMatchObject({ contradicting, invalid: contradicting })
+    const point = 'abcdefab-0000-4000-8000-000000000006'
+    const [small, capital] = [
+      { ...energy, data_point_id: point },
+      { ...energy, data_point_id: point.toUpperCase(), value },
+    ]
+    await ferry.ledger.land('framework_answers', [row('one', small), row('two', capital)])
+    expect(await judge()).toMatchObject({ contradicting })
   })
 })
 
