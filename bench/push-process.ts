@@ -4,11 +4,11 @@
  */
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import { makeRoomForRows } from '../src/cli/whole-process.ts'
 import { settings } from '../src/config/schema.ts'
 import { createDatabase, createPool } from '../src/db/database.ts'
 import { schemaName } from '../src/db/migrate-to-latest.ts'
 import { loadContract } from '../src/exchange/contract.ts'
+import { makeRoomForRows } from '../src/heap.ts'
 import { startEngine } from '../src/jobs/engine.ts'
 import { extract } from '../src/pipeline/delta/extract.ts'
 import type { Deps } from '../src/pipeline/deps.ts'

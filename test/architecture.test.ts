@@ -18,7 +18,9 @@ const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 /** Which parts of src a part may import besides itself: main → cli, http → jobs → pipeline → partner, exchange → db. */
 const mayImport: Record<string, readonly RegExp[]> = {
   'main.ts': [/^cli\//],
+  'heap.ts': [],
   cli: [
+    /^heap\.ts$/,
     /^(http|doctor|init|support|rehearsal|jobs|webhooks|pipeline|partner|conformance|exchange|embedded|db|config|demo)\//,
     /^world\//,
     /^sandbox\/(start-sandbox|service-world|catalogue|clock|durations|parse-duration|chaos\/parse-chaos)\.ts$/,
@@ -39,7 +41,7 @@ const mayImport: Record<string, readonly RegExp[]> = {
   support: [/^(doctor|db)\//],
   rehearsal: [/^(pipeline|exchange|db|config|world)\//],
   world: [],
-  sandbox: [/^exchange\/(contract|json-bytes)\.ts$/, /^db\/copy-text\.ts$/, /^(network|world)\//],
+  sandbox: [/^heap\.ts$/, /^exchange\/(contract|json-bytes)\.ts$/, /^db\/copy-text\.ts$/, /^(network|world)\//],
   demo: [/^sandbox\/(hotels|catalogue|uuid-from|copy-rows)(\.ts|\/)/, /^db\/copy-text\.ts$/],
 }
 

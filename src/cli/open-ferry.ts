@@ -5,6 +5,7 @@ import { secretValues } from '../config/show-config.ts'
 import { openDatabaseClock } from '../db/database.ts'
 import { watchSchema } from '../db/schema-standing.ts'
 import { createExchangeClient } from '../exchange/client.ts'
+import { makeRoomForRows } from '../heap.ts'
 import { type Engine, startEngine } from '../jobs/engine.ts'
 import { jobsOf } from '../jobs/known-jobs.ts'
 import { startClockWatch } from '../jobs/watches.ts'
@@ -18,7 +19,7 @@ import { createLogger, createTroubleLog, type TroubleLog } from './log.ts'
 import { checkConnections, type OpenDatabase, openDatabase } from './open-database.ts'
 import { readContract } from './read-config.ts'
 import { openTelemetry, type Telemetry } from './telemetry.ts'
-import { allowForWork, makeRoomForRows } from './whole-process.ts'
+import { allowForWork } from './whole-process.ts'
 
 export type Ferry = {
   deps: Deps
@@ -45,7 +46,6 @@ const schemaWatchMs = 60_000
  * Everything that a process needs to carry rows: configuration checked, databases open and migrated, engine at work.
  */
 export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person'): Promise<Ferry> {
-  makeRoomForRows()
   allowForWork(() => config.engine.shutdownMs)
   const { engine, ...ferry } = await openIdleFerry(cli, config, by, 'migrate')
   const schema = watchSchema(ferry.deps.db, schemaWatchMs)
@@ -65,7 +65,10 @@ export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person
     if (warning !== null && by === 'daemon') ferry.logger.warn({ warning }, 'connections_short')
     if (warning !== null && by !== 'daemon') printLine(cli.stderr, warning)
     await engine.work(ferry.deps, jobsOf(config), {
-      beforeRun: schema.check,
+      beforeRun: async () => {
+        makeRoomForRows()
+        await schema.check()
+      },
       yields: by === 'daemon',
       runEnded,
     })

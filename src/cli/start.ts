@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
+import { boundHeap } from '../heap.ts'
 import type { Cli } from './cli.ts'
 import { report, runVerb } from './run-verb.ts'
-import { boundHeap, releaseEmbedded, shutdownLimitMs } from './whole-process.ts'
+import { releaseEmbedded, shutdownLimitMs } from './whole-process.ts'
 
 /** What only main.ts reads from the process. */
 export type Surroundings = Pick<Cli, 'environment' | 'workingFolder'> & {

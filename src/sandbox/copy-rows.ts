@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { type CopyValue, copyLine } from '../db/copy-text.ts'
+import { bytesPassed } from '../heap.ts'
 
 /** Text handed to the socket at once: large enough that the calls do not count, small enough that memory does not. */
 const chunkCharacters = 1 << 16
@@ -46,6 +47,7 @@ export async function copyOutBytes(pool: pg.Pool, select: string): Promise<Buffe
   const client = await pool.connect()
   try {
     const copied = await buffer(client.query(copyTo(`copy (${select}) to stdout (format binary)`)))
+    bytesPassed(copied.length)
     const values: Buffer[] = []
     // Each row is the number of its values, 1, and the value behind its length; -1 values end it.
     for (let at = binaryHeadLength; copied.readInt16BE(at) === 1; ) {

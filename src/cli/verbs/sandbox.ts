@@ -23,7 +23,7 @@ import { openEmbedded } from '../open-embedded.ts'
 import { packagedConfig, readConfig, readContract } from '../read-config.ts'
 import type { SandboxChoices } from '../sandbox-options.ts'
 import { grouped, readable } from '../show/readable.ts'
-import { makeRoomForRows, untilSignal } from '../whole-process.ts'
+import { untilSignal } from '../whole-process.ts'
 
 export type SandboxOptions = CommonOptions & SandboxChoices
 
@@ -32,7 +32,6 @@ const hotelsPerLine = 10_000
 
 /** `nightferry sandbox`: the service itself, for development, until it is interrupted. */
 export async function sandbox(cli: Cli, options: SandboxOptions): Promise<ExitCode> {
-  makeRoomForRows()
   if (options.mirror !== undefined) return await mirror(cli, options, options.mirror)
   refuseMixed(options)
   const { world: worldFile, ...choices } = options

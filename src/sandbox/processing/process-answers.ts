@@ -17,7 +17,7 @@ type Entry = { company: Resolved; identifier: string | null }
 export async function processAnswers(work: Work, request: AnswersRequest, recorder: RowRecorder): Promise<void> {
   const { pool, world } = work.sandbox
   const framework = judgeFramework(world, request.frameworkId)
-  for (const slice of slices(request.companies, 500, work.signal)) {
+  for (const slice of slices(request.companies, 250, work.signal)) {
     const resolved = await resolveCompanies(
       pool,
       work,

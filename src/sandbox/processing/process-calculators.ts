@@ -21,7 +21,7 @@ export async function processCalculators(work: Work, request: CalculatorsRequest
   const names = work.sandbox.contract.names.calculatorsResult
   const file = await createListFile(work.sandbox.pool, work.taskId, names.companies)
   const outcome = emptyOutcome()
-  for (const slice of slices(request.companies, 200, work.signal)) {
+  for (const slice of slices(request.companies, 100, work.signal)) {
     for (const { identifier, companyId, errors } of await processSlice(work, request, slice)) {
       const failed = errors.length > 0
       outcome[failed ? 'failed' : 'accepted'] += 1

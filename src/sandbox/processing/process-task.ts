@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { makeRoomForRows } from '../../heap.ts'
 import { failOverPoison } from '../chaos/row-chaos.ts'
 import { copyOutBytes } from '../copy-rows.ts'
 import { discardFiles } from '../files/write-file.ts'
@@ -16,6 +17,7 @@ import type { Work } from './work.ts'
 
 /** Does what a queued request asks for. Repeatable: what it stores are upserts, and files of an earlier attempt go. */
 export async function processTask(sandbox: Sandbox, task: StartedTask, signal: AbortSignal): Promise<Outcome> {
+  makeRoomForRows()
   await discardFiles(sandbox.pool, task.id)
   const request = await storedRequest(sandbox, task)
   const poisoned = await failOverPoison(sandbox, task, request)
