@@ -148,8 +148,8 @@ function reasonToWithholdDocuments(
   if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
   if (evidence.pagesGuessed > 0) return 'pages_guessed'
   if (evidence.unidentified > 0) return 'unidentified_documents'
-  if (evidence.seen < evidence.known * minSeenShare) return 'too_few_documents'
-  return partial ? 'search_partial' : null
+  if (partial) return 'search_partial'
+  return evidence.seen < evidence.known * minSeenShare ? 'too_few_documents' : null
 }
 
 /** What is known of a search when its end is judged. */

@@ -62,6 +62,7 @@ describe('the end of a search for documents', () => {
   it.each<[string, string, { minSeenShare?: number | null; partial?: boolean }]>([
     ['too_few_documents', 'returned less than the share', { minSeenShare: 0.8 }],
     ['search_partial', 'succeeded in part', { minSeenShare: 0, partial: true }],
+    ['search_partial', 'succeeded in part and returned less than the share', { minSeenShare: 0.8, partial: true }],
     ['search_not_configured', 'is configured no more', { minSeenShare: null }],
   ])('withholds removal for %s when it %s', async (reason, _why, options) => {
     await using database = await documentsDatabase()
