@@ -23,6 +23,8 @@ type MergeDocumentsOptions = {
   ordinal: number
   /** The name of the search. */
   search: string
+  /** The lists on the page, also those without an element. */
+  lists: readonly string[]
   maxQuarantineRows: number
 }
 
@@ -53,6 +55,7 @@ export async function mergeDocuments(
     where m.fate = 'new'
     order by m.position`.execute(trx)
   await noteSeen(trx, options)
+  await noteMissingLists(trx, options)
   return {
     ...(await counted(trx)),
     added: Number(added.numAffectedRows ?? 0),
@@ -140,6 +143,17 @@ async function noteSeen(trx: Transaction<Schema>, { submissionId, ordinal, searc
     select distinct ${submissionId}::bigint, d.document_key
     from staged_left_out l join document d on d.search = ${search} and d.list = l.list and d.document_id = l.document_id
     on conflict do nothing`.execute(trx)
+}
+
+/**
+ * Notes, in the quarantine, lists that the page lacks and of which documents stand: that it does not give them shows
+ * nothing of them as gone. The end of the search takes back what did not matter.
+ */
+async function noteMissingLists(trx: Transaction<Schema>, { pageId, search, lists }: MergeDocumentsOptions) {
+  await sql`
+    insert into quarantine (page_id, unit, item, reason, excerpt)
+    select distinct ${pageId}::bigint, 'document', list, 'list_missing', ''
+    from document where search = ${search} and removed_at is null and list <> all(${lists}::text[])`.execute(trx)
 }
 
 async function counted(trx: Transaction<Schema>): Promise<Pick<DocumentCounts, 'documents' | 'unchanged'>> {

@@ -4,7 +4,7 @@ import {
   type FinishDocumentsOptions,
   type FinishedDocuments,
   finishDocuments,
-} from '../../../../src/pipeline/pull/documents/document-searches.ts'
+} from '../../../../src/pipeline/pull/documents/finish-documents.ts'
 import { type LoadedDocuments, loadDocuments } from '../../../../src/pipeline/pull/documents/load-documents.ts'
 import type { PageLimits } from '../../../../src/pipeline/reading/page-limits.ts'
 import { testDatabase } from '../../../helpers/postgres.ts'
