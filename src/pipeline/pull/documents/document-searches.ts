@@ -7,6 +7,7 @@ import type { Deps } from '../../deps.ts'
 import { storePayload } from '../../push/sending/payload.ts'
 import { unfinishedStates } from '../../push/submission-state.ts'
 import { documentKindNames, documentKindOf } from '../../streams/kind-names.ts'
+import { idMembersOf } from './document-assembler.ts'
 import { finishDocuments } from './finish-documents.ts'
 
 /**
@@ -83,6 +84,7 @@ export async function completeDocuments(deps: Deps, run: Run): Promise<void> {
       finishDocuments(trx, submission_id, {
         minSeenShare: configured?.minSeenShare ?? null,
         partial: task_status !== deps.contract.taskStatuses.success,
+        idLists: new Set(configured === undefined ? [] : idMembersOf(deps.contract, configured).keys()),
       }),
     )
     deps.logger.info({ run_id: run.run_id, submission_id, search: partition, ...finished }, 'search_completed')

@@ -1,15 +1,16 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { isSuspicious } from '../merge/unrenewed-parts.ts'
+import { hashPrefix } from './document-assembler.ts'
 
-/** Why absence proves nothing: from the search, or, the last two, from one of its lists. */
+/** Why absence proves nothing: from the search, or, the last three, from one of its lists. */
 type DocumentsWithheldReason =
   | 'search_partial'
   | 'pages_not_loaded'
   | 'pages_guessed'
   | 'no_pages'
-  | 'unidentified_documents'
   | 'search_not_configured'
+  | 'unidentified_documents'
   | 'list_missing'
   | 'too_few_documents'
 
@@ -28,6 +29,8 @@ export type FinishDocumentsOptions = {
   minSeenShare: number | null
   /** Whether the service says that the search succeeded in part only. */
   partial: boolean
+  /** Lists of whose elements the configuration or the contract says what makes up their id. */
+  idLists: ReadonlySet<string>
 }
 
 /**
@@ -76,7 +79,7 @@ type DocumentsEvidence = {
   pagesNotLoaded: number
   /** As `SearchEvidence` has it. */
   pagesGuessed: number
-  /** Elements on its pages that could not be told from others: any that seems absent might be one of them. */
+  /** Elements that were left out and could not be told from others: any that seems absent might be one of them. */
   unidentified: number
 }
 
@@ -109,11 +112,11 @@ async function gatherDocumentsEvidence(
 async function tombstoneByList(
   trx: Transaction<Schema>,
   submissionId: number,
-  { minSeenShare }: FinishDocumentsOptions,
+  options: FinishDocumentsOptions,
 ): Promise<FinishedDocuments> {
   const evidence = await gatherLists(trx, submissionId)
   const withheld = evidence
-    .map((of) => ({ list: of.list, reason: reasonToWithholdList(of, minSeenShare ?? 1) }))
+    .map((of) => ({ list: of.list, reason: reasonToWithholdList(of, options) }))
     .filter(({ reason }) => reason !== null)
   const lists = withheld.map(({ list }) => list)
   const { numAffectedRows } = await sql`
@@ -138,12 +141,17 @@ type ListEvidence = {
   seen: number
   /** Whether a page of the search did not have the list. */
   missing: boolean
+  /** Of its documents: those that stand under an id of their own, and those seen under a hash of their content. */
+  identified: number
+  hashed: number
 }
 
 /** Counts, for each list of which something was not seen, what speaks for and against its absence; by their names. */
 async function gatherLists(trx: Transaction<Schema>, submissionId: number): Promise<ListEvidence[]> {
   const { rows } = await sql<ListEvidence>`
     select d.list, count(*) filter (where d.first_seen_at < s.planned_at) as known, count(z.document_key) as seen,
+      count(*) filter (where not starts_with(d.document_id, ${hashPrefix})) as identified,
+      count(z.document_key) filter (where starts_with(d.document_id, ${hashPrefix})) as hashed,
       exists (
         select from quarantine q join search_page p using (page_id)
         where p.submission_id = ${submissionId} and q.reason = 'list_missing' and q.item = d.list
@@ -158,10 +166,19 @@ async function gatherLists(trx: Transaction<Schema>, submissionId: number): Prom
   return rows
 }
 
-/** Whether a list can prove absence. Where no share of it need be seen, pages may also lack it. Pure. */
-function reasonToWithholdList(list: ListEvidence, minSeenShare: number): DocumentsWithheldReason | null {
-  if (list.missing && minSeenShare > 0) return 'list_missing'
-  if (isSuspicious(list, minSeenShare)) return 'too_few_documents'
+/**
+ * Whether a list can prove absence. Beside elements with ids one without may be any that seems absent, while a list on
+ * which the members of its ids are never found has none. Where no share need be seen, pages may also lack the list.
+ * Pure.
+ */
+function reasonToWithholdList(
+  list: ListEvidence,
+  { minSeenShare, idLists }: FinishDocumentsOptions,
+): DocumentsWithheldReason | null {
+  const share = minSeenShare ?? 1
+  if (list.hashed > 0 && list.identified > 0 && idLists.has(list.list)) return 'unidentified_documents'
+  if (list.missing && share > 0) return 'list_missing'
+  if (isSuspicious(list, share)) return 'too_few_documents'
   return null
 }
 

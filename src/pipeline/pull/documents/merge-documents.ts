@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { copyReady } from '../../../db/copy-ready.ts'
 import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { hashPrefix } from './document-assembler.ts'
 
 export type DocumentCounts = {
   /** Elements on the page that can be stored. */
@@ -76,7 +77,7 @@ async function judgeStaged(trx: Transaction<Schema>, { search, submissionId, ord
       from staged_document
     ), identified as (
       select position, list, content_hash,
-             coalesce(document_id, 'sha256:' || encode(content_hash, 'hex')) collate "C" as document_id
+             coalesce(document_id, ${hashPrefix}::text || encode(content_hash, 'hex')) collate "C" as document_id
       from hashed
     ), placed as (
       select *, row_number() over of_one = 1 as first, first_value(content_hash) over of_one as first_hash

@@ -73,11 +73,14 @@ export async function documentsDatabase(): Promise<DocumentsDatabase> {
       )
     },
     finish: async (page, options = {}) =>
-      await db
-        .transaction()
-        .execute((trx) =>
-          finishDocuments(trx, known(page).submission_id, { minSeenShare: 0.5, partial: false, ...options }),
-        ),
+      await db.transaction().execute((trx) =>
+        finishDocuments(trx, known(page).submission_id, {
+          minSeenShare: 0.5,
+          partial: false,
+          idLists: new Set(['things']),
+          ...options,
+        }),
+      ),
     night: async (...pages) => {
       const listed = await database.search(pages.length)
       for (const [index, page] of pages.entries()) await database.load(listed[index], JSON.stringify(page))

@@ -93,6 +93,59 @@ describe('the end of a search for documents', () => {
     expect(await database.finish(listed)).toMatchObject({ withheld: true, reason: 'unidentified_documents' })
   })
 
+  it.each([
+    ['null for its id', { id: null, name: 'e' }],
+    ['no id', { name: 'e' }],
+    ['null', null],
+    ['a number', 7],
+  ])('keeps the list of an element that comes with %s, and goes on with the others', async (_what, element) => {
+    await using database = await documentsDatabase()
+    const notes = (...texts: string[]) => ({ notes: texts })
+    await database.night({ ...things('a', 'b', 'c', 'd', 'e'), ...notes('1', '2') })
+    const page = { things: [...things('a', 'b', 'c', 'd').things, element], ...notes('1') }
+    const kept = { documents: 0, withheld: true, reason: 'unidentified_documents', lists: ['things'] }
+    expect(await database.night(page)).toEqual({ ...kept, documents: 1 })
+    // It stands by now, and is no more one that could be told from others.
+    expect(await database.night(page)).toEqual(kept)
+    expect((await database.documents()).filter(({ here }) => !here)).toMatchObject([{ document: '"2"' }])
+
+    expect(await database.night({ ...things('a', 'b', 'c', 'd', 'e'), ...notes('1') })).toEqual({
+      documents: 1,
+      withheld: false,
+      reason: null,
+    })
+    expect((await database.documents()).filter((one) => one.here && one.list === 'things')).toHaveLength(5)
+  })
+
+  it('keeps a list of which every element has lost its id', async () => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b'))
+    expect(await database.night({ things: [{ name: 'a' }, { name: 'b' }] })).toMatchObject({
+      documents: 0,
+      reason: 'unidentified_documents',
+    })
+  })
+
+  it('tells elements apart by their content where the members that should be their id are on none', async () => {
+    await using database = await documentsDatabase()
+    await database.night({ things: [{ key: 'a' }, { key: 'b' }] })
+    const ended = await database.night({ things: [{ key: 'a' }] })
+    expect(ended).toEqual({ documents: 1, withheld: false, reason: null })
+  })
+
+  it('goes over to ids, and from them, where the configuration does', async () => {
+    await using database = await documentsDatabase()
+    const night = async (ids: Record<string, string[]>) => {
+      const [listed] = await database.search()
+      await database.load(listed, JSON.stringify(things('a', 'b')), { ids })
+      return await database.finish(listed, { idLists: new Set(Object.keys(ids)) })
+    }
+    await night({})
+    expect(await night({ things: ['id'] })).toEqual({ documents: 2, withheld: false, reason: null })
+    expect(await night({})).toEqual({ documents: 2, withheld: false, reason: null })
+    expect((await database.documents()).filter(({ here }) => here)).toHaveLength(2)
+  })
+
   it('tombstones nothing in a list that a loaded page lacks, and goes on with the other lists', async () => {
     await using database = await documentsDatabase()
     const notes = (...texts: string[]) => ({ notes: texts })
