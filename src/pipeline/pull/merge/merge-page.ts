@@ -12,6 +12,7 @@ import {
 import { keyReferences, mergeNames } from './merge-names.ts'
 import { mergeProperties } from './merge-properties.ts'
 import { mergeValues } from './merge-values.ts'
+import { settleContradictions } from './pages-that-differ.ts'
 import { analyzeStaging } from './staging-tables.ts'
 import { markWholeParts } from './unrenewed-parts.ts'
 
@@ -71,6 +72,7 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await claimCalculators(trx, submissionId)
   await noteStagedProperties(trx, pageId)
   await leaveOutLostMonths(trx)
+  await settleContradictions(trx, submissionId)
   const broughtBack = await bringBackUnreadable(trx, submissionId)
   const { values, added, changed, removed } = await mergeValues(trx, options)
   await updateCalculators(trx)
