@@ -94,7 +94,9 @@ const search = z.strictObject({
     .min(0)
     .max(1)
     .default(0.5)
-    .describe('If it returns fewer elements than this share of those known, nothing is removed. 0 to 1.'),
+    .describe(
+      'If a list of it returns fewer elements than this share of those known, nothing is removed from that list. 0 to 1.',
+    ),
   ...scheduleSettings,
 })
 

@@ -102,7 +102,11 @@ type SearchResult = { withheld: boolean; reason: string | null } & (
       /** Not in searches that ended before this was kept. */
       left_out_properties?: LeftOutProperty[]
     }
-  | { documents: number }
+  | {
+      documents: number
+      /** Lists in which nothing was tombstoned, while others prove absence. */
+      lists?: string[]
+    }
 )
 
 /** A custom property that a search asked for, or will, and does not get. */

@@ -23,6 +23,8 @@ type ListsOptions<K> = {
   lists: ReadonlyMap<string, K> | ((name: string) => K)
   /** The list that must be there; null: none, but where all are read at least one must be. */
   required: string | null
+  /** Where all lists are read: the names under which nothing but a list may stand. Under others anything may. */
+  arrays?: ReadonlySet<string>
   limits: Pick<PageLimits, 'maxDepth' | 'maxElementSize'>
   /** Builds the elements, one after the other; values of plain JavaScript unless it is given. */
   element?: ElementBuilder
@@ -94,6 +96,7 @@ export class ListReader<K> {
   readonly #tokens = new TokenReader((reason, cause) => this.#refusal(reason, cause))
   readonly #kinds: ListsOptions<K>['lists']
   readonly #required: string | null
+  readonly #arrays: ReadonlySet<string>
   readonly #limits: ListsOptions<K>['limits']
   readonly #element: ElementBuilder
   readonly #seen = new Set<string>()
@@ -105,9 +108,16 @@ export class ListReader<K> {
   #ordinal = 0
   #lists = 0
 
-  constructor({ lists, required, limits, element = new ElementAssembler(limits) }: ListsOptions<K>) {
+  constructor({
+    lists,
+    required,
+    arrays = new Set(),
+    limits,
+    element = new ElementAssembler(limits),
+  }: ListsOptions<K>) {
     this.#kinds = lists
     this.#required = required
+    this.#arrays = arrays
     this.#limits = limits
     this.#element = element
   }
@@ -192,7 +202,9 @@ export class ListReader<K> {
         if (this.#kind === undefined && this.#key.length <= 256) this.#key += token.value
         return
       default:
-        if (this.#kind !== undefined) throw this.#refusal(`"${this.#key}" is no array`)
+        if (this.#kind !== undefined || this.#arrays.has(this.#key)) {
+          throw this.#refusal(`"${this.#key}" is no array`)
+        }
     }
   }
 

@@ -211,8 +211,9 @@ export function documentRemarks(searches: readonly DocumentReport[]): string[] {
       )
     }
     if (search.withheld !== null) {
+      const where = search.withheld_lists.length === 0 ? '' : ` in ${search.withheld_lists.join(', ')}`
       remarks.push(
-        `Of the documents of ${search.search} nothing was removed, for the search does not prove absence: ${search.withheld}.`,
+        `Of the documents of ${search.search}${where} nothing was removed, for the search does not prove absence: ${search.withheld}.`,
       )
     }
     return remarks

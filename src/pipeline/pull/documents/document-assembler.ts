@@ -221,7 +221,7 @@ function contractIds(names: Contract['names'], search: SearchSettings['search'])
 }
 
 /** How ids that the hash of the content makes begin. */
-const hashPrefix = 'sha256:'
+export const hashPrefix = 'sha256:'
 
 /**
  * The id of an element, or null where it has none that can be a key: a part is missing, empty or too long. Several

@@ -24,6 +24,8 @@ export type DocumentReport = {
   gone: number
   /** Why absence proves nothing this time, or null. */
   withheld: string | null
+  /** The lists of which it proves nothing; none where it is so of all. */
+  withheld_lists: string[]
   /** Of the pages that could not be loaded: which is the first, by its place in the search, with its code and why. */
   first_error: string | null
 }
@@ -46,6 +48,7 @@ export async function documentReports(
            coalesce(sum(quarantined), 0)::bigint as quarantined,
            coalesce((search_result ->> 'documents')::bigint, 0) as gone,
            search_result ->> 'reason' as withheld,
+           coalesce(search_result -> 'lists', '[]') as withheld_lists,
            (array_agg(
              format('page %s: %s: %s', ordinal + 1, search_page.error_code, search_page.error_message) order by ordinal
            ) filter (where search_page.state = 'failed'))[1] as first_error

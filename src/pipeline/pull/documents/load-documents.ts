@@ -45,12 +45,13 @@ export async function loadDocuments(
     const listed = await lockSearchPage(trx, page.page_id)
     if (listed === undefined || listed.state === 'loaded') return null
     await createDocumentStaging(trx)
-    const bytes = await stage(body, createDocumentWriter(session.client), idMembers, limits)
+    const { bytes, lists } = await stage(body, createDocumentWriter(session.client), idMembers, limits)
     const merged = await mergeDocuments(trx, {
       pageId: page.page_id,
       submissionId: page.submission_id,
       ordinal: page.ordinal,
       search,
+      lists,
       maxQuarantineRows: limits.maxQuarantineRows,
     })
     const counts = { ...merged, bytes }
@@ -70,15 +71,22 @@ export async function loadDocuments(
   })
 }
 
+/** A list that has ids must be one: whatever else stands there does not show that its elements are gone. */
 async function stage(
   body: AsyncIterable<Uint8Array>,
   writer: DocumentWriter,
   idMembers: IdMembers,
   limits: PageLimits,
-): Promise<number> {
+): Promise<{ bytes: number; lists: string[] }> {
   const counted = { bytes: 0 }
+  const lists: string[] = []
+  const entered = (name: string) => {
+    lists.push(name)
+    return name
+  }
   const element = new DocumentAssembler(limits, new Set([...idMembers.values()].flat()))
-  const elements = readLists(counting(body, counted), { lists: (name) => name, required: null, limits, element })
+  const arrays = new Set(idMembers.keys())
+  const elements = readLists(counting(body, counted), { lists: entered, required: null, arrays, limits, element })
   let position = 0
   try {
     for await (const { kind: list, value, ordinal } of elements) {
@@ -92,7 +100,7 @@ async function stage(
   } catch (error) {
     throw unstorable(error) ?? error
   }
-  return counted.bytes
+  return { bytes: counted.bytes, lists }
 }
 
 async function* counting(body: AsyncIterable<Uint8Array>, counted: { bytes: number }): AsyncGenerator<Uint8Array> {

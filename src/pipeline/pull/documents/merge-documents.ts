@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { copyReady } from '../../../db/copy-ready.ts'
 import { type CopyValue, copyLine } from '../../../db/copy-text.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { hashPrefix } from './document-assembler.ts'
 
 export type DocumentCounts = {
   /** Elements on the page that can be stored. */
@@ -23,6 +24,8 @@ type MergeDocumentsOptions = {
   ordinal: number
   /** The name of the search. */
   search: string
+  /** The lists on the page, also those without an element. */
+  lists: readonly string[]
   maxQuarantineRows: number
 }
 
@@ -53,6 +56,7 @@ export async function mergeDocuments(
     where m.fate = 'new'
     order by m.position`.execute(trx)
   await noteSeen(trx, options)
+  await noteMissingLists(trx, options)
   return {
     ...(await counted(trx)),
     added: Number(added.numAffectedRows ?? 0),
@@ -73,7 +77,7 @@ async function judgeStaged(trx: Transaction<Schema>, { search, submissionId, ord
       from staged_document
     ), identified as (
       select position, list, content_hash,
-             coalesce(document_id, 'sha256:' || encode(content_hash, 'hex')) collate "C" as document_id
+             coalesce(document_id, ${hashPrefix}::text || encode(content_hash, 'hex')) collate "C" as document_id
       from hashed
     ), placed as (
       select *, row_number() over of_one = 1 as first, first_value(content_hash) over of_one as first_hash
@@ -140,6 +144,17 @@ async function noteSeen(trx: Transaction<Schema>, { submissionId, ordinal, searc
     select distinct ${submissionId}::bigint, d.document_key
     from staged_left_out l join document d on d.search = ${search} and d.list = l.list and d.document_id = l.document_id
     on conflict do nothing`.execute(trx)
+}
+
+/**
+ * Notes, in the quarantine, lists that the page lacks and of which documents stand: that it does not give them shows
+ * nothing of them as gone. The end of the search takes back what did not matter.
+ */
+async function noteMissingLists(trx: Transaction<Schema>, { pageId, search, lists }: MergeDocumentsOptions) {
+  await sql`
+    insert into quarantine (page_id, unit, item, reason, excerpt)
+    select distinct ${pageId}::bigint, 'document', list, 'list_missing', ''
+    from document where search = ${search} and removed_at is null and list <> all(${lists}::text[])`.execute(trx)
 }
 
 async function counted(trx: Transaction<Schema>): Promise<Pick<DocumentCounts, 'documents' | 'unchanged'>> {

@@ -80,7 +80,8 @@ function arrayOf(uuids: readonly string[]): string {
 
 /**
  * Notes what the staged page has shown of the search. A company of which nothing else stands is seen whole; otherwise
- * its calculators are noted one by one, and the end of the search judges the rest. Where a company could not be read,
+ * its calculators are noted one by one, and the end of the search judges the rest. So are those that could not be read,
+ * which may stand as another company's. Where a company could not be read,
  * or one of its calculators not be identified, everything that is known of it counts as seen: nothing there is proven
  * absent. How often and how far the search has shown a company by now stands in staged_company, too.
  */
@@ -110,7 +111,7 @@ export async function markSeen(
     select ${submissionId}::bigint, k.calculator_key
     from staged_calculator k
     join staged_company s using (company_ordinal)
-    where k.calculator_key is not null and not s.seen_whole
+    where k.calculator_key is not null and (not s.seen_whole or not (k.readable or k.removed))
     on conflict do nothing`.execute(trx)
 }
 

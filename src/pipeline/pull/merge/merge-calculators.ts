@@ -56,6 +56,45 @@ export async function leaveOutLostMonths(trx: Transaction<Schema>): Promise<void
     from lost join staged_company c using (company_ordinal)`.execute(trx)
 }
 
+/**
+ * Brings back, with their values, calculators that another page of the same search has removed and this one shows in a
+ * form that cannot be read: they are there. They belong to the company that lost them. After the calculators were
+ * claimed, and judged as readable or not.
+ * @returns how many values came back.
+ */
+export async function bringBackUnreadable(trx: Transaction<Schema>, submissionId: number): Promise<number> {
+  const { rows: some } = await sql<{ some: boolean }>`
+    select exists (select from staged_calculator where removed and not readable) as some`.execute(trx)
+  if (some[0]?.some !== true) return 0
+  const { rows } = await sql<{ rows: number }>`
+    with back as (
+      update calculator k set removed_at = null, changed_at = statement_timestamp()
+      from staged_calculator s, company c
+      where s.removed and not s.readable and k.calculator_key = s.calculator_key
+        and k.removed_at >= (select planned_at from submission where submission_id = ${submissionId})
+        and c.company_key = k.company_key and c.removed_at is null
+      returning k.company_key, k.calculator_key
+    ), taken as (
+      delete from removed_value r using back
+      where r.company_key = back.company_key and r.calculator_key = back.calculator_key
+        and r.submission_id = ${submissionId}
+      returning r.company_key, r.calculator_key, r.direction, r.variable_key, r.value, r.removal_id
+    ), added as (
+      select distinct on (company_key, calculator_key, direction, variable_key)
+        company_key, calculator_key, direction, variable_key, null::text as before, value as after
+      from taken order by company_key, calculator_key, direction, variable_key, removal_id desc
+    ), stored as (
+      insert into calculator_value (company_key, calculator_key, direction, variable_key, value)
+      select company_key, calculator_key, direction, variable_key, after from added
+    ), recorded as (${recordChanges('added', submissionId)}), touched as (
+      insert into touched_company select distinct company_key from back
+    ), staged as (
+      update staged_calculator s set removed = false from back where s.calculator_key = back.calculator_key
+    )
+    select count(*) as rows from added`.execute(trx)
+  return Number(rows[0]?.rows ?? 0)
+}
+
 type RemoveOptions = {
   submissionId: number
   /** The types that the search selected; empty for all. */
@@ -68,10 +107,10 @@ type RemoveOptions = {
 
 /**
  * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
- * that the search did not ask for stays. Of a company that several pages contain, in this search or in the last,
- * nothing is removed before the search ends. What is absent stays, marked as not renewed, where a calculator of the
- * company could not be identified, where a person has brought it back, and all of it where the page shows a smaller
- * share than `minSeenShare` of what its companies are known to have.
+ * that the search did not ask for stays, and so does one that another page has shown. Of a company that several pages
+ * contain, in this search or in the last, nothing is removed before the search ends. What is absent stays, marked as
+ * not renewed, where a calculator of the company could not be identified, where a person has brought it back, and all
+ * of it where the page shows a smaller share than `minSeenShare` of what its companies are known to have.
  * @returns how many values went.
  */
 export async function removeAbsentCalculators(trx: Transaction<Schema>, options: RemoveOptions): Promise<number> {
@@ -88,6 +127,12 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
   const { rows: absent } = await sql<{ some: boolean }>`
     select exists (select from absent_calculator) as some`.execute(trx)
   if (absent[0]?.some !== true) return 0
+  await sql`
+    delete from absent_calculator a
+    where (
+      select true from search_seen_calculator z
+      where z.submission_id = ${submissionId} and z.calculator_key = a.calculator_key
+    )`.execute(trx)
   await sql`
     update absent_calculator a set reason = 'restored', withheld = true
     from unrenewed_part u

@@ -3,10 +3,16 @@ import type { Schema } from '../../../db/tables/database-schema.ts'
 import { noteStagedProperties } from '../search/requested-properties.ts'
 import { claimCalculators, claimCompanies } from './claim-companies.ts'
 import { markSeen } from './known-companies.ts'
-import { leaveOutLostMonths, removeAbsentCalculators, updateCalculators } from './merge-calculators.ts'
+import {
+  bringBackUnreadable,
+  leaveOutLostMonths,
+  removeAbsentCalculators,
+  updateCalculators,
+} from './merge-calculators.ts'
 import { keyReferences, mergeNames } from './merge-names.ts'
 import { mergeProperties } from './merge-properties.ts'
 import { mergeValues } from './merge-values.ts'
+import { settleContradictions } from './pages-that-differ.ts'
 import { analyzeStaging } from './staging-tables.ts'
 import { markWholeParts } from './unrenewed-parts.ts'
 
@@ -66,6 +72,8 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await claimCalculators(trx, submissionId)
   await noteStagedProperties(trx, pageId)
   await leaveOutLostMonths(trx)
+  await settleContradictions(trx, submissionId)
+  const broughtBack = await bringBackUnreadable(trx, submissionId)
   const { values, added, changed, removed } = await mergeValues(trx, options)
   await updateCalculators(trx)
   const removedWithCalculators = await removeAbsentCalculators(trx, options)
@@ -76,7 +84,15 @@ export async function mergePage(trx: Transaction<Schema>, options: MergeOptions)
   await keepContents(trx, listingKey)
   const quarantined = await storeQuarantine(trx, pageId, maxQuarantineRows)
   const { companies, calculators } = await countMerged(trx)
-  return { companies, calculators, values, added, changed, removed: removed + removedWithCalculators, quarantined }
+  return {
+    companies,
+    calculators,
+    values,
+    added: added + broughtBack,
+    changed,
+    removed: removed + removedWithCalculators,
+    quarantined,
+  }
 }
 
 async function countMerged(trx: Transaction<Schema>): Promise<{ companies: number; calculators: number }> {

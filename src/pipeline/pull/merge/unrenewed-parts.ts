@@ -30,24 +30,30 @@ export async function markWholeParts(trx: Transaction<Schema>, submissionId: num
     where s.readable and s.name is null and c.name is not null
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)
+  // One that cannot be read is still that of the company which had it, and there it has to be read again.
   await sql`
-    insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
-    select k.company_key, 'calculator', k.calculator_key, unread.reason, false, ${submissionId}::bigint
-    from staged_calculator s
-    join staged_company c using (company_ordinal)
-    join calculator k using (calculator_key, company_key)
-    join (
-      select calculator_id, min(reason) as reason from staged_left_out
-      where unit = 'calculator' and reason <> 'calculator_twice'
-      group by calculator_id
-    ) unread on unread.calculator_id = s.calculator_id
-    where not s.readable and k.removed_at is null
-    union all
-    select k.company_key, 'calculator_title', k.calculator_key, s.title_problem, false, ${submissionId}::bigint
-    from staged_calculator s join calculator k using (calculator_key)
-    where s.readable and s.title is null and k.title is not null
-    ${markAgain}
-    where unrenewed_part.reason <> 'restored'`.execute(trx)
+    with marked as (
+      insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
+      select k.company_key, 'calculator', k.calculator_key, unread.reason, false, ${submissionId}::bigint
+      from staged_calculator s
+      join calculator k using (calculator_key)
+      join (
+        select calculator_id, min(reason) as reason from staged_left_out
+        where unit = 'calculator' and reason <> 'calculator_twice'
+        group by calculator_id
+      ) unread on unread.calculator_id = s.calculator_id
+      where not s.readable and k.removed_at is null
+      union all
+      select k.company_key, 'calculator_title', k.calculator_key, s.title_problem, false, ${submissionId}::bigint
+      from staged_calculator s join calculator k using (calculator_key)
+      where s.readable and s.title is null and k.title is not null
+      ${markAgain}
+      where unrenewed_part.reason <> 'restored'
+      returning company_key
+    )
+    update company c set content_hash = null
+    from marked m
+    where c.company_key = m.company_key and c.content_hash is not null`.execute(trx)
   if (!(await someUnrenewed(trx))) return
   await sql`
     delete from unrenewed_part u using staged_company s

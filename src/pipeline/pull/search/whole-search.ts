@@ -140,8 +140,7 @@ export async function finishSearch(
   if (evidence.finished) return { companies: 0, calculators: 0, withheld: false, reason: null }
   await layOutUnseen(trx, submissionId, calculatorTypeIds)
   const reason =
-    reasonToWithhold(evidence, minSeenShare) ??
-    (partial ? 'search_partial' : null) ??
+    reasonToWithhold(evidence, minSeenShare, partial) ??
     (await reasonOfLosses(await losses(trx, submissionId), minSeenShare))
   if (reason !== null) {
     await markUnseen(trx, submissionId, reason, guardReasons.includes(reason))
@@ -158,11 +157,19 @@ export async function finishSearch(
   return { ...gone, withheld: false, reason: null }
 }
 
-/** Whether a search can prove absence. Pure. */
-export function reasonToWithhold(evidence: SearchEvidence, minSeenShare: number): WithheldReason | null {
+/**
+ * Whether a search can prove absence: first whether it is whole, then whether it shows suspiciously little. Pure.
+ * @param partial as `FinishOptions` has it: what failed is absent from its pages, by rules of processing 5 and 6.
+ */
+export function reasonToWithhold(
+  evidence: SearchEvidence,
+  minSeenShare: number,
+  partial = false,
+): WithheldReason | null {
   if (evidence.pagesNotLoaded > 0) return 'pages_not_loaded'
   if (evidence.pagesGuessed > 0) return 'pages_guessed'
   if (evidence.unidentifiedCompanies > 0) return 'unidentified_companies'
+  if (partial) return 'search_partial'
   const { seenCompanies, knownCompanies, seenCalculators, knownCalculators } = evidence
   if (isSuspicious({ seen: seenCompanies, known: knownCompanies }, minSeenShare)) return 'too_few_companies'
   if (isSuspicious({ seen: seenCalculators, known: knownCalculators }, minSeenShare)) return 'too_few_calculators'

@@ -4,7 +4,7 @@ import {
   type FinishDocumentsOptions,
   type FinishedDocuments,
   finishDocuments,
-} from '../../../../src/pipeline/pull/documents/document-searches.ts'
+} from '../../../../src/pipeline/pull/documents/finish-documents.ts'
 import { type LoadedDocuments, loadDocuments } from '../../../../src/pipeline/pull/documents/load-documents.ts'
 import type { PageLimits } from '../../../../src/pipeline/reading/page-limits.ts'
 import { testDatabase } from '../../../helpers/postgres.ts'
@@ -73,11 +73,14 @@ export async function documentsDatabase(): Promise<DocumentsDatabase> {
       )
     },
     finish: async (page, options = {}) =>
-      await db
-        .transaction()
-        .execute((trx) =>
-          finishDocuments(trx, known(page).submission_id, { minSeenShare: 0.5, partial: false, ...options }),
-        ),
+      await db.transaction().execute((trx) =>
+        finishDocuments(trx, known(page).submission_id, {
+          minSeenShare: 0.5,
+          partial: false,
+          idLists: new Set(['things']),
+          ...options,
+        }),
+      ),
     night: async (...pages) => {
       const listed = await database.search(pages.length)
       for (const [index, page] of pages.entries()) await database.load(listed[index], JSON.stringify(page))

@@ -130,6 +130,34 @@ describe('a search for documents', () => {
     expect(await deps.db.selectFrom('documents').select('removed_at').execute()).toEqual([{ removed_at: null }])
   })
 
+  it('a search for documents whose page lacks a list of them says which, and keeps them', async () => {
+    const { holders, companyId, standardId } = names.standardHoldersPage
+    await using server = await answering({ [names.task.status]: taskStatuses.success, [names.task.pageUrls]: [] })
+    await using pages = await service({ '/page': [json({ [holders]: [{ [companyId]: 'c', [standardId]: 's' }] })] })
+    await using deps = searching(server.url)
+    const night = await run()
+    await deps.db
+      .insertInto('document')
+      .values({ search: 'our_holders', list: 'l', document_id: 'a', content_hash: Buffer.alloc(32), document: '{}' })
+      .execute()
+    await planDocuments(deps, night)
+    await toTheEnd(deps)
+    const { submission_id } = await deps.db.selectFrom('submission').select('submission_id').executeTakeFirstOrThrow()
+    const { page_id } = await deps.db
+      .insertInto('search_page')
+      .values({ submission_id, ordinal: 0, url: `${pages.url}/page`, state: 'listed' })
+      .returning('page_id')
+      .executeTakeFirstOrThrow()
+    await lookAtPage(deps, page_id)
+    await completeDocuments(deps, night)
+    expect(documentRemarks(await documentReports(deps.db, night.run_id, documentKindNames))).toEqual([
+      'Of the documents of our_holders in l nothing was removed, for the search does not prove absence: list_missing.',
+    ])
+    expect(await deps.db.selectFrom('documents').select('list').where('removed_at', 'is', null).execute()).toHaveLength(
+      2,
+    )
+  })
+
   it('a search that loses a page to a name that cannot be stored keeps the reason', async () => {
     await using server = await answering({ [names.task.status]: taskStatuses.success, [names.task.pageUrls]: [] })
     await using pages = await service({ '/page': [(response) => response.end('{"a\\u0000":1,"a\\u0000":1}')] })

@@ -62,13 +62,14 @@ describe('the end of a search for documents', () => {
   it.each<[string, string, { minSeenShare?: number | null; partial?: boolean }]>([
     ['too_few_documents', 'returned less than the share', { minSeenShare: 0.8 }],
     ['search_partial', 'succeeded in part', { minSeenShare: 0, partial: true }],
+    ['search_partial', 'succeeded in part and returned less than the share', { minSeenShare: 0.8, partial: true }],
     ['search_not_configured', 'is configured no more', { minSeenShare: null }],
   ])('withholds removal for %s when it %s', async (reason, _why, options) => {
     await using database = await documentsDatabase()
     await database.night(things('a', 'b', 'c', 'd'))
     const [listed] = await database.search()
     await database.load(listed, JSON.stringify(things('a', 'b', 'c')))
-    expect(await database.finish(listed, options)).toEqual({ documents: 0, withheld: true, reason })
+    expect(await database.finish(listed, options)).toMatchObject({ documents: 0, withheld: true, reason })
     expect((await database.documents()).filter(({ here }) => !here)).toEqual([])
     expect(await database.db.selectFrom('search_seen_document').selectAll().execute()).toEqual([])
   })
@@ -90,6 +91,105 @@ describe('the end of a search for documents', () => {
     const [listed] = await database.search()
     await database.load(listed, '{"things":[{"id":"a"},{"id":"b"},{"x":"\\u0000"}]}')
     expect(await database.finish(listed)).toMatchObject({ withheld: true, reason: 'unidentified_documents' })
+  })
+
+  it.each([
+    ['null for its id', { id: null, name: 'e' }],
+    ['no id', { name: 'e' }],
+    ['null', null],
+    ['a number', 7],
+  ])('keeps the list of an element that comes with %s, and goes on with the others', async (_what, element) => {
+    await using database = await documentsDatabase()
+    const notes = (...texts: string[]) => ({ notes: texts })
+    await database.night({ ...things('a', 'b', 'c', 'd', 'e'), ...notes('1', '2') })
+    const page = { things: [...things('a', 'b', 'c', 'd').things, element], ...notes('1') }
+    const kept = { documents: 0, withheld: true, reason: 'unidentified_documents', lists: ['things'] }
+    expect(await database.night(page)).toEqual({ ...kept, documents: 1 })
+    // It stands by now, and is no more one that could be told from others.
+    expect(await database.night(page)).toEqual(kept)
+    expect((await database.documents()).filter(({ here }) => !here)).toMatchObject([{ document: '"2"' }])
+
+    expect(await database.night({ ...things('a', 'b', 'c', 'd', 'e'), ...notes('1') })).toEqual({
+      documents: 1,
+      withheld: false,
+      reason: null,
+    })
+    expect((await database.documents()).filter((one) => one.here && one.list === 'things')).toHaveLength(5)
+  })
+
+  it('keeps a list of which every element has lost its id', async () => {
+    await using database = await documentsDatabase()
+    await database.night(things('a', 'b'))
+    expect(await database.night({ things: [{ name: 'a' }, { name: 'b' }] })).toMatchObject({
+      documents: 0,
+      reason: 'unidentified_documents',
+    })
+  })
+
+  it('tells elements apart by their content where the members that should be their id are on none', async () => {
+    await using database = await documentsDatabase()
+    await database.night({ things: [{ key: 'a' }, { key: 'b' }] })
+    const ended = await database.night({ things: [{ key: 'a' }] })
+    expect(ended).toEqual({ documents: 1, withheld: false, reason: null })
+  })
+
+  it('goes over to ids, and from them, where the configuration does', async () => {
+    await using database = await documentsDatabase()
+    const night = async (ids: Record<string, string[]>) => {
+      const [listed] = await database.search()
+      await database.load(listed, JSON.stringify(things('a', 'b')), { ids })
+      return await database.finish(listed, { idLists: new Set(Object.keys(ids)) })
+    }
+    await night({})
+    expect(await night({ things: ['id'] })).toEqual({ documents: 2, withheld: false, reason: null })
+    expect(await night({})).toEqual({ documents: 2, withheld: false, reason: null })
+    expect((await database.documents()).filter(({ here }) => here)).toHaveLength(2)
+  })
+
+  it('tombstones nothing in a list that a loaded page lacks, and goes on with the other lists', async () => {
+    await using database = await documentsDatabase()
+    const notes = (...texts: string[]) => ({ notes: texts })
+    const night = (second: object) => database.night({ ...things('a', 'b', 'c'), ...notes('1', '2') }, second)
+    await night({ ...things('d', 'e'), ...notes('3') })
+    expect(await night({ notes: [], things: 0 }).catch((error: unknown) => error)).toMatchObject({
+      code: 'page_malformed',
+    })
+    expect(await night(notes())).toEqual({ documents: 1, withheld: true, reason: 'list_missing', lists: ['things'] })
+    expect((await database.documents()).filter(({ here }) => !here)).toMatchObject([{ document: '"3"' }])
+    expect(await database.quarantine()).toEqual([{ item: 'things', reason: 'list_missing', excerpt: '' }])
+    // Nobody says of notes that they are a list.
+    expect(await night({ notes: null, ...things('d') })).toMatchObject({ documents: 1, withheld: false })
+  })
+
+  it('says nothing of a list that a page lacks where all of its documents are on others', async () => {
+    await using database = await documentsDatabase()
+    const heads = { heads: ['x', 'y'] }
+    for (let night = 0; night < 2; night++) {
+      const ended = await database.night({ ...things('a') }, { ...things('b'), ...heads })
+      expect(ended).toEqual({ documents: 0, withheld: false, reason: null })
+    }
+    expect(await database.quarantine()).toEqual([])
+  })
+
+  it('tombstones in a list that pages lack where no share of it need be seen', async () => {
+    await using database = await documentsDatabase()
+    await database.night({ ...things('a'), heads: ['x'] })
+    const [listed] = await database.search()
+    await database.load(listed, JSON.stringify(things('a')))
+    expect(await database.finish(listed, { minSeenShare: 0 })).toEqual({ documents: 1, withheld: false, reason: null })
+  })
+
+  it('judges each list by itself: one that is gone is not made good by another that stays', async () => {
+    await using database = await documentsDatabase()
+    const heads = { heads: ['1', '2', '3', '4', '5', '6'] }
+    await database.night({ ...heads, ...things('a', 'b', 'c', 'd', 'e'), more: ['x', 'y'] })
+    expect(await database.night({ ...heads, things: [], more: ['y'] })).toEqual({
+      documents: 1,
+      withheld: true,
+      reason: 'too_few_documents',
+      lists: ['things'],
+    })
+    expect((await database.documents()).filter(({ here }) => !here)).toMatchObject([{ list: 'more' }])
   })
 
   it('comes once, however often it is asked for', async () => {

@@ -226,7 +226,11 @@ describe('a page kept as documents', () => {
     ['is cut short', '{"things":[{"id":"z"},'],
     ['goes on after its end', '{"things":[{"id":"z"}]} {}'],
     ['has a list twice', '{"things":[{"id":"z"}],"things":[]}'],
-    ['has a list and something else under one name', '{"things":1,"things":[{"id":"z"}]}'],
+    ['has a list and something else under one name', '{"more":1,"more":[{"id":"z"}]}'],
+    ['has null for a list that has ids', '{"things":null,"more":[1]}'],
+    ['has an object for a list that has ids', '{"more":[1],"things":{}}'],
+    ['has a text for a list that has ids', '{"things":"things","more":[1]}'],
+    ['has a number for a list that has ids', '{"more":[1],"things":7}'],
     [
       'is no UTF-8',
       Buffer.concat([Buffer.from('{"things":[{"id":"z","n":"'), Buffer.from([0xff]), Buffer.from('"}]}')]),

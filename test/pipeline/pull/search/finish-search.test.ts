@@ -134,6 +134,14 @@ describe('finishSearch', () => {
     })
   })
 
+  it('keeps what a search that succeeded in part lacks, and offers none of it for removal', async () => {
+    await database.finish(await search([samplePage(hotels('A', 'B', 'C', 'D', 'E'))]))
+    const partly = await search([samplePage(hotels('A', 'B'))])
+    expect(await database.finish(partly, { partial: true })).toMatchObject({ withheld: true, reason: 'search_partial' })
+    const marks = db.selectFrom('unrenewed_part').select(['part', 'reason', 'withheld']).distinct()
+    expect(await marks.execute()).toEqual([{ part: 'company', reason: 'search_partial', withheld: false }])
+  })
+
   it('keeps everything when the search returned nothing at all', async () => {
     await database.finish(await search([samplePage(hotels('A'))]))
     expect(await database.finish(await search([{ companies: [] }]))).toMatchObject({

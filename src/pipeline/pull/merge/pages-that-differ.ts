@@ -1,0 +1,192 @@
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { Schema } from '../../../db/tables/database-schema.ts'
+
+/**
+ * Settles, in what is staged, where the page contradicts another page of the same search about one company: the greater
+ * text stays, by its bytes, and the other is left out. Neither page is known to be right, and which of them is loaded
+ * first is up to chance: what comes of them must not be. After the calculators were claimed and before anything is
+ * merged.
+ *
+ * What the other page did not show, or only in a form that cannot be read, contradicts nothing. Companies that the
+ * search has not shown before cost one look.
+ */
+export async function settleContradictions(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const { rows } = await sql<{ some: boolean }>`
+    select exists (select from staged_company where seen and readable) as some`.execute(trx)
+  if (rows[0]?.some !== true) return
+  await layOutGiven(trx, submissionId)
+  await settleNames(trx, submissionId)
+  await settleCalculators(trx, submissionId)
+  await settleValues(trx, submissionId)
+  await settleProperties(trx, submissionId)
+}
+
+/** Whether a part, as the condition says it of `u`, stands although no page of the search has given it so far. */
+function notGiven(submissionId: number, part: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select from unrenewed_part u
+    where (u.submission_id = ${submissionId} or u.reason = 'restored') and ${part}
+  )`
+}
+
+/** Lays out, as given_company and given_calculator, what is on the page and another page of the search has given. */
+async function layOutGiven(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    create temporary table given_company on commit drop as
+    select c.company_ordinal, c.company_key, c.company_id, z.whole
+    from staged_company c
+    join search_seen_company z on z.submission_id = ${submissionId} and z.company_key = c.company_key
+    where c.seen and c.readable
+      and not ${notGiven(submissionId, sql`u.company_key = c.company_key and u.part = 'company'`)}`.execute(trx)
+  await sql`
+    create temporary table given_calculator on commit drop as
+    select s.calculator_ordinal, s.calculator_key, s.calculator_id, c.company_key, c.company_id
+    from staged_calculator s
+    join given_company c on c.company_ordinal = s.company_ordinal and c.company_key = s.owner_key
+    where s.readable and not s.removed
+      and not exists (select from fresh_calculator f where f.calculator_key = s.calculator_key)
+      and (c.whole or exists (
+        select from search_seen_calculator z
+        where z.submission_id = ${submissionId} and z.calculator_key = s.calculator_key
+      ))
+      and not ${notGiven(
+        submissionId,
+        sql`u.company_key = c.company_key and u.part = 'calculator' and u.calculator_key = s.calculator_key`,
+      )}`.execute(trx)
+}
+
+async function settleNames(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    with differing as (
+      select s.company_ordinal, s.company_id, s.name collate "C" as given, c.name collate "C" as stands
+      from given_company g
+      join staged_company s using (company_ordinal)
+      join company c on c.company_key = g.company_key
+      where c.name <> s.name
+        and not ${notGiven(submissionId, sql`u.company_key = c.company_key and u.part = 'company_name'`)}
+    ), settled as (
+      update staged_company s set name = greatest(d.given, d.stands)
+      from differing d where s.company_ordinal = d.company_ordinal
+    )
+    insert into staged_left_out (unit, company_id, reason, excerpt)
+    select 'company', company_id, 'company_twice', left(to_json(least(given, stands))::text, 200)
+    from differing`.execute(trx)
+}
+
+/** A period and its type belong together: the later one, and the greater type of the same. */
+async function settleCalculators(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    with differing as (
+      select g.calculator_ordinal, g.company_id, g.calculator_id, k.type_id, k.period_year, k.period_month,
+        concat_ws(' ', s.period_year, s.period_month, s.type_id) as given,
+        concat_ws(' ', k.period_year, k.period_month, k.type_id) as stands,
+        (s.period_year, coalesce(s.period_month, 0), s.type_id)
+          < (k.period_year, coalesce(k.period_month, 0), k.type_id) as less
+      from given_calculator g
+      join staged_calculator s using (calculator_ordinal)
+      join calculator k on k.calculator_key = g.calculator_key
+      where (s.type_id, s.period_year, s.period_month) is distinct from (k.type_id, k.period_year, k.period_month)
+    ), settled as (
+      update staged_calculator s
+      set type_id = d.type_id, period_year = d.period_year, period_month = d.period_month
+      from differing d where d.less and s.calculator_ordinal = d.calculator_ordinal
+    )
+    insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)
+    select 'calculator', company_id, calculator_id, 'calculator_twice',
+      left(to_json(case when less then given else stands end)::text, 200)
+    from differing`.execute(trx)
+  await sql`
+    with differing as (
+      select g.calculator_ordinal, g.company_id, g.calculator_id, s.title collate "C" as given,
+        k.title collate "C" as stands
+      from given_calculator g
+      join staged_calculator s using (calculator_ordinal)
+      join calculator k on k.calculator_key = g.calculator_key
+      where s.title <> k.title and not ${notGiven(
+        submissionId,
+        sql`u.company_key = g.company_key and u.part = 'calculator_title' and u.calculator_key = g.calculator_key`,
+      )}
+    ), settled as (
+      update staged_calculator s set title = greatest(d.given, d.stands)
+      from differing d where s.calculator_ordinal = d.calculator_ordinal
+    )
+    insert into staged_left_out (unit, company_id, calculator_id, reason, excerpt)
+    select 'calculator', company_id, calculator_id, 'calculator_twice',
+      left(to_json(least(given, stands))::text, 200)
+    from differing`.execute(trx)
+}
+
+async function settleValues(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    with differing as (
+      select v.ctid as place, g.company_id, g.calculator_id, r.variable_id, v.value collate "C" as given,
+        t.value collate "C" as stands
+      from given_calculator g
+      join staged_value v using (calculator_ordinal)
+      join staged_reference r using (reference)
+      join calculator_value t on t.company_key = g.company_key and t.calculator_key = g.calculator_key
+        and t.direction = v.direction and t.variable_key = r.variable_key
+      where t.value <> v.value and not ${notGiven(
+        submissionId,
+        sql`u.company_key = t.company_key and u.part = 'value' and u.calculator_key = t.calculator_key
+          and u.direction = t.direction and u.variable_key = t.variable_key`,
+      )}
+    ), settled as (
+      update staged_value v set value = greatest(d.given, d.stands) from differing d where v.ctid = d.place
+    )
+    insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
+    select 'value', company_id, calculator_id, variable_id, 'calculator_twice',
+      left(to_json(least(given, stands))::text, 200)
+    from differing`.execute(trx)
+}
+
+/**
+ * Of two lists one stays whole: half of one beside half of another is none that the service ever had. Where it is the
+ * page's, what is further down in the other is taken away, which a page else does not of a company shown before.
+ */
+async function settleProperties(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    create temporary table differing_list on commit drop as
+    select * from (
+      select g.company_ordinal, g.company_key, g.company_id, p.property_key, s.property_id,
+        array_agg(s.value collate "C" order by s.ordinal) as given,
+        (
+          select array_agg(t.value collate "C" order by t.ordinal) from company_property t
+          where t.company_key = g.company_key and t.property_key = p.property_key
+        ) as stands
+      from given_company g
+      join staged_property s using (company_ordinal)
+      join custom_property p using (property_id)
+      where exists (select from staged_property_name n where n.id = s.property_id)
+        and not exists (
+          select from staged_unrenewed_property h
+          where h.company_ordinal = g.company_ordinal and coalesce(h.property_id, s.property_id) = s.property_id
+        )
+        and not ${notGiven(
+          submissionId,
+          sql`u.company_key = g.company_key and u.part = 'property' and u.property_key = p.property_key`,
+        )}
+      group by g.company_ordinal, g.company_key, g.company_id, p.property_key, s.property_id
+    ) listed
+    where given <> stands`.execute(trx)
+  await sql`
+    delete from staged_property s using differing_list d
+    where d.given < d.stands and s.company_ordinal = d.company_ordinal and s.property_id = d.property_id`.execute(trx)
+  await sql`
+    insert into staged_property (company_ordinal, property_id, ordinal, value)
+    select d.company_ordinal, d.property_id, t.ordinal, t.value
+    from differing_list d join company_property t using (company_key, property_key)
+    where d.given < d.stands`.execute(trx)
+  await sql`
+    with surplus as (
+      delete from company_property t using differing_list d
+      where d.given > d.stands and t.company_key = d.company_key and t.property_key = d.property_key
+        and not exists (
+          select from staged_property s
+          where s.company_ordinal = d.company_ordinal and s.property_id = d.property_id and s.ordinal = t.ordinal
+        )
+    )
+    insert into staged_left_out (unit, company_id, item, reason, excerpt)
+    select 'property', company_id, property_id, 'company_twice', left(to_json(least(given, stands))::text, 200)
+    from differing_list`.execute(trx)
+}

@@ -1,0 +1,144 @@
+import { sql } from 'kysely'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
+import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
+import { searchDatabase } from './search-database.ts'
+
+const database = await searchDatabase()
+const { db } = database
+afterAll(() => database[Symbol.asyncDispose]())
+const clear = () => emptyTables(db, [...pulledTables, 'page_listing'], true)
+beforeEach(clear)
+
+const others = Array.from({ length: 3 }, (_, index) => company(`hotel ${index}`))
+const x = (over: object) => calculator('x', over)
+const a = (over: object, more: object = {}) => company('A', { calculators: [x(over)], ...more })
+
+const { companies: _, ...names } = samplePage([
+  company('all names', {
+    fields: { brand: [] },
+    calculators: [calculator('n', { inputs: { e: '1', only: '1', electricity: '1' } })],
+  }),
+])
+
+/** One search of these pages, each loaded by itself in this order. */
+async function night(pages: SampleCompany[][], order: readonly number[]) {
+  const listed = await database.search(pages.length)
+  for (const index of order) {
+    const page = listed[index]
+    const body = bodyOf({ ...names, companies: pages[index] })
+    if (page !== undefined) await database.load(page, body, { minSeenShare: 0 })
+  }
+  await database.finish(listed[0]?.submission_id ?? 0, { minSeenShare: 0 })
+}
+
+/** All that is known of the company A, and what was left out. */
+async function known() {
+  const one = async (query: ReturnType<typeof sql>) => (await query.execute(db)).rows
+  return {
+    companies: await one(sql`select name, removed_at is null as here from companies where company_id = ${uuid('A')}`),
+    properties: await one(sql`select property_id, ordinal, value from company_properties order by 1, 2`),
+    calculators: await one(sql`
+      select type_id, title, period_year, period_month, removed_at is null as here from calculators
+      where company_id = ${uuid('A')} order by calculator_id`),
+    values: await one(sql`
+      select direction, variable_id, value from calculator_values where calculator_id = ${uuid('x')} order by 1, 2`),
+    leftOut: await one(sql`select unit, item, reason, excerpt from quarantine order by 1, 2, 4`),
+  }
+}
+
+/** What comes of these pages in either order, after a night with `before`. */
+async function bothWays(before: SampleCompany[] | null, first: SampleCompany, second: SampleCompany) {
+  const found = []
+  for (const order of [
+    [0, 1],
+    [1, 0],
+  ]) {
+    await clear()
+    if (before !== null) await night([[...before, ...others]], [0])
+    await night([[first, ...others], [second]], order)
+    found.push(await known())
+  }
+  return found
+}
+
+const value = (excerpt: string, item: string) => ({ unit: 'value', item, reason: 'calculator_twice', excerpt })
+
+describe('a company that two pages of one search show differently', () => {
+  it.each([
+    ['is new', null],
+    ['stood as the first page has it', [a({ inputs: { e: '1' } })]],
+    ['stood as the second page has it', [a({ inputs: { e: '2' }, outputs: { total: '9' } })]],
+    ['stood otherwise', [a({ inputs: { e: '7' }, outputs: { total: '7' } })]],
+  ])('has the same values in whatever order they are loaded, where it %s', async (_how, before) => {
+    const pages = [
+      a({ inputs: { e: '1', only: 'first' } }),
+      a({ inputs: { e: '2' }, outputs: { total: '0' } }),
+    ] as const
+    const [one, other] = await bothWays(before, ...pages)
+    expect(one).toEqual(other)
+    expect(one).toMatchObject({
+      values: [
+        { variable_id: 'e', value: '2' },
+        { variable_id: 'only', value: 'first' },
+        { variable_id: 'total', value: '0.25' },
+      ],
+      leftOut: [value('"1"', 'e'), value('"0"', 'total')],
+    })
+  })
+
+  it.each([
+    ['the shorter list is the greater', ['A', 'C', 'D'], ['B']],
+    ['the longer list is the greater', ['B', 'A'], ['B', 'C', 'D']],
+  ])('has one of two lists of a property, whole, where %s', async (_which, less, greater) => {
+    const brand = (names: string[]) => a({}, { fields: { brand: names } })
+    for (const before of [null, [brand(['Z', 'Z'])]]) {
+      const [one, other] = await bothWays(before, brand(less), brand(greater))
+      expect(one).toEqual(other)
+      expect(one?.properties).toEqual(
+        greater.map((value, index) => ({ property_id: 'brand', ordinal: index + 1, value })),
+      )
+      expect(one?.leftOut).toMatchObject([{ unit: 'property', item: 'brand', reason: 'company_twice' }])
+    }
+  })
+
+  it('has one name, and its calculator one title, type and period, in whatever order they are loaded', async () => {
+    const first = a({ title: 'T1', period: { year: 2025, month: 'May' } }, { name: 'A2' })
+    const second = a({ title: 'T2', period: { year: 2024 } }, { name: 'A1' })
+    const [one, other] = await bothWays([a({ title: 'T3', period: { year: 2026 } }, { name: 'A3' })], first, second)
+    expect(one).toEqual(other)
+    expect(one).toMatchObject({
+      companies: [{ name: 'A2' }],
+      calculators: [{ title: 'T2', period_year: 2025, period_month: 5 }],
+    })
+    expect(one?.leftOut).toHaveLength(3)
+  })
+
+  it('takes from the second page what the first one does not have', async () => {
+    const two = (over: object) => company('A', { calculators: [calculator('y'), x(over)] })
+    const half = company('A', { calculators: [calculator('y')] })
+    const [one, other] = await bothWays([two({ inputs: { e: '9' }, title: 'Z' })], half, a({ inputs: { e: '1' } }))
+    expect(one).toEqual(other)
+    expect(one).toMatchObject({ values: [{ variable_id: 'e', value: '1' }, {}], leftOut: [] })
+  })
+
+  it('takes from the second page what nobody could read on the first', async () => {
+    const before = [a({ inputs: { e: '9' }, title: 'Z' }, { name: 'Z', fields: { brand: ['Z'] } })]
+    const now = a({ inputs: { e: '1' } }, { fields: { brand: ['B'] } })
+    for (const spoilt of [
+      { ...now, calculators: null },
+      { ...now, calculators: [{ ...x({}), period: null }], name: null, fields: null },
+      a({ inputs: { e: null }, title: null }, { name: null, fields: { brand: [null] } }),
+    ]) {
+      const [one, other] = await bothWays(before, spoilt as never, now)
+      for (const found of [one, other]) {
+        expect(found).toMatchObject({
+          companies: [{ name: 'A' }],
+          properties: [{ value: 'B' }],
+          calculators: [{ title: 'Carbon footprint' }],
+          values: [{ variable_id: 'e', value: '1' }, {}],
+        })
+      }
+    }
+  })
+})

@@ -1,0 +1,101 @@
+import { sql } from 'kysely'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { beginHistory } from '../../../src/pipeline/pull/merge/value-history.ts'
+import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
+import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
+import { searchDatabase } from './search-database.ts'
+
+const database = await searchDatabase()
+const { db } = database
+afterAll(() => database[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await emptyTables(db, [...pulledTables, 'page_listing', 'calculator_value_change', 'history_start'], true)
+})
+
+const a = (...ids: string[]) => company('A', { calculators: ids.map((id) => calculator(id)) })
+const b = (...more: unknown[]) => company('B', { calculators: [calculator('b1'), ...more] as never })
+/** A calculator that is there, in a form that cannot be read. */
+const unreadable = (id: string) => ({ ...calculator(id), period: null })
+const others = Array.from({ length: 5 }, (_, index) => company(`hotel ${index}`))
+
+/** One search that records history, of these pages, loaded in this order. */
+async function night(pages: SampleCompany[][], order = pages.map((_, index) => index)) {
+  const listed = await database.search(pages.length)
+  const submissionId = listed[0]?.submission_id ?? 0
+  await db.transaction().execute((trx) => beginHistory(trx, submissionId, true))
+  for (const index of order) {
+    const page = listed[index]
+    if (page !== undefined) await database.load(page, bodyOf(samplePage(pages[index] ?? [])))
+  }
+  return await database.finish(submissionId)
+}
+
+/** The calculator `x`: whose it is, how many values it has, why it was not renewed; of what stands. */
+const x = async () => {
+  const { rows } = await sql`
+    select c.name as company, k.not_renewed_reason as reason,
+      (select count(*) from calculator_values v where v.calculator_id = k.calculator_id) as values
+    from calculators k join companies c using (company_id)
+    where k.calculator_id = ${uuid('x')} and k.removed_at is null`.execute(db)
+  return rows
+}
+
+const first = () => night([[a('k', 'x'), ...others, b()]])
+
+describe('a calculator that another company shows and nobody can read', () => {
+  it.each([
+    ['before the page of its own company', [0, 1]],
+    ['after the page of its own company', [1, 0]],
+  ])('stays where it was, with its values, where that is seen %s', async (_when, order) => {
+    await first()
+    for (let again = 0; again < 2; again++) {
+      expect(await night([[...others, b(unreadable('x'))], [a('k')]], order)).toMatchObject({ withheld: false })
+      expect(await x()).toEqual([{ company: 'A', reason: 'period_missing', values: 2 }])
+    }
+    expect(await db.selectFrom('value_changes').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('removals').selectAll().execute()).toEqual([])
+
+    // Its own company shows it again, in the bytes of the first night.
+    await night([[...others, b()], [a('k', 'x')]], order)
+    expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+    await night([[...others, b(calculator('x'))], [a('k')]], order)
+    expect(await x()).toEqual([{ company: 'B', reason: null, values: 2 }])
+  })
+
+  it('stays on one page with its own company, marked', async () => {
+    await first()
+    await night([[a('k'), ...others, b(unreadable('x'))]])
+    expect(await x()).toEqual([{ company: 'A', reason: 'period_missing', values: 2 }])
+  })
+
+  it('stays, and is read again, where its own company shows it as it was', async () => {
+    await first()
+    await night([[...others, b(unreadable('x'))], [a('k', 'x')]])
+    expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+  })
+
+  it('does not come back where an earlier search removed it', async () => {
+    await first()
+    await night([[a('k'), ...others, b()]])
+    await night([[...others, b(unreadable('x'))], [a('k')]])
+    expect(await x()).toEqual([])
+    await night([[a('k', 'x'), ...others, b()]])
+    expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
+  })
+
+  it.each([
+    ['without it first', [0, 1]],
+    ['with it first', [1, 0]],
+  ])('stays where its own company is on two pages, the one %s', async (_which, order) => {
+    await first()
+    const half = company('A', { calculators: [unreadable('x')] as never })
+    await night(
+      [
+        [a('k'), ...others],
+        [half, b()],
+      ],
+      order,
+    )
+    expect(await x()).toEqual([{ company: 'A', reason: 'period_missing', values: 2 }])
+  })
+})
