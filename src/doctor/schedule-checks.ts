@@ -3,6 +3,7 @@ import { ConfigError } from '../config/environment.ts'
 import { carryingJobs } from '../config/known-names.ts'
 import type { Config } from '../config/schema.ts'
 import { type JobPause, pausedJobs } from '../db/runs/job-requests.ts'
+import { scheduleSince } from '../db/runs/job-schedule.ts'
 import { isPart, newestNotifications, newestRuns } from '../db/runs/newest-runs.ts'
 import type { NotificationTable } from '../db/tables/job-tables.ts'
 import type { Run } from '../db/tables/run-tables.ts'
@@ -40,6 +41,8 @@ type Due = {
   /** The newest occurrence that has fallen due. */
   due: Date | null
   now: Date
+  /** Since when the schedule has been in force; null: no daemon has noted it. */
+  since: Date | null
   /** Newest first. */
   runs: readonly Pick<Run, 'run_id' | 'trigger' | 'state' | 'scheduled_for'>[]
   /** Connections of processes that carry rows. */
@@ -51,7 +54,7 @@ type Due = {
 type Pause = Pick<JobPause, 'paused_by' | 'paused_at' | 'reason'>
 
 /** Whether what fell due happened, and whether anybody is there for the next. Pure. */
-export function judgeMissed({ job, due, now, runs, atWork, pause }: Due): Found[] {
+export function judgeMissed({ job, due, now, since, runs, atWork, pause }: Due): Found[] {
   if (due === null) return [ok('Nothing falls due by itself')]
   if (pause !== undefined) {
     const why = pause.reason === null ? '' : ` (${pause.reason})`
@@ -83,8 +86,9 @@ export function judgeMissed({ job, due, now, runs, atWork, pause }: Due): Found[
   // Later ones were decided by a clock that was ahead.
   const last = scheduled.find(({ scheduled_for }) => scheduled_for <= now)?.scheduled_for ?? null
   const late = now.getTime() - due.getTime() > graceMs
-  // Before the first scheduled run nobody can tell since when there has been a schedule.
-  if (last !== null && last < due && late) {
+  const begun = last !== null && last >= due
+  // Where neither is known, nobody can tell since when there has been a schedule.
+  if (!begun && due > (since ?? last ?? due) && late) {
     found.push(
       warning(
         `The run of ${job} that fell due ${minuteOf(due)} UTC has not begun`,
@@ -96,9 +100,9 @@ export function judgeMissed({ job, due, now, runs, atWork, pause }: Due): Found[
     ? found
     : [
         ok(
-          last === null
-            ? `No run of ${job} was due yet that could have been missed`
-            : `The run of ${job} that fell due ${minuteOf(due)} UTC has begun`,
+          begun
+            ? `The run of ${job} that fell due ${minuteOf(due)} UTC has begun`
+            : `No run of ${job} was due yet that could have been missed`,
         ),
       ]
 }
@@ -205,12 +209,16 @@ export const scheduleChecks: readonly Check[] = [
       const paused = await pausedJobs(db)
       const found = []
       for (const { name: job } of jobsOf(config)) {
-        const due = dueOccurrence(job, scheduleOf(config, job), now)
+        const setting = scheduleOf(config, job)
+        const due = dueOccurrence(job, setting, now)
         if (due === null) continue
         const runs = await newestRuns(db, nightsLookedAt, { job })
-        found.push(...judgeMissed({ job, due, now, runs, atWork, pause: paused.find((one) => one.job === job) }))
+        const since = await scheduleSince(db, job, setting, now)
+        const pause = paused.find((one) => one.job === job)
+        found.push(...judgeMissed({ job, due, now, since, runs, atWork, pause }))
       }
-      return found.length > 0 ? found : judgeMissed({ job: nightlySync.name, due: null, now, runs: [], atWork })
+      if (found.length > 0) return found
+      return judgeMissed({ job: nightlySync.name, due: null, now, since: null, runs: [], atWork })
     },
   },
   {

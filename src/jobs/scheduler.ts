@@ -1,10 +1,13 @@
 import { isPaused, isWaiting, noteWaiting } from '../db/runs/job-requests.ts'
+import { noteSchedule } from '../db/runs/job-schedule.ts'
 import { insertSkippedRun, lastDecided, runInTheWay, takeBackAhead } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
 import type { Job } from './job.ts'
 import { scheduleOf } from './known-jobs.ts'
 import { triggerRun } from './trigger-run.ts'
+
+type Setting = ReturnType<typeof scheduleOf>
 
 /**
  * An occurrence found this long after it fell due was missed: no daemon was up. Two ticks of grace, in milliseconds.
@@ -22,27 +25,26 @@ const marginMs = 5
 
 /**
  * Starts what falls due, once a minute and at once. The unique (job, scheduled_for) decides which of several daemons
- * does. A new installation begins with the first occurrence after `since`, its own start.
+ * does. A schedule that no daemon has seen before, or that was changed, begins with its first occurrence after that.
+ * @param began when this daemon did: a new schedule that it finds counts from there on.
  */
 export function startScheduler(
   deps: Deps,
   job: Job,
-  since: Date,
+  began: Date,
 ): { tick: () => Promise<void>; stop: () => Promise<void> } {
   dueOccurrence(job.name, scheduleOf(deps.config, job.name), deps.now())
-  let began = since
+  const force = inForce(deps, job.name, began)
   const tick = async (): Promise<void> => {
     await deps.readClock?.()
     const now = deps.now()
-    // The clock was ahead when this installation began.
-    if (now < began) began = now
     // Read each time: a configuration that is read again may have another one.
     const setting = scheduleOf(deps.config, job.name)
     const due = dueOccurrence(job.name, setting, now)
     const late = due !== null && now.getTime() - due.getTime() > missedAfterMs
-    if (due === null) return
-    await takeBackAhead(deps.db, job.name, now)
-    if (due <= ((await lastDecided(deps.db, job.name, now)) ?? began)) return
+    if (due !== null) await takeBackAhead(deps.db, job.name, now)
+    const since = await force(setting, now)
+    if (due === null || due <= since || due <= ((await lastDecided(deps.db, job.name, now)) ?? since)) return
     // It waits for the run that is under way, its own or another job's; the next tick finds it still due.
     if ((await runInTheWay(deps.db, job.name)) !== undefined) {
       // Seen in time: however long the other run takes, this one was not missed.
@@ -86,5 +88,21 @@ export function startScheduler(
       // A tick that has begun must not start a run after us.
       await ticking
     },
+  }
+}
+
+/**
+ * Since when a job has had the schedule that it has now. Kept here as well: of two daemons with different schedules,
+ * as while one of them is yet to be told of a new one, neither takes the other's for a change of its own.
+ */
+function inForce({ db }: Deps, job: string, began: Date): (setting: Setting, now: Date) => Promise<Date> {
+  let known: { schedule: string | null; timeZone: string; since: Date } | undefined
+  return async ({ schedule, timeZone }, now) => {
+    const stands = known?.schedule === schedule && known.timeZone === timeZone && known.since <= now
+    if (known !== undefined && stands) return known.since
+    // The clock may have been ahead when this daemon began.
+    const from = known === undefined && began <= now ? began : now
+    known = { schedule, timeZone, since: await noteSchedule(db, job, { schedule, timeZone }, { from, now }) }
+    return known.since
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { scheduleSince } from '../db/runs/job-schedule.ts'
 import { runningRun } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { channelsOf } from '../pipeline/notify/channels.ts'
@@ -42,8 +43,10 @@ export async function tellNews(deps: Deps, job: Job, signal?: AbortSignal): Prom
     const { lateAfterMs } = deps.config.notify
     // The last one that could have ended: with a schedule more frequent than this patience, not the newest.
     const before = new Date(deps.now().getTime() - lateAfterMs)
-    const due = dueOccurrence(job.name, scheduleOf(deps.config, job.name), before)
-    if (due !== null) await noteLate(deps, job.name, due)
+    const setting = scheduleOf(deps.config, job.name)
+    const due = dueOccurrence(job.name, setting, before)
+    const since = await scheduleSince(deps.db, job.name, setting, deps.now())
+    if (due !== null && (since === null || due > since)) await noteLate(deps, job.name, due)
     await tellSlow(deps, job)
     await deliverDue(deps, signal)
     return true

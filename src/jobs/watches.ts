@@ -8,6 +8,7 @@ import {
   type JobRequest,
   type RequestAnswer,
 } from '../db/runs/job-requests.ts'
+import { scheduleSince } from '../db/runs/job-schedule.ts'
 import { besideOthers, lastDecided, runningRun, runningRuns } from '../db/runs/run-life.ts'
 import type { Deps } from '../pipeline/deps.ts'
 import { dueOccurrence } from './due-occurrence.ts'
@@ -99,8 +100,11 @@ async function wouldTakeTurn({ config, db, now }: Deps, job: string): Promise<bo
   if (job === besideOthers || (await runningRun(db, job)) !== undefined) return false
   for (const { name } of jobsOf(config)) {
     if (name === job || name === besideOthers) continue
-    const due = dueOccurrence(name, scheduleOf(config, name), now())
+    const setting = scheduleOf(config, name)
+    const due = dueOccurrence(name, setting, now())
     if (due === null || !(await isWaiting(db, name, due)) || (await isPaused(db, name))) continue
+    const since = await scheduleSince(db, name, setting, now())
+    if (since !== null && due <= since) continue
     // Another daemon may have begun it while this one noted that it waits.
     const decided = await lastDecided(db, name, now())
     if (decided === undefined || due > decided) return true

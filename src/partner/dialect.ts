@@ -76,6 +76,8 @@ export type PartnerSnapshot = {
   server: string | null
   /** Why the server's open transactions cannot be told; null if they can, or if the dialect knows no such list. */
   lacks: ProtectionLack | null
+  /** How long the oldest transaction had been open that may still write, in milliseconds; 0 where none shows. */
+  openMs: number
   /**
    * Asks what a query yields, and reads no row of it into the ledger.
    * @returns how well its cursor finds rows that are committed late; null without a cursor.

@@ -61,14 +61,12 @@ async function begin(session: MysqlSession, statementTimeoutMs: number): Promise
  */
 async function oldestOpen(session: MysqlSession, zone: string): Promise<ServerBound> {
   const statements = await session.ask(
-    sql`select cast(min(began) as char) from (
-          select utc_timestamp(6) - interval 100000 microsecond as began
-          union all
-          select utc_timestamp(6) - interval (greatest(time, 0) + 1) second
-          from information_schema.processlist where command in ('Query', 'Execute') and id <> connection_id()) s`,
+    sql`select cast(utc_timestamp(6) - interval 100000 microsecond as char),
+               cast(min(utc_timestamp(6) - interval (greatest(time, 0) + 1) second) as char)
+        from information_schema.processlist where command in ('Query', 'Execute') and id <> connection_id()`,
   )
-  const began = statements.rows[0]?.[0]
-  if (typeof began !== 'string') throw new Error('the server did not say what time it is')
+  const [began = null, statement = null] = statements.rows[0] ?? []
+  if (began === null) throw new Error('the server did not say what time it is')
   const shownAt = async (moment: string) => {
     const { rows } = await session.ask(
       sql`select cast(convert_tz(cast(${textLiteral(moment)} as datetime(6)), '+00:00', ${textLiteral(zone)}) as char)`,
@@ -77,7 +75,10 @@ async function oldestOpen(session: MysqlSession, zone: string): Promise<ServerBo
     if (typeof there !== 'string') throw new Error(`the server does not know its own time zone ${zone}`)
     return there
   }
-  return await boundOf({ began, ...(await oldestTransaction(session)) }, shownAt, () => isReplica(session))
+  const { oldest, seesAll } = await oldestTransaction(session)
+  // Texts of one form: the first in their order is the oldest.
+  const [open = null] = [statement, oldest].filter((at) => at !== null).sort()
+  return await boundOf({ began, oldest: open, seesAll }, shownAt, () => isReplica(session))
 }
 
 /**
@@ -182,7 +183,10 @@ const mysqlDialect: ServerDialect<FieldPacket, MysqlColumn, MysqlValue> = {
   printedCursor: (cursor) => cursor,
   watermarkValue,
   mayLoseWatermark: true,
-  earlier: (time, ms) => sql`${time} - interval ${sql.lit(ms * 1000)} microsecond`,
+  earlier: (time, ms, { kind }) => {
+    const at = sql`${time} - interval ${sql.lit(ms * 1000)} microsecond`
+    return kind === 'date' ? sql`cast(${at} as date)` : at
+  },
   newest: ({ moment, shown }, { kind }) => {
     const newest = textLiteral(kind === 'timestamp' ? moment : shown)
     return kind === 'date' ? sql`cast(${newest} as date)` : sql`cast(${newest} as datetime(6))`

@@ -12,13 +12,18 @@ export function deltaSql(
   delta: DeltaQuery,
 ): { text: string; values: unknown[] } {
   const { select, at, type } = cursorSql(cursorType, bound, delta)
-  const lower = type === undefined ? '$1' : `$1::${type} - interval '${Math.trunc(delta.overlapMs)} milliseconds'`
+  const lower = type === undefined ? '$1' : lowerBound(type, delta.overlapMs)
   const past = delta.from === null ? '' : ` where ${at} >= ${lower} or ${at} is null`
   const which = delta.only === undefined ? past : onlySql(delta.only)
   return {
     text: `${select}${which} order by ${at} nulls first`,
     values: delta.only !== undefined ? [delta.only.partnerIds] : delta.from === null ? [] : [delta.from],
   }
+}
+
+/** A day is read again if a moment of it is. */
+function lowerBound(type: string, overlapMs: number): string {
+  return `($1::${type} - interval '${Math.trunc(overlapMs)} milliseconds')::${type}`
 }
 
 /** The columns of a query and its cursor as far as it may move the watermark; the cursor itself; its type if a time. */
@@ -109,10 +114,11 @@ function plainTime(text: string): string | null {
 }
 
 /**
- * No row past this moment may move a watermark; `zone` is where the server's clocks without a time zone stand. `lacks`:
- * why the moment does not speak for all transactions, so that the overlap has to protect; null if it does.
+ * No row past this moment may move a watermark. `openMs`: how long the oldest transaction has been open; `zone`: where
+ * the server's clocks without a time zone stand; `lacks`: why the moment does not speak for all transactions, so that
+ * the overlap has to protect; null if it does.
  */
-export type PostgresBound = { moment: string; zone: string; lacks: ProtectionLack | null }
+export type PostgresBound = { moment: string; openMs: number; zone: string; lacks: ProtectionLack | null }
 
 /**
  * The start of the oldest transaction that is open in the partner's database now, or a tenth of a second ago, as the
@@ -124,8 +130,9 @@ export type PostgresBound = { moment: string; zone: string; lacks: ProtectionLac
  * shows when it was prepared, which is later than the times in its rows. For all of them there is the overlap.
  */
 export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
-  const { rows } = await client.query<{ moment: string; zone: string; lacks: ProtectionLack | null }>(
+  const { rows } = await client.query<Omit<PostgresBound, 'openMs'> & { open_ms: string }>(
     `select least(statement_timestamp() - interval '100 milliseconds', min(began))::text as moment,
+            greatest(extract(epoch from statement_timestamp() - min(began)) * 1000, 0)::text as open_ms,
             current_setting('TimeZone') as zone,
             case when pg_is_in_recovery() then 'standby'
                  when exists (select from pg_subscription
@@ -142,7 +149,8 @@ export async function oldestOpen(client: pg.Client): Promise<PostgresBound> {
   )
   const bound = rows[0]
   if (bound === undefined) throw new Error('the server did not say what time it is')
-  return bound
+  const { open_ms, ...rest } = bound
+  return { ...rest, openMs: Number(open_ms) }
 }
 
 /**

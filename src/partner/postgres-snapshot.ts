@@ -67,6 +67,7 @@ export async function openPostgresSnapshot(options: PartnerOptions): Promise<Par
   return {
     server,
     lacks: bound.lacks,
+    openMs: bound.openMs,
     cursorType: async (query) => {
       const type = (await describe(client, query)).get(query.cursor)
       const { rows } = await failing(

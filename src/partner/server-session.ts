@@ -53,8 +53,11 @@ export async function loadDriver<T>(database: string, packages: readonly string[
   }
 }
 
-/** No row past `moment` (UTC) may move a watermark; `shown` is the earliest that a clock of the server showed then. */
-export type ServerBound = { moment: string; shown: string; lacks: ProtectionLack | null }
+/**
+ * No row past `moment` (UTC) may move a watermark; `shown` is the earliest that a clock of the server showed then;
+ * `openMs`: how long the oldest transaction has been open.
+ */
+export type ServerBound = { moment: string; shown: string; openMs: number; lacks: ProtectionLack | null }
 
 /** When the oldest transaction that may still write began, in the clock of its list; whether the list shows us all. */
 export type OldestTransaction = { oldest: string | null; seesAll: boolean }
@@ -73,7 +76,8 @@ export async function boundOf(
   const moment = oldest !== null && oldest < began ? oldest : began
   const there = await shownAt(moment)
   const lacks = seesAll ? ((await isCopy()) ? 'standby' : null) : 'privilege'
-  return { moment, shown: there < moment ? there : moment, lacks }
+  const openMs = moment === began ? 0 : millisecondsOf(began) - millisecondsOf(moment)
+  return { moment, shown: there < moment ? there : moment, openMs, lacks }
 }
 
 /** Zones are a multiple of a quarter of an hour apart; what is left is the time that our own question took. */
@@ -93,8 +97,12 @@ export function inUtc(text: string, secondsAhead: number): string {
 
 /** A time as servers print it, so many milliseconds later. */
 export function moved(text: string, ms: number): string {
-  const at = Date.parse(`${text.replace(' ', 'T')}Z`) + ms
-  return new Date(at).toISOString().replace('T', ' ').replace('Z', '')
+  return new Date(millisecondsOf(text) + ms).toISOString().replace('T', ' ').replace('Z', '')
+}
+
+/** A time as servers print it, as if it were in UTC. */
+function millisecondsOf(text: string): number {
+  return Date.parse(`${text.replace(' ', 'T')}Z`)
 }
 
 /**

@@ -46,7 +46,8 @@ export type ServerDialect<Field extends { name: string }, Column extends { kind:
   watermarkValue(text: string, column: Column): Sql
   /** Whether a watermark of another type becomes null, where other servers refuse it. */
   mayLoseWatermark: boolean
-  earlier(time: Sql, ms: number): Sql
+  /** A time less some milliseconds, as a value of its type: a day is read again if a moment of it is. */
+  earlier(time: Sql, ms: number, column: Column): Sql
   /** The bound as a value of a cursor's type: a time without a zone is what clocks showed at the partner. */
   newest(bound: ServerBound, column: Column): Sql
 
@@ -67,6 +68,7 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
 {
   readonly server: string | null
   readonly lacks: PartnerSnapshot['lacks']
+  readonly openMs: number
   readonly #dialect: ServerDialect<Field, Column, Value>
   readonly #session: ServerSession<Field, Value>
   readonly #bound: ServerBound
@@ -78,6 +80,7 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
   ) {
     this.server = server
     this.lacks = bound.lacks
+    this.openMs = bound.openMs
     this.#dialect = dialect
     this.#session = session
     this.#bound = bound
@@ -193,7 +196,7 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
     const dialect = this.#dialect
     if (from === null) return sql``
     const watermark = dialect.watermarkValue(from, column)
-    const lower = dialect.isTime(column) ? dialect.earlier(watermark, Math.trunc(overlapMs)) : watermark
+    const lower = dialect.isTime(column) ? dialect.earlier(watermark, Math.trunc(overlapMs), column) : watermark
     // A watermark of another type says nothing of these values: then everything is read.
     const lost = dialect.mayLoseWatermark ? sql` or ${lower} is null` : sql``
     return sql` where ${at} >= ${lower} or ${at} is null${lost}`

@@ -29,6 +29,7 @@ export async function openSqliteSnapshot(options: PartnerOptions): Promise<Partn
     // Nothing in the file says that it was replaced; the newest row that is known does.
     server: null,
     lacks: null,
+    openMs: 0,
     // A time is a text to a watermark: one value that is none must not look like another column.
     cursorType: async (query) => {
       const kind = cursorOf(open, query, query.cursor)

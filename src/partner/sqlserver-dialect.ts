@@ -69,9 +69,12 @@ export const sqlserverDialect: ServerDialect<SqlserverField, SqlserverColumn, Sq
   printedCursor: printed,
   watermarkValue,
   mayLoseWatermark: false,
-  // In two steps: the number of milliseconds of a month is too large for one.
-  earlier: (time, ms) =>
-    sql`dateadd(millisecond, ${sql.lit(-(ms % 1000))}, dateadd(second, ${sql.lit(-Math.trunc(ms / 1000))}, ${time}))`,
+  earlier: (time, ms, { kind }) => {
+    // In two steps: the number of milliseconds of a month is too large for one.
+    const whole = sql`dateadd(second, ${sql.lit(-Math.trunc(ms / 1000))}, ${time})`
+    const at = sql`dateadd(millisecond, ${sql.lit(-(ms % 1000))}, ${whole})`
+    return kind === 'date' ? sql`convert(date, ${at})` : at
+  },
   newest,
 
   explain,

@@ -289,31 +289,32 @@ describe('the schedule and the last runs', () => {
     expect(next('2026-03-29T00:00:00Z')).toBe('2026-03-29T01:30:00.000Z')
   })
   test('a run that fell due and did not begin is missed, and nobody at work is warned of', () => {
-    expect(judgeMissed({ job: 'nightly-sync', due: run.scheduled_for, now, runs: [run], atWork: 1 })[0]?.level).toBe(
-      'ok',
-    )
-    const missed = judgeMissed({
-      job: 'nightly-sync',
-      due: at('23T02:30'),
-      now,
-      runs: [{ ...run, scheduled_for: at('22T02:30') }],
-      atWork: 0,
-    })
-    expect(missed.map(({ level }) => level)).toEqual(['warning', 'warning'])
-    const ahead = { ...run, scheduled_for: new Date(now.getTime() + 30 * 86_400_000) }
+    const due = at('23T02:30')
     const before = { ...run, scheduled_for: at('22T02:30') }
-    expect(
-      judgeMissed({ job: 'nightly-sync', due: at('23T02:30'), now, runs: [ahead, before], atWork: 1 })[0]?.level,
-    ).toBe('warning')
-    expect(judgeMissed({ job: 'nightly-sync', due: null, now, runs: [], atWork: 0 })[0]?.level).toBe('ok')
+    const judge = (given: Partial<Parameters<typeof judgeMissed>[0]>) =>
+      judgeMissed({ job: 'nightly-sync', due, now, since: null, runs: [run], atWork: 1, ...given })
+    expect(judge({})[0]?.level).toBe('ok')
+    expect(judge({ runs: [before], atWork: 0 }).map(({ level }) => level)).toEqual(['warning', 'warning'])
+    const ahead = { ...run, scheduled_for: new Date(now.getTime() + 30 * 86_400_000) }
+    expect(judge({ runs: [ahead, before] })[0]?.level).toBe('warning')
+    expect(judge({ due: null, runs: [], atWork: 0 })[0]?.level).toBe('ok')
     const pause = { paused_by: 'ada', paused_at: at('21T09:00'), reason: 'the service moves' }
-    expect(judgeMissed({ job: 'nightly-sync', due: at('23T02:30'), now, runs: [before], atWork: 1, pause })).toEqual([
+    expect(judge({ runs: [before], pause })).toEqual([
       {
         level: 'warning',
         what: 'nightly-sync was paused by ada 2026-11-21 09:00 UTC (the service moves): nothing starts it',
         todo: 'nightferry jobs resume nightly-sync',
       },
     ])
+  })
+  test('a run that fell due is missed where none ever was, and not where its schedule is newer', () => {
+    const due = at('23T02:30')
+    const before = { ...run, scheduled_for: at('22T02:30') }
+    const levels = (since: Date | null, runs: Parameters<typeof judgeMissed>[0]['runs']) =>
+      judgeMissed({ job: 'nightly-sync', due, now, since, runs, atWork: 1 }).map(({ level }) => level)
+    expect(levels(null, [])).toEqual(['ok'])
+    expect(levels(at('22T09:00'), [])).toEqual(['warning'])
+    expect(levels(at('23T02:45'), [before])).toEqual(['ok'])
   })
   test('the last run is told by its end', () => {
     const levels = (...runs: Parameters<typeof judgeLastRuns>[1]) =>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { noteSchedule } from '../../src/db/runs/job-schedule.ts'
 import { insertSkippedRun } from '../../src/db/runs/run-life.ts'
 import { jobsOf, nightlySync } from '../../src/jobs/known-jobs.ts'
 import { expectNews, tellNews } from '../../src/jobs/tell-news.ts'
@@ -215,6 +216,24 @@ describe('a scheduled run', () => {
     await tellNews(deps, nightlySync)
     expect(server.seen).toEqual([])
   })
+})
+
+it('a scheduled run is not late for a moment before its schedule was set', async () => {
+  await using server = await service({ [hook]: [json({})] })
+  const deps = depsFor(server, { lateAfterMs: 60_000 })
+  const night = deps.config.jobs['nightly-sync']
+  const begun = new Date('2026-11-21T01:00:00Z')
+  await noteSchedule(deps.db, nightlySync.name, { ...night, schedule: '0 22 * * *' }, { from: begun, now: begun })
+  await toBeTold()
+  ferry.clock.at = new Date('2026-11-21T12:00:00Z')
+  await tellNews(deps, nightlySync)
+  await noteSchedule(deps.db, nightlySync.name, night, { from: ferry.clock.at, now: ferry.clock.at })
+  ferry.clock.at = new Date('2026-11-21T12:10:00Z')
+  await tellNews(deps, nightlySync)
+  expect(server.seen).toEqual([])
+  ferry.clock.at = new Date('2026-11-22T02:40:00Z')
+  await tellNews(deps, nightlySync)
+  expect(events(server)).toEqual(['late'])
 })
 
 it('a look that fails is no error of the run, and says that it failed', async () => {

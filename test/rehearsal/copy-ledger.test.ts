@@ -38,6 +38,20 @@ describe('a copy of the ledger', () => {
     expect((await target.query(added)).rows).toEqual((await source.query(added)).rows)
   })
 
+  test('holds the past of rows that are not accepted as they stand, by which a night tells what to take back', async () => {
+    const [source, target] = [await ledger(), await ledger()]
+    await source.query(`${wanted}; ${wanted.replaceAll('H-1', 'H-2')};
+      update source_row set content = '{}', desired_hash = '\\x02';
+      insert into acceptance (row_id, partner_id, wanted_hash, accepted_hash)
+      select row_id, partner_id, desired_hash, case partner_id when 'H-1' then '\\x01' else desired_hash end
+      from source_row`)
+    const copied = await copyLedger(source, target, signal)
+    expect(copied.bytes).toBe(await ledgerBytes(source))
+    const past = 'select partner_id, hash_before from row_change join source_row using (row_id) order by 1'
+    expect((await source.query(past)).rows).toHaveLength(2)
+    expect((await target.query(past)).rows).toEqual([{ partner_id: 'H-1', hash_before: Buffer.from([1]) }])
+  })
+
   test('does not write to the source', async () => {
     const [source, target] = [await ledger(), await ledger()]
     const written = 'select pg_current_xact_id_if_assigned() as id, (select count(*) from run) as runs'

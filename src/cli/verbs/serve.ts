@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { requireSettings } from '../../config/require-settings.ts'
 import type { Config } from '../../config/schema.ts'
+import { retireSchedules } from '../../db/runs/job-schedule.ts'
 import { runningRun, runningRuns } from '../../db/runs/run-life.ts'
 import { dueOccurrence } from '../../jobs/due-occurrence.ts'
 import { jobsOf, scheduleOf } from '../../jobs/known-jobs.ts'
@@ -85,6 +86,10 @@ async function startJobs({ deps }: Ferry, started: Companion[]): Promise<void> {
     const interrupted = await runningRun(deps.db, job.name)
     if (interrupted !== undefined) await triggerRun(deps, job, interrupted.trigger, interrupted.scheduled_for)
   }
+  await retireSchedules(
+    deps.db,
+    jobs.map(({ name }) => name),
+  )
   for (const job of jobs) started.push(startScheduler(deps, job, deps.now()), startNotices(deps, job))
 }
 

@@ -12,6 +12,7 @@ import type { HistorySchema } from './history-tables.ts'
 import type {
   JobPauseTable,
   JobRequestTable,
+  JobScheduleTable,
   JobWaitingTable,
   NotificationMarkTable,
   NotificationTable,
@@ -79,6 +80,7 @@ export type Schema = CalculatorsSchema &
     run_stream: RunStreamTable
     job_pause: JobPauseTable
     job_request: JobRequestTable
+    job_schedule: JobScheduleTable
     job_waiting: JobWaitingTable
     run_step: RunStepTable
     run_tally: RunTallyTable

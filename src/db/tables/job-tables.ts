@@ -14,6 +14,16 @@ export type JobPauseTable = {
  */
 type JobRequestState = 'waiting' | 'started' | 'joined' | 'refused'
 
+/** The schedule of a job as a daemon saw it last. */
+export type JobScheduleTable = {
+  job: string
+  /** Null: it had none. */
+  schedule: string | null
+  time_zone: string
+  /** What fell due before was not to be run. */
+  since: Date
+}
+
 /** What somebody with access to the database asks for by inserting a row. */
 export type JobRequestTable = {
   request_id: Generated<number>

@@ -26,6 +26,7 @@ import {
 import { rereadContradicted } from './reread-contradicted.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
 import { earlierCursor, movedBack, type Whole, whyWhole } from './why-whole.ts'
+import { beforeOpen, putBackBy } from './without-zone.ts'
 
 /**
  * Reads what changed in the partner's database into the ledger. Every stream is read through one snapshot, and
@@ -97,7 +98,7 @@ async function extractDelta(
     db.transaction().execute(async (trx) => {
       const reading = await lockReading(trx, name)
       const before = await watermarkOf(trx, name)
-      const { overlapMs } = deps.config.partner
+      const overlapMs = deps.config.partner.overlapMs + putBackBy(cursorType)
       const stage = async (from: string | null): Promise<Seen> => {
         const seen = nothingSeen(before?.witness ?? null)
         const rows = snapshot.delta({ ...query, cursor, from, overlapMs })
@@ -145,7 +146,7 @@ async function extractDelta(
       const why = whole?.reason ?? null
       const complete = why !== null && yieldsAll
       await noteReading(trx, { stream: name, capture: 'cursor', server, whole: why, complete, held })
-      const watermark = await moveWatermark(trx, run, stream, before, seen)
+      const watermark = await moveWatermark(trx, run, stream, before, { ...seen, openMs: snapshot.openMs })
       // Counted at the partner's end: the report compares it with what landed.
       const counts = { ...landed, folded: landed.folded + seen.folded, read: seen.rows, null_cursor: seen.nullCursors }
       await trx
@@ -200,11 +201,13 @@ function endsAt({ watermark, witness }: StreamWatermark, { newestCursor }: Seen)
 async function moveWatermark(
   trx: Transaction<Schema>,
   run: Run,
-  { name, cursor, cursorType }: CursorStream,
+  { name, cursor, cursorType, protection }: CursorStream,
   before: StreamWatermark | null,
-  seen: Seen,
+  seen: Seen & { openMs: number },
 ): Promise<string | null> {
-  const watermark = seen.newestCursor
+  const newest = seen.newestCursor
+  const open = protection === 'transactions' ? seen.openMs : 0
+  const watermark = newest === null ? null : beforeOpen(newest, cursorType, open)
   // Nothing to go by: what is known stays, unless it was taken from another column.
   if (watermark === null) {
     if (before?.cursor == null || before.cursor === cursor) return before?.watermark ?? null

@@ -164,6 +164,7 @@ export const sharedTables: readonly string[] = [
   'kind_sweep',
   'job_pause',
   'job_request',
+  'job_schedule',
   'job_waiting',
   'notification',
   'notification_mark',

@@ -9,7 +9,8 @@ type Shadow = { pool: pg.Pool; db: Database }
 
 /**
  * Tables that are left empty: what searches brought, the past, and where the planner stands in a run. The way out reads
- * none of them. Of submissions, their rows and payloads only those in flight are copied.
+ * none of them, but for the past of rows, which it reads where it is kept. Of submissions, their rows and payloads only
+ * those in flight are copied.
  */
 const leftEmpty = [
   'calculator',

@@ -158,6 +158,7 @@ export async function openLedger(at?: string): Promise<Ledger> {
     clear: async () => {
       await emptyTables(db, [
         'run',
+        'job_schedule',
         'submission',
         'submission_row',
         'held_property',

@@ -280,7 +280,7 @@ async function needlessBlanks(
 /**
  * Whether a destination may hold a value of `part`: it had one in what was last accepted, or nobody can say, because
  * the row is in flight, its outcome is unknown, or what was accepted has been forgotten since. Then the row tells what
- * it was when that was accepted.
+ * it was when that was accepted. The past is read where it is kept: a plan, which works on copies, has none of it.
  * @param schema of a destination that waits; none: the one in use.
  */
 function mayHold(stream: string, foldedKey: string, schema?: string): RawBuilder<unknown> {
@@ -292,7 +292,7 @@ function mayHold(stream: string, foldedKey: string, schema?: string): RawBuilder
         select past.content -> ${foldedKey}::text as parts
         from (
           select content_before as content, hash_before as hash, changed_at as until
-          from row_change where row_change.row_id = took.row_id
+          from ${sql.id(schemaName, 'row_change')} change where change.row_id = took.row_id
           union all
           select folded.held_content, folded.held_hash, 'infinity'
         ) past
@@ -303,7 +303,8 @@ function mayHold(stream: string, foldedKey: string, schema?: string): RawBuilder
       where took.row_id = folded.held_row and (
         took.outcome = 'unknown'
         or exists (
-          select from submission_row tried join submission using (submission_id)
+          select from ${sql.id(schemaName, 'submission_row')} tried
+          join ${sql.id(schemaName, 'submission')} submission using (submission_id)
           where tried.row_id = took.row_id and coalesce(tried.outcome, submission.rest_outcome) = 'unknown'
             and (took.accepted_hash is null or took.accepted_at is null or submission.settled_at > took.accepted_at)
         )
