@@ -114,8 +114,8 @@ async function findDifferences(trx: Transaction<Schema>): Promise<Omit<ValueCoun
 }
 
 /**
- * A calculator that is another company's now takes its values with it, before they are compared. Each company has its
- * own history: they end in the one and begin in the other.
+ * A calculator that is another company's now takes its values and what they are marked with along, before they are
+ * compared. Each company has its own history: they end in the one and begin in the other.
  */
 async function moveWithCalculators(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const { rows } = await sql<{ some: boolean }>`
@@ -126,6 +126,18 @@ async function moveWithCalculators(trx: Transaction<Schema>, submissionId: numbe
       where s.readable and k.company_key <> c.company_key
     ) as some`.execute(trx)
   if (rows[0]?.some !== true) return
+  await sql`
+    with moved as (
+      delete from unrenewed_part u
+      using staged_calculator s join staged_company c using (company_ordinal) join calculator k using (calculator_key)
+      where s.readable and k.company_key <> c.company_key
+        and u.company_key = k.company_key and u.calculator_key = k.calculator_key
+      returning u.*, c.company_key as to_company
+    )
+    insert into unrenewed_part
+      (company_key, part, calculator_key, direction, variable_key, since, reason, withheld, submission_id)
+    select to_company, part, calculator_key, direction, variable_key, since, reason, withheld, submission_id
+    from moved on conflict do nothing`.execute(trx)
   await sql`
     with moved as (
       update calculator_value t set company_key = c.company_key

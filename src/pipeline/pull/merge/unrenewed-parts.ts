@@ -72,14 +72,16 @@ export async function markUnseen(
   withheld: boolean,
 ): Promise<void> {
   await sql`
-    insert into unrenewed_part (company_key, part, reason, withheld, submission_id)
-    select company_key, 'company', ${reason}, ${withheld}, ${submissionId}::bigint from gone_company
-    ${markAgain}
-    where unrenewed_part.reason <> 'restored'`.execute(trx)
-  await sql`
     insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
-    select company_key, 'calculator', calculator_key, ${reason}, ${withheld}, ${submissionId}::bigint
-    from gone_calculator where company_key not in (select company_key from gone_company)
+    select company_key, part, calculator_key, ${reason}, ${withheld}, ${submissionId}::bigint
+    from (
+      select company_key, 'company' as part, 0 as calculator_key from gone_company
+      union all
+      select company_key, 'calculator', calculator_key
+      from gone_calculator where company_key not in (select company_key from gone_company)
+      union all
+      select company_key, part, calculator_key from protected_part
+    ) unseen
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)
   // What is known of such a company is not just what its bytes say: it has to be read again.
@@ -88,6 +90,18 @@ export async function markUnseen(
     where content_hash is not null and company_key in (
       select company_key from gone_calculator except select company_key from gone_company
     )`.execute(trx)
+}
+
+/**
+ * Marks the companies and calculators that a search proves absent and that stand nevertheless, because a person has
+ * brought them back or a value of theirs: accepting removals means them whole.
+ */
+export async function markProtected(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
+    select company_key, part, calculator_key, 'restored', true, ${submissionId}::bigint from protected_part
+    ${markAgain}
+    where unrenewed_part.reason <> 'restored'`.execute(trx)
 }
 
 /**

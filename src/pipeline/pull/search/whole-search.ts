@@ -17,7 +17,7 @@ import {
   type SearchEvidence,
   tombstoneUnseen,
 } from '../merge/retire-calculators.ts'
-import { isSuspicious, isSuspiciousWith, markUnseen, settleMarks } from '../merge/unrenewed-parts.ts'
+import { isSuspicious, isSuspiciousWith, markProtected, markUnseen, settleMarks } from '../merge/unrenewed-parts.ts'
 import { netChanges, noteCompleteSearch } from '../merge/value-history.ts'
 import { doubtfulProperties, leftOutProperties } from './requested-properties.ts'
 import { askedOf } from './search-pages.ts'
@@ -151,6 +151,7 @@ export async function finishSearch(
     return { companies: 0, calculators: 0, withheld: true, reason }
   }
   const gone = await tombstoneUnseen(trx, submissionId)
+  await markProtected(trx, submissionId)
   await settleMarks(trx, submissionId)
   await netChanges(trx, submissionId)
   await noteCompleteSearch(trx, submissionId, calculatorTypeIds)
