@@ -128,18 +128,6 @@ async function moveWithCalculators(trx: Transaction<Schema>, submissionId: numbe
   if (rows[0]?.some !== true) return
   await sql`
     with moved as (
-      delete from unrenewed_part u
-      using staged_calculator s join staged_company c using (company_ordinal) join calculator k using (calculator_key)
-      where s.readable and k.company_key <> c.company_key
-        and u.company_key = k.company_key and u.calculator_key = k.calculator_key
-      returning u.*, c.company_key as to_company
-    )
-    insert into unrenewed_part
-      (company_key, part, calculator_key, direction, variable_key, since, reason, withheld, submission_id)
-    select to_company, part, calculator_key, direction, variable_key, since, reason, withheld, submission_id
-    from moved on conflict do nothing`.execute(trx)
-  await sql`
-    with moved as (
       update calculator_value t set company_key = c.company_key
       from staged_calculator s
       join staged_company c using (company_ordinal)
@@ -154,6 +142,18 @@ async function moveWithCalculators(trx: Transaction<Schema>, submissionId: numbe
       select company_key, calculator_key, direction, variable_key, null::text as before, value as after from moved
     ), recorded_there as (${recordChanges('gone_values', submissionId)})
     ${recordChanges('arrived', submissionId)}`.execute(trx)
+  await sql`
+    with moved as (
+      delete from unrenewed_part u
+      using staged_calculator s join staged_company c using (company_ordinal) join calculator k using (calculator_key)
+      where s.readable and k.company_key <> c.company_key
+        and u.company_key = k.company_key and u.calculator_key = k.calculator_key
+      returning u.*, c.company_key as to_company
+    )
+    insert into unrenewed_part
+      (company_key, part, calculator_key, direction, variable_key, since, reason, withheld, submission_id)
+    select to_company, part, calculator_key, direction, variable_key, since, reason, withheld, submission_id
+    from moved on conflict do nothing`.execute(trx)
 }
 
 async function count(trx: Transaction<Schema>, query: ReturnType<typeof sql>): Promise<number> {

@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
 
@@ -6,6 +6,27 @@ import { ofSelectedType } from './known-companies.ts'
 export const markAgain = sql`
   on conflict (company_key, part, calculator_key, direction, variable_key, property_key, ordinal) do update
   set reason = excluded.reason, withheld = excluded.withheld, submission_id = excluded.submission_id`
+
+/**
+ * Since when a value was not renewed, by a mark of its own, its calculator's or its company's; null where it was. The
+ * row with the key of the value must be called `v`. Each mark is looked up by its whole key, and none where nothing is
+ * marked at all.
+ */
+export const notRenewedSince = sql<Date | null>`
+  case when exists (select from unrenewed_part) then least(
+    ${sinceOf(sql`u.part = 'company' and u.calculator_key = 0 and u.direction = '-' and u.variable_key = 0`)},
+    ${sinceOf(sql`u.part = 'calculator' and u.calculator_key = v.calculator_key and u.direction = '-'
+      and u.variable_key = 0`)},
+    ${sinceOf(sql`u.part = 'value' and u.calculator_key = v.calculator_key and u.direction = v.direction
+      and u.variable_key = v.variable_key`)}
+  ) end`
+
+function sinceOf(mark: RawBuilder<unknown>): RawBuilder<Date | null> {
+  return sql`(
+    select u.since from unrenewed_part u
+    where u.company_key = v.company_key and ${mark} and u.property_key = 0 and u.ordinal = 0
+  )`
+}
 
 /** Whether anything stands that was not renewed. Mostly nothing does, and then nothing has to be looked for. */
 export async function someUnrenewed(trx: Transaction<Schema>): Promise<boolean> {

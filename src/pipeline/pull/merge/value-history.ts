@@ -2,6 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { ValueChangesView } from '../../../db/tables/history-tables.ts'
+import { notRenewedSince } from './unrenewed-parts.ts'
 
 /**
  * Says whether a search records the changes of values that it brings, before the first of its pages is loaded: from
@@ -23,7 +24,8 @@ export async function beginHistory(trx: Transaction<Schema>, submissionId: numbe
 
 /**
  * The part of a statement that records what its other part, called `source`, has changed: rows with the key of a value,
- * `before` and `after`. It writes nothing, and costs nothing, unless the search records.
+ * `before` and `after`. It writes nothing, and costs nothing, unless the search records. Before the marks of what it
+ * concerns are taken off: they say since when no search had shown what was there.
  */
 export function recordChanges(
   source: 'changed' | 'removed' | 'added' | 'gone_values' | 'arrived',
@@ -31,9 +33,10 @@ export function recordChanges(
 ): RawBuilder<unknown> {
   return sql`
     insert into calculator_value_change
-      (company_key, calculator_key, direction, variable_key, before, after, submission_id)
-    select company_key, calculator_key, direction, variable_key, before, after, ${submissionId}::bigint
-    from ${sql.table(source)}
+      (company_key, calculator_key, direction, variable_key, before, after, submission_id, not_renewed_since)
+    select v.company_key, v.calculator_key, v.direction, v.variable_key, v.before, v.after, ${submissionId}::bigint,
+      case when v.before is not null then ${notRenewedSince} end
+    from ${sql.table(source)} v
     where (select history from submission where submission_id = ${submissionId})`
 }
 
@@ -50,7 +53,7 @@ export async function netChanges(trx: Transaction<Schema>, submissionId: number)
       group by company_key, calculator_key, direction, variable_key
       having count(*) > 1
     ), net as materialized (
-      select s.*, f.before, l.after, f.before is not distinct from l.after as nothing
+      select s.*, f.before, f.not_renewed_since, l.after, f.before is not distinct from l.after as nothing
       from several s
       join calculator_value_change f using (company_key, calculator_key, direction, variable_key)
       join calculator_value_change l using (company_key, calculator_key, direction, variable_key)
@@ -61,7 +64,7 @@ export async function netChanges(trx: Transaction<Schema>, submissionId: number)
         and c.direction = net.direction and c.variable_key = net.variable_key
         and c.submission_id = ${submissionId} and (c.change_id <> net.last or net.nothing)
     )
-    update calculator_value_change c set before = net.before
+    update calculator_value_change c set before = net.before, not_renewed_since = net.not_renewed_since
     from net
     where c.company_key = net.company_key and c.calculator_key = net.calculator_key
       and c.direction = net.direction and c.variable_key = net.variable_key
