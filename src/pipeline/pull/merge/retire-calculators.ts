@@ -36,9 +36,7 @@ export async function gatherEvidence(
     .orderBy('page_id')
     .forNoKeyUpdate()
     .execute()
-  const before = sql<boolean>`removed_at is null and first_seen_at < (
-    select planned_at from submission where submission_id = ${submissionId}
-  )`
+  const before = sql<boolean>`removed_at is null and ${hereBefore(submissionId)}`
   const { rows } = await sql<
     Record<'known' | 'seen' | 'shown' | 'known_calculators' | 'seen_calculators' | 'nameless', number> & {
       ended: boolean
@@ -146,9 +144,7 @@ export async function losses(trx: Transaction<Schema>, submissionId: number): Pr
     group by v.direction order by v.direction`.execute(trx)
   const { rows: properties } = await sql<{ gone: number }>`
     select count(*) as gone from gone_company join company_property using (company_key)`.execute(trx)
-  const before = sql<boolean>`first_seen_at < (
-    select planned_at from submission where submission_id = ${submissionId}
-  )`
+  const before = hereBefore(submissionId)
   const counted = async (query: ReturnType<typeof sql>) => {
     const { rows: found } = await sql<{ rows: number }>`select count(*) as rows from (${query}) counted`.execute(trx)
     return Number(found[0]?.rows ?? 0)
@@ -251,4 +247,16 @@ function seen(submissionId: number) {
       where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
     )
   )`
+}
+
+/**
+ * Whether a company or calculator was here before the search was planned. One that was first seen at a time that lies
+ * ahead, while the plan does not, was: our database's clock was put back since. Both moments are looked up once.
+ */
+function hereBefore(submissionId: number) {
+  const planned = (moment: ReturnType<typeof sql>) =>
+    sql`(select ${moment} from submission where submission_id = ${submissionId})`
+  const ahead = planned(sql`
+    case when planned_at <= clock_timestamp() then clock_timestamp() else 'infinity' end`)
+  return sql<boolean>`(first_seen_at < ${planned(sql`planned_at`)} or first_seen_at > ${ahead})`
 }
