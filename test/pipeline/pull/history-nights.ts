@@ -37,7 +37,14 @@ export async function openHistory() {
       if (page !== undefined)
         await database.load(page, bodyOf(samplePage(companies)), { calculatorTypeIds, minSeenShare })
     }
-    if (finish !== false) await database.finish(submissionId, { minSeenShare: 0, ...finish })
+    if (finish !== false) {
+      const ended = await database.finish(submissionId, { minSeenShare: 0, ...finish })
+      await db
+        .updateTable('submission')
+        .set({ search_result: JSON.stringify(ended) })
+        .where('submission_id', '=', submissionId)
+        .execute()
+    }
     nights.push({ from, to: await clock() })
   }
 

@@ -97,6 +97,29 @@ describe('a search that records', () => {
     expect(await history()).toEqual([`A ${id('k')} gas=1 1-2 stands`, `A ${id('l')} gas=2 1-2 stands`].toSorted())
   })
 
+  it.each([true, false])(
+    'nets what a search that failed before its end did, as the next begins, which records: %s',
+    async (records) => {
+      const [kb, c] = [hotel('B', { gas: '2' }, 'kb'), hotel('C', { gas: '3' }, 'kc')]
+      const withoutA = company('A', { calculators: [] })
+      await night([[hotel('A', { gas: '1' }), kb]])
+      for (const failed of [2, 3]) {
+        await night([[withoutA, kb], [hotel('A', { gas: '1' })]], { finish: false })
+        expect(await changes()).toEqual([`${failed} A gas removed 1>`, `${failed} A gas added >1`])
+      }
+      await night([[hotel('A', { gas: '1' }), kb, c]], { history: records })
+      expect(await changes()).toEqual([])
+    },
+  )
+
+  it('leaves alone what was done by hand after a search that came to its end', async () => {
+    await night([[hotel('A', { gas: '1' })]])
+    await night([[hotel('A', {})]])
+    await db.transaction().execute((trx) => restoreRemoved(trx, {}))
+    await night([[hotel('A', {})]])
+    expect(await changes()).toEqual(['2 A gas removed 1>', '0 A gas added >1'])
+  })
+
   it('counts only complete searches of its type as having shown a value', async () => {
     await night([[hotel('A', { gas: '1' })]])
     await night([[hotel('A', { gas: '1' })]], { finish: { partial: true } })
