@@ -33,7 +33,7 @@ import * as contentBytes from './0035-content-bytes.ts'
 import * as notificationDestinations from './0037-notification-destinations.ts'
 import * as factsOfRequests from './0038-facts-of-requests.ts'
 import * as unknownTasks from './0039-unknown-tasks.ts'
-import * as notShown from './0040-not-shown.ts'
+import * as shownAndSpelled from './0040-shown-and-spelled.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -73,5 +73,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0037-notification-destinations': notificationDestinations,
   '0038-facts-of-requests': factsOfRequests,
   '0039-unknown-tasks': unknownTasks,
-  '0040-not-shown': notShown,
+  '0040-shown-and-spelled': shownAndSpelled,
 }

@@ -36,6 +36,7 @@ export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOp
     from staged_value v join staged_reference r using (reference) join staged_calculator k using (calculator_ordinal)
     where r.variable_key is null and k.readable`.execute(trx)
 
+  await leaveOutOtherSpellings(trx)
   await moveWithCalculators(trx, submissionId)
   const different = await findDifferences(trx)
   if (different.removed > 0) different.removed = await keepUnrenewedValues(trx, options)
@@ -81,6 +82,46 @@ export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOp
   }
   const values = await count(trx, sql`select count(*) as rows from merge_value`)
   return { values, ...different, added: different.added + Number(fresh) }
+}
+
+/**
+ * Of a variable that a calculator gives in several spellings the first counts, in the order of the alphabet, so that it
+ * is the same one every night. Costs nothing where the page refers to no variable in two of them.
+ */
+async function leaveOutOtherSpellings(trx: Transaction<Schema>): Promise<void> {
+  const { rows } = await sql<{ some: boolean }>`
+    select exists (
+      select from staged_reference where variable_key is not null
+      group by variable_key having count(distinct variable_id) > 1
+    ) as some`.execute(trx)
+  if (rows[0]?.some !== true) return
+  await sql`
+    with placed as (
+      select k.calculator_ordinal, v.direction, r.variable_key, r.variable_id, v.value, row_number() over (
+        partition by k.calculator_ordinal, v.direction, r.variable_key order by r.variable_id collate "C"
+      ) as nth
+      from staged_value v
+      join staged_calculator k using (calculator_ordinal)
+      join staged_reference r using (reference)
+      where k.readable and r.variable_key is not null
+    ), several as (
+      select p.*, c.company_id, c.company_key, k.calculator_id, k.calculator_key
+      from placed p
+      join staged_calculator k using (calculator_ordinal)
+      join staged_company c using (company_ordinal)
+      where (calculator_ordinal, direction, variable_key) in (
+        select calculator_ordinal, direction, variable_key from placed where nth > 1
+      )
+    ), taken as (
+      delete from merge_value m using several s
+      where m.calculator_key = s.calculator_key and m.direction = s.direction and m.variable_key = s.variable_key
+    ), again as (
+      insert into merge_value (company_key, calculator_key, variable_key, direction, value)
+      select company_key, calculator_key, variable_key, direction, value from several where nth = 1
+    )
+    insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
+    select 'value', company_id, calculator_id, variable_id, 'variable_twice', left(to_json(value)::text, 200)
+    from several where nth > 1`.execute(trx)
 }
 
 /**

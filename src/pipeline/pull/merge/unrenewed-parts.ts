@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
+import { variableOf } from './variable-spelling.ts'
 
 /** What a mark of a value says besides its key, in a statement that finds the mark there already. `since` stays. */
 export const markAgain = sql`
@@ -242,7 +243,10 @@ async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
       select k.calculator_key, h.direction, v.variable_key, min(h.reason) as reason
       from staged_unrenewed_value h
       join staged_calculator k using (calculator_ordinal)
-      join calculator_variable v using (variable_id)
+      join (
+        select variable_id, ${variableOf(sql`named.variable_id`)} as variable_key
+        from (select distinct variable_id from staged_unrenewed_value) named
+      ) v using (variable_id)
       group by 1, 2, 3
     ) h
     where d.kind = 'removed' and d.calculator_key = h.calculator_key and d.direction = h.direction

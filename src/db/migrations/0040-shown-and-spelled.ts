@@ -2,13 +2,15 @@ import { type Kysely, sql } from 'kysely'
 
 /**
  * The history says of no value that a search showed it which did not renew it. Since when a value was not renewed is
- * known while it stands, and kept with the change that ends it.
+ * known while it stands, and kept with the change that ends it. Variables are found whatever the spelling of their ids.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`alter table calculator_value_change add column not_renewed_since timestamptz`.execute(db)
   await sql`comment on column calculator_value_change.not_renewed_since is
     'Since when no search had renewed the value that the change ends; null where the last one had'`.execute(db)
   await replaceHistory(db)
+  // Not unique: pages before may have brought two spellings of one.
+  await sql`create index calculator_variable_spelling on calculator_variable (lower(variable_id))`.execute(db)
   await sql`comment on table complete_search is
     'Searches since then that proved what is absent: what stood when one ended, is of a type that it selected, and has no mark in unrenewed_part, was seen by it'`.execute(
     db,
