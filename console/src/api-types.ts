@@ -398,6 +398,10 @@ export interface GetVariableData {
    * Values that are no number.
    */
   texts: number;
+  /**
+   * Hotels whose calculators hold different values of the input: they are in no figure.
+   */
+  differing: number;
   lowest: string | null;
   quarter: string | null;
   median: string | null;

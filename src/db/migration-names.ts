@@ -36,6 +36,7 @@ export const migrationNames = [
   '0037-notification-destinations',
   '0038-facts-of-requests',
   '0039-unknown-tasks',
+  '0040-shown-and-spelled',
   '0042-job-schedules',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

@@ -68,7 +68,7 @@ export function Values({ query }: PageProps) {
       ) : known.data === null ? (
         <Waiting of={known} />
       ) : (
-        <Shown of={known.data} />
+        <Shown of={known.data} direction={direction} />
       )}
     </>
   )
@@ -79,7 +79,7 @@ function periodKey(period: { year: number; month: number | null } | undefined): 
   return period.month === null ? String(period.year) : `${period.year}-${period.month}`
 }
 
-function Shown({ of }: { of: GetVariableData }) {
+function Shown({ of, direction }: { of: GetVariableData; direction: 'input' | 'output' }) {
   if (of.values === 0)
     return (
       <p class="quiet">No hotel has a value of it in this period. Choose the other direction, or another period.</p>
@@ -95,7 +95,7 @@ function Shown({ of }: { of: GetVariableData }) {
             [
               'Values',
               grouped(of.values),
-              `of ${grouped(of.hotels)} hotels${of.texts > 0 ? `; ${grouped(of.texts)} are no number` : ''}`,
+              `of ${grouped(of.hotels)} hotels${of.texts > 0 ? `; ${grouped(of.texts)} are no number` : ''}${differing(of)}`,
             ],
             ['Missing', grouped(of.missing), 'mapped hotels without one'],
             ['Lowest', of.lowest ?? '–'],
@@ -103,7 +103,7 @@ function Shown({ of }: { of: GetVariableData }) {
             ['Half is at most', of.median ?? '–'],
             ['Three quarters are at most', of.three_quarters ?? '–'],
             ['Highest', of.highest ?? '–'],
-            ['Sum', of.sum ?? '–'],
+            ['Sum', of.sum ?? '–', direction === 'input' ? 'a hotel’s input counts once' : 'of every calculator'],
             [
               'Against the year before',
               of.both_sum === null || of.both_before === null ? '–' : changeWords(of.both_sum, of.both_before),
@@ -168,6 +168,11 @@ function Query({ sql }: { sql: string }) {
       </p>
     </>
   )
+}
+
+function differing({ differing: hotels }: GetVariableData): string {
+  if (hotels === 0) return ''
+  return `; ${grouped(hotels)} in no figure, because the hotel’s calculators hold different ones`
 }
 
 function changeWords(now: string, before: string): string {

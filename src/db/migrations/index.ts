@@ -33,6 +33,7 @@ import * as contentBytes from './0035-content-bytes.ts'
 import * as notificationDestinations from './0037-notification-destinations.ts'
 import * as factsOfRequests from './0038-facts-of-requests.ts'
 import * as unknownTasks from './0039-unknown-tasks.ts'
+import * as shownAndSpelled from './0040-shown-and-spelled.ts'
 import * as jobSchedules from './0042-job-schedules.ts'
 
 /**
@@ -73,5 +74,6 @@ export const migrations: Record<MigrationName, Migration> = {
   '0037-notification-destinations': notificationDestinations,
   '0038-facts-of-requests': factsOfRequests,
   '0039-unknown-tasks': unknownTasks,
+  '0040-shown-and-spelled': shownAndSpelled,
   '0042-job-schedules': jobSchedules,
 }

@@ -14,6 +14,8 @@ type CalculatorValueChangeTable = {
   before: string | null
   /** Null: it is not there any more. */
   after: string | null
+  /** Since when no search had renewed what it was before; null: the last one had. */
+  not_renewed_since: Date | null
 }
 
 /** Since when every change is recorded without a gap: at most one row. */

@@ -24,6 +24,8 @@ type VariablePicture = {
   hotels: number
   /** Values that are no number; they are in no figure below. */
   texts: number
+  /** Inputs of which a hotel's calculators hold different values; they are in no figure below. */
+  differing: number
   lowest: string | null
   quarter: string | null
   median: string | null
@@ -62,16 +64,27 @@ export async function listPeriods(db: Database, limit: number): Promise<{ year: 
 
 const bars = 24
 
-/** One row per value of the period, and of the year before. A period that has no month is the yearly one. */
+/**
+ * One row per output of the period, and of the year before; of inputs one per hotel, because what a hotel was fed with
+ * does not become more by being in several calculators. Where these differ, nobody knows which is right: it has no
+ * number. A period that has no month is the yearly one.
+ */
 function chosen({ variableId, direction, year, month }: VariableQuestion) {
-  return sql`
-    select k.company_key, k.period_year, v.value, numeric_reading(v.value) as number
+  const values = sql`
+    select k.company_key, k.period_year, v.value, numeric_reading(v.value) as number, false as differs
     from calculator k
     join calculator_variable n on n.variable_id = ${variableId}
     join calculator_value v on v.company_key = k.company_key and v.calculator_key = k.calculator_key
       and v.direction = ${direction === 'input' ? 'i' : 'o'}::"char" and v.variable_key = n.variable_key
     where k.removed_at is null and k.period_year in (${year}, ${year - 1})
       and k.period_month is not distinct from ${month}`
+  if (direction === 'output') return values
+  return sql`
+    select company_key, period_year, min(value collate "C") as value,
+           case when count(number) = count(*) and min(number) = max(number) then min(number) end as number,
+           min(value collate "C") <> max(value collate "C")
+             and not (count(number) = count(*) and min(number) = max(number)) as differs
+    from (${values}) each group by company_key, period_year`
 }
 
 /** The hotels with the highest or lowest numbers of what was chosen, as JSON. */
@@ -105,7 +118,9 @@ export async function pictureOf(db: Database, question: VariableQuestion, limit:
       from chosen group by company_key
     ),
     figures as (
-      select count(*) as values, count(distinct company_key) as hotels, count(*) - count(number) as texts,
+      select count(*) as values, count(distinct company_key) as hotels,
+             count(*) filter (where number is null and not differs) as texts,
+             count(*) filter (where differs) as differing,
              min(number) as low, max(number) as high, sum(number) as sum,
              percentile_disc(array[0.25, 0.5, 0.75]) within group (order by number) as shares
       from present
@@ -120,9 +135,9 @@ export async function pictureOf(db: Database, question: VariableQuestion, limit:
       where not exists (select from company join present using (company_key)
                         where company.company_id = mapping.company_id)
     )
-    select figures.values, hotels, texts, low::text as lowest, shares[1]::text as quarter, shares[2]::text as median,
-           shares[3]::text as three_quarters, high::text as highest, sum::text as sum, both_hotels, both_sum,
-             both_before,
+    select figures.values, hotels, texts, differing, low::text as lowest, shares[1]::text as quarter,
+           shares[2]::text as median, shares[3]::text as three_quarters, high::text as highest, sum::text as sum,
+           both_hotels, both_sum, both_before,
            (select count(*) from missing) as missing,
            coalesce((select jsonb_agg(jsonb_build_object(
                'from', round(low + (high - low) * (number - 1) / ${bars}::int, 6)::text,

@@ -12,7 +12,12 @@ import { Answer, cutAt, document, limit, moment, more, Plain, type Route, route 
 
 /** A statement for people to copy, which shows the values of one variable as the page does. Pure. */
 function variableSql({ variableId, direction, year, month }: VariableQuestion): string {
-  return `select companies.partner_id, companies.name, value
+  // An input may be in several calculators of a hotel, and is one.
+  const columns =
+    direction === 'input'
+      ? 'distinct companies.partner_id, companies.name, value, value_numeric'
+      : 'companies.partner_id, companies.name, value'
+  return `select ${columns}
 from calculator_values join companies using (company_id)
 where variable_id = ${quoted(variableId)} and direction = '${direction}'
   and period_year = ${year} and period_month is ${month === null ? 'null' : `not distinct from ${month}`}
@@ -150,6 +155,10 @@ export const valueRoutes: readonly Route[] = [
         values: z.number().int(),
         hotels: z.number().int(),
         texts: z.number().int().describe('Values that are no number.'),
+        differing: z
+          .number()
+          .int()
+          .describe('Hotels whose calculators hold different values of the input: they are in no figure.'),
         lowest: number,
         quarter: number,
         median: number,

@@ -89,7 +89,8 @@ export async function judgeInputs(trx: Transaction<Schema>, search: ProvenSearch
     where company in (select company from unequal_input where row_id is not null)`.execute(trx)
   await sql`analyze doubted_company`.execute(trx)
   await sql`
-    create temporary table stored_input on commit drop as ${storedInputs(sql`doubted_company`, search)}`.execute(trx)
+    create temporary table stored_input on commit drop as
+    ${storedInputs(sql`doubted_company`, search, true)}`.execute(trx)
   await sql`analyze stored_input`.execute(trx)
   await sql`
     create temporary table disagreement on commit drop as
@@ -208,7 +209,15 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
     `.execute(trx)
   await sql`update compared_company set company_key = null
     where company_key in (select company_key from company where removed_at is not null)`.execute(trx)
-  await sql`analyze compared_company`.execute(trx)
+  // Every spelling of a field goes by the lowest of their keys.
+  await sql`
+    create temporary table field_variable on commit drop as
+    select variable_key, lower(variable_id) as field_id,
+           min(variable_key) over (partition by lower(variable_id)) as field_key
+    from calculator_variable`.execute(trx)
+  await sql`analyze compared_company, field_variable`.execute(trx)
+  const { rows } = await sql<{ several: boolean }>`
+    select exists (select from field_variable where variable_key <> field_key) as several`.execute(trx)
   await sql`
     create temporary table sent_input on commit drop as
     select sent.company, sent.row_id, sent.year, sent.month, v.variable_key,
@@ -231,10 +240,7 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
       offset 0
     ) sent
     cross join lateral jsonb_each_text(sent.inputs) part
-    left join (
-      select distinct on (lower(variable_id)) lower(variable_id) as field_id, variable_key
-      from calculator_variable order by lower(variable_id), variable_key
-    ) v on v.field_id = lower(part.key)
+    left join field_variable v on v.field_id = lower(part.key) and v.variable_key = v.field_key
     where sent.year is not null and sent.month is not null
       -- What was taken back in the other spelling of an id that is there was not sent.
       and (part.value is not null or not exists (
@@ -248,20 +254,31 @@ export async function stageInputs(trx: Transaction<Schema>, search: ProvenSearch
            coalesce(s.month, t.month) as month, coalesce(s.variable_key, t.variable_key) as variable_key,
            coalesce(s.value, t.value) as value
     from sent_input s
-    full join (${storedInputs(sql`compared_company`, search)}) t
+    full join (${storedInputs(sql`compared_company`, search, rows[0]?.several === true)}) t
       on t.company = s.company and t.year = s.year and t.month = s.month and t.variable_key = s.variable_key
         and t.value = s.value
     where s.row_id is null or (t.company is null and s.settled)`.execute(trx)
   await sql`analyze unequal_input`.execute(trx)
 }
 
-/** The inputs that the search returned of the companies in a table, which has them as `company` and `company_key`. */
-function storedInputs(companies: RawBuilder<unknown>, { calculatorTypeIds }: ProvenSearch): RawBuilder<unknown> {
+/**
+ * The inputs that the search returned of the companies in a table, which has them as `company` and `company_key`.
+ * @param several whether a field may have several spellings, which costs a look at each value.
+ */
+function storedInputs(
+  companies: RawBuilder<unknown>,
+  { calculatorTypeIds }: ProvenSearch,
+  several: boolean,
+): RawBuilder<unknown> {
+  const [key, spelled] = several
+    ? [sql`n.field_key as variable_key`, sql`join field_variable n using (variable_key)`]
+    : [sql`v.variable_key`, sql``]
   return sql`
-    select c.company, k.period_year as year, coalesce(k.period_month, 0)::integer as month, v.variable_key, v.value
+    select c.company, k.period_year as year, coalesce(k.period_month, 0)::integer as month, ${key}, v.value
     from ${companies} c
     join calculator k using (company_key)
     join calculator_value v using (company_key, calculator_key)
+    ${spelled}
     where v.direction = 'i' and k.removed_at is null
       and ${ofSelectedType(calculatorTypeIds)}`
 }

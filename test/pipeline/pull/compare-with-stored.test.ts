@@ -198,6 +198,30 @@ describe('an input of one property', () => {
     expect(await found()).toEqual(['absent H-1 2025 3 power 1 - company_not_returned'])
   })
 
+  describe('where two spellings of its field have rows, from pages before', () => {
+    beforeEach(async () => {
+      await sql`insert into calculator_variable (variable_id) values (${power}), (${power.toUpperCase()})`.execute(
+        ferry.ledger.db,
+      )
+    })
+
+    it.each([
+      ['small letters', power, power],
+      ['capitals', power.toUpperCase(), power],
+      ['capitals, as sent', power.toUpperCase(), power.toUpperCase()],
+    ])('stands in %s', async (_, shown, sent) => {
+      await accepted('H-1', '2025-3', { [sent]: '1' })
+      const comparison = await compared([company('A', { calculators: [month('k', { [shown]: '1' })] })])
+      expect(comparison).toMatchObject({ equal: 1, absent: 0, foreign_values: 0 })
+    })
+
+    it('differs in capitals, and is of nobody else', async () => {
+      await accepted('H-1', '2025-3', { [power]: '1' })
+      await compared([company('A', { calculators: [month('k', { [power.toUpperCase()]: '2' })] })])
+      expect(await found()).toEqual(['different H-1 2025 3 power 1 2'])
+    })
+  })
+
   it('an input of one property is absent where its calculator was removed', async () => {
     await accepted('H-1', '2025-3', { [power]: '1' })
     const kept = month('A/2', {}, { period: { year: 2024 } })

@@ -5,7 +5,7 @@ import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
 import { bodyOf, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { searchDatabase } from './search-database.ts'
 
-type NightOptions = { history?: boolean; finish?: FinishOptions | false }
+type NightOptions = { history?: boolean; minSeenShare?: number; finish?: FinishOptions | false }
 
 /** The part of an id that a line of the history shows. */
 export const shortId = (name: string) => uuid(name).slice(0, 4)
@@ -23,7 +23,10 @@ export async function openHistory() {
   }
 
   /** One night: a search of these pages, ended unless `finish` is false. */
-  async function night(pages: SampleCompany[][], { history = true, finish = {} }: NightOptions = {}): Promise<void> {
+  async function night(
+    pages: SampleCompany[][],
+    { history = true, minSeenShare = 0, finish = {} }: NightOptions = {},
+  ): Promise<void> {
     const from = await clock()
     const listed = await database.search(pages.length)
     const submissionId = listed[0]?.submission_id ?? 0
@@ -32,9 +35,16 @@ export async function openHistory() {
     for (const [index, companies] of pages.entries()) {
       const page = listed[index]
       if (page !== undefined)
-        await database.load(page, bodyOf(samplePage(companies)), { calculatorTypeIds, minSeenShare: 0 })
+        await database.load(page, bodyOf(samplePage(companies)), { calculatorTypeIds, minSeenShare })
     }
-    if (finish !== false) await database.finish(submissionId, { minSeenShare: 0, ...finish })
+    if (finish !== false) {
+      const ended = await database.finish(submissionId, { minSeenShare: 0, ...finish })
+      await db
+        .updateTable('submission')
+        .set({ search_result: JSON.stringify(ended) })
+        .where('submission_id', '=', submissionId)
+        .execute()
+    }
     nights.push({ from, to: await clock() })
   }
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { afterAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
 import { acceptRemovalsOf, restore } from '../../../src/pipeline/actions/removals.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
-import { bodyOf, company, type SamplePage, samplePage } from './sample-page.ts'
+import { bodyOf, calculator, company, type SamplePage, samplePage, uuid } from './sample-page.ts'
 import { type SearchDatabase, searchDatabase } from './search-database.ts'
 
 const database: SearchDatabase = await searchDatabase()
@@ -14,11 +14,12 @@ beforeEach(async () => {
   await emptyTables(db, [...pulledTables, 'page_listing', 'action'], true)
 })
 
-async function night(page: unknown, minSeenShare = 0.5) {
-  const [listed] = await database.search()
-  if (listed === undefined) throw new Error('no page was listed')
-  await database.load(listed, bodyOf(page), { minSeenShare })
-  return await database.finish(listed.submission_id, { minSeenShare })
+/** A search of one page, or of several. */
+async function night(pages: unknown, minSeenShare = 0.5) {
+  const bodies: unknown[] = Array.isArray(pages) ? pages : [pages]
+  const listed = await database.search(bodies.length)
+  for (const [index, page] of listed.entries()) await database.load(page, bodyOf(bodies[index]), { minSeenShare })
+  return await database.finish(listed[0]?.submission_id ?? 0, { minSeenShare })
 }
 
 async function known() {
@@ -150,6 +151,96 @@ it('values that were brought back stay beside what their calculator has, and go 
   expect((await known()).values).toHaveLength(4)
   await night(without, 0)
   expect((await known()).values).toHaveLength(4)
+})
+
+describe('a value that was brought back while what holds it stood', () => {
+  const input = (values: unknown[]) => values.filter((one) => (one as { direction: string }).direction === 'input')
+
+  it.each([
+    ['calculator is absent from its company', withCalculators([])],
+    ['company is absent', { companies: [] }],
+  ])('stays when its %s, and goes with it when a person lets it', async (_, without) => {
+    await night(whole())
+    const before = await known()
+    await night(bare(whole(), { inputs: undefined }), 0)
+    await bringBack()
+    for (const _again of [1, 2]) {
+      await night(without, 0)
+      expect((await known()).values).toEqual(before.values)
+      expect((await known()).here).toEqual(before.here)
+    }
+    expect(await reasons()).toContainEqual({ part: 'value', reason: 'restored', parts: 4 })
+    await accept({ reason: 'restored' })
+    expect((await known()).here).toEqual([])
+  })
+
+  it('stays in a property of a company that is absent, which stands until it is shown', async () => {
+    await night(whole())
+    const before = await known()
+    await night({ ...whole(), companies: whole().companies.map((one) => ({ ...one, fields: {} })) }, 0)
+    await bringBack()
+    await night({ companies: [] }, 0)
+    expect(await known()).toEqual(before)
+    expect(await reasons()).toEqual([
+      { part: 'company', reason: 'restored', parts: 4 },
+      { part: 'property', reason: 'restored', parts: 4 },
+    ])
+    await night(whole(), 0)
+    expect(await reasons()).toEqual([])
+    await night({ companies: [] }, 0)
+    expect((await known()).here).toEqual([])
+  })
+
+  it('does not make a company one that a search shows as absent, where the search proves nothing', async () => {
+    await night(whole())
+    await night(bare(whole(), { inputs: undefined }), 0)
+    await bringBack()
+    await night({ companies: [{ ...company('E'), id: null }] }, 0)
+    expect(await reasons()).toEqual([
+      { part: 'company', reason: 'unidentified_companies', parts: 4 },
+      { part: 'value', reason: 'restored', parts: 4 },
+    ])
+    expect(await accept()).toEqual({ ...nothing, values: 4 })
+  })
+
+  it.each([
+    ['one page', 1],
+    ['two pages', 2],
+  ])('keeps its calculator, and not another, where their company is on %s', async (_, pages) => {
+    const a = (...calculators: ReturnType<typeof calculator>[]) => ({
+      ...whole(),
+      companies: [company('A', { calculators })],
+    })
+    const other = calculator('other')
+    await night(a(calculator('k'), other))
+    await night(a(calculator('k', { inputs: {} }), other), 0)
+    await bringBack()
+    await night(Array(pages).fill(a(calculator('k', { inputs: {} }), other)), 0)
+    await night(Array(pages).fill(a()), 0)
+    expect((await known()).here).toEqual([{ company_id: uuid('A'), calculator_id: uuid('k') }])
+    expect(await reasons()).toEqual([
+      { part: 'calculator', reason: 'restored', parts: 1 },
+      { part: 'value', reason: 'restored', parts: 1 },
+    ])
+  })
+
+  it('stays where its calculator moves to another company', async () => {
+    await night(whole())
+    const before = await known()
+    await night(bare(whole(), { inputs: undefined }), 0)
+    await bringBack()
+    const moved = bare(whole(), { inputs: undefined })
+    const [a, b, ...rest] = moved.companies
+    if (a === undefined || b === undefined) throw new Error('there are four')
+    const page = {
+      ...moved,
+      companies: [{ ...a, calculators: [] }, { ...b, calculators: [...b.calculators, ...a.calculators] }, ...rest],
+    }
+    await night(page, 0)
+    await night(page, 0)
+    expect(input((await known()).values)).toEqual(input(before.values))
+    expect(await reasons()).toEqual([{ part: 'value', reason: 'restored', parts: 4 }])
+  })
 })
 
 it('what another value has taken the place of is not brought back', async () => {

@@ -1,5 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { removeOld } from '../../../src/db/housekeeping/remove-old.ts'
+import { restoreRemoved } from '../../../src/pipeline/pull/removals/restore-removed.ts'
+import { acceptRemovals } from '../../../src/pipeline/pull/removals/take-removals.ts'
 import { shortId as id, openHistory } from './history-nights.ts'
 import { calculator, company, uuid } from './sample-page.ts'
 
@@ -95,6 +97,29 @@ describe('a search that records', () => {
     expect(await history()).toEqual([`A ${id('k')} gas=1 1-2 stands`, `A ${id('l')} gas=2 1-2 stands`].toSorted())
   })
 
+  it.each([true, false])(
+    'nets what a search that failed before its end did, as the next begins, which records: %s',
+    async (records) => {
+      const [kb, c] = [hotel('B', { gas: '2' }, 'kb'), hotel('C', { gas: '3' }, 'kc')]
+      const withoutA = company('A', { calculators: [] })
+      await night([[hotel('A', { gas: '1' }), kb]])
+      for (const failed of [2, 3]) {
+        await night([[withoutA, kb], [hotel('A', { gas: '1' })]], { finish: false })
+        expect(await changes()).toEqual([`${failed} A gas removed 1>`, `${failed} A gas added >1`])
+      }
+      await night([[hotel('A', { gas: '1' }), kb, c]], { history: records })
+      expect(await changes()).toEqual([])
+    },
+  )
+
+  it('leaves alone what was done by hand after a search that came to its end', async () => {
+    await night([[hotel('A', { gas: '1' })]])
+    await night([[hotel('A', {})]])
+    await db.transaction().execute((trx) => restoreRemoved(trx, {}))
+    await night([[hotel('A', {})]])
+    expect(await changes()).toEqual(['2 A gas removed 1>', '0 A gas added >1'])
+  })
+
   it('counts only complete searches of its type as having shown a value', async () => {
     await night([[hotel('A', { gas: '1' })]])
     await night([[hotel('A', { gas: '1' })]], { finish: { partial: true } })
@@ -114,6 +139,72 @@ describe('a search that records', () => {
       `A ${id('k')} gas=2 2-2 until 3`,
       `A ${id('k')} gas=3 3-3 stands`,
     ])
+  })
+})
+
+describe('the last search that showed a value', () => {
+  const water = { water: '5' }
+  const bare = (name: string) => hotel(name, {})
+  const unreadable = Object.assign([], { toJSON: () => null })
+
+  it('a value that is withheld was last shown before that, however many searches show it as absent', async () => {
+    await night([[hotel('A', { gas: '1' }), hotel('B', water, 'kb')]])
+    for (const _again of [1, 2]) await night([[bare('A'), hotel('B', water, 'kb')]], { minSeenShare: 0.8 })
+    expect(await history()).toEqual([`A ${id('k')} gas=1 1-1 stands`, `B ${id('kb')} water=5 1-3 stands`].toSorted())
+    await night([[hotel('A', { gas: '1' }), hotel('B', water, 'kb')]])
+    expect(await history()).toContain(`A ${id('k')} gas=1 1-4 stands`)
+  })
+
+  it.each([
+    [
+      'its value is not a text',
+      company('A', { calculators: [calculator('k', { inputs: { gas: 1 } as never, outputs: {} })] }),
+    ],
+    ['its calculator cannot be read', company('A', { calculators: [{ ...calculator('k'), typeId: null as never }] })],
+    ['its company cannot be read', company('A', { calculators: unreadable })],
+  ])('a value was last shown before it could not be read any more: %s', async (_, spoilt) => {
+    await night([[hotel('A', { gas: '1' })]])
+    for (const _again of [1, 2]) await night([[spoilt]])
+    expect(await history()).toEqual([`A ${id('k')} gas=1 1-1 stands`])
+    await night([[hotel('A', { gas: '2' })]])
+    expect(await history()).toEqual([`A ${id('k')} gas=1 1-1 until 4`, `A ${id('k')} gas=2 4-4 stands`])
+  })
+
+  it('a withheld value that a person lets go was last shown before it was withheld', async () => {
+    await night([[hotel('A', { gas: '1' })]])
+    for (const _again of [1, 2]) await night([[bare('A')]], { minSeenShare: 0.5 })
+    await db.transaction().execute((trx) => acceptRemovals(trx, {}))
+    expect(await history()).toEqual([`A ${id('k')} gas=1 1-1 until 0`])
+  })
+
+  it('a withheld value that goes with its calculator or its company was last shown before it was withheld', async () => {
+    const c = hotel('C', water, 'kc')
+    await night([[hotel('A', { gas: '1' }), hotel('B', { gas: '2' }, 'kb'), c]])
+    await night([[bare('A'), hotel('B', {}, 'kb'), c]], { minSeenShare: 0.5 })
+    await night([[company('A', { calculators: [] }), c]])
+    expect(await history()).toEqual(
+      [
+        `A ${id('k')} gas=1 1-1 until 3`,
+        `B ${id('kb')} gas=2 1-1 until 3`,
+        `C ${id('kc')} water=5 1-3 stands`,
+      ].toSorted(),
+    )
+  })
+
+  it('a withheld value whose calculator moves to another company was last shown before it was withheld', async () => {
+    const b = (...ks: ReturnType<typeof calculator>[]) => company('B', { calculators: ks })
+    await night([[hotel('A', { gas: '1' }), b()]])
+    await night([[bare('A'), b()]], { minSeenShare: 0.5 })
+    await night([[b(calculator('k', { inputs: { gas: '1' }, outputs: {} })), company('A', { calculators: [] })]])
+    expect(await history()).toEqual([`A ${id('k')} gas=1 1-1 until 3`, `B ${id('k')} gas=1 3-3 stands`])
+  })
+
+  it('a value that a person brought back was shown by no search since', async () => {
+    await night([[hotel('A', { gas: '1' })]])
+    await night([[bare('A')]])
+    await db.transaction().execute((trx) => restoreRemoved(trx, {}))
+    await night([[bare('A')]])
+    expect(await history()).toEqual([`A ${id('k')} gas=1 0-0 stands`, `A ${id('k')} gas=1 1-1 until 2`])
   })
 })
 

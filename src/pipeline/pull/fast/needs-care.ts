@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { seenBy } from '../merge/known-companies.ts'
+import { variableOf } from '../merge/variable-spelling.ts'
 
 /**
  * Something on a page that the fast way does not do: it is loaded again with care, alone and every row compared.
@@ -116,8 +117,7 @@ export async function checkListed(
 /** The keys of the names that the page lists. */
 const withListedNames = sql`
   with listed_name as materialized (
-    select 'v' as of, variable_key as key from calculator_variable
-    where variable_id in (select id from staged_variable_name)
+    select 'v' as of, ${variableOf(sql`id`)} as key from staged_variable_name
     union all
     select 'p', property_key from custom_property where property_id in (select id from staged_property_name)
   )`

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { isVariable, oneSpelling, variableOf } from './variable-spelling.ts'
 
 const keyedTables = ['company', 'calculator'] as const
 type KeyedTable = (typeof keyedTables)[number]
@@ -119,7 +120,7 @@ export function createNameKeys(db: Database, of: 'variable' | 'property'): NameK
 export async function makeListedNames(trx: Transaction<Schema>, db: Database, most: number): Promise<boolean> {
   const { rows } = await sql<{ variables: string[]; properties: string[] }>`
     select array(
-      select id from staged_variable_name except select variable_id from calculator_variable limit ${most + 1}
+      select distinct id from staged_variable_name where not ${isVariable(sql`id`)} limit ${most + 1}
     ) as variables, array(
       select id from staged_property_name except select property_id from custom_property limit ${most + 1}
     ) as properties`.execute(trx)
@@ -139,13 +140,15 @@ type Keyed = { id: string; key: number }
 async function variableKeys(db: Database, ids: readonly string[]) {
   await sql`
     insert into calculator_variable (variable_id)
-    select id from unnest(${ids}::text[]) as id
-    where not exists (select from calculator_variable v where v.variable_id = id)
+    select id from (
+      select distinct on (${oneSpelling(sql`id`)}) id from unnest(${ids}::text[]) as id
+      where not ${isVariable(sql`id`)}
+      order by ${oneSpelling(sql`id`)}, id
+    ) missing
     order by id
     on conflict (variable_id) do nothing`.execute(db)
   return await sql<Keyed>`
-    select variable_id as id, variable_key as key from calculator_variable
-    where variable_id = any(${ids}::text[])`.execute(db)
+    select id, ${variableOf(sql`id`)} as key from unnest(${ids}::text[]) as id`.execute(db)
 }
 
 async function propertyKeys(db: Database, ids: readonly string[]) {

@@ -3,6 +3,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { Contract } from '../../../exchange/contract.ts'
+import { variableOf } from './variable-spelling.ts'
 
 /** A company whose bytes are those of the last time. */
 export type UnchangedCompany = {
@@ -149,7 +150,7 @@ export async function keepListing(trx: Transaction<Schema>, listingKey: number):
   await sql`
     insert into page_listing (listing_key, variable_keys, property_keys) overriding system value
     select ${listingKey}::integer,
-      array(select variable_key from calculator_variable where variable_id in (select id from staged_variable_name)),
+      array(select distinct ${variableOf(sql`id`)} from staged_variable_name),
       array(select property_key from custom_property where property_id in (select id
         from staged_property_name))`.execute(trx)
 }

@@ -109,8 +109,9 @@ type RemoveOptions = {
  * Tombstones the calculators that a company's new version leaves out, and deletes their values. A calculator of a type
  * that the search did not ask for stays, and so does one that another page has shown. Of a company that several pages
  * contain, in this search or in the last, nothing is removed before the search ends. What is absent stays, marked as
- * not renewed, where a calculator of the company could not be identified, where a person has brought it back, and all
- * of it where the page shows a smaller share than `minSeenShare` of what its companies are known to have.
+ * not renewed, where a calculator of the company could not be identified, where a person has brought it or a value of
+ * it back, and all of it where the page shows a smaller share than `minSeenShare` of what its companies are known to
+ * have.
  * @returns how many values went.
  */
 export async function removeAbsentCalculators(trx: Transaction<Schema>, options: RemoveOptions): Promise<number> {
@@ -136,7 +137,7 @@ export async function removeAbsentCalculators(trx: Transaction<Schema>, options:
   await sql`
     update absent_calculator a set reason = 'restored', withheld = true
     from unrenewed_part u
-    where u.part = 'calculator' and u.reason = 'restored'
+    where u.reason = 'restored'
       and u.company_key = a.company_key and u.calculator_key = a.calculator_key`.execute(trx)
   const shown = await countKnown(trx, calculatorTypeIds)
   if (await isSuspiciousWith(shown, minSeenShare, (limit) => countUnchanged(trx, limit, options))) {

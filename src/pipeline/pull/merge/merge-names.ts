@@ -2,6 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { NamedKind } from '../../../db/tables/history-tables.ts'
 import { markAgain } from './unrenewed-parts.ts'
+import { isVariable, oneSpelling, variableOf } from './variable-spelling.ts'
 
 /**
  * Brings variables and custom properties up to the names that the page lists. Of an id listed twice the first name
@@ -19,10 +20,10 @@ export async function mergeNames(trx: Transaction<Schema>, pageId: number, submi
 /** Finds the keys of the listed variables that staged companies refer to. */
 export async function keyReferences(trx: Transaction<Schema>): Promise<void> {
   await sql`
-    update staged_reference r set variable_key = v.variable_key
-    from calculator_variable v
-    where v.variable_id = r.variable_id
-      and exists (select from staged_variable_name n where n.id = r.variable_id)`.execute(trx)
+    update staged_reference r set variable_key = ${variableOf(sql`r.variable_id`)}
+    where exists (
+      select from staged_variable_name n where ${oneSpelling(sql`n.id`)} = ${oneSpelling(sql`r.variable_id`)}
+    )`.execute(trx)
 }
 
 /** Marks names that the page gives in no form that can be read, and takes the mark off those that it gives. */
@@ -36,10 +37,11 @@ async function markNames(trx: Transaction<Schema>, submissionId: number): Promis
       select l.unit, coalesce(v.variable_key, 0), coalesce(p.property_key, 0), min(l.reason), false,
         ${submissionId}::bigint
       from staged_left_out l
-      left join calculator_variable v on l.unit = 'variable_name' and v.variable_id = l.item
+      left join calculator_variable v on l.unit = 'variable_name' and v.variable_key = ${variableOf(sql`l.item`)}
       left join custom_property p on l.unit = 'property_name' and p.property_id = l.item
       where l.unit in ('variable_name', 'property_name') and coalesce(v.name, p.name) is not null
-        and not exists (select from staged_variable_name n where l.unit = 'variable_name' and n.id = l.item)
+        and not exists (select from staged_variable_name n
+          where l.unit = 'variable_name' and ${oneSpelling(sql`n.id`)} = ${oneSpelling(sql`l.item`)})
         and not exists (select from staged_property_name n where l.unit = 'property_name' and n.id = l.item)
       group by l.unit, v.variable_key, p.property_key
       order by l.unit, v.variable_key, p.property_key
@@ -47,9 +49,9 @@ async function markNames(trx: Transaction<Schema>, submissionId: number): Promis
   }
   if (rows[0]?.marked !== true) return
   await sql`
-    delete from unrenewed_part u using calculator_variable v
-    where u.company_key = 0 and u.part = 'variable_name' and v.variable_key = u.variable_key
-      and v.variable_id in (select id from staged_variable_name)`.execute(trx)
+    delete from unrenewed_part u
+    where u.company_key = 0 and u.part = 'variable_name'
+      and u.variable_key in (select ${variableOf(sql`id`)} from staged_variable_name)`.execute(trx)
   await sql`
     delete from unrenewed_part u using custom_property p
     where u.company_key = 0 and u.part = 'property_name' and p.property_key = u.property_key
@@ -60,8 +62,12 @@ async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
   await sql`
     insert into staged_left_out (unit, item, reason, excerpt)
     select 'variable_name', id, 'listed_twice', left(to_json(name)::text, 200)
-    from (select id, name, first_value(name) over (partition by id order by ordinal) as first
-      from staged_variable_name) n
+    from (
+      select id, name, first_value(name) over (
+        partition by ${variableOf(sql`id`)}, ${oneSpelling(sql`id`)} order by ordinal
+      ) as first
+      from staged_variable_name
+    ) n
     where name <> first
     union all
     select 'property_name', id, 'listed_twice', left(to_json(name)::text, 200)
@@ -73,15 +79,22 @@ async function leaveOutSecondNames(trx: Transaction<Schema>): Promise<void> {
 async function mergeVariables(trx: Transaction<Schema>, pageId: number): Promise<void> {
   await sql`
     insert into calculator_variable (variable_id, name)
-    select distinct on (id) id, name from staged_variable_name s
-    where not exists (select from calculator_variable v where v.variable_id = s.id)
-    order by id, ordinal
+    select id, name from (
+      select distinct on (${oneSpelling(sql`id`)}) id, name from staged_variable_name
+      where not ${isVariable(sql`id`)}
+      order by ${oneSpelling(sql`id`)}, ordinal
+    ) missing
+    order by id
     on conflict (variable_id) do nothing`.execute(trx)
   await sql`
     with renamed as (
       select v.variable_key, v.variable_id as id, v.name as before, n.name as after
-      from (select distinct on (id) id, name from staged_variable_name order by id, ordinal) n
-      join calculator_variable v on v.variable_id = n.id
+      from (
+        select distinct on (variable_key) variable_key, name
+        from (select ${variableOf(sql`id`)} as variable_key, name, ordinal from staged_variable_name) listed
+        order by variable_key, ordinal
+      ) n
+      join calculator_variable v using (variable_key)
       where v.name is distinct from n.name
       order by v.variable_id
       for no key update of v

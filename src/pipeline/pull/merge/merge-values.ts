@@ -36,6 +36,7 @@ export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOp
     from staged_value v join staged_reference r using (reference) join staged_calculator k using (calculator_ordinal)
     where r.variable_key is null and k.readable`.execute(trx)
 
+  await leaveOutOtherSpellings(trx)
   await moveWithCalculators(trx, submissionId)
   const different = await findDifferences(trx)
   if (different.removed > 0) different.removed = await keepUnrenewedValues(trx, options)
@@ -84,6 +85,46 @@ export async function mergeValues(trx: Transaction<Schema>, options: UnrenewedOp
 }
 
 /**
+ * Of a variable that a calculator gives in several spellings the first counts, in the order of the alphabet, so that it
+ * is the same one every night. Costs nothing where the page refers to no variable in two of them.
+ */
+async function leaveOutOtherSpellings(trx: Transaction<Schema>): Promise<void> {
+  const { rows } = await sql<{ some: boolean }>`
+    select exists (
+      select from staged_reference where variable_key is not null
+      group by variable_key having count(distinct variable_id) > 1
+    ) as some`.execute(trx)
+  if (rows[0]?.some !== true) return
+  await sql`
+    with placed as (
+      select k.calculator_ordinal, v.direction, r.variable_key, r.variable_id, v.value, row_number() over (
+        partition by k.calculator_ordinal, v.direction, r.variable_key order by r.variable_id collate "C"
+      ) as nth
+      from staged_value v
+      join staged_calculator k using (calculator_ordinal)
+      join staged_reference r using (reference)
+      where k.readable and r.variable_key is not null
+    ), several as (
+      select p.*, c.company_id, c.company_key, k.calculator_id, k.calculator_key
+      from placed p
+      join staged_calculator k using (calculator_ordinal)
+      join staged_company c using (company_ordinal)
+      where (calculator_ordinal, direction, variable_key) in (
+        select calculator_ordinal, direction, variable_key from placed where nth > 1
+      )
+    ), taken as (
+      delete from merge_value m using several s
+      where m.calculator_key = s.calculator_key and m.direction = s.direction and m.variable_key = s.variable_key
+    ), again as (
+      insert into merge_value (company_key, calculator_key, variable_key, direction, value)
+      select company_key, calculator_key, variable_key, direction, value from several where nth = 1
+    )
+    insert into staged_left_out (unit, company_id, calculator_id, item, reason, excerpt)
+    select 'value', company_id, calculator_id, variable_id, 'variable_twice', left(to_json(value)::text, 200)
+    from several where nth > 1`.execute(trx)
+}
+
+/**
  * Lays side by side what the page gives of known calculators and what stands of them, and keeps what differs in
  * value_difference. One pass over either side: every row is looked up once. The places count until the values are
  * written, because nobody writes a value without the lock on its company.
@@ -114,8 +155,8 @@ async function findDifferences(trx: Transaction<Schema>): Promise<Omit<ValueCoun
 }
 
 /**
- * A calculator that is another company's now takes its values with it, before they are compared. Each company has its
- * own history: they end in the one and begin in the other.
+ * A calculator that is another company's now takes its values and what they are marked with along, before they are
+ * compared. Each company has its own history: they end in the one and begin in the other.
  */
 async function moveWithCalculators(trx: Transaction<Schema>, submissionId: number): Promise<void> {
   const { rows } = await sql<{ some: boolean }>`
@@ -142,6 +183,18 @@ async function moveWithCalculators(trx: Transaction<Schema>, submissionId: numbe
       select company_key, calculator_key, direction, variable_key, null::text as before, value as after from moved
     ), recorded_there as (${recordChanges('gone_values', submissionId)})
     ${recordChanges('arrived', submissionId)}`.execute(trx)
+  await sql`
+    with moved as (
+      delete from unrenewed_part u
+      using staged_calculator s join staged_company c using (company_ordinal) join calculator k using (calculator_key)
+      where s.readable and k.company_key <> c.company_key
+        and u.company_key = k.company_key and u.calculator_key = k.calculator_key
+      returning u.*, c.company_key as to_company
+    )
+    insert into unrenewed_part
+      (company_key, part, calculator_key, direction, variable_key, since, reason, withheld, submission_id)
+    select to_company, part, calculator_key, direction, variable_key, since, reason, withheld, submission_id
+    from moved on conflict do nothing`.execute(trx)
 }
 
 async function count(trx: Transaction<Schema>, query: ReturnType<typeof sql>): Promise<number> {

@@ -36,9 +36,7 @@ export async function gatherEvidence(
     .orderBy('page_id')
     .forNoKeyUpdate()
     .execute()
-  const before = sql<boolean>`removed_at is null and first_seen_at < (
-    select planned_at from submission where submission_id = ${submissionId}
-  )`
+  const before = sql<boolean>`removed_at is null and ${hereBefore(submissionId)}`
   const { rows } = await sql<
     Record<'known' | 'seen' | 'shown' | 'known_calculators' | 'seen_calculators' | 'nameless', number> & {
       ended: boolean
@@ -77,7 +75,8 @@ export async function gatherEvidence(
 
 /**
  * Lays out, as gone_company and gone_calculator, what stands and the search has not seen. What a person has brought
- * back is not among it, nor are calculators of which a page has withheld the removal.
+ * back, or holds a value that a person has brought back, is not among it but in protected_part. Calculators of which a
+ * page has withheld the removal are in neither.
  */
 export async function layOutUnseen(
   trx: Transaction<Schema>,
@@ -85,31 +84,45 @@ export async function layOutUnseen(
   calculatorTypeIds: readonly string[],
 ): Promise<void> {
   await sql`
-    create temporary table gone_company on commit drop as
-    select company_key, company_id from company c
+    create temporary table unseen_company on commit drop as
+    select company_key, company_id, exists (
+      select from unrenewed_part u where u.company_key = c.company_key and u.reason = 'restored'
+    ) as protected
+    from company c
     where removed_at is null and not exists (
       select from search_seen_company z where z.submission_id = ${submissionId} and z.company_key = c.company_key
-    ) and not exists (
-      select from unrenewed_part u
-      where u.company_key = c.company_key and u.part = 'company' and u.reason = 'restored'
     )`.execute(trx)
   await sql`
-    create temporary table gone_calculator on commit drop as
-    select calculator_key, calculator_id, company_key from calculator k
+    create temporary table gone_company on commit drop as
+    select company_key, company_id from unseen_company where not protected`.execute(trx)
+  await sql`
+    create temporary table unseen_calculator on commit drop as
+    select calculator_key, calculator_id, company_key, company_key not in (select company_key from gone_company)
+      and exists (
+        select from unrenewed_part u
+        where u.company_key = k.company_key and u.calculator_key = k.calculator_key and u.reason = 'restored'
+      ) as protected
+    from calculator k
     where removed_at is null
       and (${ofSelectedType(calculatorTypeIds)} or company_key in (select company_key from gone_company))
+      and company_key not in (select company_key from unseen_company where protected)
       and not ${seen(submissionId)}
       and (
         company_key in (select company_key from gone_company)
         or not exists (
           select from unrenewed_part u
-          where u.company_key = k.company_key and (
-            u.part = 'company' and u.reason = 'restored'
-            or u.part = 'calculator' and u.calculator_key = k.calculator_key
-              and (u.reason = 'restored' or u.submission_id = ${submissionId})
-          )
+          where u.company_key = k.company_key and u.part = 'calculator' and u.calculator_key = k.calculator_key
+            and u.reason <> 'restored' and u.submission_id = ${submissionId}
         )
       )`.execute(trx)
+  await sql`
+    create temporary table gone_calculator on commit drop as
+    select calculator_key, calculator_id, company_key from unseen_calculator where not protected`.execute(trx)
+  await sql`
+    create temporary table protected_part on commit drop as
+    select company_key, 'company' as part, 0 as calculator_key from unseen_company where protected
+    union all
+    select company_key, 'calculator', calculator_key from unseen_calculator where protected`.execute(trx)
   await sql`analyze gone_company, gone_calculator`.execute(trx)
 }
 
@@ -131,9 +144,7 @@ export async function losses(trx: Transaction<Schema>, submissionId: number): Pr
     group by v.direction order by v.direction`.execute(trx)
   const { rows: properties } = await sql<{ gone: number }>`
     select count(*) as gone from gone_company join company_property using (company_key)`.execute(trx)
-  const before = sql<boolean>`first_seen_at < (
-    select planned_at from submission where submission_id = ${submissionId}
-  )`
+  const before = hereBefore(submissionId)
   const counted = async (query: ReturnType<typeof sql>) => {
     const { rows: found } = await sql<{ rows: number }>`select count(*) as rows from (${query}) counted`.execute(trx)
     return Number(found[0]?.rows ?? 0)
@@ -236,4 +247,16 @@ function seen(submissionId: number) {
       where z.submission_id = ${submissionId} and z.calculator_key = k.calculator_key
     )
   )`
+}
+
+/**
+ * Whether a company or calculator was here before the search was planned. One that was first seen at a time that lies
+ * ahead, while the plan does not, was: our database's clock was put back since. Both moments are looked up once.
+ */
+function hereBefore(submissionId: number) {
+  const planned = (moment: ReturnType<typeof sql>) =>
+    sql`(select ${moment} from submission where submission_id = ${submissionId})`
+  const ahead = planned(sql`
+    case when planned_at <= clock_timestamp() then clock_timestamp() else 'infinity' end`)
+  return sql<boolean>`(first_seen_at < ${planned(sql`planned_at`)} or first_seen_at > ${ahead})`
 }

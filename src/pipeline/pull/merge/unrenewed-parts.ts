@@ -1,11 +1,33 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
+import { variableOf } from './variable-spelling.ts'
 
 /** What a mark of a value says besides its key, in a statement that finds the mark there already. `since` stays. */
 export const markAgain = sql`
   on conflict (company_key, part, calculator_key, direction, variable_key, property_key, ordinal) do update
   set reason = excluded.reason, withheld = excluded.withheld, submission_id = excluded.submission_id`
+
+/**
+ * Since when a value was not renewed, by a mark of its own, its calculator's or its company's; null where it was. The
+ * row with the key of the value must be called `v`. Each mark is looked up by its whole key, and none where nothing is
+ * marked at all.
+ */
+export const notRenewedSince = sql<Date | null>`
+  case when exists (select from unrenewed_part) then least(
+    ${sinceOf(sql`u.part = 'company' and u.calculator_key = 0 and u.direction = '-' and u.variable_key = 0`)},
+    ${sinceOf(sql`u.part = 'calculator' and u.calculator_key = v.calculator_key and u.direction = '-'
+      and u.variable_key = 0`)},
+    ${sinceOf(sql`u.part = 'value' and u.calculator_key = v.calculator_key and u.direction = v.direction
+      and u.variable_key = v.variable_key`)}
+  ) end`
+
+function sinceOf(mark: RawBuilder<unknown>): RawBuilder<Date | null> {
+  return sql`(
+    select u.since from unrenewed_part u
+    where u.company_key = v.company_key and ${mark} and u.property_key = 0 and u.ordinal = 0
+  )`
+}
 
 /** Whether anything stands that was not renewed. Mostly nothing does, and then nothing has to be looked for. */
 export async function someUnrenewed(trx: Transaction<Schema>): Promise<boolean> {
@@ -78,14 +100,16 @@ export async function markUnseen(
   withheld: boolean,
 ): Promise<void> {
   await sql`
-    insert into unrenewed_part (company_key, part, reason, withheld, submission_id)
-    select company_key, 'company', ${reason}, ${withheld}, ${submissionId}::bigint from gone_company
-    ${markAgain}
-    where unrenewed_part.reason <> 'restored'`.execute(trx)
-  await sql`
     insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
-    select company_key, 'calculator', calculator_key, ${reason}, ${withheld}, ${submissionId}::bigint
-    from gone_calculator where company_key not in (select company_key from gone_company)
+    select company_key, part, calculator_key, ${reason}, ${withheld}, ${submissionId}::bigint
+    from (
+      select company_key, 'company' as part, 0 as calculator_key from gone_company
+      union all
+      select company_key, 'calculator', calculator_key
+      from gone_calculator where company_key not in (select company_key from gone_company)
+      union all
+      select company_key, part, calculator_key from protected_part
+    ) unseen
     ${markAgain}
     where unrenewed_part.reason <> 'restored'`.execute(trx)
   // What is known of such a company is not just what its bytes say: it has to be read again.
@@ -94,6 +118,18 @@ export async function markUnseen(
     where content_hash is not null and company_key in (
       select company_key from gone_calculator except select company_key from gone_company
     )`.execute(trx)
+}
+
+/**
+ * Marks the companies and calculators that a search proves absent and that stand nevertheless, because a person has
+ * brought them back or a value of theirs: accepting removals means them whole.
+ */
+export async function markProtected(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  await sql`
+    insert into unrenewed_part (company_key, part, calculator_key, reason, withheld, submission_id)
+    select company_key, part, calculator_key, 'restored', true, ${submissionId}::bigint from protected_part
+    ${markAgain}
+    where unrenewed_part.reason <> 'restored'`.execute(trx)
 }
 
 /**
@@ -213,7 +249,10 @@ async function keepUnreadable(trx: Transaction<Schema>): Promise<void> {
       select k.calculator_key, h.direction, v.variable_key, min(h.reason) as reason
       from staged_unrenewed_value h
       join staged_calculator k using (calculator_ordinal)
-      join calculator_variable v using (variable_id)
+      join (
+        select variable_id, ${variableOf(sql`named.variable_id`)} as variable_key
+        from (select distinct variable_id from staged_unrenewed_value) named
+      ) v using (variable_id)
       group by 1, 2, 3
     ) h
     where d.kind = 'removed' and d.calculator_key = h.calculator_key and d.direction = h.direction

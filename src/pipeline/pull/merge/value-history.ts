@@ -2,15 +2,19 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { ValueChangesView } from '../../../db/tables/history-tables.ts'
+import { searchKind } from '../../streams/kind-names.ts'
+import { notRenewedSince } from './unrenewed-parts.ts'
 
 /**
  * Says whether a search records the changes of values that it brings, before the first of its pages is loaded: from
  * then on it is a fact of the search, whatever the configuration of the process that loads a page.
  *
  * A search that does not record leaves a gap, after which nobody can say since when a value has stood. So the history
- * begins again with the next one that does; what was recorded before stays in `value_changes`.
+ * begins again with the next one that does; what was recorded before stays in `value_changes`. Searches before it that
+ * did not come to their end are netted now: nobody will end them any more.
  */
 export async function beginHistory(trx: Transaction<Schema>, submissionId: number, recorded: boolean): Promise<void> {
+  await netChanges(trx, await unendedSearches(trx, submissionId))
   if (!recorded) {
     await trx.deleteFrom('history_start').execute()
     await trx.deleteFrom('complete_search').execute()
@@ -23,7 +27,8 @@ export async function beginHistory(trx: Transaction<Schema>, submissionId: numbe
 
 /**
  * The part of a statement that records what its other part, called `source`, has changed: rows with the key of a value,
- * `before` and `after`. It writes nothing, and costs nothing, unless the search records.
+ * `before` and `after`. It writes nothing, and costs nothing, unless the search records. Before the marks of what it
+ * concerns are taken off: they say since when no search had shown what was there.
  */
 export function recordChanges(
   source: 'changed' | 'removed' | 'added' | 'gone_values' | 'arrived',
@@ -31,26 +36,41 @@ export function recordChanges(
 ): RawBuilder<unknown> {
   return sql`
     insert into calculator_value_change
-      (company_key, calculator_key, direction, variable_key, before, after, submission_id)
-    select company_key, calculator_key, direction, variable_key, before, after, ${submissionId}::bigint
-    from ${sql.table(source)}
+      (company_key, calculator_key, direction, variable_key, before, after, submission_id, not_renewed_since)
+    select v.company_key, v.calculator_key, v.direction, v.variable_key, v.before, v.after, ${submissionId}::bigint,
+      case when v.before is not null then ${notRenewedSince} end
+    from ${sql.table(source)} v
     where (select history from submission where submission_id = ${submissionId})`
+}
+
+/** The searches that recorded, after the last one that came to its end, and did not. */
+async function unendedSearches(trx: Transaction<Schema>, before: number): Promise<number[]> {
+  const { rows } = await sql<{ submission_id: number }>`
+    select submission_id from submission
+    where kind = ${searchKind} and history and search_result is null and submission_id < ${before}
+      and submission_id > coalesce((
+        select max(submission_id) from submission
+        where kind = ${searchKind} and search_result is not null and submission_id < ${before}
+      ), 0)`.execute(trx)
+  return rows.map(({ submission_id }) => submission_id)
 }
 
 /**
  * Leaves, of several changes that one search brought to a value, what they come to: a company on two pages may lose a
  * calculator with the one and get it back with the other. Can be repeated.
  */
-export async function netChanges(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+export async function netChanges(trx: Transaction<Schema>, submissionIds: readonly number[]): Promise<void> {
+  if (submissionIds.length === 0) return
   await sql`
     with several as materialized (
-      select company_key, calculator_key, direction, variable_key, min(change_id) as first, max(change_id) as last
+      select submission_id, company_key, calculator_key, direction, variable_key, min(change_id) as first,
+        max(change_id) as last
       from calculator_value_change
-      where submission_id = ${submissionId}
-      group by company_key, calculator_key, direction, variable_key
+      where submission_id = any(${submissionIds}::bigint[])
+      group by submission_id, company_key, calculator_key, direction, variable_key
       having count(*) > 1
     ), net as materialized (
-      select s.*, f.before, l.after, f.before is not distinct from l.after as nothing
+      select s.*, f.before, f.not_renewed_since, l.after, f.before is not distinct from l.after as nothing
       from several s
       join calculator_value_change f using (company_key, calculator_key, direction, variable_key)
       join calculator_value_change l using (company_key, calculator_key, direction, variable_key)
@@ -59,9 +79,9 @@ export async function netChanges(trx: Transaction<Schema>, submissionId: number)
       delete from calculator_value_change c using net
       where c.company_key = net.company_key and c.calculator_key = net.calculator_key
         and c.direction = net.direction and c.variable_key = net.variable_key
-        and c.submission_id = ${submissionId} and (c.change_id <> net.last or net.nothing)
+        and c.submission_id = net.submission_id and (c.change_id <> net.last or net.nothing)
     )
-    update calculator_value_change c set before = net.before
+    update calculator_value_change c set before = net.before, not_renewed_since = net.not_renewed_since
     from net
     where c.company_key = net.company_key and c.calculator_key = net.calculator_key
       and c.direction = net.direction and c.variable_key = net.variable_key

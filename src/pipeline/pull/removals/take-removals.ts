@@ -3,7 +3,7 @@ import type { Database } from '../../../db/database.ts'
 import { lockLoading } from '../../../db/locks/advisory-lock.ts'
 import type { UnrenewedPart } from '../../../db/tables/calculator-tables.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
-import { forgetMarksOfGone } from '../merge/unrenewed-parts.ts'
+import { forgetMarksOfGone, notRenewedSince } from '../merge/unrenewed-parts.ts'
 
 /** Parts that can be removed; a name only stands for something that is there. */
 const removable: readonly UnrenewedPart[] = ['company', 'calculator', 'value', 'property']
@@ -120,8 +120,9 @@ async function removeValues(trx: Transaction<Schema>): Promise<number> {
       where removed_at is null and calculator_key in (select calculator_key from removed)
     ), recorded as (
       insert into calculator_value_change
-        (company_key, calculator_key, direction, variable_key, before, after, submission_id)
-      select company_key, calculator_key, direction, variable_key, value, null, submission_id from removed
+        (company_key, calculator_key, direction, variable_key, before, after, submission_id, not_renewed_since)
+      select company_key, calculator_key, direction, variable_key, value, null, submission_id, ${notRenewedSince}
+      from removed v
       where exists (select from history_start)
     )
     select count(*) as values from removed`.execute(trx)

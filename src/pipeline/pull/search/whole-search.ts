@@ -17,7 +17,7 @@ import {
   type SearchEvidence,
   tombstoneUnseen,
 } from '../merge/retire-calculators.ts'
-import { isSuspicious, isSuspiciousWith, markUnseen, settleMarks } from '../merge/unrenewed-parts.ts'
+import { isSuspicious, isSuspiciousWith, markProtected, markUnseen, settleMarks } from '../merge/unrenewed-parts.ts'
 import { netChanges, noteCompleteSearch } from '../merge/value-history.ts'
 import { doubtfulProperties, leftOutProperties } from './requested-properties.ts'
 import { askedOf } from './search-pages.ts'
@@ -145,13 +145,14 @@ export async function finishSearch(
   if (reason !== null) {
     await markUnseen(trx, submissionId, reason, guardReasons.includes(reason))
     await settleMarks(trx, submissionId)
-    await netChanges(trx, submissionId)
+    await netChanges(trx, [submissionId])
     if (reason !== 'pages_not_loaded') await forgetSeen(trx, submissionId, false)
     return { companies: 0, calculators: 0, withheld: true, reason }
   }
   const gone = await tombstoneUnseen(trx, submissionId)
+  await markProtected(trx, submissionId)
   await settleMarks(trx, submissionId)
-  await netChanges(trx, submissionId)
+  await netChanges(trx, [submissionId])
   await noteCompleteSearch(trx, submissionId, calculatorTypeIds)
   await forgetSeen(trx, submissionId, true)
   return { ...gone, withheld: false, reason: null }

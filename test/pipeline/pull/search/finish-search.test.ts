@@ -241,6 +241,39 @@ describe('the guard against suspiciously little', () => {
     expect(await live()).toEqual(['A'])
   })
 
+  describe('after the clock of our database was put back', () => {
+    const firstSeenAhead = async () => {
+      for (const table of ['company', 'calculator']) {
+        await sql`update ${sql.table(table)} set first_seen_at = now() + interval '1 hour'`.execute(db)
+      }
+    }
+
+    it('keeps everything when the search returned nothing at all', async () => {
+      await database.finish(await search([samplePage(hotels('A', 'B'))]))
+      await firstSeenAhead()
+      expect(await database.finish(await search([{ companies: [] }]))).toMatchObject({ reason: 'too_few_companies' })
+      expect(await live()).toEqual(['A', 'B'])
+    })
+
+    it('lets one of several go', async () => {
+      await database.finish(await search([samplePage(hotels('A', 'B', 'C'))]))
+      await firstSeenAhead()
+      expect(await database.finish(await search([samplePage(hotels('A', 'B'))]))).toMatchObject({ companies: 1 })
+      expect(await live()).toEqual(['A', 'B'])
+    })
+
+    it('counts what the search brought as new, where it was planned by the clock that was ahead', async () => {
+      await database.finish(await search([samplePage(hotels('A', 'B'))]))
+      const submission = await search([samplePage(hotels('X', 'Y', 'Z'))])
+      await sql`update submission set planned_at = now() + interval '1 hour' where submission_id = ${submission}`.execute(
+        db,
+      )
+      await sql`
+        update company set first_seen_at = now() + interval '61 minutes' where name in ('X', 'Y', 'Z')`.execute(db)
+      expect(await database.finish(submission)).toMatchObject({ reason: 'too_few_companies' })
+    })
+  })
+
   it('does not stop a first search that returns nothing, with an empty page and without a page', async () => {
     expect(await database.finish(await search([{ companies: [] }]))).toEqual(nothingGone)
     const { run_id } = await db.selectFrom('run').select('run_id').executeTakeFirstOrThrow()
