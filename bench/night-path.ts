@@ -5,6 +5,8 @@ export type SubmissionTimes = {
   submissionId: number
   search: boolean
   plannedAt: number
+  /** When the transaction that planned it, and others of its kind, was committed: nobody could send it before. */
+  committedAt: number
   attemptedAt: number
   acceptedAt: number
   /** When the service had finished with it, by the service's own records. */
@@ -49,7 +51,7 @@ export function chainOf(night: NightTimes): Link[] {
     cursor = to
   }
   const addSubmission = (submission: SubmissionTimes, planning: string) => {
-    add(planning, 'work', submission.plannedAt)
+    add(planning, 'work', submission.committedAt)
     add('planned, waits for a look', 'wait', submission.attemptedAt)
     add('body written and sent', 'work', submission.acceptedAt)
     add('with the service', 'service', submission.finishedAt)

@@ -44,6 +44,11 @@ export type NightSpent = {
   ledger: { bytes: number; rows: number }
 }
 
+/** A transaction that planned submissions of a kind was committed. */
+type Wave = { kind: string; at: number }
+
+type LoggedEvent = { msg: string; step?: string; kind?: string; time: string }
+
 /** Statements that are listed. */
 const statementsShown = 15
 
@@ -73,10 +78,12 @@ export async function runNight(world: NightWorld, night: NightName, profileFolde
   const machineBefore = machineSeconds()
   const ended = once(child, 'exit') as Promise<[number | null]>
   const done: { name: string; at: number; used: Seconds }[] = []
+  const waves: Wave[] = []
   const said: string[] = []
   for await (const line of createInterface({ input: child.stderr as Readable })) {
-    const event = line.startsWith('{') ? (JSON.parse(line) as { msg: string; step?: string; time: string }) : null
+    const event = line.startsWith('{') ? (JSON.parse(line) as LoggedEvent) : null
     if (event?.msg === 'step_done') done.push({ name: event.step ?? '', at: Date.parse(event.time), used: watch.now() })
+    if (event?.msg === 'wave_planned') waves.push({ kind: event.kind ?? '', at: Date.parse(event.time) })
     said.push(line)
   }
   const [code] = await ended
@@ -97,7 +104,7 @@ export async function runNight(world: NightWorld, night: NightName, profileFolde
     runStartedAt: run.startedAt,
     runFinishedAt: run.finishedAt,
     steps,
-    submissions: await submissionTimes(world, run.id),
+    submissions: await submissionTimes(world, run.id, waves),
     loadedAt: await pageTimes(own, run.id),
   }
   const rows = await rowsOf(own, run.id)
@@ -150,9 +157,13 @@ async function lastRun(own: pg.Client): Promise<{ id: string; startedAt: number;
   return { id: run.run_id, startedAt: run.started_at.getTime(), finishedAt: run.finished_at.getTime() }
 }
 
-async function submissionTimes({ own, sandbox }: NightWorld, runId: string): Promise<SubmissionTimes[]> {
+async function submissionTimes(
+  { own, sandbox }: NightWorld,
+  runId: string,
+  waves: readonly Wave[],
+): Promise<SubmissionTimes[]> {
   const { rows } = await own.query<Record<string, Date | string | number>>(
-    `select submission_id::integer as id, kind like '%\\_search' as search, correlation_id, planned_at, attempted_at, accepted_at,
+    `select submission_id::integer as id, kind, kind like '%\\_search' as search, correlation_id, planned_at, attempted_at, accepted_at,
             terminal_at, settled_at
      from submission where run_id = $1 and state = 'settled' and correlation_id is not null`,
     [runId],
@@ -167,12 +178,18 @@ async function submissionTimes({ own, sandbox }: NightWorld, runId: string): Pro
     submissionId: Number(row.id),
     search: Boolean(row.search),
     plannedAt: moment(row.planned_at),
+    committedAt: committedAt(waves, String(row.kind), moment(row.planned_at)),
     attemptedAt: moment(row.attempted_at),
     acceptedAt: moment(row.accepted_at),
     finishedAt: finished.get(String(row.correlation_id)) ?? moment(row.terminal_at),
     terminalAt: moment(row.terminal_at),
     settledAt: moment(row.settled_at),
   }))
+}
+
+/** A search is planned by itself, and its transaction is short. */
+function committedAt(waves: readonly Wave[], kind: string, plannedAt: number): number {
+  return waves.find((wave) => wave.kind === kind && wave.at >= plannedAt)?.at ?? plannedAt
 }
 
 async function pageTimes(own: pg.Client, runId: string): Promise<number[]> {

@@ -36,6 +36,7 @@ const submission = (submissionId: number, plannedAt: number, search = false): Su
   submissionId,
   search,
   plannedAt,
+  committedAt: plannedAt + 4,
   attemptedAt: plannedAt + 10,
   acceptedAt: plannedAt + 20,
   finishedAt: plannedAt + 30,
@@ -78,5 +79,5 @@ it('the critical path leaves out waits, and what was idle while something was to
   expect(idle.critical).toBeCloseTo(0.03)
   // Busy throughout: three waits for a look, three for a poll, and one for a look at the run.
   const busy = pathOf(chainOf(night), [{ from: 0, at: 600, used: { ...nobody, ours: 0.6 }, queued: 0 }])
-  expect(busy.critical).toBeCloseTo(0.6 - 3 * 0.01 - 3 * 0.02 - 0.01)
+  expect(busy.critical).toBeCloseTo(0.6 - 3 * 0.006 - 3 * 0.02 - 0.01)
 })
