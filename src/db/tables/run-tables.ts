@@ -61,8 +61,8 @@ export type ProtectionLack = 'standby' | 'track_activities' | 'privilege' | 'sub
  * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor
  * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture` or its `cursor` was
  * changed in the configuration, another `server` answers, the newest row known is not where it was (`newest_row`;
- * `cleared` where only what changed lately is yielded, so that nothing is wrong), or the guard `held` what the run
- * before read from the watermark on.
+ * `cleared` where only what changed lately is yielded, so that nothing is wrong), the guard `held` what the run before
+ * read from the watermark on, or so many hotels `returned` that asking for each would take longer.
  */
 export type WholeReason =
   | 'first'
@@ -75,6 +75,7 @@ export type WholeReason =
   | 'newest_row'
   | 'cleared'
   | 'held'
+  | 'returned'
 
 /** What one run read of one stream; `read = folded + unchanged + changed`. */
 export type RunStreamTable = {

@@ -24,6 +24,7 @@ import {
   watermarkOf,
 } from './landing/stream-reading.ts'
 import { rereadContradicted } from './reread-contradicted.ts'
+import { hotelsAtMost, returningHotels, stageHotelsAnew } from './stage-hotels.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
 import { earlierCursor, movedBack, type Whole, whyWhole } from './why-whole.ts'
 
@@ -123,6 +124,18 @@ async function extractDelta(
           const cleared = !yieldsAll && seen.witnessCursor === undefined
           whole = { reason: cleared ? 'cleared' : 'newest_row', detail: endsAt(before, seen) }
         }
+        let returning: string[] = []
+        if (whole === null && yieldsAll && shape.parts !== undefined) {
+          returning = await returningHotels(trx, name)
+          if (returning.length > hotelsAtMost) {
+            await emptyStage(trx)
+            seen = await stage(null)
+            whole = { reason: 'returned', detail: null }
+          } else if (returning.length > 0) {
+            await stageHotelsAnew(trx, { client, snapshot, stream, judge: judge.of(name) }, returning, seen)
+            deps.logger.info({ run_id: run.run_id, stream: name, hotels: returning.length }, 'returning_hotels_read')
+          }
+        }
         const complete = whole !== null && yieldsAll
         if (complete) await findMissing(trx, name, true)
         return await landRows(trx, {
@@ -130,7 +143,7 @@ async function extractDelta(
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
-          completeRows: complete ? 'all' : 'none',
+          completeRows: complete ? 'all' : returning.length > 0 ? 'returning' : 'none',
           missing: complete,
           yieldsAll,
           guard,

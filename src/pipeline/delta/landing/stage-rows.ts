@@ -107,21 +107,27 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
+ * Of which ledger rows all is staged that the partner has: `returning` are those that were gone, and `some` are these and
+ * those in the table `vanished_row`. A delta alone brings what changed, and proves of no row that this is all of it.
+ */
+export type CompleteRows = 'none' | 'returning' | 'some' | 'all'
+
+/**
  * Merges rows with one key into one, under `foldedKey`, and over what the ledger holds: the table `landed`.
  *
- * @param completeRows whether the rows staged of a key are all that the partner has of it: `some` are those in the
- *   table `vanished_row`, and with `some` and `none` those that were gone. What the ledger holds beyond them has been
- *   taken back, like a value that became null.
+ * @param completeRows whether the rows staged of a key are all that the partner has of it: what the ledger holds beyond
+ *   them has been taken back then, like a value that became null.
  */
 export async function foldTogether(
   trx: Transaction<Schema>,
   stream: string,
   foldedKey: string,
-  completeRows: 'none' | 'some' | 'all',
+  completeRows: CompleteRows,
 ): Promise<void> {
-  // Of a row that was gone the partner had nothing, so what comes now is all that it has.
   const complete = {
-    none: sql`held.gone_at is not null`,
+    none: sql`false`,
+    returning: sql`held.gone_at is not null`,
+    // Of a row that was gone no line was left, so what comes now is all that the partner has.
     some: sql`lost.row_id is not null or held.gone_at is not null or held.guard_change = 'gone'`,
     all: sql`true`,
   }[completeRows]
