@@ -7,7 +7,7 @@ import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
 import { openPartnerSnapshot } from '../../partner/partner-snapshot.ts'
 import type { Deps } from '../deps.ts'
 import { type Judge, loadJudge } from '../preflight/preflight.ts'
-import { type CursorStream, shapeOf, streamNamesOf } from '../streams/our-streams.ts'
+import { type CursorStream, queryDigestOf, shapeOf, streamNamesOf } from '../streams/our-streams.ts'
 import { extractSnapshot } from './extract-snapshot.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
@@ -75,7 +75,8 @@ async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot
   }
   const cursor = stream.capture === 'snapshot' ? null : (stream.cursor ?? null)
   const protection = await snapshot.check({ ...query, cursor })
-  const common = { name, shape, query, protection, fullEveryMs: fullEveryMs(stream.fullEvery) }
+  const queryDigest = queryDigestOf(contract, name, stream.query)
+  const common = { name, shape, query, queryDigest, protection, fullEveryMs: fullEveryMs(stream.fullEvery) }
   if (cursor === null) return { ...common, cursor, cursorType: null }
   return { ...common, cursor, cursorType: await snapshot.cursorType({ ...query, cursor }) }
 }
@@ -92,7 +93,7 @@ async function extractDelta(
   stream: CursorStream,
   judge: Judge,
 ): Promise<void> {
-  const { name, shape, query, cursor, cursorType, protection, fullEveryMs } = stream
+  const { name, shape, query, queryDigest, cursor, cursorType, protection, fullEveryMs } = stream
   const { server, lacks } = snapshot
   const { counts, whole } = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
@@ -105,7 +106,7 @@ async function extractDelta(
         await stageRows(client, stagedLines(rows, { shape, judge: judge.of(name), seen }))
         return seen
       }
-      let whole = whyWhole(reading, before, { cursor, cursorType, server, fullEveryMs })
+      let whole = whyWhole(reading, before, { cursor, cursorType, server, queryDigest, fullEveryMs })
       let seen = nothingSeen()
       let held = false
       // Where the query yields only what changed lately, a row that does not come may be there all the same.
@@ -157,7 +158,7 @@ async function extractDelta(
       await forgetSnapshot(trx, name)
       const why = whole?.reason ?? null
       const complete = why !== null && yieldsAll
-      await noteReading(trx, { stream: name, capture: 'cursor', server, whole: why, complete, held })
+      await noteReading(trx, { stream: name, capture: 'cursor', server, queryDigest, whole: why, complete, held })
       const watermark = await moveWatermark(trx, run, stream, before, seen)
       // Counted at the partner's end: the report compares it with what landed.
       const counts = { ...landed, folded: landed.folded + seen.folded, read: seen.rows, null_cursor: seen.nullCursors }

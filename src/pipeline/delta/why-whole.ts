@@ -6,6 +6,7 @@ export type ReadingNow = {
   cursor: string
   cursorType: string | null
   server: string | null
+  queryDigest: string
   fullEveryMs: number | null
 }
 
@@ -25,7 +26,16 @@ export function whyWhole(before: StreamReading, watermark: StreamWatermark | nul
   if (before.server !== null && now.server !== null && before.server !== now.server) {
     return { reason: 'server', detail: `was ${before.server} and is ${now.server}` }
   }
+  if (isOtherQuery(before, now.queryDigest)) return { reason: 'query', detail: null }
   return isDue(before.whole_ago_ms, now.fullEveryMs) ? { reason: 'due', detail: null } : null
+}
+
+/**
+ * Whether a stream was last read by another query, or one with other columns or another key: no cursor moves when a
+ * query is corrected. Of a reading before digests were kept nobody can say, and it is not read whole for that. Pure.
+ */
+export function isOtherQuery({ query_digest }: Pick<StreamReading, 'query_digest'>, queryDigest: string): boolean {
+  return query_digest !== null && query_digest !== queryDigest
 }
 
 /** A night that begins a little earlier than the last must not put a comparison off to the next. */
