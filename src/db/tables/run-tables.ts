@@ -62,7 +62,7 @@ export type ProtectionLack = 'standby' | 'track_activities' | 'privilege' | 'sub
  * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture`, its `cursor` or its
  * `query` was changed in the configuration, another `server` answers, the newest row known is not where it was (`newest_row`;
  * `cleared` where only what changed lately is yielded, so that nothing is wrong), the guard `held` what the run before
- * read from the watermark on, or so many hotels `returned` that asking for each would take longer.
+ * read from the watermark on, or calculators of which it brought a part (`partial`) are of too many hotels to ask for.
  */
 export type WholeReason =
   | 'first'
@@ -76,7 +76,7 @@ export type WholeReason =
   | 'newest_row'
   | 'cleared'
   | 'held'
-  | 'returned'
+  | 'partial'
 
 /** What one run read of one stream; `read = folded + unchanged + changed`. */
 export type RunStreamTable = {

@@ -188,10 +188,7 @@ async function readAgain({ client, trx, name, shape, query, snapshot, judge }: R
     }
   }
   await stage(neededLines(trx, Math.min(neededAtOnce, query.fetchRows)))
-  // What folds is merged over what the ledger holds, which stands for the lines that stay.
-  if (shape.parts === undefined) {
-    await stage(gainedLines(trx, name, Math.min(neededAtOnce, query.fetchRows)))
-  }
+  await stage(gainedLines(trx, name, shape.parts?.key, Math.min(neededAtOnce, query.fetchRows)))
   await findMissing(trx, name, false)
   return { ...read, first: null }
 }

@@ -24,7 +24,7 @@ import {
   watermarkOf,
 } from './landing/stream-reading.ts'
 import { rereadContradicted } from './reread-contradicted.ts'
-import { hotelsAtMost, returningHotels, stageHotelsAnew } from './stage-hotels.ts'
+import { hotelsAtMost, partialHotels, stageHotelsAnew } from './stage-hotels.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
 import { earlierCursor, movedBack, type Whole, whyWhole } from './why-whole.ts'
 
@@ -125,16 +125,16 @@ async function extractDelta(
           const cleared = !yieldsAll && seen.witnessCursor === undefined
           whole = { reason: cleared ? 'cleared' : 'newest_row', detail: endsAt(before, seen) }
         }
-        let returning: string[] = []
-        if (whole === null && yieldsAll && shape.parts !== undefined) {
-          returning = await returningHotels(trx, name)
-          if (returning.length > hotelsAtMost) {
+        let partial: string[] = []
+        if (whole === null && shape.parts !== undefined) {
+          partial = await partialHotels(trx, name, yieldsAll)
+          if (partial.length > hotelsAtMost) {
             await emptyStage(trx)
             seen = await stage(null)
-            whole = { reason: 'returned', detail: null }
-          } else if (returning.length > 0) {
-            await stageHotelsAnew(trx, { client, snapshot, stream, judge: judge.of(name) }, returning, seen)
-            deps.logger.info({ run_id: run.run_id, stream: name, hotels: returning.length }, 'returning_hotels_read')
+            whole = { reason: 'partial', detail: null }
+          } else if (partial.length > 0) {
+            await stageHotelsAnew(trx, { client, snapshot, stream, judge: judge.of(name) }, partial, seen)
+            deps.logger.info({ run_id: run.run_id, stream: name, hotels: partial.length }, 'partial_hotels_read')
           }
         }
         const complete = whole !== null && yieldsAll
@@ -144,7 +144,7 @@ async function extractDelta(
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
-          completeRows: complete ? 'all' : returning.length > 0 ? 'returning' : 'none',
+          completeRows: complete ? 'all' : yieldsAll && partial.length > 0 ? 'returning' : 'none',
           missing: complete,
           yieldsAll,
           guard,

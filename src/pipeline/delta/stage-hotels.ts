@@ -37,18 +37,20 @@ export async function stageHotels(
 }
 
 /**
- * Hotels of staged rows that were gone and are there again. A delta brings what changed of such a row, and that may be
- * a part of it.
+ * Hotels of staged rows of which a part says too little. Of one that was gone a delta brings what changed, and that may
+ * not be all of it; of one that contradicts itself it may bring something else, and the contradiction stays.
  *
+ * @param yieldsAll whether a row that does not come is gone; else one that was gone is merged as if it had not been.
  * @returns one more than may be asked for where there are more. Partner ids that are not stored as the partner has them
  *   are left out, because nobody can ask for them.
  */
-export async function returningHotels(trx: Transaction<Schema>, stream: string): Promise<string[]> {
+export async function partialHotels(trx: Transaction<Schema>, stream: string, yieldsAll: boolean): Promise<string[]> {
   await sql`analyze staged (row_key)`.execute(trx)
   const { rows } = await sql<{ partner_id: string }>`
     select distinct staged.partner_id
     from staged join source_row held on held.stream = ${stream} and held.row_key = staged.row_key
-    where held.gone_at is not null and length(staged.partner_id) <= ${maxPartnerIdLength}
+    where (held.contradiction is not null or ${yieldsAll} and held.gone_at is not null)
+      and length(staged.partner_id) <= ${maxPartnerIdLength}
     limit ${hotelsAtMost + 1}`.execute(trx)
   return rows.map(({ partner_id }) => partner_id)
 }

@@ -2,14 +2,8 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judgements.ts'
-import {
-  type CompleteRows,
-  findKeyContradictions,
-  foldTogether,
-  keepLatest,
-  latestRows,
-  wholeRows,
-} from './stage-rows.ts'
+import { findKeyContradictions } from './contradicting-rows.ts'
+import { type CompleteRows, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
 import { isNewStream } from './stream-reading.ts'
 
 export type LandedCounts = {
