@@ -192,7 +192,7 @@ async function extractDelta(
 function readFrom({ asked, started_at }: Run, before: StreamWatermark | null): string | null {
   const watermark = before?.watermark ?? null
   if (asked.since === undefined) return watermark
-  const from = earlierCursor(watermark, asked.since, started_at)
+  const from = earlierCursor(before, asked.since, started_at)
   return from.kind === 'earlier' ? from.cursor : watermark
 }
 
