@@ -36,6 +36,6 @@ export const migrationNames = [
   '0037-notification-destinations',
   '0038-facts-of-requests',
   '0039-unknown-tasks',
-  '0041-query-digests',
+  '0041-queries-and-spellings',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

@@ -33,7 +33,7 @@ import * as contentBytes from './0035-content-bytes.ts'
 import * as notificationDestinations from './0037-notification-destinations.ts'
 import * as factsOfRequests from './0038-facts-of-requests.ts'
 import * as unknownTasks from './0039-unknown-tasks.ts'
-import * as queryDigests from './0041-query-digests.ts'
+import * as queriesAndSpellings from './0041-queries-and-spellings.ts'
 
 /**
  * Every migration by its file name, in the order of migration-names.ts. A test compares the list with the folder.
@@ -73,5 +73,5 @@ export const migrations: Record<MigrationName, Migration> = {
   '0037-notification-destinations': notificationDestinations,
   '0038-facts-of-requests': factsOfRequests,
   '0039-unknown-tasks': unknownTasks,
-  '0041-query-digests': queryDigests,
+  '0041-queries-and-spellings': queriesAndSpellings,
 }

@@ -60,9 +60,10 @@ export type ProtectionLack = 'standby' | 'track_activities' | 'privilege' | 'sub
 /**
  * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor
  * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture`, its `cursor` or its
- * `query` was changed in the configuration, another `server` answers, the newest row known is not where it was (`newest_row`;
- * `cleared` where only what changed lately is yielded, so that nothing is wrong), the guard `held` what the run before
- * read from the watermark on, or calculators of which it brought a part (`partial`) are of too many hotels to ask for.
+ * `query` was changed in the configuration, another `server` answers, the newest row known is not where it was
+ * (`newest_row`; `cleared` where only what changed lately is yielded, so that nothing is wrong), the guard `held` what
+ * the run before read from the watermark on, or calculators of which it brought a part (`partial`) are of too many
+ * hotels to ask for.
  */
 export type WholeReason =
   | 'first'

@@ -13,7 +13,7 @@ const hotelsAtOnce = 200
 /** Hotels of a stream that one run asks for. */
 export const hotelsAtMost = 5_000
 
-export type HotelReading = {
+type HotelReading = {
   client: PoolClient
   snapshot: PartnerSnapshot
   stream: Pick<CursorStream, 'shape' | 'query' | 'cursor'>

@@ -65,7 +65,7 @@ describe('a query that was changed', () => {
     expect(await night(right, { capture: 'snapshot' })).toMatchObject({ whole: null, read: 2, unchanged: 2 })
   })
 
-  it('is noted, and nothing is read whole for it, where no digest was kept of the reading before', async () => {
+  it('a query is noted, and nothing read whole for it, where no digest was kept of the reading before', async () => {
     await night(propertiesQuery)
     await ferry.ledger.pool.query('update stream_reading set query_digest = null')
     expect(await night(propertiesQuery)).toMatchObject({ whole: null, read: 1 })

@@ -73,10 +73,12 @@ export async function settlePartContradictions(trx: Transaction<Schema>, foldedK
       from said group by row_key, key having count(*) > 1
     ),
     contradiction as (
-      select row_key, jsonb_object_agg(key, one) as parts, string_agg(concat(key, E'\n', texts), E'\n' order by key) as texts,
+      select row_key, jsonb_object_agg(key, one) as parts,
+             string_agg(concat(key, E'\n', texts), E'\n' order by key) as texts,
              format('the partner yields several values of one of the %s, and nothing says which is newer: %s. '
                     'Fix the query, so that it yields one', ${foldedKey}::text,
-                    left(string_agg(concat(key, ': ', shown), ', ' order by key), ${quotedCharacters}::integer)) as reason
+                    left(string_agg(concat(key, ': ', shown), ', ' order by key), ${quotedCharacters}::integer))
+               as reason
       from gathered group by row_key
     ),
     made as (

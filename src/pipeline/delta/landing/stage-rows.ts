@@ -113,7 +113,8 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
 
 /**
  * Of which ledger rows all is staged that the partner has: `returning` are those that were gone or contradicted
- * themselves, and `some` are those that were gone and those in the table `vanished_row`. A delta alone brings what changed, and proves of no row that this is all of it.
+ * themselves, and `some` are those that were gone and those in the table `vanished_row`. A delta alone brings what
+ * changed, and proves of no row that this is all of it.
  */
 export type CompleteRows = 'none' | 'returning' | 'some' | 'all'
 
