@@ -37,6 +37,7 @@ export const migrationNames = [
   '0038-facts-of-requests',
   '0039-unknown-tasks',
   '0040-shown-and-spelled',
+  '0041-queries-and-spellings',
   '0042-job-schedules',
 ] as const
 export type MigrationName = (typeof migrationNames)[number]

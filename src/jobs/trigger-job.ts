@@ -95,8 +95,8 @@ async function checkReading({ config, contract, db, now }: Deps, job: Job, asked
   if (since === undefined) return []
   const older: OlderWatermark[] = []
   for (const stream of asked.streams ?? read) {
-    const watermark = (await db.transaction().execute((trx) => watermarkOf(trx, stream)))?.watermark ?? null
-    const from = earlierCursor(watermark, since, now())
+    const before = await db.transaction().execute((trx) => watermarkOf(trx, stream))
+    const from = earlierCursor(before, since, now())
     if (from.kind === 'no value') {
       refuse(`--since ${since} is no cursor: give a time ago (3d), a date or time (2026-11-20T06:00Z), or a number`)
     } else if (from.kind === 'other type') {

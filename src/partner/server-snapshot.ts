@@ -139,7 +139,9 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
 
   async *#readDelta(delta: DeltaQuery): DeltaRows {
     const columns = await this.#describe(delta)
-    yield* this.#readTexts(delta, columns, [...delta.columns, delta.cursor], this.#deltaSql(columns, delta))
+    const isTime = this.#dialect.isTime(this.#column(columns, delta.cursor))
+    const names = [...delta.columns, delta.cursor, ...(isTime ? [delta.cursor] : [])]
+    yield* this.#readTexts(delta, columns, names, this.#deltaSql(columns, delta))
   }
 
   async *#readLines(query: StreamQuery): AsyncGenerator<Buffer> {
@@ -174,21 +176,23 @@ export class ServerSnapshot<Field extends { name: string }, Column extends { kin
 
   /**
    * The configured query, wrapped: its columns, in cursor order, from the watermark on; rows without a cursor are
-   * always read.
+   * always read. Of a time also the cursor itself, where it may not carry the watermark.
    */
   #deltaSql(columns: ReadonlyMap<string, Column>, delta: DeltaQuery): Sql {
     const dialect = this.#dialect
     const column = this.#column(columns, delta.cursor)
     const at = dialect.cursorOf(sql.id('s', delta.cursor), column)
-    let shown = at
+    const shown = [at]
     if (dialect.isTime(column)) {
       // A transaction that is still open may commit rows that carry the time at which it began, and a time that lies
       // ahead may be anything: neither may carry the watermark past what was not seen.
       const newest = dialect.newest(this.#bound, column)
-      shown = sql`case when ${at} > ${newest} then ${newest} else ${at} end`
+      shown[0] = sql`case when ${at} > ${newest} then ${newest} else ${at} end`
+      shown.push(sql`case when ${at} > ${newest} then ${at} end`)
     }
     const which = delta.only === undefined ? this.#pastSql(at, column, delta) : this.#onlySql(columns, delta.only)
-    return sql`select ${this.#selection(columns, delta)}, ${dialect.printedCursor(shown, column)}
+    const cursors = sql.join(shown.map((cursor) => dialect.printedCursor(cursor, column)))
+    return sql`select ${this.#selection(columns, delta)}, ${cursors}
       from ${this.#derived(delta)}${which} order by ${at}`
   }
 

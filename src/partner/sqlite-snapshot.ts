@@ -139,7 +139,9 @@ async function* readDelta(database: DatabaseSync, delta: DeltaQuery): DeltaRows 
   // A time that lies ahead may be anything and must not carry the watermark with it; clocks without a zone may stand
   // at UTC or at the local time.
   const now = `min(datetime('now'), datetime('now', 'localtime'))`
-  const cursor = kind === 'time' ? `case when julianday(${at}) > julianday(${now}) then ${now} else ${at} end` : at
+  const ahead = `julianday(${at}) > julianday(${now})`
+  const cursor =
+    kind === 'time' ? `case when ${ahead} then ${now} else ${at} end, case when ${ahead} then ${at} end` : at
   const order = kind === 'time' ? `julianday(${at}), ${at}` : at
   const text = `select ${columnsOf(delta)}, ${cursor} from (${withoutSemicolon(delta.query)}\n) s${where} order by ${order}`
   yield* batches(database, delta, text, values)

@@ -34,6 +34,7 @@ import * as notificationDestinations from './0037-notification-destinations.ts'
 import * as factsOfRequests from './0038-facts-of-requests.ts'
 import * as unknownTasks from './0039-unknown-tasks.ts'
 import * as shownAndSpelled from './0040-shown-and-spelled.ts'
+import * as queriesAndSpellings from './0041-queries-and-spellings.ts'
 import * as jobSchedules from './0042-job-schedules.ts'
 
 /**
@@ -75,5 +76,6 @@ export const migrations: Record<MigrationName, Migration> = {
   '0038-facts-of-requests': factsOfRequests,
   '0039-unknown-tasks': unknownTasks,
   '0040-shown-and-spelled': shownAndSpelled,
+  '0041-queries-and-spellings': queriesAndSpellings,
   '0042-job-schedules': jobSchedules,
 }

@@ -138,7 +138,7 @@ export type JudgingBasisTable = {
 }
 
 /** What contradicts another row, and is invalid for it. */
-type ContradictionKind = 'answered_and_declined' | 'two_frameworks' | 'two_partner_ids'
+type ContradictionKind = 'answered_and_declined' | 'two_frameworks' | 'two_partner_ids' | 'two_spellings'
 
 /** What looks wrong and is sent all the same. */
 export type WarningKind = 'partner_ids_alike' | 'coordinates_zero' | 'field_type_unseen'

@@ -59,10 +59,11 @@ export type ProtectionLack = 'standby' | 'track_activities' | 'privilege' | 'sub
 
 /**
  * Why a stream was read whole instead of from its watermark: it never was (`first`), no row has a cursor
- * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture` or its `cursor` was
- * changed in the configuration, another `server` answers, the newest row known is not where it was (`newest_row`;
- * `cleared` where only what changed lately is yielded, so that nothing is wrong), or the guard `held` what the run
- * before read from the watermark on.
+ * (`no_watermark`), `fullEvery` has passed (`due`), a person asked (`reread`), its `capture`, its `cursor` or its
+ * `query` was changed in the configuration, another `server` answers, the newest row known is not where it was
+ * (`newest_row`; `cleared` where only what changed lately is yielded, so that nothing is wrong), the guard `held` what
+ * the run before read from the watermark on, or calculators of which it brought a part (`partial`) are of too many
+ * hotels to ask for.
  */
 export type WholeReason =
   | 'first'
@@ -71,10 +72,12 @@ export type WholeReason =
   | 'reread'
   | 'capture'
   | 'cursor'
+  | 'query'
   | 'server'
   | 'newest_row'
   | 'cleared'
   | 'held'
+  | 'partial'
 
 /** What one run read of one stream; `read = folded + unchanged + changed`. */
 export type RunStreamTable = {
@@ -134,6 +137,8 @@ export type StreamReadingTable = {
   whole_at: Date | null
   /** Why the next run is to read all of them. */
   whole_wanted: WholeReason | null
+  /** Of the query by which it was read, with its columns and key; null of a reading before these were kept. */
+  query_digest: string | null
 }
 
 /** One of the rows that a plan is about, as an example: what is known here, and what the partner has now. */

@@ -41,7 +41,7 @@ export async function rereadStream(
     const known = await livingRows(trx, stream)
     let after: string | null = null
     if (since !== null) {
-      const earlier = earlierCursor(before?.watermark ?? null, since, now)
+      const earlier = earlierCursor(before, since, now)
       if (earlier.kind !== 'earlier') return earlier
       after = earlier.cursor
     }

@@ -36,6 +36,7 @@ import {
   type StreamReading,
 } from './landing/stream-reading.ts'
 import { landingOf } from './staged-lines.ts'
+import { isOtherQuery } from './why-whole.ts'
 
 /**
  * Reads all rows of a stream and compares them with its last snapshot inside Postgres. The lines pass through here as
@@ -45,7 +46,7 @@ export async function extractSnapshot(
   deps: Deps,
   run: Run,
   snapshot: PartnerSnapshot,
-  { name, shape, query }: { name: string; shape: StreamShape; query: StreamQuery },
+  { name, shape, query, queryDigest }: { name: string; shape: StreamShape; query: StreamQuery; queryDigest: string },
   judge: Judge,
 ): Promise<void> {
   const counts = await withSession(deps.pool, (session) =>
@@ -58,8 +59,9 @@ export async function extractSnapshot(
         return held
       }
       const isNew = (await isNewStream(trx, name)) && !(await guard(noChange, async () => false))
-      // There may be one of a stream that was empty.
-      if (isNew) await forgetSnapshot(trx, name)
+      const otherQuery = isOtherQuery(before, queryDigest)
+      // There may be one of a stream that was empty. What equal lines mean depends on columns and key.
+      if (isNew || otherQuery) await forgetSnapshot(trx, name)
       const known = await hasSnapshot(trx, name)
       const first = isNew
         ? await landFirstSnapshot({ deps, run, client: session.client, trx, snapshot, stream, judge })
@@ -74,6 +76,7 @@ export async function extractSnapshot(
         stream: name,
         capture: 'snapshot',
         server: snapshot.server,
+        queryDigest,
         whole: 'due',
         complete: true,
         held,
@@ -89,7 +92,7 @@ export async function extractSnapshot(
           capture: 'snapshot',
           protection: null,
           pending: null,
-          ...whatIsNew(before, snapshot.server),
+          ...whatIsNew(before, snapshot.server, otherQuery),
           watermark_before: null,
           watermark_after: null,
         })
@@ -107,13 +110,14 @@ export async function extractSnapshot(
 function whatIsNew(
   before: StreamReading,
   server: string | null,
+  otherQuery: boolean,
 ): { whole: WholeReason | null; whole_detail: string | null } {
   if (before.capture === 'cursor') return { whole: 'capture', whole_detail: 'was cursor and is snapshot' }
   if (before.whole_wanted === 'reread') return { whole: 'reread', whole_detail: null }
   if (before.server !== null && server !== null && before.server !== server) {
     return { whole: 'server', whole_detail: `was ${before.server} and is ${server}` }
   }
-  return { whole: null, whole_detail: null }
+  return { whole: otherQuery ? 'query' : null, whole_detail: null }
 }
 
 type Reading = {
@@ -184,10 +188,7 @@ async function readAgain({ client, trx, name, shape, query, snapshot, judge }: R
     }
   }
   await stage(neededLines(trx, Math.min(neededAtOnce, query.fetchRows)))
-  // What folds is merged over what the ledger holds, which stands for the lines that stay.
-  if (shape.parts === undefined) {
-    await stage(gainedLines(trx, name, Math.min(neededAtOnce, query.fetchRows)))
-  }
+  await stage(gainedLines(trx, name, shape.parts?.key, Math.min(neededAtOnce, query.fetchRows)))
   await findMissing(trx, name, false)
   return { ...read, first: null }
 }

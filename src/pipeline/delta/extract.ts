@@ -7,7 +7,7 @@ import type { PartnerSnapshot, StreamQuery } from '../../partner/dialect.ts'
 import { openPartnerSnapshot } from '../../partner/partner-snapshot.ts'
 import type { Deps } from '../deps.ts'
 import { type Judge, loadJudge } from '../preflight/preflight.ts'
-import { type CursorStream, shapeOf, streamNamesOf } from '../streams/our-streams.ts'
+import { type CursorStream, queryDigestOf, shapeOf, streamNamesOf } from '../streams/our-streams.ts'
 import { extractSnapshot } from './extract-snapshot.ts'
 import { guardStream } from './guard-stream.ts'
 import { landFirst } from './land-first.ts'
@@ -24,6 +24,7 @@ import {
   watermarkOf,
 } from './landing/stream-reading.ts'
 import { rereadContradicted } from './reread-contradicted.ts'
+import { hotelsAtMost, partialHotels, stageHotelsAnew } from './stage-hotels.ts'
 import { nothingSeen, type Seen, stagedLines } from './staged-lines.ts'
 import { earlierCursor, movedBack, type Whole, whyWhole } from './why-whole.ts'
 import { beforeOpen, putBackBy } from './without-zone.ts'
@@ -75,7 +76,8 @@ async function checkStream({ config, contract }: Deps, snapshot: PartnerSnapshot
   }
   const cursor = stream.capture === 'snapshot' ? null : (stream.cursor ?? null)
   const protection = await snapshot.check({ ...query, cursor })
-  const common = { name, shape, query, protection, fullEveryMs: fullEveryMs(stream.fullEvery) }
+  const queryDigest = queryDigestOf(contract, name, stream.query)
+  const common = { name, shape, query, queryDigest, protection, fullEveryMs: fullEveryMs(stream.fullEvery) }
   if (cursor === null) return { ...common, cursor, cursorType: null }
   return { ...common, cursor, cursorType: await snapshot.cursorType({ ...query, cursor }) }
 }
@@ -92,7 +94,7 @@ async function extractDelta(
   stream: CursorStream,
   judge: Judge,
 ): Promise<void> {
-  const { name, shape, query, cursor, cursorType, protection, fullEveryMs } = stream
+  const { name, shape, query, queryDigest, cursor, cursorType, protection, fullEveryMs } = stream
   const { server, lacks } = snapshot
   const { counts, whole } = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
@@ -105,7 +107,7 @@ async function extractDelta(
         await stageRows(client, stagedLines(rows, { shape, judge: judge.of(name), seen }))
         return seen
       }
-      let whole = whyWhole(reading, before, { cursor, cursorType, server, fullEveryMs })
+      let whole = whyWhole(reading, before, { cursor, cursorType, server, queryDigest, fullEveryMs })
       let seen = nothingSeen()
       let held = false
       // Where the query yields only what changed lately, a row that does not come may be there all the same.
@@ -124,6 +126,18 @@ async function extractDelta(
           const cleared = !yieldsAll && seen.witnessCursor === undefined
           whole = { reason: cleared ? 'cleared' : 'newest_row', detail: endsAt(before, seen) }
         }
+        let partial: string[] = []
+        if (whole === null && shape.parts !== undefined) {
+          partial = await partialHotels(trx, name, yieldsAll)
+          if (partial.length > hotelsAtMost) {
+            await emptyStage(trx)
+            seen = await stage(null)
+            whole = { reason: 'partial', detail: null }
+          } else if (partial.length > 0) {
+            await stageHotelsAnew(trx, { client, snapshot, stream, judge: judge.of(name) }, partial, seen)
+            deps.logger.info({ run_id: run.run_id, stream: name, hotels: partial.length }, 'partial_hotels_read')
+          }
+        }
         const complete = whole !== null && yieldsAll
         if (complete) await findMissing(trx, name, true)
         return await landRows(trx, {
@@ -131,7 +145,7 @@ async function extractDelta(
           stream: name,
           foldedKey: shape.parts?.key,
           judgedBy: judge.basis,
-          completeRows: complete ? 'all' : 'none',
+          completeRows: complete ? 'all' : yieldsAll && partial.length > 0 ? 'returning' : 'none',
           missing: complete,
           yieldsAll,
           guard,
@@ -145,7 +159,7 @@ async function extractDelta(
       await forgetSnapshot(trx, name)
       const why = whole?.reason ?? null
       const complete = why !== null && yieldsAll
-      await noteReading(trx, { stream: name, capture: 'cursor', server, whole: why, complete, held })
+      await noteReading(trx, { stream: name, capture: 'cursor', server, queryDigest, whole: why, complete, held })
       const watermark = await moveWatermark(trx, run, stream, before, { ...seen, openMs: snapshot.openMs })
       // Counted at the partner's end: the report compares it with what landed.
       const counts = { ...landed, folded: landed.folded + seen.folded, read: seen.rows, null_cursor: seen.nullCursors }
@@ -179,7 +193,7 @@ async function extractDelta(
 function readFrom({ asked, started_at }: Run, before: StreamWatermark | null): string | null {
   const watermark = before?.watermark ?? null
   if (asked.since === undefined) return watermark
-  const from = earlierCursor(watermark, asked.since, started_at)
+  const from = earlierCursor(before, asked.since, started_at)
   return from.kind === 'earlier' ? from.cursor : watermark
 }
 

@@ -11,16 +11,11 @@ import type { CursorStream } from '../streams/our-streams.ts'
 import { maxPartnerIdLength } from '../streams/rules/row-content.ts'
 import { guardStream } from './guard-stream.ts'
 import { landRows } from './landing/land-rows.ts'
-import { createStage, stageRows } from './landing/stage-rows.ts'
+import { createStage } from './landing/stage-rows.ts'
 import { wantHeldAgain } from './landing/stream-reading.ts'
-import { nothingSeen, stagedLines } from './staged-lines.ts'
+import { hotelsAtMost, stageHotels } from './stage-hotels.ts'
 
 type CursorStreamToAsk = Pick<CursorStream, 'name' | 'shape' | 'query' | 'fullEveryMs'> & { cursor: string | null }
-
-/** Hotels that one query asks for: a statement of some 10 kB. */
-const hotelsAtOnce = 200
-/** Hotels of a stream that one run asks for; more wait for the next, or for the next full comparison. */
-const hotelsAtMost = 5_000
 
 /**
  * Reads all rows of the hotels whose rows contradict each other, from the snapshot that the run has read everything
@@ -52,6 +47,7 @@ export async function rereadContradicted(
   if (open.length === 0) return
   await db.transaction().execute((trx) => findContradictions(trx, judge.basis, run.started_at))
   for (const stream of open) {
+    // More wait for the next run, or for the next full comparison.
     const hotels = await contradictedHotels(db, [stream.name], maxPartnerIdLength, hotelsAtMost)
     if (hotels.length === 0) continue
     const ids = hotels.map(({ partner_id }) => partner_id)
@@ -73,14 +69,8 @@ async function readHotels(
   const outcome = await withSession(deps.pool, ({ client, db }) =>
     db.transaction().execute(async (trx) => {
       await createStage(trx)
-      const seen = nothingSeen()
-      for (let at = 0; at < partnerIds.length; at += hotelsAtOnce) {
-        const some = partnerIds.slice(at, at + hotelsAtOnce)
-        const only = { column: shape.idColumn, partnerIds: some }
-        const rows = snapshot.delta({ ...query, cursor, from: null, overlapMs: 0, only })
-        const staging = { shape, judge: judge.of(name), seen, only: new Set(some) }
-        await stageRows(client, stagedLines(rows, staging))
-      }
+      const stream = { shape, query, cursor }
+      const seen = await stageHotels({ client, snapshot, stream, judge: judge.of(name) }, partnerIds)
       await findMissingOf(trx, name, partnerIds, yieldsAll ? sql`true` : supersededBy(run))
       let held = false
       const landed = await landRows(trx, {

@@ -42,12 +42,19 @@ type DirectWalk = Staging & {
 }
 
 /** A row of a delta, as far as it is whole, of how many partner rows, and where it stands among the others. */
-type WalkedRow = LandingRow & { ordinal: number; withoutCursor: boolean; parts: number }
+type WalkedRow = LandingRow & {
+  ordinal: number
+  /** The ordinals of parts that came later than the first. */
+  later: Map<string, number> | null
+  withoutCursor: boolean
+  parts: number
+}
 
 /**
  * Rows of a delta. Notes the newest cursor on the way, which the order of the delta makes the last one. Rows with equal
  * cursors share an ordinal. Parts of one ledger row that come one after the other, as those do which were stored
- * together, are merged here: each row less is one less to store, sort and merge.
+ * together, are merged here: each row less is one less to store, sort and merge. One that says something else of a part
+ * while nothing says which is newer is left by itself.
  */
 async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }: Walk): AsyncGenerator<WalkedRow[]> {
   const { columns } = shape
@@ -55,10 +62,20 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
   let ordinal = 0
   let before: string | null = null
   let begun: WalkedRow | null = null
-  const add = (known: Record<string, unknown>, name: string, value: unknown) => {
-    if (inAnyOrder && name in known) throw new RowNeedsCare('repeated_key')
+  const add = (row: WalkedRow, known: Record<string, unknown>, name: string, value: unknown): boolean => {
+    if (Object.hasOwn(known, name)) {
+      if (inAnyOrder) throw new RowNeedsCare('repeated_key')
+      if ((row.later?.get(name) ?? row.ordinal) === ordinal && known[name] !== value) return false
+    }
     known[name] = value
+    if (!inAnyOrder && ordinal !== row.ordinal) {
+      row.later ??= new Map()
+      row.later.set(name, ordinal)
+    }
+    return true
   }
+  const addAll = (row: WalkedRow, known: Record<string, unknown>, more: Record<string, unknown>): boolean =>
+    Object.entries(more).every(([name, value]) => add(row, known, name, value))
   for await (const batch of batches) {
     const walked: WalkedRow[] = []
     for (const values of batch) {
@@ -83,6 +100,7 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
           rowKey: row.rowKey,
           content: row.content,
           ordinal,
+          later: null,
           withoutCursor,
           parts: 1,
         })
@@ -91,17 +109,18 @@ async function* walkedRows(batches: DeltaRows, { shape, seen, inAnyOrder, only }
       if (begun !== null && begun.rowKey === row.rowKey) {
         const known = begun.content[parts.key] as Record<string, unknown>
         const more = row.content[parts.key] as Record<string, unknown>
-        if (further !== null) add(known, parts.nameOf(values), parts.valueOf(values))
-        else for (const name in more) add(known, name, more[name])
-        begun.withoutCursor ||= withoutCursor
-        begun.parts += 1
-        seen.folded += 1
-        continue
+        const added: boolean =
+          further === null ? addAll(begun, known, more) : add(begun, known, parts.nameOf(values), parts.valueOf(values))
+        if (added) {
+          begun.withoutCursor ||= withoutCursor
+          begun.parts += 1
+          seen.folded += 1
+          continue
+        }
       }
       if (begun !== null) walked.push(begun)
-      // A number of its own: of two such rows the later one wins where both say something of one part.
-      ordinal += 1
-      begun = { partnerId: row.partnerId, rowKey: row.rowKey, content: row.content, ordinal, withoutCursor, parts: 1 }
+      const { partnerId, rowKey, content }: LandingRow = further === null ? row : landingOf(shape, values)
+      begun = { partnerId, rowKey, content, ordinal, later: null, withoutCursor, parts: 1 }
       parts.begin(values)
     }
     if (walked.length > 0) yield walked

@@ -6,6 +6,7 @@ export type ReadingNow = {
   cursor: string
   cursorType: string | null
   server: string | null
+  queryDigest: string
   fullEveryMs: number | null
 }
 
@@ -25,7 +26,16 @@ export function whyWhole(before: StreamReading, watermark: StreamWatermark | nul
   if (before.server !== null && now.server !== null && before.server !== now.server) {
     return { reason: 'server', detail: `was ${before.server} and is ${now.server}` }
   }
+  if (isOtherQuery(before, now.queryDigest)) return { reason: 'query', detail: null }
   return isDue(before.whole_ago_ms, now.fullEveryMs) ? { reason: 'due', detail: null } : null
+}
+
+/**
+ * Whether a stream was last read by another query, or one with other columns or another key: no cursor moves when a
+ * query is corrected. Of a reading before digests were kept nobody can say, and it is not read whole for that. Pure.
+ */
+export function isOtherQuery({ query_digest }: Pick<StreamReading, 'query_digest'>, queryDigest: string): boolean {
+  return query_digest !== null && query_digest !== queryDigest
 }
 
 /** A night that begins a little earlier than the last must not put a comparison off to the next. */
@@ -86,7 +96,7 @@ export type EarlierCursor =
   | { kind: 'no watermark' }
   /** Neither a time nor a number. */
   | { kind: 'no value' }
-  /** What was asked for is no value of the cursor, such as a date where the cursor is a number. */
+  /** What was asked for is no value of the cursor, such as a date where it is a number, or one beyond its type. */
   | { kind: 'other type'; watermark: string }
   /** It lies past the watermark, from which reading has to begin: rows between the two would be missed. */
   | { kind: 'not earlier'; watermark: string }
@@ -108,24 +118,51 @@ const furthestWestMs = 12 * 3_600_000
  * a time with a zone, is taken to be what the clock furthest west showed then, twelve hours behind UTC: to read too
  * much does no harm, to read too little does. What has no zone itself is compared as it is.
  *
- * @param watermark as the partner's server printed it; what it is shows in its form.
+ * @param before the watermark as the partner's server printed it; what it is shows in its form. Where it is a whole
+ *   number, a fraction is rounded down: all values of the cursor may be whole, and to their type it is none.
  * @param since a time ago (`3d`), a date or time (UTC, or the partner's clock, unless it says otherwise), or a number.
  */
-export function earlierCursor(watermark: string | null, since: string, now: Date): EarlierCursor {
-  if (watermark === null) {
+export function earlierCursor(
+  before: Pick<StreamWatermark, 'watermark' | 'cursor_type'> | null,
+  since: string,
+  now: Date,
+): EarlierCursor {
+  if (before === null) {
     return { kind: momentOf(since, now) === null && !number.test(since) ? 'no value' : 'no watermark' }
   }
+  const { watermark, cursor_type } = before
   if (timeText.test(watermark)) {
     const moment = momentOf(since, now)
-    if (moment === null) return { kind: 'other type', watermark }
     const behindMs = !hasZone(watermark) && (timeAgo.test(since) || hasZone(since)) ? furthestWestMs : 0
-    const cursor = new Date(moment.getTime() - behindMs).toISOString().replace('T', ' ').replace('Z', '')
+    const from = moment === null ? null : new Date(moment.getTime() - behindMs)
+    // No server reads the years before the first in this form.
+    if (from === null || from.getUTCFullYear() < 1) return { kind: 'other type', watermark }
+    const cursor = from.toISOString().replace('T', ' ').replace('Z', '')
     // Both in UTC, or in whatever the clocks of the partner show; a prefix comes before what it begins.
     return cursor < watermark ? { kind: 'earlier', cursor } : { kind: 'not earlier', watermark }
   }
   if (!number.test(watermark)) return { kind: 'no order', watermark }
   if (!number.test(since)) return { kind: 'other type', watermark }
-  return isLess(since, watermark) ? { kind: 'earlier', cursor: since } : { kind: 'not earlier', watermark }
+  if (!isLess(since, watermark)) return { kind: 'not earlier', watermark }
+  const cursor = watermark.includes('.') ? since : roundedDown(since)
+  const least = leastOf[cursor_type ?? '']
+  if (least !== undefined && isLess(cursor, least)) return { kind: 'other type', watermark }
+  return { kind: 'earlier', cursor }
+}
+
+/** The least values of types that have one, by the names that dialects give them; a lesser one ends the reading. */
+const leastOf: Readonly<Record<string, string>> = {
+  smallint: '-32768',
+  integer: '-2147483648',
+  bigint: '-9223372036854775808',
+  number: '-9223372036854775808',
+  bits: '0',
+}
+
+function roundedDown(text: string): string {
+  const [whole = ''] = text.split('.')
+  const isFraction = /[^0]/.test(fraction(text))
+  return isFraction && text.startsWith('-') ? String(BigInt(whole) - 1n) : whole
 }
 
 /** Whether a time says where its clock stands; the day has the same signs. */

@@ -1,6 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../db/tables/database-schema.ts'
+import { type Fragment, gather, target } from './gather-rows.ts'
 import { contradictionKinds, judgedOtherwise, neverJudged, notCompared } from './judgements.ts'
+import { pairSpellings } from './pair-spellings.ts'
 
 /**
  * Finds rows that contradict others, before they are judged: rows to judge are compared with all rows of their hotel,
@@ -29,6 +31,7 @@ export async function findContradictions(
   await gatherAnswers(trx)
   await pairAnsweredAndDeclined(trx)
   await pairFrameworks(trx)
+  await pairSpellings(trx)
   await pairPartnerIds(trx)
   await noteAlike(trx)
   const found = await storeContradictions(trx)
@@ -69,7 +72,7 @@ async function releaseOutdated(trx: Transaction<Schema>): Promise<void> {
     where row_id in (select row_id from outdated) and checked_hash is not null`.execute(trx)
 }
 
-/** The rows to judge: the table `newcomer`, with what answers and omissions are about. */
+/** The rows to judge: the table `newcomer`, with what they are about. */
 async function collectCandidates(trx: Transaction<Schema>, basis: number | null): Promise<number> {
   const columns = sql`
     row_id, stream, partner_id, judged_by <= 0 as is_new, ${target(sql`row`)} as target, ${period(sql`row`)} as period`
@@ -87,34 +90,12 @@ async function collectCandidates(trx: Transaction<Schema>, basis: number | null)
   return rows[0]?.candidates ?? 0
 }
 
-type Fragment = ReturnType<typeof sql>
-
-/** What an answer or an omission is about. */
-const target = (row: Fragment) =>
-  sql`lower(coalesce(${row}.content ->> 'data_point_id', ${row}.content ->> 'question_id'))`
 const period = (row: Fragment) =>
   sql`concat_ws(' ', ${row}.content ->> 'period_type', ${row}.content ->> 'year', ${row}.content ->> 'month')`
 /** What an answer says, however its number is written. */
 const said = (row: Fragment) => sql`
   concat_ws(' ', coalesce(trim_scale(numeric_reading(${row}.content ->> 'value'))::text, ${row}.content ->> 'value'),
             lower(${row}.content ->> 'unit_id'))`
-
-/**
- * Rows that the ledger has of some hotels in some streams, which the table `sought` names: the table `rows`. Its pairs
- * are joined by the whole of an index, so that a planner who knows nothing of the ledger goes by hotel, or over all
- * rows once. From then on all joins are between tables that it knows.
- */
-async function gather(trx: Transaction<Schema>, rows: string, sought: Fragment, columns: Fragment): Promise<void> {
-  await sql`create temp table sought on commit drop as ${sought}`.execute(trx)
-  await sql`analyze sought`.execute(trx)
-  await sql`
-    create temp table ${sql.id(rows)} on commit drop as
-    select row.row_id, row.partner_id, row.stream, ${columns}
-    from sought join source_row row using (partner_id, stream)
-    where row.gone_at is null`.execute(trx)
-  await sql`analyze ${sql.id(rows)}`.execute(trx)
-  await sql`drop table sought`.execute(trx)
-}
 
 /** All that the newcomers' hotels have in a stream, of which answers and omissions are compared with it. */
 const ofTheirHotels = (stream: string) => sql`
@@ -275,6 +256,9 @@ async function storeContradictions(trx: Transaction<Schema>): Promise<number> {
                  '%s is confirmed for the same company and says something else of the same thing (row %s): '
                  'leave one of the two hotels out, or make them agree',
                  other.partner_id, other.row_key)
+               when 'two_spellings' then format(
+                 'it says something else than row %s, whose id is the same, in capitals or in small letters: '
+                 'they must agree', other.row_key)
                when 'two_frameworks' then format(
                  'data point %s is ''%s'' here and ''%s'' under %s for the same period (row %s): they must agree',
                  mine.content ->> 'data_point_id', left(mine.content ->> 'value', 60),

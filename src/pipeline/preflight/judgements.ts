@@ -47,7 +47,7 @@ export async function judgingBasis(db: Database, rules: JudgingRules): Promise<n
 }
 
 /** The kinds of finding that make a row invalid, in the words of the index `row_finding_contradiction`. */
-export const contradictionKinds = sql`'answered_and_declined', 'two_frameworks', 'two_partner_ids'`
+export const contradictionKinds = sql`'answered_and_declined', 'two_frameworks', 'two_partner_ids', 'two_spellings'`
 
 /** `push.retries` with the code of an unmatched property as the service spells it. Pure. */
 export function resendPolicies({ push }: Config, { names }: Contract): ResendPolicy[] {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isOurStream, type StreamName, streamNames } from '../../config/schema.ts'
 import type { CursorProtection } from '../../db/tables/run-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
@@ -54,6 +55,16 @@ export function shapeOf({ kinds }: Contract, stream: string): StreamShape {
   return addedShape(kind)
 }
 
+/**
+ * A digest of what decides which rows a stream has and what they become here: the query as it is configured, its
+ * columns and the key. Any change of the text counts, for nobody can say what it means.
+ */
+export function queryDigestOf(contract: Contract, stream: string, query: string): string {
+  const { columns, idColumn } = shapeOf(contract, stream)
+  const { key = null } = contract.kinds.find((kind) => kind.stream === stream) ?? {}
+  return createHash('sha256').update(JSON.stringify({ query, columns, idColumn, key })).digest('hex')
+}
+
 function addedShape({ columns, partnerId: idColumn, key }: GenericKind): StreamShape {
   return {
     columns,
@@ -71,6 +82,7 @@ export type CursorStream = {
   name: string
   shape: StreamShape
   query: StreamQuery
+  queryDigest: string
   cursor: string
   cursorType: string | null
   protection: CursorProtection | null

@@ -88,6 +88,18 @@ export function describeDialect(open: () => Promise<DialectPartner>): void {
     expect(Date.parse(String(watermark_after))).toBeLessThanOrEqual(Date.now())
   })
 
+  it('two rows with one key and times that may not carry the watermark yet do not contradict each other', async () => {
+    // In the order of their keys the older one comes last.
+    await partner.run(
+      `insert into hotel values ('H-1', 'new', '9999-01-02 00:00:00', 1), ('H-1', 'old', '9999-01-01 00:00:00', 2)`,
+    )
+    for (const _ of ['the first reading', 'one from the watermark']) {
+      await extractAll(byCursor)
+      const { rows } = await ferry.ledger.pool.query(`select content ->> 'name' as name, contradiction from ledger`)
+      expect(rows).toEqual([{ name: 'new', contradiction: null }])
+    }
+  })
+
   it('says by name which rows have no cursor, until they have one', async () => {
     await partner.run(`insert into hotel values ('H-1', 'one', null, 1), ('H-2', 'two', '2026-01-02 00:00:00', 2)`)
     const named = async () =>

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { earlierCursor } from '../../../src/pipeline/delta/why-whole.ts'
 
 const now = new Date('2026-11-22T02:00:00Z')
+const standing = (watermark: string, cursor_type: string | null = null) => ({ watermark, cursor_type })
 
 test.each([
   ['2026-11-21 12:00:00+00', '3d', '2026-11-19 02:00:00.000'],
@@ -18,10 +19,15 @@ test.each([
   ['2026-11-21 21:00:00', '2026-11-21T20:00:00', '2026-11-21 20:00:00.000'],
   ['2026-11-21 21:00:00', '2026-11-20', '2026-11-20 00:00:00.000'],
   ['9007199254740994', '9007199254740993', '9007199254740993'],
-  ['10', '9.5', '9.5'],
+  ['10.0', '9.5', '9.5'],
+  ['10', '9.5', '9'],
+  ['10', '9.0', '9'],
+  ['-5', '-5.5', '-6'],
+  ['-5', '-6.00', '-6'],
+  ['0', '-0.5', '-1'],
   ['-5', '-6', '-6'],
 ])('a reading at the watermark %s with --since %s goes back to %s', (watermark, since, cursor) => {
-  expect(earlierCursor(watermark, since, now)).toEqual({ kind: 'earlier', cursor })
+  expect(earlierCursor(standing(watermark), since, now)).toEqual({ kind: 'earlier', cursor })
 })
 
 test.each([
@@ -30,6 +36,8 @@ test.each([
   [null, 'yesterday', 'no value'],
   ['2026-11-21 12:00:00+00', '41', 'other type'],
   ['2026-11-21 12:00:00+00', '2026-13-45', 'other type'],
+  ['2026-11-21 12:00:00+00', '999999d', 'other type'],
+  ['2026-11-21 12:00:00+00', '0000-01-01', 'other type'],
   ['41', '2026-11-20', 'other type'],
   ['41', '3d', 'other type'],
   ['2026-11-21 12:00:00+00', '2026-11-21T12:00:01Z', 'not earlier'],
@@ -40,5 +48,14 @@ test.each([
   ['9.5', '10', 'not earlier'],
   ['H-0041', 'H-0001', 'no order'],
 ])('a reading at the watermark %s with --since %s is refused: %s', (watermark, since, kind) => {
-  expect(earlierCursor(watermark, since, now)).toMatchObject({ kind })
+  expect(earlierCursor(watermark === null ? null : standing(watermark), since, now)).toMatchObject({ kind })
+})
+
+test.each([
+  ['smallint', '-32768', '-32768.5'],
+  ['integer', '-2147483648', '-2147483649'],
+  ['bigint', '-9223372036854775808', '-9223372036854775809'],
+])('a number that no %s can be is refused, and the least that can is not', (type, least, beyond) => {
+  expect(earlierCursor(standing('41', type), least, now)).toEqual({ kind: 'earlier', cursor: least })
+  expect(earlierCursor(standing('41', type), beyond, now)).toEqual({ kind: 'other type', watermark: '41' })
 })

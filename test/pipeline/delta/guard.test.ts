@@ -81,6 +81,9 @@ describe('the guard', () => {
     )
   const held = async (run: number) =>
     (await ferry.ledger.db.selectFrom('run').select('held').where('run_id', '=', run).executeTakeFirstOrThrow()).held
+  const wholeOf = async (run: number) =>
+    (await ferry.ledger.db.selectFrom('run_stream').select('whole').where('run_id', '=', run).executeTakeFirstOrThrow())
+      .whole
   const plans = async (run: number) =>
     (await plansOf(ferry.ledger.db, run)).map(({ reason, known, new: added, changed, gone, state }) => ({
       reason,
@@ -218,12 +221,20 @@ describe('the guard', () => {
     const fixed = await night('cursor')
     expect(await held(fixed)).toBe(false)
     expect(await ready(fixed)).toEqual(['H-011'])
-    const { whole } = await ferry.ledger.db
-      .selectFrom('run_stream')
-      .select('whole')
-      .where('run_id', '=', fixed)
-      .executeTakeFirstOrThrow()
-    expect(whole).toBe('held')
+    expect(await wholeOf(fixed)).toBe('query')
+  })
+
+  it('lets the rows go when the mistake was in the source, and was put right without moving a cursor', async () => {
+    await partner.pool.query(`update hotel set at = '2026-01-01'`)
+    await night('cursor')
+    await acceptAll()
+    await partner.pool.query(`update hotel set name = name || '?', at = '2026-01-02'`)
+    const mistaken = await night('cursor')
+    expect([await held(mistaken), await wholeOf(mistaken)]).toEqual([true, null])
+    await partner.pool.query(`update hotel set name = rtrim(name, '?')`)
+    const fixed = await night('cursor')
+    expect([await held(fixed), await wholeOf(fixed)]).toEqual([false, 'held'])
+    expect(await ready(fixed)).toEqual([])
   })
 
   it('holds a mass deletion: no tombstone is set until a person approves', async () => {

@@ -66,12 +66,15 @@ test('rows that are known to be further parts make the ledger rows that they mak
 })
 
 test('of further parts, also in the next batch, nothing else is read', async () => {
-  const row = (id: string, value: string) => ['H-1', '2024', '1', id, value, 'a', null]
+  const row = (id: string, value: string, cursor = 'a') => ['H-1', '2024', '1', id, value, cursor, null]
   const toRow = vi.fn(shape.toRow)
-  const { lines, seen } = await staged([[row(ids[0] ?? '', '1')], [row(ids[2] ?? '', '2'), row(ids[0] ?? '', '3')]], {
-    ...shape,
-    toRow,
-  })
+  const { lines, seen } = await staged(
+    [[row(ids[0] ?? '', '1')], [row(ids[2] ?? '', '2'), row(ids[0] ?? '', '3', 'b')]],
+    {
+      ...shape,
+      toRow,
+    },
+  )
   expect(toRow).toHaveBeenCalledTimes(1)
   expect(lines).toHaveLength(1)
   expect(lines[0]).toContain(`{"year":"2024","month":"1","inputs":{"${ids[0]}":"3","${ids[2]}":"2"}}`)

@@ -59,3 +59,20 @@ test('a stream that is to be read again from two hours ago is not refused where 
     expect(await readAgain({})).toEqual(expect.arrayContaining(['H-0', 'H-1', 'H-2']))
   }
 })
+
+test('a stream whose cursor is a whole number is read again from a fraction on, and not refused by the server', async () => {
+  const byNumber = { properties: { cursor: 'number' } }
+  await partner.pool.query(`update hotel set number = 100 - substring(code from 3)::integer`)
+  await extractNow(ferry, partner, byNumber)
+  const at = { stream: 'properties', since: '90.5', now: new Date(), actor: { user: 'ada', host: 'here' } }
+  expect(await rereadStream(ferry.ledger.db, at)).toMatchObject({ watermark_after: '90' })
+  const run = await extractNow(ferry, partner, byNumber)
+  const read = await ferry.ledger.db
+    .selectFrom('run_stream')
+    .select(['read', 'whole'])
+    .where('run_id', '=', run)
+    .execute()
+  expect(read).toEqual([{ read: 11, whole: null }])
+  const beyond = await rereadStream(ferry.ledger.db, { ...at, since: '-9223372036854775809' })
+  expect(beyond).toEqual({ kind: 'other type', watermark: '100' })
+})

@@ -93,6 +93,23 @@ async function inputs() {
   return { found: rows, expected: yielded }
 }
 
+/** Calculators of which an input contradicts another, as they stand. */
+async function contradicting() {
+  const { rows } = await sql<{ key: string }>`
+    select partner_id || '/' || (content ->> 'month') as key from ledger
+    where stream = 'calculator_inputs' and gone_at is null and contradiction is not null and invalid_reason is not null
+    order by 1`.execute(ferry.ledger.db)
+  return rows.map(({ key }) => key)
+}
+
+/** The same, as it ought to be. */
+function twoFold({ readings: all }: Night): string[] {
+  const one = new Set(all.map(({ code, month, field, value }) => `${code}/${month}/${field}/${value}`))
+  const inputsOf = [...one].map((text) => text.split('/').slice(0, 3).join('/'))
+  const twice = inputsOf.filter((input, at) => inputsOf.indexOf(input) !== at)
+  return [...new Set(twice.map((input) => `H-${input.split('/').slice(0, 2).join('/')}`))].toSorted()
+}
+
 const hotel = fc.record({ code: fc.nat(8), name: fc.constantFrom('one', 'two', 'three') })
 const reading = fc.record({
   code: fc.nat(3),
@@ -143,6 +160,7 @@ test('whatever changes from night to night, what is kept of a snapshot is what i
             expect(found).toEqual(rows[0]?.held ? { ...expected, living: found?.living } : expected)
           }
           const { found, expected } = await inputs()
+          if (one.readings.length > 0) expect(await contradicting()).toEqual(twoFold(one))
           if (isClear(one) && one.readings.length > 0) expect(found).toEqual(expected)
         }
       })

@@ -4,7 +4,13 @@ import type { StreamReading, StreamWatermark } from '../../../src/pipeline/delta
 import { movedBack, type ReadingNow, whyWhole } from '../../../src/pipeline/delta/why-whole.ts'
 
 const dayMs = 86_400_000
-const reading: StreamReading = { capture: 'cursor', server: 'a/1/5', whole_wanted: null, whole_ago_ms: dayMs }
+const reading: StreamReading = {
+  capture: 'cursor',
+  server: 'a/1/5',
+  whole_wanted: null,
+  query_digest: 'q1',
+  whole_ago_ms: dayMs,
+}
 const watermark: StreamWatermark = {
   stream: 'properties',
   watermark: '2026-11-21 00:00:00+00',
@@ -18,6 +24,7 @@ const now: ReadingNow = {
   cursor: 'at',
   cursorType: 'timestamp with time zone',
   server: 'a/1/5',
+  queryDigest: 'q1',
   fullEveryMs: 7 * dayMs,
 }
 const reason = (
@@ -41,6 +48,8 @@ describe('a stream is read whole', () => {
     [null, 'never, where that is set', [{ whole_ago_ms: null }, {}, { fullEveryMs: null }]],
     ['server', 'when another server answers', [{}, {}, { server: 'b/1/5' }]],
     [null, 'not when the server does not say who it is', [{}, {}, { server: null }]],
+    ['query', 'when the query is another', [{}, {}, { queryDigest: 'q2' }]],
+    [null, 'not when nobody kept by which query it was read', [{ query_digest: null }]],
     ['cursor', 'when the column is another', [{}, {}, { cursor: 'later' }]],
     ['cursor', 'when the type is another', [{}, {}, { cursorType: 'bigint' }]],
     [null, 'not while an empty column has no type', [{}, {}, { cursorType: null }]],

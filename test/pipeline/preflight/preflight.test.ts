@@ -242,6 +242,37 @@ describe('one data point with its id in capitals and in small letters', () => {
   })
 })
 
+describe.each([
+  ['custom_property_values', { property_id: 'abcdefab-0000-4000-8000-000000000007', value: 'A' }, { value: 'B' }],
+  ['standard_holders', { standard_id: 'abcdefab-0000-4000-8000-000000000008', level: 'Gold' }, { level: 'Silver' }],
+])('two rows of %s with their id in capitals and in small letters', (stream, small, different) => {
+  const capital = Object.fromEntries(
+    Object.entries(small).map(([name, value]) => [name, name.endsWith('_id') ? value.toUpperCase() : value]),
+  )
+
+  it('two spellings of one id contradict each other where the rows differ, and not once they agree', async () => {
+    await ferry.ledger.land(stream, [row('one', small), row('two', { ...capital, ...different })])
+    await ferry.ledger.land(stream, [row('other hotel', { ...small, ...different }, 'H-2')])
+    expect(await judge()).toMatchObject({ contradicting: 2, invalid: 2 })
+    expect(await reasons()).toEqual({
+      'other hotel': null,
+      one: expect.stringMatching(/than row two, whose id is the same/),
+      two: expect.stringMatching(/than row one, whose id is the same/),
+    })
+    await ferry.ledger.land(stream, [row('two', capital)])
+    expect(await judge()).toMatchObject({ contradicting: 0, invalid: 0 })
+  })
+
+  it('two spellings of one id make the newcomer invalid alone where the other was accepted', async () => {
+    await ferry.ledger.land(stream, [row('one', small)])
+    await judge()
+    await accept('one')
+    await ferry.ledger.land(stream, [row('two', { ...capital, ...different })])
+    expect(await judge()).toMatchObject({ contradicting: 1 })
+    expect(await reasons()).toMatchObject({ one: null, two: expect.any(String) })
+  })
+})
+
 describe('two partner ids of one company', () => {
   it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
     ['framework_answers', energy, { ...energy, value: '2' }],

@@ -24,6 +24,7 @@ test.each<[Partial<StreamReport>, RegExp]>([
     { whole: 'cursor', whole_detail: 'was at (date) and is number (bigint)' },
     /^The cursor of properties, properties was changed \(was at \(date\) and is number \(bigint\)\).*nightferry reread/,
   ],
+  [{ whole: 'query' }, /^The query of properties, properties was changed.*all rows were read/],
   [{ whole: 'server', whole_detail: 'was 1 and is 2' }, /^Another server .*restored \(was 1 and is 2\).*runbook\.md/],
   [{ whole: 'newest_row', whole_detail: 'H-1 carried 9' }, /^The newest known row .*\(H-1 carried 9\).*runbook\.md/],
 ])('the report says of %j what it means', (change, notice) => {

@@ -2,7 +2,8 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import type { GuardExample } from '../../../db/tables/run-tables.ts'
 import { notCompared } from '../../preflight/judgements.ts'
-import { findKeyContradictions, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
+import { findKeyContradictions } from './contradicting-rows.ts'
+import { type CompleteRows, foldTogether, keepLatest, latestRows, wholeRows } from './stage-rows.ts'
 import { isNewStream } from './stream-reading.ts'
 
 export type LandedCounts = {
@@ -30,7 +31,7 @@ type Landing = {
   /** Set where several partner rows make one ledger row: contents are merged under this key. */
   foldedKey: 'inputs' | undefined
   /** For a merge: whether what is staged of a key is all there is of it. */
-  completeRows?: 'none' | 'some' | 'all'
+  completeRows?: CompleteRows
   /** Whether the table `missing_row` names ledger rows that the partner no longer has. */
   missing?: boolean
   /** False where a row that does not come may be there all the same: none is gone, nor one that waits for approval. */

@@ -110,10 +110,15 @@ export async function* neededLines(trx: Transaction<Schema>, most: number): Asyn
 /**
  * Of ledger rows that gain a line while others of theirs stay, those others: what the row says must not depend on which
  * came first. The rows that were needed are staged; a ledger row is known by its key, which nobody but these rows says.
+ *
+ * What folds is merged over what the ledger holds, which stands for the lines that stay, unless one of them may say
+ * something else of what is gained.
+ * @param foldedKey where rows are merged under it.
  */
 export async function* gainedLines(
   trx: Transaction<Schema>,
   stream: string,
+  foldedKey: string | undefined,
   most: number,
 ): AsyncGenerator<SnapshotLine[]> {
   await sql`analyze staged (row_key)`.execute(trx)
@@ -123,7 +128,7 @@ export async function* gainedLines(
     select distinct row_key from staged
     where not exists (
       select from vanished_row join source_row using (row_id) where source_row.row_key = staged.row_key
-    )`.execute(trx)
+    ) ${foldedKey === undefined ? sql`` : sql`and exists (${saidOtherwise(stream, foldedKey)})`}`.execute(trx)
   await sql`analyze further_key`.execute(trx)
   await sql`
     create temp table gaining_row on commit drop as
@@ -141,6 +146,20 @@ export async function* gainedLines(
     sql`select distinct on (high, low) high, low, line from (${hashedLines}) hashed
         where exists (select from gained_line) and (high, low) in (select high, low from gained_line)`,
   )
+}
+
+/** The ledger row of a staged one, where it says something else of the same part, or contradicts itself already. */
+function saidOtherwise(stream: string, foldedKey: string): RawBuilder<unknown> {
+  return sql`
+    select from source_row held
+    where held.stream = ${stream} and held.row_key = staged.row_key and (
+      held.contradiction is not null
+      or exists (
+        select from jsonb_each(held.content -> ${foldedKey}::text) said
+        join jsonb_each(staged.content -> ${foldedKey}::text) part on lower(part.key) = lower(said.key)
+        where part.key <> said.key or part.value <> said.value
+      )
+    )`
 }
 
 async function* linesOf(

@@ -5,6 +5,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { copyLine } from '../../../db/copy-text.ts'
 import { destinationSchemas, schemaName } from '../../../db/schema-standing.ts'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { findKeyContradictions, partOrdinal, settlePartContradictions } from './contradicting-rows.ts'
 
 /** A partner row on its way into the ledger. */
 export type StagedRow = {
@@ -13,6 +14,8 @@ export type StagedRow = {
   content: Record<string, unknown>
   /** Of two rows with one key the one with the higher ordinal wins; with equal ones nothing says which is newer. */
   ordinal: number
+  /** Of a row made of several: the ordinals of those of its parts that came after the first of them. */
+  later?: ReadonlyMap<string, number> | null
   /** What is wrong with the row, or null; undefined where its content is not whole yet, so that nobody can say. */
   reason?: string | null | undefined
   withoutCursor?: boolean
@@ -22,7 +25,7 @@ export type StagedRow = {
   hash?: { high: string; low: string }
 }
 
-const columns = 'ordinal, partner_id, row_key, content, judged, reason, without_cursor, line, high, low'
+const columns = 'ordinal, later, partner_id, row_key, content, judged, reason, without_cursor, line, high, low'
 
 /**
  * Makes the temporary table in which rows wait to be compared with the ledger. Each gets the number that it will have
@@ -35,6 +38,7 @@ export async function createStage(trx: Transaction<Schema>): Promise<void> {
     create temp table staged (
       row_id bigint not null default nextval(${sql.lit(rows[0]?.sequence)}),
       ordinal bigint not null,
+      later jsonb,
       partner_id text not null,
       row_key text not null,
       content jsonb not null,
@@ -59,10 +63,11 @@ export async function stageRows(client: PoolClient, lines: AsyncIterable<string>
 
 /** A row in COPY's text form, which JSON passes unquoted. */
 export function stagedLine(row: StagedRow): string {
-  const { ordinal, partnerId, rowKey, content, reason, withoutCursor = false, line, hash } = row
+  const { ordinal, later, partnerId, rowKey, content, reason, withoutCursor = false, line, hash } = row
   const judged = reason !== undefined
   return copyLine([
     ordinal,
+    later && JSON.stringify(Object.fromEntries(later)),
     partnerId,
     rowKey,
     JSON.stringify(content),
@@ -107,21 +112,28 @@ export async function keepLatest(trx: Transaction<Schema>): Promise<void> {
 }
 
 /**
+ * Of which ledger rows all is staged that the partner has: `returning` are those that were gone or contradicted
+ * themselves, and `some` are those that were gone and those in the table `vanished_row`. A delta alone brings what
+ * changed, and proves of no row that this is all of it.
+ */
+export type CompleteRows = 'none' | 'returning' | 'some' | 'all'
+
+/**
  * Merges rows with one key into one, under `foldedKey`, and over what the ledger holds: the table `landed`.
  *
- * @param completeRows whether the rows staged of a key are all that the partner has of it: `some` are those in the
- *   table `vanished_row`, and with `some` and `none` those that were gone. What the ledger holds beyond them has been
- *   taken back, like a value that became null.
+ * @param completeRows whether the rows staged of a key are all that the partner has of it: what the ledger holds beyond
+ *   them has been taken back then, like a value that became null.
  */
 export async function foldTogether(
   trx: Transaction<Schema>,
   stream: string,
   foldedKey: string,
-  completeRows: 'none' | 'some' | 'all',
+  completeRows: CompleteRows,
 ): Promise<void> {
-  // Of a row that was gone the partner had nothing, so what comes now is all that it has.
   const complete = {
-    none: sql`held.gone_at is not null`,
+    none: sql`false`,
+    returning: sql`held.gone_at is not null or held.contradiction is not null`,
+    // Of a row that was gone no line was left, so what comes now is all that the partner has.
     some: sql`lost.row_id is not null or held.gone_at is not null or held.guard_change = 'gone'`,
     all: sql`true`,
   }[completeRows]
@@ -130,20 +142,22 @@ export async function foldTogether(
   await sql`
     create temp table landed on commit drop as
     with parts as (
-      select row_key, part.key, part.value, staged.ordinal
+      select row_id, row_key, part.key, part.value, ${partOrdinal} as ordinal
       from staged, jsonb_each(content -> ${foldedKey}::text) as part
     ),
-    latest as (
-      select distinct on (row_key, key) row_key, key, value from parts order by row_key, key, ordinal desc
-    ),
     merged as (
-      select row_key, jsonb_object_agg(key, value) as parts from latest group by row_key
+      -- Of values with one name the last one stays.
+      select row_key, jsonb_object_agg(key, value order by ordinal) as parts, count(*) as said,
+             min(row_id) <> max(row_id) as several
+      from parts group by row_key
     ),
     first as (
       select distinct on (row_key) row_key, partner_id, content from staged order by row_key, ordinal
     ),
     folded as (
-      select first.partner_id, merged.row_key, first.content, before.parts || taken_back.parts || known.parts as parts,
+      select first.partner_id, merged.row_key, first.content,
+             several and said > (select count(*) from jsonb_object_keys(merged.parts)) as repeated,
+             before.parts || taken_back.parts || known.parts as parts,
              held.row_id as held_row, held.content as held_content, held.desired_hash as held_hash
       from merged
       join first using (row_key)
@@ -163,7 +177,7 @@ export async function foldTogether(
       ) known
     ),
     whole as (
-      select partner_id, row_key,
+      select partner_id, row_key, repeated,
              content || jsonb_build_object(${foldedKey}::text, parts - ${needless}) as content
       from folded
       -- Worked out once a row, not again for its hash.
@@ -171,8 +185,9 @@ export async function foldTogether(
     )
     select nextval(pg_get_serial_sequence('source_row', 'row_id')) as row_id, partner_id, row_key, content,
            substring(sha256(convert_to(content::text, 'UTF8')) for 16) as hash,
-           false as judged, null::text as reason, null::text as contradicts
+           false as judged, null::text as reason, null::text as contradicts, repeated
     from whole`.execute(trx)
+  await settlePartContradictions(trx, foldedKey)
 }
 
 /**
@@ -192,50 +207,6 @@ function respelt(foldedKey: string): RawBuilder<unknown> {
              on lower(came.key) = lower(said.key) and came.key <> said.key and not ${parts} ? came.key
          )
     end`
-}
-
-/** Characters of a reason that quote what the rows say. More help nobody, and texts of partners may be any length. */
-const quotedCharacters = 300
-
-/**
- * Staged rows that share a key while nothing says which is newer, and that differ: the table `contradiction`, with the
- * columns of `landed`. To be asked only when keys repeat.
- *
- * The ledger row keeps one of the contents, the first in the order of their texts, under a hash over all of them: so it
- * is the same every night in whatever order the rows come, and equals none that was accepted.
- */
-export async function findKeyContradictions(trx: Transaction<Schema>): Promise<void> {
-  await sql`
-    create temp table contradiction on commit drop as
-    with repeated as (
-      select row_key from staged group by row_key having count(*) > 1
-    ),
-    ranked as (
-      select row_id, partner_id, row_key, content, rank() over (partition by row_key order by ordinal desc) as place
-      from staged join repeated using (row_key)
-    ),
-    said as (
-      select min(row_id) as row_id, min(partner_id) as partner_id, row_key, content::text collate "C" as text
-      from ranked where place = 1 group by row_key, content::text collate "C"
-    ),
-    gathered as (
-      select min(row_id) as row_id, min(partner_id) as partner_id, row_key, count(*) as contents,
-             min(text)::jsonb as one, max(text)::jsonb as other,
-             substring(sha256(convert_to(string_agg(text, E'\n' order by text), 'UTF8')) for 16) as hash
-      from said group by row_key having count(*) > 1
-    )
-    select row_id, partner_id, row_key, one as content, hash, true as judged, null::text as reason,
-           format('the partner yields %s rows with this key, and nothing says which is newer. '
-                  'They differ in %s. Fix the query, so that it yields one',
-                  contents, left(differences, ${quotedCharacters}::integer)) as contradicts
-    from gathered
-    cross join lateral (
-      select string_agg(
-               format('%s: %s and %s', key, coalesce(a.value::text, 'nothing'), coalesce(b.value::text, 'nothing')),
-               ', ' order by key) as differences
-      from jsonb_each(one) a full join jsonb_each(other) b using (key)
-      where a.value is distinct from b.value
-    ) compared_contents`.execute(trx)
 }
 
 /**

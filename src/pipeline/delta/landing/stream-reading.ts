@@ -7,7 +7,10 @@ import type { StreamReadingTable, StreamWatermarkTable, WholeReason } from '../.
 import { buckets, LineHash, type LineSums } from './line-sums.ts'
 
 /** How a stream was last read, and how far its last full comparison lies back by the database's clock. */
-export type StreamReading = Pick<Selectable<StreamReadingTable>, 'capture' | 'server' | 'whole_wanted'> & {
+export type StreamReading = Pick<
+  Selectable<StreamReadingTable>,
+  'capture' | 'server' | 'whole_wanted' | 'query_digest'
+> & {
   whole_ago_ms: number | null
 }
 export type StreamWatermark = Selectable<StreamWatermarkTable>
@@ -19,11 +22,11 @@ export type StreamWatermark = Selectable<StreamWatermarkTable>
 export async function lockReading(trx: Transaction<Schema>, stream: string): Promise<StreamReading> {
   await sql`insert into stream_reading (stream) values (${stream}) on conflict do nothing`.execute(trx)
   const { rows } = await sql<StreamReading>`
-    select capture, server, whole_wanted,
+    select capture, server, whole_wanted, query_digest,
            (extract(epoch from clock_timestamp() - whole_at) * 1000)::float8 as whole_ago_ms
     from stream_reading where stream = ${stream}
     for update`.execute(trx)
-  return rows[0] ?? { capture: null, server: null, whole_wanted: null, whole_ago_ms: null }
+  return rows[0] ?? { capture: null, server: null, whole_wanted: null, query_digest: null, whole_ago_ms: null }
 }
 
 /** The watermark of a stream, with what it was taken from. */
@@ -35,6 +38,7 @@ type Reading = {
   stream: string
   capture: 'cursor' | 'snapshot'
   server: string | null
+  queryDigest: string
   /** Why all rows were read, if they were. */
   whole: WholeReason | null
   /** Whether a row that did not come is gone at the partner. */
@@ -47,13 +51,14 @@ type Reading = {
  * without touching a cursor: the next run reads everything again, also where this one read from the watermark on.
  */
 export async function noteReading(trx: Transaction<Schema>, reading: Reading): Promise<void> {
-  const { stream, capture, server, whole, complete, held } = reading
+  const { stream, capture, server, queryDigest, whole, complete, held } = reading
   await sql`
-    insert into stream_reading as known (stream, capture, server, whole_at, whole_wanted)
-    values (${stream}, ${capture}, ${server}, case when ${complete && !held} then clock_timestamp() end,
-            ${held ? (whole ?? 'held') : null}::text)
+    insert into stream_reading as known (stream, capture, server, query_digest, whole_at, whole_wanted)
+    values (${stream}, ${capture}, ${server}, ${queryDigest},
+            case when ${complete && !held} then clock_timestamp() end, ${held ? (whole ?? 'held') : null}::text)
     on conflict (stream) do update
     set capture = excluded.capture, server = coalesce(excluded.server, known.server),
+        query_digest = excluded.query_digest,
         whole_at = coalesce(excluded.whole_at, known.whole_at), whole_wanted = excluded.whole_wanted`.execute(trx)
 }
 
