@@ -84,8 +84,9 @@ export const serviceChecks: readonly Check[] = [
     group: 'service',
     why: 'Rows stay with their request until its fate is known, and are not sent again meanwhile.',
     run: async (ward) => {
+      const { exchange } = await on(ward.config, 'configuration')
       const { db } = await on(ward.ledger, 'database_schema')
-      return judgeOpen(await countOpen(db))
+      return judgeOpen(await countOpen(db, new Date(ward.now().getTime() - exchange.giveUpAfterMs)))
     },
   },
 ]

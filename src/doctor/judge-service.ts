@@ -5,6 +5,7 @@ import type { Destination } from '../db/tables/service-tables.ts'
 import { HttpError, TransportError } from '../exchange/errors.ts'
 import type { CustomProperty, Group } from '../exchange/reference-data.ts'
 import type { ProfileVerdict } from '../pipeline/destination/check-destination.ts'
+import { amountOf } from '../pipeline/report/report-words.ts'
 import { advice, error, type Found, ok, warning } from './ward.ts'
 
 /** What looks wrong about a key before anybody is asked; null where nothing does. Names no part of it. Pure. */
@@ -166,29 +167,64 @@ export function judgeItems(streams: readonly ItemCounts[]): Found[] {
 }
 
 /** Pure. */
-export function judgeOpen({ uncertain, overdue, first }: OpenSubmissions): Found[] {
-  if (uncertain + overdue === 0) return [ok('No request waits longer than it should')]
-  const what = [
-    ...(uncertain > 0 ? [`${uncertain} requests have no answer, and may or may not have a task`] : []),
-    ...(overdue > 0 ? [`${overdue} tasks take longer than exchange.taskPatienceMs`] : []),
-  ]
+export function judgeOpen(open: OpenSubmissions): Found[] {
+  const { resolving, uncertain, first_uncertain, overdue, first_overdue } = open
+  const found: Found[] = []
+  if (overdue > 0) {
+    found.push(
+      warning(
+        `${amountOf(overdue, 'task')} under way for longer than exchange.taskPatienceMs`,
+        `nightferry submissions; then nightferry cancel or abandon, such as abandon ${first_overdue}`,
+      ),
+    )
+  }
+  if (uncertain > 0) {
+    found.push(
+      warning(
+        `${amountOf(uncertain, 'request')} without an answer for longer than exchange.giveUpAfterMs: a task may have come of it or not`,
+        `docs/runbook.md, "A request that is stuck", such as request ${first_uncertain}`,
+      ),
+    )
+  }
+  if (found.length > 0) return found
   return [
-    warning(
-      what.join('; '),
-      `nightferry submissions; then nightferry adopt, cancel or abandon, such as abandon ${first}`,
+    ok(
+      resolving === 0
+        ? 'No request waits longer than it should'
+        : `${amountOf(resolving, 'request')} without an answer since a short while: the list of tasks resolves it`,
     ),
   ]
 }
 
-/** Requests whose fate is open longer than it should be. */
-type OpenSubmissions = { uncertain: number; overdue: number; first: number | null }
+/** Requests whose fate is open, and of those that are open for too long the first of each sort. */
+type OpenSubmissions = {
+  /** The answer was lost a short while ago. */
+  resolving: number
+  /** It was lost longer ago, or runs no longer wait for what may have come of it. */
+  uncertain: number
+  first_uncertain: number | null
+  /** Runs no longer wait for its task. */
+  overdue: number
+  first_overdue: number | null
+}
 
-export async function countOpen(db: Database): Promise<OpenSubmissions> {
+/** @param longAgo a request whose answer was lost before this is uncertain for too long. */
+export async function countOpen(db: Database, longAgo: Date): Promise<OpenSubmissions> {
   const { rows } = await sql<OpenSubmissions>`
-    select count(*) filter (where state = 'uncertain') as uncertain,
-           count(*) filter (where state <> 'uncertain') as overdue, min(submission_id) as first
-    from submission
-    where state = 'uncertain'
-       or (overdue_since is not null and state in ('planned', 'sending', 'accepted', 'terminal'))`.execute(db)
-  return rows[0] ?? { uncertain: 0, overdue: 0, first: null }
+    select count(*) filter (where sort = 'resolving') as resolving,
+           count(*) filter (where sort = 'uncertain') as uncertain,
+           min(submission_id) filter (where sort = 'uncertain') as first_uncertain,
+           count(*) filter (where sort = 'overdue') as overdue,
+           min(submission_id) filter (where sort = 'overdue') as first_overdue
+    from (
+      select submission_id,
+             case when submission.state <> 'uncertain' then 'overdue'
+                  when overdue_since is null and uncertain_since >= ${longAgo} then 'resolving'
+                  else 'uncertain' end as sort
+      from submission join run using (run_id)
+      where run.destination_id = destination_in_use()
+        and (submission.state = 'uncertain'
+          or (overdue_since is not null and submission.state in ('planned', 'sending', 'accepted', 'terminal')))
+    ) open`.execute(db)
+  return rows[0] ?? { resolving: 0, uncertain: 0, first_uncertain: null, overdue: 0, first_overdue: null }
 }

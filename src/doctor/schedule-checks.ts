@@ -10,6 +10,7 @@ import type { Run } from '../db/tables/run-tables.ts'
 import { systemLookup } from '../exchange/download-address.ts'
 import { dueOccurrence, nextOccurrence } from '../jobs/due-occurrence.ts'
 import { jobsOf, nightlySync, scheduleOf } from '../jobs/known-jobs.ts'
+import { channelsOf, mayBeOver } from '../pipeline/notify/channels.ts'
 import { minuteOf } from '../pipeline/report/report-words.ts'
 import { connectionsAtWork } from './own-database-checks.ts'
 import { advice, type Check, error, type Found, ok, on, warning } from './ward.ts'
@@ -162,11 +163,37 @@ export function judgeLastRuns(job: string, runs: readonly LastRun[], atWork: num
   return found
 }
 
-/** Messages that have not arrived everywhere. Pure. */
-function judgeUndelivered(news: readonly Selectable<NotificationTable>[]): Found[] {
-  const open = news.filter(({ error: failure }) => failure !== null)
+/** So long a message that was given up is warned of: only a newer one shows that its receiver was fixed. */
+const givenUpDays = 7
+
+/**
+ * Messages that have not arrived everywhere: that are tried still, or were given up lately and are missing at a
+ * receiver that is set now and has taken nothing newer. Pure.
+ * @param news newest first.
+ */
+function judgeUndelivered(
+  news: readonly Selectable<NotificationTable>[],
+  notify: Config['notify'],
+  now: Date,
+): Found[] {
+  const since = now.getTime() - givenUpDays * dayMs
+  const receivers = (heartbeat: boolean) =>
+    channelsOf(notify, heartbeat).flatMap((channel) => channel.receivers.map(({ name }) => name))
+  const [people, monitor] = [receivers(false), receivers(true)]
+  const open = news.filter(({ error: failure, next_at, created_at, event, taken_by }, place) => {
+    if (failure === null || next_at !== null) return failure !== null
+    const newer = news.slice(0, place)
+    const lacking = (event === 'heartbeat' ? monitor : people).filter(
+      (name) =>
+        !taken_by.includes(name) && mayBeOver(failure, name) && !newer.some((one) => one.taken_by.includes(name)),
+    )
+    return created_at.getTime() >= since && lacking.length > 0
+  })
   const [newest] = open
-  if (newest === undefined) return [ok('Every message arrived')]
+  if (newest === undefined) {
+    const all = news.every(({ error: failure }) => failure === null)
+    return [ok(all ? 'Every message arrived' : `No receiver lacks its newest message of the last ${givenUpDays} days`)]
+  }
   return [
     warning(
       `${open.length} of the last ${news.length} messages did not reach everyone; the newest: ${newest.error}`,
@@ -285,8 +312,9 @@ export const notificationChecks: readonly Check[] = [
     group: 'notifications',
     why: 'News that does not arrive is no news.',
     run: async (ward) => {
+      const { notify } = await on(ward.config, 'configuration')
       const { db } = await on(ward.ledger, 'database_schema')
-      return judgeUndelivered(await newestNotifications(db, noticesLookedAt))
+      return judgeUndelivered(await newestNotifications(db, noticesLookedAt), notify, ward.now())
     },
   },
 ]

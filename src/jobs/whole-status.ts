@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts'
 import { pausedJobs } from '../db/runs/job-requests.ts'
 import { newestRuns } from '../db/runs/newest-runs.ts'
 import { runningRuns } from '../db/runs/run-life.ts'
-import { type Standing, standingOf } from '../pipeline/report/standing.ts'
+import { type Standing, standingOf, withRemarks } from '../pipeline/report/standing.ts'
 import type { RunForecast } from './run-forecast.ts'
 
 /** The job that is the night. By its name alone: to know its steps takes long to load. */
@@ -25,9 +25,7 @@ export async function statusOf(db: Database, config: Config, now: Date, hurry: H
 /** The newest run of the night's job that was to do all of it. */
 async function lastNight(db: Database) {
   const [night] = await newestRuns(db, 1, { job: nightJob, whole: true })
-  if (night === undefined) return null
-  const { report: _, ...run } = night
-  return run
+  return night === undefined ? null : withRemarks(night)
 }
 
 /** When the oldest change was seen that the service has not accepted; null: all are accepted. */

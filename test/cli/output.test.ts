@@ -56,6 +56,17 @@ test('status --json tells the last run and the ledger', async () => {
   expect(streams).toContainEqual(expect.objectContaining({ stream: 'properties', rows: 4, accepted: 4, pending: 0 }))
 })
 
+test('status shows all that the last run remarks below it, and runs the first of it with how much more there is', async () => {
+  const { remarks } = JSON.parse(nights[1].stdout) as RunReport
+  expect(remarks.length).toBeGreaterThan(1)
+  const [lastRun, ...lines] = (await call('status')).stdout.split('\n')
+  expect(lastRun).toMatch(/^Last run: 2, .* finished, partial$/)
+  expect(lines.slice(0, remarks.length)).toEqual(remarks.map((remark) => `  ${remark}`))
+  expect((await json<{ last_run: object }>('status')).last_run).toMatchObject({ remarks })
+  const listed = (await call('runs')).stdout.replaceAll(/\s+/g, ' ')
+  expect(listed).toContain(`(and ${remarks.length - 1} more)`)
+})
+
 test('runs --json lists the runs, newest first, as many as asked for', async () => {
   expect(await json<object[]>('runs')).toMatchObject([{ run_id: 2 }, { run_id: 1, verdict: 'succeeded' }])
   expect(await json<object[]>('runs', '--limit', '1')).toMatchObject([{ run_id: 2 }])

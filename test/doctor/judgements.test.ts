@@ -12,7 +12,7 @@ import {
   judgeServer,
   judgeTables,
 } from '../../src/doctor/judge-own-database.ts'
-import { judgeDestination, judgeItems, judgeOpen, keyTrouble } from '../../src/doctor/judge-service.ts'
+import { judgeDestination, judgeItems, keyTrouble } from '../../src/doctor/judge-service.ts'
 import { judgeCursor, judgeProtection, judgeRights } from '../../src/doctor/partner-checks.ts'
 import { judgeLastRuns, judgeMissed, judgeSchedules } from '../../src/doctor/schedule-checks.ts'
 import { CannotLook, type Check, groups, ok, on, type Ward, worst } from '../../src/doctor/ward.ts'
@@ -344,7 +344,6 @@ test('rows without success are told with the verb that lists them', () => {
   expect(judgeItems([{ ...counts, invalid: 1, parked: 0 }])[0]?.what).toMatch(
     /^One row cannot be right and was not sent: /,
   )
-  expect(judgeOpen({ uncertain: 1, overdue: 2, first: 9 })[0]?.todo).toContain('abandon 9')
 })
 
 test('another profile is an error, and the same one under another key is none', () => {

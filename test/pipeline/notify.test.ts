@@ -88,6 +88,35 @@ describe('a message', () => {
     ])
   })
 
+  it('names the verb that approves first, with the number of rows, where the guard held what is gone or an empty source', () => {
+    const plan = {
+      run_id: 7,
+      stream: 'properties',
+      reason: 'share' as const,
+      known: 5_000,
+      new: 0,
+      changed: 0,
+      gone: 4_500,
+      examples: [],
+    }
+    const told = (counts: Partial<typeof stream> & { held_gone?: number }, held = [plan]) => {
+      const ended = run('partial', ['Held by the guard: 4500 gone.'], counts)
+      const report = ended.report === null ? null : { ...ended.report, held }
+      return messageOfEnd({ ...ended, report }, { event: 'partial', cause: 'x' })
+    }
+    const missing = told({ held_gone: 4_500, rejected: 9_000, invalid: 8_000, unknown: 7_000 })
+    expect(missing.numbers).toMatchObject({ held: 4_500 })
+    expect(missing.causes).toMatchObject([
+      { what: 'held by the guard', rows: 4_500, verb: 'nightferry approve 7' },
+      { verb: 'nightferry rejected' },
+      { verb: 'nightferry invalid' },
+    ])
+    expect(told({}, [{ ...plan, gone: 0 }]).causes).toEqual([
+      { what: 'held by the guard', rows: null, verb: 'nightferry approve 7' },
+    ])
+    expect(bodyOf(told({}), 'slack')).toMatchObject({ text: expect.stringContaining('nightferry approve 7') })
+  })
+
   it('reaches Slack with its own signs escaped, and Teams as a card', () => {
     const message = messageOfEnd(run('partial', ['Hotel <!channel> & co.'], { rejected: 1 }), {
       event: 'partial',

@@ -9,6 +9,7 @@ import {
   waveSubmissions,
   wavesOf,
 } from '../../db/runs/wave-reports.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
 import { type RunReport, unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
 import { counted, duration, moment } from '../show/readable.ts'
@@ -39,14 +40,18 @@ export async function runs(cli: Cli, options: RunsOptions): Promise<ExitCode> {
               run.finished_at === null ? '–' : duration(run.finished_at.getTime() - run.started_at.getTime()),
               run.state === 'running' ? `at ${run.step}` : run.state,
               run.verdict,
-              run.failure
-                ? `${run.failure.code}: ${run.failure.message}`
-                : ((run.report as RunReport | null)?.remarks[0] ?? ''),
+              run.failure ? `${run.failure.code}: ${run.failure.message}` : remarksInShort(run),
             ]),
           ),
     )
     return exitCodes.well
   })
+}
+
+/** The first of what a run's report remarks, and how many more there are: of the last run `status` shows all. */
+function remarksInShort({ report }: Pick<Run, 'report'>): string {
+  const [first = '', ...more] = (report as RunReport | null)?.remarks ?? []
+  return more.length === 0 ? first : `${first} (and ${more.length} more)`
 }
 
 export type SubmissionsOptions = CommonOptions & { run?: number }

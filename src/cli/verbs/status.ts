@@ -55,16 +55,17 @@ export async function status(cli: Cli, options: CommonOptions): Promise<ExitCode
 
 type LastRun = NonNullable<Standing['last_run']>
 
-/** The last run, and the last night if that was another one. */
+/** The last run, and the last night if that was another one, each with why it is not simply well. */
 function lastLines(last: LastRun, night: LastRun | null): string[] {
   const runs = night === null || night.run_id === last.run_id ? [last] : [last, night]
-  return runs.flatMap(({ run_id, job, asked, started_at, state, step, verdict, failure }) => {
+  return runs.flatMap(({ run_id, job, asked, started_at, state, step, verdict, failure, remarks }) => {
     const part = [...(asked.only ?? []), ...(asked.streams ?? [])]
     const all = part.length === 0 ? '' : ` (only ${part.join(', ')})`
     const of = job === nightJob && runs.length === 1 && all === '' ? '' : ` of ${job}${all}`
     const stands = state === 'running' ? `under way at the step ${step}` : `${state}, ${verdict}`
     const line = `Last run${of}: ${run_id}, started ${moment(started_at)} UTC, ${stands}`
-    return failure === null ? [line] : [line, `  ${failure.code}: ${failure.message}`]
+    const why = failure === null ? remarks : [`${failure.code}: ${failure.message}`]
+    return [line, ...why.map((words) => `  ${words}`)]
   })
 }
 

@@ -130,6 +130,13 @@ export const heldRun: RawBuilder<number | null> = sql<number | null>`(
   where newest.held
     and exists (select from guard_plan where guard_plan.run_id = newest.run_id and guard_plan.state = 'waiting'))`
 
+/**
+ * The numbers of rows that get their tombstone once a person approves, as an array: held by the guard, and as a rule
+ * accepted as they are, so that no query of pending rows finds them.
+ */
+export const heldAsGone: RawBuilder<number[]> = sql<number[]>`array(
+  select row_id from source_row where guard_run is not null and guard_change = 'gone')`
+
 /** The run of `heldRun`, by itself. */
 export async function findHeldRun(db: Database): Promise<number | null> {
   const { rows } = await sql<{ run_id: number | null }>`select ${heldRun} as run_id`.execute(db)

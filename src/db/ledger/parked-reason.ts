@@ -85,22 +85,29 @@ export function waitsFor(requires: Requires): RawBuilder<unknown> {
     when needed.outcome = 'unknown' then 'unknown'
     else 'pending' end`
   const ofStreams = sql`(
-    select requirement.required, ${state} as requirement_state, needed.outcome_code as requirement_code,
-           coalesce(needed.invalid_reason, needed.outcome_reason) as requirement_reason,
-           needed.held_by as requirement_held_by, coalesce(needed.guard_run, ${heldRun}) as requirement_guard_run,
-           null::timestamptz as requirement_since
-    from ${requirementTable(requires)}
-    left join ledger needed
-      on needed.stream = requirement.required and needed.partner_id = row.partner_id
-    where requirement.stream = row.stream
-      and (needed.row_id is null or needed.pending)
-      -- What is gone and was never accepted counts as not there: it is told of only where nothing else is there.
-      and (needed.gone_at is null or not exists (
-        select from ledger other
-        where other.stream = requirement.required and other.partner_id = row.partner_id
-          and (other.gone_at is null or not other.pending)))
-    order by needed.row_id nulls first
-    limit 1)`
+    select required, requirement_state,
+           case when requirement_state in ('rejected', 'unknown') then outcome_code end as requirement_code,
+           -- The last outcome of a row may be of an earlier content.
+           case when requirement_state in ('rejected', 'unknown') then outcome_reason
+                when requirement_state = 'invalid' then invalid_reason end as requirement_reason,
+           requirement_held_by, requirement_guard_run, null::timestamptz as requirement_since
+    from (
+      select requirement.required, ${state} as requirement_state, needed.outcome_code, needed.outcome_reason,
+             needed.invalid_reason, needed.held_by as requirement_held_by,
+             coalesce(needed.guard_run, ${heldRun}) as requirement_guard_run
+      from ${requirementTable(requires)}
+      left join ledger needed
+        on needed.stream = requirement.required and needed.partner_id = row.partner_id
+      where requirement.stream = row.stream
+        and (needed.row_id is null or needed.pending)
+        -- What is gone and was never accepted counts as not there: it is told of only where nothing else is there.
+        and (needed.gone_at is null or not exists (
+          select from ledger other
+          where other.stream = requirement.required and other.partner_id = row.partner_id
+            and (other.gone_at is null or not other.pending)))
+      order by needed.row_id nulls first
+      limit 1
+    ) needed_first)`
   return sql`(
     select required, requirement_state, requirement_code, requirement_reason, requirement_held_by,
            requirement_guard_run, requirement_since

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { heldAsGone } from '../guard/guard-plan.ts'
 import { isAmongPending, type Requires, type RowState, rowState } from '../ledger/row-state.ts'
 import { isWhole } from '../runs/newest-runs.ts'
 import type { Run } from '../tables/run-tables.ts'
@@ -65,12 +66,15 @@ export async function durationsOf(db: Database, job: string, limit: number): Pro
 /** How many rows are in one state, and of how many hotels. */
 type Need = { state: RowState; rows: number; hotels: number }
 
-/** What is pending now, by state. */
+/** What is pending now, by state, with what the guard holds of accepted rows because it is gone at the partner. */
 export async function needsOf(db: Database, requires: Requires): Promise<Need[]> {
   const { rows } = await sql<Need>`
     select state, count(*) as rows, count(distinct partner_id) as hotels
     from (
-      select row.partner_id, ${rowState(requires)} as state from ledger row where ${isAmongPending()} offset 0
+      (select row.partner_id, ${rowState(requires)} as state from ledger row where ${isAmongPending()} offset 0)
+      union all
+      select partner_id, 'held' from ledger
+      where row_id = any(${heldAsGone}) and not pending and gone_at is null
     ) stated
     where state not in ('accepted', 'gone')
     group by state order by rows desc, state limit 20`.execute(db)

@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Database } from '../database.ts'
+import { heldAsGone } from '../guard/guard-plan.ts'
 import { lacksRequirement, type Requires } from '../ledger/row-state.ts'
 import type { Schema } from '../tables/database-schema.ts'
 import type { NameChangesView } from '../tables/history-tables.ts'
@@ -34,6 +35,11 @@ export type StreamReport = {
   withheld: number
   /** Held by the guard: not sent until a person approves. */
   held: number
+  /**
+   * Accepted, and held by the guard: what would get its tombstone, and is not pending. Reports of before it was counted
+   * lack it.
+   */
+  held_gone?: number
   /**
    * Not sent, because a task that has not ended carries rows of the same property, or of another that is its company.
    */
@@ -121,6 +127,12 @@ export async function streamReports(
       from waiting
       group by stream
     ),
+    missing as (
+      select stream, count(*) as held_gone
+      from ledger row
+      where row_id = any(${heldAsGone}) and not pending and gone_at is null
+      group by stream
+    ),
     told_stream as (
       select stream, read, folded, unchanged, changed, null_cursor, capture, protection, lacks, whole, whole_detail,
              hotels_asked, gone, returned, pending, extracted_at
@@ -132,6 +144,7 @@ export async function streamReports(
     select told_stream.stream, read, folded, unchanged, changed, null_cursor, capture, protection, lacks, whole,
            whole_detail, hotels_asked, gone, returned,
            coalesce(pending, 0) as pending, coalesce(held, 0) as held,
+           coalesce(held_gone, 0) as held_gone,
            coalesce(invalid, 0) as invalid, coalesce(parked, 0) as parked, coalesce(withheld, 0) as withheld,
            coalesce(sent, 0) as sent, coalesce(confirmed, 0) as confirmed, coalesce(inferred, 0) as inferred,
            coalesce(rejected, 0) as rejected, coalesce(unknown, 0) as unknown,
@@ -139,6 +152,7 @@ export async function streamReports(
     from told_stream
     left join sent using (stream)
     left join unsent on unsent.stream = told_stream.stream and extracted_at is not null
+    left join missing on missing.stream = told_stream.stream and extracted_at is not null
     order by extracted_at, told_stream.stream`.execute(trx)
   return rows
 }

@@ -45,9 +45,23 @@ export function channelsOf({ url, format, email, heartbeatUrl }: Config['notify'
   return [...(url === null ? [] : [byHttp('notify.url', url)]), ...(isEmailSet(email) ? [byEmail(email)] : [])]
 }
 
+/**
+ * Whether an error that was kept with a message may be over a receiver that has not taken it: errors name the setting,
+ * and of e-mail the address unless it was all of them. Pure.
+ * @param name of the receiver.
+ */
+export function mayBeOver(error: string, name: string): boolean {
+  if (!error.includes('notify.')) return true
+  if (!name.startsWith(emailPrefix)) return error.includes(name)
+  const address = name.slice(emailPrefix.length)
+  return [address, onTheWire(address)].some((one) => error.includes(one)) || /notify\.email (did|is) not/.test(error)
+}
+
+const emailPrefix = 'notify.email '
+
 /** One mail to all of its addresses, each of which takes it or not. */
 function byEmail(email: EmailSettings): Channel {
-  const nameOf = (address: string) => `notify.email ${address}`
+  const nameOf = (address: string) => `${emailPrefix}${address}`
   return {
     receivers: [...new Set(email.to.map(nameOf))].map((name) => ({ name, receiver: name })),
     send: async (message, names, signal) => {

@@ -1,6 +1,6 @@
 import type { NotificationEvent } from '../../db/tables/job-tables.ts'
 import type { RunFailure, Verdict } from '../../db/tables/run-tables.ts'
-import type { RunReport } from '../report/report.ts'
+import { heldRows, type RunReport } from '../report/report.ts'
 
 /** What people are told, whatever format it leaves in: the documented shape of `notify.format: json`. */
 export type Message = {
@@ -93,7 +93,7 @@ export const testMessage: Message = {
   causes: [],
 }
 
-const counts = ['sent', 'confirmed', 'inferred', 'rejected', 'invalid', 'parked', 'unknown', 'held'] as const
+const counts = ['sent', 'confirmed', 'inferred', 'rejected', 'invalid', 'parked', 'unknown'] as const
 
 function sumOf({ report }: EndedRun, name: (typeof counts)[number] | 'withheld'): number {
   return (report?.streams ?? []).reduce((sum, stream) => sum + stream[name], 0)
@@ -103,13 +103,13 @@ function numbersOf(run: EndedRun): Record<string, number> {
   if (run.report === null) return {}
   return {
     ...Object.fromEntries(counts.map((name) => [name, sumOf(run, name)])),
+    held: heldRows(run.report.streams),
     duration_ms: run.report.duration_ms,
   }
 }
 
 function causesOf(run: EndedRun): Message['causes'] {
   const kinds = [
-    { what: 'held by the guard', rows: sumOf(run, 'held'), verb: `nightferry approve ${run.run_id}` },
     {
       what: 'rejected by the service',
       rows: sumOf(run, 'rejected') + sumOf(run, 'withheld'),
@@ -120,7 +120,15 @@ function causesOf(run: EndedRun): Message['causes'] {
     { what: 'parked', rows: sumOf(run, 'parked'), verb: 'nightferry parked' },
   ]
   const found = kinds.filter(({ rows }) => rows > 0).toSorted((one, other) => other.rows - one.rows)
-  return found.length > 0 ? found.slice(0, 3) : [{ what: 'see the report', rows: null, verb: 'nightferry status' }]
+  const causes = [...heldCause(run), ...found]
+  return causes.length > 0 ? causes.slice(0, 3) : [{ what: 'see the report', rows: null, verb: 'nightferry status' }]
+}
+
+/** What the guard holds keeps all else from being sent, so it comes before larger causes. */
+function heldCause({ run_id, report }: EndedRun): Message['causes'] {
+  if (report === null || report.held.length === 0) return []
+  const rows = heldRows(report.streams)
+  return [{ what: 'held by the guard', rows: rows === 0 ? null : rows, verb: `nightferry approve ${run_id}` }]
 }
 
 /** A run that has ended. */
@@ -173,8 +181,8 @@ function troubleOf({ verdict, failure, report }: EndedRun, partialRows: number):
 /** Rows that a person may have to see to. */
 function rowsInNeed(report: EndedRun['report']): number {
   return (report?.streams ?? []).reduce(
-    (sum, { rejected, invalid, unknown, withheld, parked, held, behind }) =>
-      sum + rejected + invalid + unknown + withheld + parked + held + behind,
+    (sum, { rejected, invalid, unknown, withheld, parked, behind, ...stream }) =>
+      sum + rejected + invalid + unknown + withheld + parked + behind + heldRows([stream]),
     0,
   )
 }

@@ -101,12 +101,9 @@ export function judge(
   const remarks = held.map(heldRemark)
   const [first] = held
   if (first !== undefined) {
-    remarks.push(
-      `Nothing was sent, and ${amountOf(
-        total((s) => s.held),
-        'row',
-      )} held by the guard. If this is right: nightferry approve ${first.run_id}. The next run then sends it.`,
-    )
+    const rows = heldRows(streams)
+    const what = rows === 0 ? 'Nothing was sent' : `Nothing was sent, and ${amountOf(rows, 'row')} held by the guard`
+    remarks.push(`${what}. If this is right: nightferry approve ${first.run_id}. The next run then sends it.`)
   }
   remarks.push(...counted.filter(([rows]) => rows > 0).map(([rows, what]) => `${amountOf(rows, 'row')} ${what}.`))
   remarks.push(...overdueRemarks(submissions))
@@ -131,6 +128,14 @@ export function judge(
   }
   remarks.push(...comparisonRemarks(comparison))
   return { verdict: remarks.length === 0 ? 'succeeded' : 'partial', remarks }
+}
+
+/**
+ * Rows that wait for approval, as `nightferry status` counts them: those that are pending, and accepted ones that would
+ * get their tombstone. An empty source of which nothing is known to be missing holds none. Pure.
+ */
+export function heldRows(streams: readonly Pick<StreamReport, 'held' | 'held_gone'>[]): number {
+  return streams.reduce((sum, stream) => sum + stream.held + (stream.held_gone ?? 0), 0)
 }
 
 function unmatchedRemarks(submissions: readonly SubmissionReport[]): string[] {

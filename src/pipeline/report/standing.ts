@@ -9,6 +9,7 @@ import { statusCounts } from '../../db/ledger/row-state.ts'
 import { isWhole, newestOnLedger } from '../../db/runs/newest-runs.ts'
 import { pageProgress } from '../../db/runs/run-progress.ts'
 import { deniedKeyInUse, skewInUse } from '../../db/service-key/service-key.ts'
+import type { Run } from '../../db/tables/run-tables.ts'
 import { endedTasks, receiverStanding } from '../../db/webhooks/webhook-records.ts'
 import type { Deps } from '../deps.ts'
 import { searchStandings } from '../pull/documents/document-reports.ts'
@@ -16,6 +17,7 @@ import { countUnrenewed } from '../pull/removals/take-removals.ts'
 import { missingProperties } from '../pull/search/requested-properties.ts'
 import { documentKindNames, searchKind } from '../streams/kind-names.ts'
 import { silenceWords } from '../webhook-score.ts'
+import type { RunReport } from './report.ts'
 import { amountOf } from './report-words.ts'
 
 /** What `standingOf` finds. */
@@ -26,10 +28,9 @@ export async function standingOf(db: Database, config: Config, hurry: Hurry) {
   const last = (await newestOnLedger(db)) ?? null
   const key = await deniedKeyInUse(db)
   const skew = await skewInUse(db)
-  const { report: _, ...run } = last ?? { report: null }
   const searches = config.pull.searches.map(({ name }) => name)
   return {
-    last_run: last === null ? null : (run as Omit<typeof last, 'report'>),
+    last_run: last === null ? null : withRemarks(last),
     key_refused: key === null ? null : { since: key.since, code: key.errorCode, reason: key.serviceMessage },
     service_clock: skew === null ? null : { low_ms: skew.lowMs, high_ms: skew.highMs, measured_at: skew.measuredAt },
     custom_properties: await missingProperties(db, config.pull.customPropertyIds),
@@ -40,6 +41,11 @@ export async function standingOf(db: Database, config: Config, hurry: Hurry) {
     searches: await searchStandings(db, searches, documentKindNames),
     request_sizes: await batchSizes(db),
   }
+}
+
+/** A run with what its report remarks, in place of the report: empty where it is well, or has none. Pure. */
+export function withRemarks({ report, ...run }: Run): Omit<Run, 'report'> & { remarks: string[] } {
+  return { ...run, remarks: (report as Pick<RunReport, 'remarks'> | null)?.remarks ?? [] }
 }
 
 /** Enough to say that none was told of. */

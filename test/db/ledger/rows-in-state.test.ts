@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
 import { type RowFilter, statusCounts } from '../../../src/db/ledger/row-state.ts'
 import { countRetryable, markForRetry, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
-import { type ListedState, parkedGroups, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { causesOfRows, type ListedState, parkedGroups, rowsInState } from '../../../src/db/ledger/rows-in-state.ts'
+import { traceRows } from '../../../src/db/trace/trace-rows.ts'
 import { some } from '../../helpers/some.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
@@ -104,6 +105,31 @@ describe('a row', () => {
 })
 
 describe('parked rows', () => {
+  it('parked rows name what is wrong with the row that they wait for now, not what was said of an earlier content', async () => {
+    const reasons = async (partnerId: string) => [
+      (await listed('parked', { partnerId })).map(({ reason }) => reason),
+      (await causesOfRows(ledger.db, 'parked', requires, { partnerId }, 10)).map(({ reason }) => reason),
+      (await traceRows(ledger.db, partnerId, requires, []))
+        .filter(({ stream }) => stream === 'framework_answers')
+        .map(({ reason }) => reason),
+    ]
+    await ledger.landChecked('properties', [{ partner_id: 'refused', content: { name: 'another' } }])
+    const pending = 'its properties row is pending; the next run sends that one first'
+    expect(await reasons('refused')).toEqual([[pending], ['properties'], [pending]])
+    await sql`update acceptance set invalid_reason = 'latitude 95 is too high'
+              where row_id in (select row_id from source_row where stream = 'properties' and partner_id = 'refused')`.execute(
+      ledger.db,
+    )
+    const invalid = 'its properties row is invalid (latitude 95 is too high): fix that one'
+    expect(await reasons('refused')).toEqual([[invalid], ['properties latitude 95 is too high'], [invalid]])
+    expect(await ids('parked', { reason: 'NotFound' })).toEqual([])
+    expect(await reasons('lost')).toMatchObject([
+      [expect.stringContaining('(task_lost: the service')],
+      ['properties task_lost the service no longer knows the task'],
+      [expect.stringContaining('(task_lost: the service')],
+    ])
+  })
+
   const groupsOf = (filter: RowFilter = {}, limit = 100) => parkedGroups(ledger.db, requires, filter, limit)
 
   it('parked rows are grouped by hotel and by what they wait for, with as many rows as are listed', async () => {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { settings } from '../../../src/config/schema.ts'
 import { approvePlans, plansOf } from '../../../src/db/guard/guard-plan.ts'
+import { statusCounts } from '../../../src/db/ledger/row-state.ts'
+import { needsOf } from '../../../src/db/nights/night-facts.ts'
 import { streamReports } from '../../../src/db/runs/report-rows.ts'
 import { judgeChange } from '../../../src/pipeline/delta/guard-stream.ts'
 import { countPending } from '../../../src/pipeline/preflight/preflight.ts'
@@ -243,6 +245,15 @@ describe('the guard', () => {
     await remove('H-00%')
     const run = await night('snapshot')
     expect(await plans(run)).toEqual([{ reason: 'share', known: 10, added: 0, changed: 0, gone: 9, state: 'waiting' }])
+    expect(await report(run)).toMatchObject({
+      stream: { pending: 0, held: 0, held_gone: 9 },
+      remarks: [
+        'Held by the guard: of properties 9 gone, where 10 rows are known.',
+        `Nothing was sent, and 9 rows held by the guard. If this is right: nightferry approve ${run}. The next run then sends it.`,
+      ],
+    })
+    expect(await statusCounts(ferry.ledger.db, { properties: [] })).toMatchObject([{ held: 9, accepted: 10 }])
+    expect(await needsOf(ferry.ledger.db, { properties: [] })).toEqual([{ state: 'held', rows: 9, hotels: 9 }])
     expect(await gone()).toEqual([])
     expect(await held(await night('snapshot'))).toBe(true)
     const newest = await night('snapshot')

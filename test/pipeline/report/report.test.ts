@@ -23,6 +23,7 @@ const nothing: StreamReport = {
   parked: 0,
   withheld: 0,
   held: 0,
+  held_gone: 0,
   behind: 0,
   sent: 0,
   confirmed: 0,
