@@ -65,10 +65,8 @@ export async function openFerry(cli: Cli, config: Config, by: OpenedBy = 'person
     if (warning !== null && by === 'daemon') ferry.logger.warn({ warning }, 'connections_short')
     if (warning !== null && by !== 'daemon') printLine(cli.stderr, warning)
     await engine.work(ferry.deps, jobsOf(config), {
-      beforeRun: async () => {
-        makeRoomForRows()
-        await schema.check()
-      },
+      beforeLook: makeRoomForRows,
+      beforeRun: schema.check,
       yields: by === 'daemon',
       runEnded,
     })

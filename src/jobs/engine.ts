@@ -39,6 +39,7 @@ function lookForDeadSeconds(heartbeatSeconds: number): number {
 }
 
 type WorkOptions = {
+  beforeLook?: () => void
   beforeRun?: () => Promise<void>
   yields?: boolean
   runEnded?: (runId: number) => Promise<void>
@@ -48,6 +49,7 @@ export type Engine = {
   looks: Looks
   /**
    * Begins to work off looks. Without it a process only asks for them.
+   * @param options.beforeLook called before each look, at whatever.
    * @param options.beforeRun called before each look at a run; if it throws, the look is left to another process, or to
    *   later.
    * @param options.yields a look at a run of another destination than the configured one is left to other processes,
@@ -145,7 +147,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
       ),
   }
 
-  const work: Engine['work'] = async (deps, jobs, { beforeRun, yields = false, runEnded } = {}) => {
+  const work: Engine['work'] = async (deps, jobs, { beforeLook, beforeRun, yields = false, runEnded } = {}) => {
     const pollSeconds = engine.jobPollMs / 1000
     const handle = async (queue: string, concurrency: number, look: Look): Promise<void> => {
       for (let worker = 0; worker < concurrency; worker++) await startWorker(queue, look)
@@ -163,6 +165,7 @@ export async function startEngine(url: string, config: Config, onError: (error: 
           // There may be more: without this a worker rests after each look until its next poll, however short that is.
           if (id !== undefined) boss.notifyWorker(id)
           if (job === undefined) return
+          beforeLook?.()
           const { data, retryCount } = job as JobWithMetadata<LookData>
           const leave = alarm.occupy(id ?? '')
           const done = await guarded(deps, queue, job as JobWithMetadata<LookData>, look, yields, runEnded).finally(
