@@ -39,17 +39,24 @@ const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
 /**
  * The moment that `--since` names: so long ago (`90m`, `12h`, `3d`), or a date or time, in UTC unless it names a zone.
- * @throws {InvalidArgumentError} when it is neither.
+ * @throws {InvalidArgumentError} when it is neither, or a day that does not exist, such as 31 February.
  */
 export function sinceMoment(text: string, now: Date): Date {
   const ago = /^(\d{1,6})([mhd])$/.exec(text)
   if (ago !== null) return new Date(now.getTime() - Number(ago[1]) * units[ago[2] as keyof typeof units])
   const named = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?)?$/.test(text)
-  const moment = new Date(named ? withZone(text.replace(' ', 'T')) : Number.NaN)
+  const exists = named && isInCalendar(text.slice(0, '2026-11-21'.length))
+  const moment = new Date(exists ? withZone(text.replace(' ', 'T')) : Number.NaN)
   if (Number.isNaN(moment.getTime())) {
     throw new InvalidArgumentError('A time is wanted, such as 12h, 3d, 2026-11-21 or 2026-11-21T02:00Z.')
   }
   return moment
+}
+
+/** JavaScript takes 31 February for a day of March. */
+function isInCalendar(day: string): boolean {
+  const moment = new Date(day)
+  return !Number.isNaN(moment.getTime()) && moment.toISOString().startsWith(day)
 }
 
 /** A date alone is midnight in UTC by itself; a time without a zone would be local. */
