@@ -67,8 +67,26 @@ function withZone(text: string): string {
 /** The options by which a person narrows rows down. */
 export type FilterOptions = { stream?: string; partnerId?: string; reason?: string; since?: Date }
 
-/** Adds the options to a verb. */
-export function withFilterOptions(verb: Command, cli: Cli): Command {
+const flags: Record<keyof FilterOptions, string> = {
+  stream: '--stream',
+  partnerId: '--partner-id',
+  reason: '--reason',
+  since: '--since',
+}
+
+/** The options among these that narrow rows down, as they were typed; null where none was given. */
+export function namedFilters(options: FilterOptions): string | null {
+  const given = Object.entries(flags).flatMap(([name, flag]) =>
+    options[name as keyof FilterOptions] === undefined ? [] : [flag],
+  )
+  return given.length === 0 ? null : given.join(' and ')
+}
+
+/**
+ * Adds the options to a verb.
+ * @param reason what `--reason` is looked for in.
+ */
+export function withFilterOptions(verb: Command, cli: Cli, reason = 'the code or the reason'): Command {
   return verb
     .option(
       '--stream <name>',
@@ -76,7 +94,7 @@ export function withFilterOptions(verb: Command, cli: Cli): Command {
       someText,
     )
     .option('--partner-id <id>', 'only rows of one hotel', someText)
-    .option('--reason <text>', 'only rows with this text in the code or the reason', someText)
+    .option('--reason <text>', `only rows with this text in ${reason}`, someText)
     .option('--since <time>', 'only rows that are so since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
       sinceMoment(text, cli.now()),
     )

@@ -204,7 +204,8 @@ export async function createProgram(
       )
   }
   const counted = 'Without --rows Nightferry counts the rows of each hotel that wait for the same.'
-  withFilterOptions(verb('parked', listed.parked, counted), cli)
+  const required = 'the code, such as requires_missing, or in what is known of the row that they wait for'
+  withFilterOptions(verb('parked', listed.parked, counted), cli, required)
     .option('--rows', 'each row, instead of how many of a hotel wait for the same')
     .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000_000), 100)
     .option('--csv', 'print CSV instead of text')
