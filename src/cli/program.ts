@@ -287,7 +287,11 @@ export async function createProgram(
     .action(async (role: string, options: GrantOptions) =>
       done(await (await import('./verbs/grant.ts')).grant(cli, role, options)),
     )
-  verb('destination', 'show the services, profiles and identifiers that rows were sent to, and which of them is in use')
+  verb(
+    'destination',
+    'show the services, profiles and identifiers that rows were sent to, and which of them is in use',
+    'Without a decision it ends with 3 if the configuration points to another than the one in use.',
+  )
     .addArgument(
       new Argument(
         '[decision]',
@@ -301,7 +305,7 @@ export async function createProgram(
   verb(
     'webhooks',
     'show what the webhooks of the service brought, and how well they do',
-    'With set-up Nightferry says what to enter in the web application of the service: the API has no call for it.',
+    'With set-up Nightferry says what to enter in the web application of the service: the API has no call for it. Without it the verb ends with 3 if they are configured and do nothing for us: nothing listens, or none tells of tasks that end.',
   )
     .addArgument(new Argument('[what]', 'what to do instead of showing').choices(['set-up']))
     .option('--url <address>', 'with set-up: the public address, which is checked by the rules of the service')
