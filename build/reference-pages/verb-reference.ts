@@ -16,15 +16,18 @@ export async function verbReference(): Promise<string> {
     '## All verbs',
     table(['Verb', 'What it does'], list),
     '## Options of every verb',
-    'Every verb but `nightferry demo` takes these:',
+    `Every verb but ${allOf(verbs.filter((verb) => !takesConfig(verb)).map((verb) => code(`nightferry ${nameOf(verb)}`)))} takes these:`,
     table(['Option', 'Meaning'], common.map(optionRow)),
     ...verbs.map((verb) => verbPart(verb, common)),
   ])
 }
 
-/** Every verb that does something; of a verb with verbs of its own these. */
+/** Every verb that does something. One with verbs of its own does so itself if it takes options; else it is a word. */
 export function verbsOf(program: Command): Command[] {
-  return program.commands.flatMap((verb) => (verb.commands.length === 0 ? [verb] : verb.commands))
+  return program.commands.flatMap((verb) => {
+    if (verb.commands.length === 0) return [verb]
+    return verb.options.length === 0 ? verb.commands : [verb, ...verb.commands]
+  })
 }
 
 /** The words that call a verb, without the program's name: `config print`. */
@@ -80,13 +83,22 @@ function optionRow({ flags, description, defaultValue, argChoices }: Option): st
   return [code(flags), sentence(`${description}${choices}${fallback}`)]
 }
 
-/** The options that all verbs share, as the first verb that is not the demo has them: the demo brings its own world. */
+/** The options that the verbs which read the configuration share, as the first of them has them. */
 function commonOptions(verbs: readonly Command[]): readonly Option[] {
-  const usual = verbs.filter((verb) => verb.name() !== 'demo' && verb.parent?.parent === null)
-  const [first, ...others] = usual
+  const [first, ...others] = verbs.filter((verb) => verb.parent?.parent === null && takesConfig(verb))
   return (first?.options ?? []).filter((option) =>
     others.every((verb) => verb.options.some((other) => isSame(option, other))),
   )
+}
+
+/** Whether a verb reads the configuration: with an option of its own, or with that of the verb that it belongs to. */
+function takesConfig(verb: Command): boolean {
+  const options = [...verb.options, ...(verb.parent?.options ?? [])]
+  return options.some(({ long }) => long === '--config')
+}
+
+function allOf(names: readonly string[]): string {
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 }
 
 function isSame(one: Option, other: Option): boolean {

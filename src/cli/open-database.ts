@@ -89,6 +89,8 @@ export async function openDatabase(
     applicationName: 'nightferry',
     searchPath: schemaName,
     readOnly: access === 'read',
+    // Who carries rows ends its statements itself; a person who called a verb may be gone at any time.
+    endsWithClient: access !== 'migrate',
     // An embedded server that ends with us may be quicker than our good-bye.
     onIdleError: (error) => (closing ? undefined : onIdleError(error)),
   })

@@ -39,17 +39,24 @@ const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
 /**
  * The moment that `--since` names: so long ago (`90m`, `12h`, `3d`), or a date or time, in UTC unless it names a zone.
- * @throws {InvalidArgumentError} when it is neither.
+ * @throws {InvalidArgumentError} when it is neither, or a day that does not exist, such as 31 February.
  */
 export function sinceMoment(text: string, now: Date): Date {
   const ago = /^(\d{1,6})([mhd])$/.exec(text)
   if (ago !== null) return new Date(now.getTime() - Number(ago[1]) * units[ago[2] as keyof typeof units])
   const named = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?)?$/.test(text)
-  const moment = new Date(named ? withZone(text.replace(' ', 'T')) : Number.NaN)
+  const exists = named && isInCalendar(text.slice(0, '2026-11-21'.length))
+  const moment = new Date(exists ? withZone(text.replace(' ', 'T')) : Number.NaN)
   if (Number.isNaN(moment.getTime())) {
     throw new InvalidArgumentError('A time is wanted, such as 12h, 3d, 2026-11-21 or 2026-11-21T02:00Z.')
   }
   return moment
+}
+
+/** JavaScript takes 31 February for a day of March. */
+function isInCalendar(day: string): boolean {
+  const moment = new Date(day)
+  return !Number.isNaN(moment.getTime()) && moment.toISOString().startsWith(day)
 }
 
 /** A date alone is midnight in UTC by itself; a time without a zone would be local. */
@@ -60,8 +67,26 @@ function withZone(text: string): string {
 /** The options by which a person narrows rows down. */
 export type FilterOptions = { stream?: string; partnerId?: string; reason?: string; since?: Date }
 
-/** Adds the options to a verb. */
-export function withFilterOptions(verb: Command, cli: Cli): Command {
+const flags: Record<keyof FilterOptions, string> = {
+  stream: '--stream',
+  partnerId: '--partner-id',
+  reason: '--reason',
+  since: '--since',
+}
+
+/** The options among these that narrow rows down, as they were typed; null where none was given. */
+export function namedFilters(options: FilterOptions): string | null {
+  const given = Object.entries(flags).flatMap(([name, flag]) =>
+    options[name as keyof FilterOptions] === undefined ? [] : [flag],
+  )
+  return given.length === 0 ? null : given.join(' and ')
+}
+
+/**
+ * Adds the options to a verb.
+ * @param reason what `--reason` is looked for in.
+ */
+export function withFilterOptions(verb: Command, cli: Cli, reason = 'the code or the reason'): Command {
   return verb
     .option(
       '--stream <name>',
@@ -69,7 +94,7 @@ export function withFilterOptions(verb: Command, cli: Cli): Command {
       someText,
     )
     .option('--partner-id <id>', 'only rows of one hotel', someText)
-    .option('--reason <text>', 'only rows with this text in the code or the reason', someText)
+    .option('--reason <text>', `only rows with this text in ${reason}`, someText)
     .option('--since <time>', 'only rows that are so since: 12h, 3d, 2026-11-21, 2026-11-21T02:00Z', (text: string) =>
       sinceMoment(text, cli.now()),
     )

@@ -121,7 +121,7 @@ export async function createProgram(
   verb(
     'rehearse',
     'run tonight against a mirror of the service, on a copy of the ledger, and say what would be refused',
-    'The service gets GET requests and searches for the mirror, and nothing of the night. The answers say which of them the specification states and which are assumed. docs/rehearse.md explains it. It ends with 3 if something would be refused, with 1 if the night would fail.',
+    'The service gets GET requests and searches for the mirror, and nothing of the night. The answers say which of them the specification states and which are assumed. docs/rehearse.md explains it. It ends with 3 if a row would be refused, not be sent, or be of unknown fate, with 1 if the night would fail.',
   )
     .option('--world <file>', 'use this world file (nightferry sandbox --mirror) instead of a mirror taken now')
     .option(
@@ -204,7 +204,8 @@ export async function createProgram(
       )
   }
   const counted = 'Without --rows Nightferry counts the rows of each hotel that wait for the same.'
-  withFilterOptions(verb('parked', listed.parked, counted), cli)
+  const required = 'the code, such as requires_missing, or in what is known of the row that they wait for'
+  withFilterOptions(verb('parked', listed.parked, counted), cli, required)
     .option('--rows', 'each row, instead of how many of a hotel wait for the same')
     .option('--limit <count>', 'how many to show', wholeNumber(1, 10_000_000), 100)
     .option('--csv', 'print CSV instead of text')
@@ -286,7 +287,11 @@ export async function createProgram(
     .action(async (role: string, options: GrantOptions) =>
       done(await (await import('./verbs/grant.ts')).grant(cli, role, options)),
     )
-  verb('destination', 'show the services, profiles and identifiers that rows were sent to, and which of them is in use')
+  verb(
+    'destination',
+    'show the services, profiles and identifiers that rows were sent to, and which of them is in use',
+    'Without a decision it ends with 3 if the configuration points to another than the one in use.',
+  )
     .addArgument(
       new Argument(
         '[decision]',
@@ -300,7 +305,7 @@ export async function createProgram(
   verb(
     'webhooks',
     'show what the webhooks of the service brought, and how well they do',
-    'With set-up Nightferry says what to enter in the web application of the service: the API has no call for it.',
+    'With set-up Nightferry says what to enter in the web application of the service: the API has no call for it. Without it the verb ends with 3 if they are configured and do nothing for us: nothing listens, or none tells of tasks that end.',
   )
     .addArgument(new Argument('[what]', 'what to do instead of showing').choices(['set-up']))
     .option('--url <address>', 'with set-up: the public address, which is checked by the rules of the service')

@@ -85,7 +85,7 @@ export async function start({ args, ...surroundings }: Surroundings): Promise<vo
 
 function cutShort(signal: string, limitMs: number): string {
   const trouble = { code: 'shutdown_cut_short', limit: `${limitMs / 1000} seconds after ${signal}` }
-  return `nightferry: ${trouble.code}: Not everything had ended ${trouble.limit}, so it was broken off. Nothing is lost: the next start goes on with it.\n`
+  return `nightferry: ${trouble.code}: Not everything had ended ${trouble.limit}, so it was broken off. Nothing is lost: a run goes on with the next start, and any other verb can be called again.\n`
 }
 
 function exitCodeOf(signal: 'SIGINT' | 'SIGTERM'): number {

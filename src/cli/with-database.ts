@@ -5,11 +5,15 @@ import { storableText } from '../db/copy-text.ts'
 import type { Cli, CommonOptions } from './cli.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import { readConfig } from './read-config.ts'
+import { untilSignal } from './whole-process.ts'
 
 /**
  * Opens the configured database for a verb, and closes it however the verb ends. The schema must be the newest.
+ * A verb that only looks ends at once when SIGINT or SIGTERM comes, and what it asked ends at the server: closing cuts
+ * its connections. One that changes something is waited for, so that the person learns what became of it.
  * @param access `write` for a verb that does more than look.
  * @throws {SchemaMismatch} when the schema is another one.
+ * @throws the signal's reason, when it came while a verb looked.
  */
 export async function withDatabase<T>(
   cli: Cli,
@@ -20,7 +24,8 @@ export async function withDatabase<T>(
   const config = readConfig(cli, options)
   const database = await openDatabase(cli, config, { access })
   try {
-    return await work(database, config)
+    const working = work(database, config)
+    return await (access === 'read' ? untilSignal(cli, working) : working)
   } finally {
     await database.close()
   }

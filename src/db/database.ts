@@ -19,6 +19,8 @@ type PoolOptions = {
   readOnly?: boolean
   /** How long a statement waits for a lock; without it, for as long as it takes. Milliseconds. */
   lockTimeoutMs?: number
+  /** A statement ends at the server soon after its client is gone, instead of going on for nobody. */
+  endsWithClient?: boolean
   /** How long a statement may take; without it, for as long as it takes. Milliseconds. */
   statementTimeoutMs?: number
 }
@@ -47,7 +49,7 @@ const uncompiled = { jit: 'off' }
  * process.
  */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
-  const { readOnly = false, lockTimeoutMs = 0, statementTimeoutMs = 0 } = options
+  const { readOnly = false, endsWithClient = false, lockTimeoutMs = 0, statementTimeoutMs = 0 } = options
   const session = {
     search_path: options.searchPath,
     timezone: 'UTC',
@@ -57,12 +59,16 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
     ...(lockTimeoutMs > 0 && { lock_timeout: String(lockTimeoutMs) }),
     ...(statementTimeoutMs > 0 && { statement_timeout: String(statementTimeoutMs) }),
   }
+  const prepare = async (client: ClientBase): Promise<void> => {
+    await setForSession(client, session)
+    if (endsWithClient) await endWithClient(client)
+  }
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
     application_name: options.applicationName,
     // The pool waits for it, and gives nobody a client without its settings; its types do not say so.
-    onConnect: (client): void => setForSession(client, session) as unknown as undefined,
+    onConnect: (client): void => prepare(client) as unknown as undefined,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 15_000,
     ...noticesSilence,
     types: typeParsers,
@@ -119,6 +125,15 @@ export async function setForSession(
   const entries = Object.entries(settings)
   const calls = entries.map((_, at) => `set_config($${2 * at + 1}, $${2 * at + 2}, false)`)
   await client.query(`select ${calls.join(', ')}`, entries.flat())
+}
+
+/**
+ * Has the server look every second, while it works on a statement of this session, whether the client is still there.
+ * It would look only when it has an answer, and go on till then for a process that was interrupted or killed. A server
+ * that cannot look, such as one on Windows, refuses the setting and goes on without.
+ */
+export async function endWithClient(client: Pick<ClientBase, 'query'>): Promise<void> {
+  await setForSession(client, { client_connection_check_interval: '1s' }).catch(() => {})
 }
 
 /**

@@ -24,6 +24,13 @@ describe('--since', () => {
       expect(() => sinceMoment(text, now)).toThrow(/A time is wanted/)
     },
   )
+
+  it.each(['2026-02-31', '2026-02-29', '2026-04-31T02:00', '2026-11-31T02:00+01:00', '2026-00-10'])(
+    'refuses %s, a day that does not exist',
+    (text) => {
+      expect(() => sinceMoment(text, now)).toThrow(/A time is wanted/)
+    },
+  )
 })
 
 describe('CSV', () => {

@@ -201,6 +201,43 @@ describe('rejected, invalid, parked and unknown', () => {
     expect(await json<Listed[]>('rejected', ...narrow, '--since', '2100-01-01')).toHaveLength(0)
   })
 
+  test.each([
+    [
+      ['rejected', '--since', '2100-01-01'],
+      'No rejected row passes --since; nightferry rejected without that lists all',
+    ],
+    [['invalid', '--stream', 'omissions'], 'No invalid row passes --stream; nightferry invalid without that lists all'],
+    [['unknown', '--stream', 'omissions'], 'No row whose fate is unknown passes --stream; nightferry unknown without'],
+    [['parked', '--rows', '--stream', 'omissions'], 'No parked row passes --stream; nightferry parked without that'],
+    [['drift', '--stream', 'omissions'], 'Nothing of omissions is known to be at the service and gone here;'],
+    [['rejected', '--partner-id', 'H-0001', '--reason', 'nobody says so'], 'passes --partner-id and --reason'],
+    [['parked', '--reason', 'row was rejected'], 'not in the sentence.'],
+    [['differences', '--since', '2100-01-01'], 'passes --since; nightferry differences without that lists all'],
+    [['changes', '--since', '2100-01-01'], 'passes --since; nightferry changes without that lists'],
+  ])('%j finds nothing, and says that it was asked for less than all', async (args, words) => {
+    const answer = await said(...args)
+    expect(answer).toContain(words)
+    expect(answer).not.toMatch(/The service has rejected nothing|^Nothing is (invalid|parked)|There is no row/m)
+  })
+
+  test.each([
+    'rejected',
+    'invalid',
+    'unknown',
+    'parked',
+    'parked --rows',
+    'differences',
+    'changes',
+    'retry',
+    'resend',
+    'accept-removals',
+    'restore',
+  ])('%s refuses a hotel of which nothing was ever read, as trace does', async (verb) => {
+    const wrong = await call(...verb.split(' '), '--partner-id', 'h-0001')
+    expect(wrong).toMatchObject({ code: 2, stdout: '' })
+    expect(wrong.stderr).toContain("Nothing was ever read of a hotel 'h-0001'. Was H-0001 meant?")
+  })
+
   test('--csv has a line per row, under the names of its columns', async () => {
     const [head, ...lines] = (await said('rejected', '--csv')).split('\r\n')
     expect(head).toBe(

@@ -256,7 +256,7 @@ test('people see rows of a kind that the contract describes as they see any othe
   expect(await world.run('status')).toMatch(/own_readings .*\d/)
   expect(await world.run('retry', '--stream', 'own_standards', '--dry-run')).toContain('own_standards: 2')
   expect(await world.run('drift', '--stream', 'own_values')).toContain(
-    'Nothing is known to be at the service and gone here',
+    'Nothing of own_values is known to be at the service and gone here',
   )
 }, 480_000)
 

@@ -70,6 +70,7 @@ test.each(['--version', '--help'])('%s loads no package but the one that reads c
   expect(loaded.files.filter((file) => !file.startsWith('cli/')).sort()).toEqual([
     'config/known-names.ts',
     'db/database-trouble.ts',
+    'heap.ts',
     'main.ts',
   ])
 })

@@ -48,8 +48,16 @@ function head(mirror: WorldHead['mirrored']): string {
 function nightParts(night: RehearsedNight, limit: number): string[] {
   return [
     `What would be sent (rows)\n${table(
-      ['stream', 'sent', 'accepted', 'rejected', 'invalid', 'parked'],
-      night.streams.map((s) => [s.stream, s.sent, s.confirmed + s.inferred, s.rejected, s.invalid, s.parked]),
+      ['stream', 'sent', 'accepted', 'rejected', 'unknown', 'invalid', 'parked'],
+      night.streams.map((s) => [
+        s.stream,
+        s.sent,
+        s.confirmed + s.inferred,
+        s.rejected,
+        s.unknown + s.awaited,
+        s.invalid,
+        s.parked,
+      ]),
     )}\n${accepted}`,
     refusals('What the service would reject, as its specification states', ofGround(night, 'stated'), limit),
     refusals(
@@ -58,6 +66,7 @@ function nightParts(night: RehearsedNight, limit: number): string[] {
       limit,
     ),
     kept(night.kept, limit),
+    newlyParked(night.newlyParked),
     night.unseenInputs === 0
       ? ''
       : `Not known: ${counted(night.unseenInputs, 'input')} of field types that the mirror has not seen. It took them; the service may not.`,
@@ -96,6 +105,12 @@ function kept(rows: readonly KeptHere[], limit: number): string {
     lines,
     ...more(rows, limit),
   ].join('\n')
+}
+
+function newlyParked(rows: number): string {
+  if (rows === 0) return ''
+  const are = rows === 1 ? 'is' : 'are'
+  return `Not sent: ${counted(rows, 'row')} would be parked that ${are} not parked now. With --keep, nightferry parked --rows shows in the copy what they wait for.`
 }
 
 function more(rows: readonly unknown[], limit: number): string[] {

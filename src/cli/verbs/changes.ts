@@ -9,6 +9,8 @@ import {
 } from '../../pipeline/pull/merge/value-history.ts'
 import { searchKind } from '../../pipeline/streams/kind-names.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { requireHotel } from '../named-hotel.ts'
+import { namedFilters } from '../option-values.ts'
 import { counted, csv, grouped, moment, shortened } from '../show/readable.ts'
 import { cutList, table } from '../show/table.ts'
 import { withDatabase } from '../with-database.ts'
@@ -39,10 +41,11 @@ export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCo
       ...(partnerId !== undefined && { partnerId }),
     }
     const { rows, cut } = cutList(cli, options, await listChanges(db, filter, limit + 1))
+    if (rows.length === 0) await requireHotel(db, partnerId)
     if (options.json) printJson(cli.stdout, rows)
     else if (options.csv) cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
     else {
-      printLine(cli.stdout, summary(await countChanges(db, filter), runId))
+      printLine(cli.stdout, summary(await countChanges(db, filter), runId, namedFilters(options)))
       if (rows.length > 0) printLine(cli.stdout, `\n${asTable(rows)}`)
       if (cut !== null) printLine(cli.stdout, `\n${cut}`)
       if (last !== null && !last.history) {
@@ -53,9 +56,16 @@ export async function changes(cli: Cli, options: ChangesOptions): Promise<ExitCo
   })
 }
 
-function summary({ added, changed, removed, companies }: ChangeCounts, runId: number | undefined): string {
+function summary(
+  { added, changed, removed, companies }: ChangeCounts,
+  runId: number | undefined,
+  filters: string | null,
+): string {
   const where = runId === undefined ? '' : ` in run ${runId}`
-  if (added + changed + removed === 0) return `No change of a value is recorded${where}.`
+  if (added + changed + removed === 0) {
+    if (filters === null) return `No change of a value is recorded${where}.`
+    return `No change of a value that is recorded${where} passes ${filters}; nightferry changes without that lists those of the last run.`
+  }
   return `${counted(added, 'value')} added, ${grouped(changed)} changed, ${grouped(removed)} removed${where}, of ${counted(companies, 'company')}. Those of calculators that are new as a whole are not among them.`
 }
 

@@ -14,6 +14,8 @@ import {
 } from '../../db/tables/difference-tables.ts'
 import { comparedWords, comparisonLine } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { requireHotel } from '../named-hotel.ts'
+import { namedFilters } from '../option-values.ts'
 import { csv, moment, readable, shortened } from '../show/readable.ts'
 import { differenceRow } from '../show/row-words.ts'
 import { cutList, table } from '../show/table.ts'
@@ -39,6 +41,8 @@ export async function differences(cli: Cli, options: DifferencesOptions): Promis
     const rest = cutList(cli, options, await listRowDifferences(db, filter, options.limit + 1), 'rows')
     const { rows } = inputs
     const { rows: others } = rest
+    const filters = rows.length + others.length > 0 ? null : namedFilters(options)
+    if (filters !== null) await requireHotel(db, options.partnerId)
     if (options.json) {
       printJson(cli.stdout, [...rows.map((row) => ({ stream: 'calculator_inputs', ...row })), ...others])
     } else if (options.csv) {
@@ -56,6 +60,12 @@ export async function differences(cli: Cli, options: DifferencesOptions): Promis
       for (const line of (await lastRowComparisons(db)).map(lastLine)) printLine(cli.stdout, `\n${line}`)
       if (others.length > 0) printLine(cli.stdout, `\n${othersTable(others)}`)
       if (rest.cut !== null) printLine(cli.stdout, `\n${rest.cut}`)
+      if (filters !== null) {
+        printLine(
+          cli.stdout,
+          `\nNo such difference passes ${filters}; nightferry differences without that lists all that there are.`,
+        )
+      }
       for (const kind of differenceKinds) {
         if ([...rows, ...others].some((row) => row.kind === kind))
           printLine(cli.stdout, `\n${adviceOnDifferences[kind]}`)

@@ -8,7 +8,8 @@ import {
 } from '../../db/ledger/rows-in-state.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
-import type { FilterOptions } from '../option-values.ts'
+import { requireHotel } from '../named-hotel.ts'
+import { type FilterOptions, namedFilters } from '../option-values.ts'
 import { filterOf, readContract, requireStream } from '../read-config.ts'
 import { counted, csv, moment, shortened } from '../show/readable.ts'
 import { policyWords, rowWords } from '../show/row-words.ts'
@@ -17,22 +18,26 @@ import { withDatabase } from '../with-database.ts'
 
 export type ListOptions = CommonOptions & FilterOptions & { limit: number; csv?: boolean }
 
-/** What is said where there is no such row, and under those that there are. */
-const words: Record<ListedState, { none: string; next: string }> = {
+/** What is said where there is no such row, or none that the options let through, and under those that there are. */
+const words: Record<ListedState, { none: string; narrowed: string; next: string }> = {
   rejected: {
     none: 'The service has rejected nothing that is still wanted.',
+    narrowed: 'No rejected row',
     next: 'Fix the value at its source: content that has changed is sent again. nightferry retry sends rows again as they are.',
   },
   invalid: {
     none: 'Nothing is invalid.',
+    narrowed: 'No invalid row',
     next: 'Fix the value at its source: the next run checks changed rows again, and all rows if the reference data changed.',
   },
   parked: {
     none: 'Nothing is parked.',
+    narrowed: 'No parked row',
     next: 'They are released by themselves once what they require is accepted.',
   },
   unknown: {
     none: 'There is no row whose fate is unknown.',
+    narrowed: 'No row whose fate is unknown',
     next: 'The next run sends these rows again; nobody has to do anything.',
   },
 }
@@ -47,6 +52,7 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
   return await withDatabase(cli, options, async ({ db }, config) => {
     const policies = resendPolicies(config, readContract(cli, config))
     const found = await rowsInState(db, state, requirementsOf(config), policies, filter, options.limit + 1)
+    if (found.length === 0) await requireHotel(db, options.partnerId)
     const { rows, cut } = cutList(cli, options, found)
     if (options.json) {
       printJson(
@@ -56,7 +62,7 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
     } else if (options.csv) {
       cli.stdout.write(csv(csvColumns, rows.map(csvRow)))
     } else if (rows.length === 0) {
-      printLine(cli.stdout, words[state].none)
+      printLine(cli.stdout, nothingFound(state, options))
     } else {
       printLine(cli.stdout, asTable(state, rows))
       if (cut !== null) printLine(cli.stdout, `\n${cut}`)
@@ -64,6 +70,15 @@ export async function listRows(cli: Cli, state: ListedState, options: ListOption
     }
     return exitCodes.well
   })
+}
+
+/** That there is no row in a state, or none that the options let through. */
+function nothingFound(state: ListedState, options: FilterOptions): string {
+  const filters = namedFilters(options)
+  if (filters === null) return words[state].none
+  const all = `${words[state].narrowed} passes ${filters}; nightferry ${state} without that lists all that there are.`
+  if (state !== 'parked' || options.reason === undefined) return all
+  return `${all} --reason looks in the code and in what is known of the row that is waited for, not in the sentence.`
 }
 
 function asTable(state: ListedState, rows: readonly ListedRow[]): string {
@@ -137,7 +152,8 @@ export async function listParked(cli: Cli, options: ListOptions): Promise<ExitCo
   return await withDatabase(cli, options, async ({ db }, config) => {
     const { groups, total } = await parkedGroups(db, requirementsOf(config), filter, options.limit)
     if (groups.length === 0) {
-      printLine(cli.stdout, words.parked.none)
+      await requireHotel(db, options.partnerId)
+      printLine(cli.stdout, nothingFound('parked', options))
       return exitCodes.well
     }
     printLine(
@@ -180,7 +196,7 @@ export async function drift(cli: Cli, options: DriftOptions): Promise<ExitCode> 
     printLine(
       cli.stdout,
       rows.length === 0
-        ? 'Nothing is known to be at the service and gone here. A stream with capture: snapshot sees it in every run, one with a cursor when all its rows are read: every fullEvery, 7 days unless it says otherwise.'
+        ? `${stream === null ? 'Nothing' : `Nothing of ${stream}`} is known to be at the service and gone here${stream === null ? '.' : '; nightferry drift without --stream looks at all streams.'} A stream with capture: snapshot sees it in every run, one with a cursor when all its rows are read: every fullEvery, 7 days unless it says otherwise.`
         : table(
             ['hotel', 'stream', 'row', 'last accepted (UTC)', 'gone since (UTC)'],
             rows.map((row) => [

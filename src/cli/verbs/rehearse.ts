@@ -4,13 +4,20 @@ import { resolve } from 'node:path'
 import { requirementsOf, requireSettings } from '../../config/require-settings.ts'
 import { type Config, settings } from '../../config/schema.ts'
 import { createDatabase, createPool } from '../../db/database.ts'
+import { parkedRowIds } from '../../db/ledger/rows-in-state.ts'
 import { migrateToLatest, schemaName } from '../../db/migrate-to-latest.ts'
 import { copyInUse, newestCopy } from '../../db/own-server.ts'
 import { needsGroup } from '../../pipeline/push/check-kinds.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 import { bytesNeeded, copyLedger, type LedgerCopy, ledgerBytes, requireRoom } from '../../rehearsal/copy/copy-ledger.ts'
 import { pointAtMirror } from '../../rehearsal/copy/rehearsal-database.ts'
-import { type PastTask, pastTasks, type RehearsedNight, readNight } from '../../rehearsal/result/rehearsed-night.ts'
+import {
+  needsPerson,
+  type PastTask,
+  pastTasks,
+  type RehearsedNight,
+  readNight,
+} from '../../rehearsal/result/rehearsed-night.ts'
 import { startSandbox } from '../../sandbox/start-sandbox.ts'
 import { openWorldFile, type WorldSource } from '../../world/world-file.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
@@ -73,11 +80,14 @@ export async function rehearse(cli: Cli, options: RehearseOptions): Promise<Exit
           }
           const mirrored = requireSettings(rehearsed, false)
           const { moved, inFlight } = await pointAtMirror(copy, { required: real }, { required: mirrored })
+          const requires = requirementsOf(config)
+          const parkedBefore = await parkedRowIds(copy, requires)
           const outcome = await runNight(cli, rehearsed, async (report) =>
             readNight(copy, {
               report,
               past,
-              requires: requirementsOf(config),
+              requires,
+              parkedBefore,
               limit: options.limit,
               knownFields: source.head.fieldTypes.map(({ id }) => id),
             }),
@@ -243,7 +253,7 @@ function tell(
   else cli.stdout.write(renderRehearsal(rehearsal, options.limit))
   const { night } = rehearsal
   if (night === null || night.verdict === 'failed') return exitCodes.failed
-  return night.refused.length + night.kept.length + night.held.length > 0 ? exitCodes.partial : exitCodes.well
+  return needsPerson(night) ? exitCodes.partial : exitCodes.well
 }
 
 function mebibytes(bytes: number): string {

@@ -2,6 +2,7 @@ import type { ResendFilter } from '../../db/ledger/rows-again.ts'
 import { resendAccepted } from '../../pipeline/actions/send-again.ts'
 import { ActionRefused } from '../../pipeline/deps.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { requireHotel } from '../named-hotel.ts'
 import { requireStream } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
@@ -44,6 +45,7 @@ export async function resend(cli: Cli, options: ResendOptions): Promise<ExitCode
         if (!(error instanceof ActionRefused)) throw error
         throw new UsageError(`${error.message}: --dry-run, --beyond-guard`)
       })
+      if (total === 0) await requireHotel(db, options.partnerId)
       if (options.json) {
         printJson(cli.stdout, { dry_run: options.dryRun === true, filter, total, streams, rows })
         return exitCodes.well

@@ -8,6 +8,7 @@ import { nightlySync } from '../../jobs/known-jobs.ts'
 import { retryRejected } from '../../pipeline/actions/send-again.ts'
 import { needsGroup } from '../../pipeline/push/check-kinds.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { requireHotel } from '../named-hotel.ts'
 import type { FilterOptions } from '../option-values.ts'
 import { filterOf, readConfig, readContract } from '../read-config.ts'
 import { counted, readable } from '../show/readable.ts'
@@ -41,6 +42,7 @@ export async function retry(cli: Cli, options: RetryOptions): Promise<ExitCode> 
       const streams = options.dryRun
         ? await countRetryable(db, filter)
         : await retryRejected({ db, now: cli.now }, filter, actingUser(cli))
+      if (total(streams) === 0) await requireHotel(db, options.partnerId)
       return { total: total(streams), streams, rows, held_run: await findHeldRun(db) }
     },
     options.dryRun ? 'read' : 'write',

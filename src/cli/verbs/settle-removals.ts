@@ -6,6 +6,7 @@ import { countRestorable, type RestoreFilter } from '../../pipeline/pull/removal
 import { countAcceptable, type PartFilter, type UnrenewedCount } from '../../pipeline/pull/removals/take-removals.ts'
 import { unrenewedLines } from '../../pipeline/report/report-words.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, printLine, UsageError } from '../cli.ts'
+import { requireHotel } from '../named-hotel.ts'
 import { counted, moment, readable } from '../show/readable.ts'
 import { actingUser, withDatabase } from '../with-database.ts'
 
@@ -36,6 +37,7 @@ export async function acceptRemovals(cli: Cli, options: AcceptRemovalsOptions): 
     options,
     async ({ db }) => {
       const meant = await countAcceptable(db, filter)
+      if (meant.length === 0) await requireHotel(db, partnerId)
       if (options.dryRun) {
         if (options.json) printJson(cli.stdout, { dry_run: true, filter, meant })
         else describe(cli, meant, 'Nothing was removed. Without --dry-run this goes.')
@@ -92,6 +94,7 @@ export async function restore(cli: Cli, options: RestoreOptions): Promise<ExitCo
     options,
     async ({ db }, config) => {
       const found = await countRestorable(db, filter)
+      if (found.values + found.properties === 0) await requireHotel(db, partnerId)
       const kept = config.pull.keepRemovedDays
       if (options.dryRun) {
         if (options.json) printJson(cli.stdout, { dry_run: true, filter, found })

@@ -13,6 +13,7 @@ import {
 } from '../cli.ts'
 import { readable } from '../show/readable.ts'
 import { table, textWidth } from '../show/table.ts'
+import { untilSignal } from '../whole-process.ts'
 import { withDatabase } from '../with-database.ts'
 
 /**
@@ -56,7 +57,7 @@ async function answerTo(
       rowMode: 'array',
       queryMode: 'extended',
     }
-    const result = await client.query<(string | null)[]>(asked)
+    const result = await untilSignal(cli, client.query<(string | null)[]>(asked))
     return { fields: result.fields.map(({ name }) => name), rows: result.rows }
   } catch (error) {
     throw queryFailed(query, error)

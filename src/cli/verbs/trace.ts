@@ -1,16 +1,11 @@
 import { requirementsOf } from '../../config/require-settings.ts'
 import type { Database } from '../../db/database.ts'
-import {
-  hotelsOf,
-  likePartnerIds,
-  type PartnerTrace,
-  type TracedCompany,
-  tracePartner,
-} from '../../db/trace/trace-partner.ts'
+import { hotelsOf, type PartnerTrace, type TracedCompany, tracePartner } from '../../db/trace/trace-partner.ts'
 import type { TracedSubmission } from '../../db/trace/trace-rows.ts'
 import { resendPolicies } from '../../pipeline/preflight/judgements.ts'
 import { unmatchedWords } from '../../pipeline/report/report.ts'
 import { type Cli, type CommonOptions, type ExitCode, exitCodes, printJson, UsageError } from '../cli.ts'
+import { nobodyLike } from '../named-hotel.ts'
 import { readContract } from '../read-config.ts'
 import { counted, moment, readable, shortened } from '../show/readable.ts'
 import { type GroupedRow, headlines, type RowGroup, rowGroups } from '../show/row-groups.ts'
@@ -57,15 +52,6 @@ async function hotelOfCompany(db: Database, text: string): Promise<string> {
   throw new UsageError(
     `${hotels.length} hotels are mapped to the company ${companyId}: ${hotels.join(', ')}. Trace one of them.`,
   )
-}
-
-async function nobodyLike(db: Database, partnerId: string): Promise<UsageError> {
-  const { near, examples } = await likePartnerIds(db, partnerId)
-  const head = `Nothing was ever read of a hotel '${partnerId}'.`
-  if (near.length > 0) return new UsageError(`${head} Was ${near.join(' or ')} meant?`)
-  if (examples.length === 0)
-    return new UsageError(`${head} Nothing was read of any: nightferry run nightly-sync begins.`)
-  return new UsageError(`${head} Ids are those of the partner's database, such as ${examples.join(', ')}`)
 }
 
 /** Rows of a group, and changes, that are shown; the JSON has all of them. */

@@ -157,6 +157,14 @@ const told: Record<ListedState, { code: RawBuilder<unknown>; reason: RawBuilder<
   },
 }
 
+/** The numbers of all rows that are parked. */
+export async function parkedRowIds(db: Database, requires: Requires): Promise<Set<number>> {
+  const { rows } = await sql<{ row_id: number }>`
+    select row.row_id from ledger row
+    where ${isAmongPending('parked')} and ${rowState(requires)} = 'parked'`.execute(db)
+  return new Set(rows.map(({ row_id }) => row_id))
+}
+
 /** The rows of one hotel that wait for the same. */
 type ParkedGroup = {
   partner_id: string

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { setForSession } from '../database.ts'
+import { endWithClient, setForSession } from '../database.ts'
 import { schemaName } from '../migrate-to-latest.ts'
 import { ReaderError } from './grant-reading.ts'
 
@@ -91,6 +91,7 @@ async function connected(url: string): Promise<pg.Client> {
   try {
     await client.connect()
     await setForSession(client, { search_path: schemaName, timezone: 'UTC', default_transaction_read_only: 'on' })
+    await endWithClient(client)
     return client
   } catch (error) {
     await client.end().catch(() => {})

@@ -173,6 +173,12 @@ async function traceActions(db: Database, partnerId: string, limit: number | nul
   return listed(rows.toReversed())
 }
 
+/** Whether anything was ever read of a hotel. */
+export async function isKnownHotel(db: Database, partnerId: string): Promise<boolean> {
+  const { rows } = await sql`select from source_row where partner_id = ${partnerId} limit 1`.execute(db)
+  return rows.length > 0
+}
+
 /** Ids that somebody may have meant by one that is not there, and, if none is near it, some that are. */
 export async function likePartnerIds(db: Database, text: string): Promise<{ near: string[]; examples: string[] }> {
   const { rows: near } = await sql<{ partner_id: string }>`

@@ -1,4 +1,5 @@
 import type { WholeReason } from '../../db/tables/run-tables.ts'
+import { isDate } from '../streams/rules/answer-value.ts'
 import type { StreamReading, StreamWatermark } from './landing/stream-reading.ts'
 
 /** What a cursor stream is read with now. */
@@ -174,6 +175,7 @@ function momentOf(text: string, now: Date): Date | null {
   const [, count, unit] = timeAgo.exec(text) ?? []
   if (count !== undefined) return new Date(now.getTime() - Number(count) * units[unit as keyof typeof units])
   if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/.test(text)) return null
+  if (!isDate(text.slice(0, '2026-11-21'.length))) return null
   const time = text.replace(' ', 'T')
   const zone = /([+-]\d{2})(:?\d{2})?$/.exec(time.slice(10))
   const full = !time.includes('T') || time.endsWith('Z') ? time : zone === null ? `${time}Z` : withMinutes(time)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import type { Requires } from '../../db/ledger/row-state.ts'
-import { type ListedRow, rowsInState } from '../../db/ledger/rows-in-state.ts'
+import { type ListedRow, parkedRowIds, rowsInState } from '../../db/ledger/rows-in-state.ts'
 import { waveSubmissions, wavesOf } from '../../db/runs/wave-reports.ts'
 import type { RunReport } from '../../pipeline/report/report.ts'
 
@@ -17,10 +17,12 @@ export type RehearsedNight = {
   verdict: RunReport['verdict']
   streams: Pick<
     RunReport['streams'][number],
-    'stream' | 'sent' | 'confirmed' | 'inferred' | 'rejected' | 'invalid' | 'parked'
+    'stream' | 'sent' | 'confirmed' | 'inferred' | 'rejected' | 'unknown' | 'awaited' | 'invalid' | 'parked' | 'behind'
   >[]
   refused: RefusedThere[]
   kept: KeptHere[]
+  /** Rows that are parked after it and were not before. */
+  newlyParked: number
   /** Inputs that were taken although the mirror has not seen their field type: the service may not know it. */
   unseenInputs: number
   requests: { kind: string; partition: string; rows: number; state: string; said: string | null }[]
@@ -40,6 +42,21 @@ export type RehearsedNight = {
   remarks: string[]
 }
 
+/**
+ * Whether a rehearsed night leaves a row unsent, refused or of unknown fate. Rows that were parked before it, or that
+ * were rejected and have not changed since, were told of by an earlier night and do not count. Pure.
+ */
+export function needsPerson({
+  refused,
+  kept,
+  held,
+  newlyParked,
+  streams,
+}: Pick<RehearsedNight, 'refused' | 'kept' | 'held' | 'newlyParked' | 'streams'>): boolean {
+  const open = streams.reduce((sum, { unknown, awaited, behind }) => sum + unknown + awaited + behind, 0)
+  return refused.length + kept.length + held.length + newlyParked + open > 0
+}
+
 /** So many tasks of earlier nights say how long one takes. */
 const tasksLearnedFrom = 5_000
 
@@ -55,6 +72,7 @@ export async function pastTasks(copy: Database): Promise<PastTask[]> {
 /**
  * Reads from the copy what the rehearsed run came to.
  * @param limit rows that are named of each sort, the newest first.
+ * @param parkedBefore the numbers of the rows that were parked when it began.
  * @param knownFields field types that the mirror has seen.
  */
 export async function readNight(
@@ -63,12 +81,14 @@ export async function readNight(
     report,
     past,
     requires,
+    parkedBefore,
     limit,
     knownFields,
   }: {
     report: RunReport
     past: readonly PastTask[]
     requires: Requires
+    parkedBefore: ReadonlySet<number>
     limit: number
     knownFields: readonly string[]
   },
@@ -76,6 +96,7 @@ export async function readNight(
   const own = new Set(report.submissions.map(({ submission_id }) => submission_id))
   const rejected = await rowsInState(copy, 'rejected', requires, [], {}, limit)
   const invalid = await rowsInState(copy, 'invalid', requires, [], {}, limit)
+  const parked = await parkedRowIds(copy, requires)
   const waves = wavesOf(await waveSubmissions(copy, report.run_id))
   const requests = waves.map(({ submissions }) =>
     submissions.map(({ kind, rows }): RehearsedRequest => ({ kind, rows })),
@@ -94,13 +115,15 @@ export async function readNight(
   return {
     run_id: report.run_id,
     verdict: report.verdict,
-    streams: report.streams.map(({ stream, sent, confirmed, inferred, rejected, invalid, parked }) => {
-      return { stream, sent, confirmed, inferred, rejected, invalid, parked }
+    streams: report.streams.map((one) => {
+      const { stream, sent, confirmed, inferred, rejected, unknown, awaited, invalid, parked, behind } = one
+      return { stream, sent, confirmed, inferred, rejected, unknown, awaited, invalid, parked, behind }
     }),
     refused: rejected
       .filter(({ submission_id }) => submission_id !== null && own.has(submission_id))
       .map((row) => ({ ...named(row), code: row.code, ...groundOf(row.code) })),
     kept: invalid.map(named),
+    newlyParked: [...parked].filter((row) => !parkedBefore.has(row)).length,
     unseenInputs: await unseenInputs(copy, report.run_id, knownFields),
     requests: report.submissions.map(({ kind, partition, rows, state, refusal_reason, task_status }) => {
       return { kind, partition, rows, state: task_status ?? state, said: refusal_reason }
