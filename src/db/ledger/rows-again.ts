@@ -89,6 +89,7 @@ export async function releaseRetries(db: Database): Promise<number> {
 export type ResendFilter = {
   stream?: string
   partnerId?: string
+  partnerIds?: readonly string[]
   /** The submission that carried them. */
   submissionId?: number
   /** Accepted from this moment on. */
@@ -100,13 +101,15 @@ export type ResendFilter = {
 type ResendCounts = { stream: string; rows: number; known: number }
 
 /** Accepted as they stand, there at the partner, in no request, not held by the guard and not asked about already. */
-function resendable({ stream, partnerId, submissionId, since, difference }: ResendFilter): RawBuilder<boolean> {
+function resendable(filter: ResendFilter): RawBuilder<boolean> {
+  const { stream, partnerId, partnerIds, submissionId, since, difference } = filter
   const differs = difference === 'any' ? sql`` : sql`and d.kind = ${difference ?? null}`
   const conditions = [
     sql`not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
       and row.retry_action is null`,
     ...(stream === undefined ? [] : [sql`row.stream = ${stream}`]),
     ...(partnerId === undefined ? [] : [sql`row.partner_id = ${partnerId}`]),
+    ...(partnerIds === undefined ? [] : [sql`row.partner_id = any(${partnerIds}::text[])`]),
     ...(submissionId === undefined
       ? []
       : [sql`row.row_id in (select row_id from submission_row where submission_id = ${submissionId})`]),

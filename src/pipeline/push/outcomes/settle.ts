@@ -26,6 +26,7 @@ import {
 } from '../move-submission.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
 import { namedError, unnamedRows } from './judge-error.ts'
+import { mapAgain } from './map-again.ts'
 import { isBareError, isBareWithoutFile, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
 
@@ -70,7 +71,8 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
       deps,
       submission,
       async (trx) => {
-        const { rest } = await outcomesFromResultFile(trx, submissionId, { mapping })
+        const { rest, elsewhere } = await outcomesFromResultFile(trx, submissionId, { mapping })
+        await mapAgain(deps, trx, submission, elsewhere)
         // What an error row says beside the file counts as well: of the two, the rejection.
         await fromErrors(deps, trx, submission, task, rest)
         if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
