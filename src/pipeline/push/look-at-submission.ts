@@ -21,6 +21,7 @@ import {
   hasBecomeOverdue,
   logOverdue,
   moveSubmission,
+  overdueCode,
 } from './move-submission.ts'
 import { settle, settleLost } from './outcomes/settle.ts'
 import { resolveUncertain } from './sending/resolve-uncertain.ts'
@@ -116,8 +117,8 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
   const newlyUnknown = !task.known && submission.unknown_status === null
   const overdue = task.phase === 'in_flight' && hasBecomeOverdue(deps, submission, submission.accepted_at)
   const polled = {
-    // That it is overdue stays the last word on one that is.
-    ...(submission.overdue_since === null ? callSucceeded : { failures: 0, failing_since: null }),
+    // That it does not end stays the last word on one that is overdue.
+    ...(submission.error_code === overdueCode ? { failures: 0, failing_since: null } : callSucceeded),
     ...(newlyUnknown && { unknown_status: storableText(task.status) }),
     task_status: storableText(task.status),
     polled_at: deps.now(),

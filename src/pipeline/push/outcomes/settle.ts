@@ -19,6 +19,7 @@ import {
   callDenied,
   callFailed,
   callSucceeded,
+  failsAlone,
   isUnreadable,
   judgeFileTrouble,
   lostFileCode,
@@ -248,6 +249,10 @@ async function staged(deps: Deps, submission: Submission, task: Task, fileUrl: s
     }
     const { code } = error as { code?: string }
     if (trouble === null && (code === undefined || !serviceCodes.has(code))) throw error
+    if (trouble === null && (await failsAlone(deps, submission))) {
+      await settleWithoutFile(deps, submission, task, (error as Error).message)
+      return false
+    }
     await callFailed(deps, submission, trouble ?? (error as Error & { code: string }))
     return false
   }
@@ -260,6 +265,8 @@ const serviceCodes = new Set([
   'exchange_unreachable',
   'exchange_failed',
   'exchange_throttled',
+  'exchange_forbidden',
+  'exchange_refused',
   'exchange_answer_malformed',
 ])
 

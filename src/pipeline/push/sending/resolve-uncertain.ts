@@ -62,7 +62,8 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   const lostSince = submission.answers_lost_since ?? deps.now()
   const tooShort = !seen.unbroken && waitMs > 0
   if (waitMs <= 0) giveUpOnLostAnswers(deps, submission, lostSince)
-  if (tooShort) giveUpOnShortList(deps, submission, lostSince)
+  // No run waits for one that is overdue.
+  if (tooShort && submission.overdue_since === null) giveUpOnShortList(deps, submission, lostSince)
   // A list that can be read says nothing about the answers to the POST, which may go on being lost.
   const listed = {
     failures: 0,
