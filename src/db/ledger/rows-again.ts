@@ -73,13 +73,16 @@ export async function markForRetry(
 
 /**
  * Makes ready what people asked to have sent again, once: a row that is rejected again stays so. At the beginning of a
- * run, because one that is under way has counted its rows already.
+ * run, because one that is under way has counted its rows already. A mark of an accepted row is that of a resend which
+ * came after `releaseResends`, and waits for the next run.
  * @returns how many rows.
  */
 export async function releaseRetries(db: Database): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
     with released as (
-      update acceptance set refused_hash = null, retry_action = null where retry_action is not null returning 1
+      update acceptance set refused_hash = null, retry_action = null
+      where retry_action is not null and accepted_hash is distinct from wanted_hash
+      returning 1
     )
     select count(*) as rows from released`.execute(db)
   return rows[0]?.rows ?? 0
