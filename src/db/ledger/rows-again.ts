@@ -158,9 +158,13 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
   return Number(numAffectedRows)
 }
 
+/** Whether a row, called `row`, is there at the partner, and the guard does not hold it. */
+const isSent = sql<boolean>`(row.gone_at is null and row.guard_run is null)`
+
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
- * as retries are. Of a row that changed since it was marked, its new content goes out anyway.
+ * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since, or
+ * that the guard holds, is not sent: it stays accepted, and loses its mark.
  *
  * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping
  * rejects whatever is for its hotel.
@@ -168,7 +172,13 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
  */
 export async function releaseResends(db: Database, requires: Requires): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
-    with again as (
+    with left_out as (
+      update acceptance set retry_action = null
+      from source_row row
+      where row.row_id = acceptance.row_id and retry_action is not null
+        and accepted_hash is not distinct from wanted_hash and not ${isSent}
+    ),
+    again as (
       update acceptance
       set retry_action = null, accepted_hash = null, outcome = null, outcome_code = 'sent_again',
           outcome_reason = format('%s by %s, so it is sent again (action %s)',
@@ -176,10 +186,11 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
                                                    else 'asked for' end,
                                   action.acted_by, action.action_id),
           outcome_at = clock_timestamp()
-      from action
+      from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
+        and row.row_id = acceptance.row_id and ${isSent}
         and accepted_hash is not distinct from wanted_hash
-      returning row_id, acceptance.partner_id
+      returning acceptance.row_id, acceptance.partner_id
     ),
     required as (
       select distinct again.partner_id, row.stream from again join source_row row using (row_id)

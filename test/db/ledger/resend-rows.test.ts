@@ -83,3 +83,22 @@ it('a resend that is asked for while a run releases what was asked for before wa
   expect(await releaseResends(ledger.db, requires)).toBe(1)
   expect(await ledger.row('properties', 'H-1')).toMatchObject({ accepted_hash: null, retry_action: null })
 })
+
+it.each<[string, object]>([
+  ['is gone by then', { gone_at: new Date() }],
+  ['is held by the guard by then', { guard_run: 1, guard_change: 'gone' }],
+])('a resend of a row that %s forgets nothing, and leaves what requires it as it is', async (_, change) => {
+  await rejectedDependents()
+  await mark({ stream: 'properties' })
+  await ledger.db
+    .updateTable('source_row')
+    .set(change)
+    .where('stream', '=', 'properties')
+    .where('partner_id', '=', 'H-1')
+    .execute()
+  expect(await releaseResends(ledger.db, requires), 'the other hotel').toBe(1)
+  const row = await ledger.row('properties', 'H-1')
+  expect(row).toMatchObject({ pending: false, retry_action: null })
+  expect(row.accepted_hash).not.toBeNull()
+  expect(await rejected()).toEqual(['framework_answers H-1', 'omissions H-1', 'omissions H-2'])
+})
