@@ -163,8 +163,8 @@ const isSent = sql<boolean>`(row.gone_at is null and row.guard_run is null)`
 
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
- * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since, or
- * that the guard holds, is not sent: it stays accepted, and loses its mark.
+ * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since,
+ * or that the guard holds, is not sent: it stays accepted, and loses its mark.
  *
  * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping
  * rejects whatever is for its hotel.

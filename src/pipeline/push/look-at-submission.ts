@@ -135,12 +135,25 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
     const inMs = await nextPollInMs(deps, trx, submission.submission_id, polled.polls)
     await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
   })
-  if (task.apiKeyId !== null && submission.key_fingerprint !== null && submission.polls === 0) {
+  if (
+    task.apiKeyId !== null &&
+    submission.key_fingerprint !== null &&
+    submission.polls === 0 &&
+    wasAnswered(submission)
+  ) {
     await storeApiKeyId(deps.db, submission.key_fingerprint, storableText(task.apiKeyId))
   }
   if (newlyUnknown) warnOfStatus(deps, submission, task)
   if (overdue) logOverdue(deps, submission, task.status)
   return task.phase === 'terminal'
+}
+
+/**
+ * Whether the answer to its POST said which task it is. A person's word may name a task of another key, and what comes
+ * of it must not be taken for what the service calls ours. Pure.
+ */
+function wasAnswered({ attempted_at, uncertain_since }: Submission): boolean {
+  return attempted_at !== null && (uncertain_since === null || uncertain_since < attempted_at)
 }
 
 /** Once for a submission: what the contract does not name counts as in flight, and may stay so for ever. */

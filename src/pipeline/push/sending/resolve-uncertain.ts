@@ -25,34 +25,17 @@ import { unauthorized } from './send.ts'
  *   configuration tolerates.
  */
 export async function resolveUncertain(deps: Deps, submission: Submission): Promise<void> {
-  const attemptedAt = submission.attempted_at ?? submission.planned_at
-  let tasks: Task[]
-  let candidates: Candidates
-  let owners: Owner[]
-  let earliest: Date
+  const attemptedAt = attemptOf(submission)
+  let read: ReadCandidates
   try {
-    tasks = await deps.exchange.getTasks()
-    earliest = earliestStamp(attemptedAt, submission.skew_low_ms, deps.exchange.skew())
-    owners = await ownersOf(deps, [
-      ...tasks.map(({ correlationId }) => correlationId),
-      ...(submission.listed?.candidates ?? []),
-    ])
-    candidates = await candidatesOf(
-      deps,
-      submission,
-      tasks,
-      new Set(owners.map(({ correlation_id }) => correlation_id)),
-      { earliest, apiKeyId: await apiKeyIdOf(deps.db, submission.key_fingerprint) },
-    )
+    read = await readCandidates(deps, submission)
   } catch (error) {
     if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
     await callFailed(deps, submission, error as Error & { code: string })
     return
   }
-  const running = candidates.tasks
-    .filter(({ phase }) => phase === 'in_flight')
-    .map(({ correlationId }) => correlationId)
-  const unfinished = [...running, ...Object.keys(candidates.denials)]
+  const { tasks, owners, earliest, candidates } = read
+  const unfinished = unfinishedOf(candidates)
   const earlier = owners.filter(({ accepted_at }) => accepted_at !== null && accepted_at < attemptedAt)
   const ownEarlier = new Set(earlier.map(({ correlation_id }) => correlation_id))
   const knowsEarlier = ownEarlier.size > 0 || (await acceptedBefore(deps, attemptedAt))
@@ -98,6 +81,38 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
     },
     waitMs > 0 ? 'submission_still_uncertain' : 'submission_sent_again',
   )
+}
+
+/** When a submission was last sent. Pure. */
+function attemptOf({ attempted_at, planned_at }: Submission): Date {
+  return attempted_at ?? planned_at
+}
+
+type ReadCandidates = { tasks: Task[]; owners: Owner[]; earliest: Date; candidates: Candidates }
+
+/** Reads the task list for a submission whose answer was lost. @throws {HttpError} {TransportError} as calls do. */
+async function readCandidates(deps: Deps, submission: Submission): Promise<ReadCandidates> {
+  const tasks = await deps.exchange.getTasks()
+  const earliest = earliestStamp(attemptOf(submission), submission.skew_low_ms, deps.exchange.skew())
+  const owners = await ownersOf(deps, [
+    ...tasks.map(({ correlationId }) => correlationId),
+    ...(submission.listed?.candidates ?? []),
+  ])
+  const known = new Set(owners.map(({ correlation_id }) => correlation_id))
+  const apiKeyId = await apiKeyIdOf(deps.db, submission.key_fingerprint)
+  const candidates = await candidatesOf(deps, submission, tasks, known, { earliest, apiKeyId })
+  return { tasks, owners, earliest, candidates }
+}
+
+/** Those that may go on, as far as is known. Pure. */
+function unfinishedOf({ tasks, denials }: Candidates): string[] {
+  const running = tasks.filter(({ phase }) => phase === 'in_flight').map(({ correlationId }) => correlationId)
+  return [...running, ...Object.keys(denials)]
+}
+
+/** Tasks that may have come of a submission's lost POST and have not ended. @throws as calls do. */
+export async function unfinishedCandidates(deps: Deps, submission: Submission): Promise<string[]> {
+  return unfinishedOf((await readCandidates(deps, submission)).candidates)
 }
 
 /** What a task is compared with to tell whether it may be ours. */
