@@ -98,7 +98,7 @@ describe('a task that a person names', () => {
     ['that was sent again is taken once the other has ended', 1, { status: 'Success' }, 'accepted'],
     ['that was sent once is taken, for the other is not its own then', 0, {}, 'accepted'],
   ])('a task that a person names as that of a request %s', async (_, repeats, fields, state) => {
-    await using given = await sent({ listed: [task(named), task(other, fields)] })
+    await using given = await sent({ listed: [task(named), task(other, { createdAt: null, ...fields })] })
     await ferry.ledger.db.updateTable('submission').set({ repeats }).execute()
     const adopted = given.adopt()
     if (state === 'accepted') await adopted

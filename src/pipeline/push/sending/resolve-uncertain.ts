@@ -10,7 +10,7 @@ import { type Deps, StopRun } from '../../deps.ts'
 import { denialsBeforeLost, hasLasted, oneMoreDenial, resendInMs } from '../../when-to-look.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
 import { becomeOverdue, callFailed, hasBecomeOverdue, logOverdue, moveSubmission } from '../move-submission.ts'
-import { afterReading, earliestStamp } from './listed-tasks.ts'
+import { afterReading, earliestStamp, latestStamp } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
 
 /**
@@ -100,8 +100,16 @@ async function readCandidates(deps: Deps, submission: Submission): Promise<ReadC
   ])
   const known = new Set(owners.map(({ correlation_id }) => correlation_id))
   const apiKeyId = await apiKeyIdOf(deps.db, submission.key_fingerprint)
-  const candidates = await candidatesOf(deps, submission, tasks, known, { earliest, apiKeyId })
+  const ours = { earliest, latest: latestOf(deps, submission), apiKeyId }
+  const candidates = await candidatesOf(deps, submission, tasks, known, ours)
   return { tasks, owners, earliest, candidates }
+}
+
+/** The latest stamp of a task of its newest attempt; null while nobody knows when the answer to that was lost. */
+function latestOf({ config, exchange }: Deps, submission: Submission): Date | null {
+  const { uncertain_since, skew_low_ms } = submission
+  if (uncertain_since === null || uncertain_since < attemptOf(submission)) return null
+  return latestStamp(uncertain_since, skew_low_ms, exchange.skew(), config.push.unlistedGraceMs)
 }
 
 /** Those that may go on, as far as is known. Pure. */
@@ -119,13 +127,15 @@ export async function unfinishedCandidates(deps: Deps, submission: Submission): 
 type Ours = {
   /** The earliest that the service can have stamped it: `earliestStamp`. */
   earliest: Date
+  /** The latest: `latestStamp`; null: nobody knows. */
+  latest: Date | null
   /** What the service calls the key of the attempt; null while it is not known. */
   apiKeyId: string | null
 }
 
 /**
  * Whether a listed task may have come from a submission's lost POST: of its request type, or of one we do not know,
- * not submitted with another key, and not older than the attempt. Pure.
+ * not submitted with another key, not older than the attempt, and not so young that it must be of something else. Pure.
  */
 export function mayBeOurs(contract: Contract, submission: Submission, task: Task, ours: Ours): boolean {
   const names = requestOf(contract, submission.kind).taskName
@@ -133,7 +143,8 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
   if (others.some(({ requestType }) => requestType !== '' && requestType === task.requestType)) return false
   if (task.taskKind !== null && task.requestType === null && task.taskKind !== names.kind) return false
   if (task.apiKeyId !== null && ours.apiKeyId !== null && task.apiKeyId !== ours.apiKeyId) return false
-  return task.createdAt === null || task.createdAt.getTime() >= ours.earliest.getTime()
+  if (task.createdAt === null) return true
+  return task.createdAt >= ours.earliest && (ours.latest === null || task.createdAt <= ours.latest)
 }
 
 /** It was sent again since its first answer was lost, and the answers are lost still: another time will not fix it. */
