@@ -522,9 +522,8 @@ export const guardsOfDatabase: readonly Guard[] = [
     test: 'test/pipeline/push/uncertain.test.ts',
     title: 'while a task runs that was listed once',
     name: 'A task that may be ours is asked for once it is listed no longer',
-    text: ".filter(({ phase }) => phase === 'in_flight')",
-    without:
-      ".filter(({ phase, correlationId }) => phase === 'in_flight' && tasks.some((listed) => listed.correlationId === correlationId))",
+    text: 'tasks: [...listed, ...asked.filter((task) => task !== null)]',
+    without: 'tasks: [...listed, ...asked.slice(asked.length).filter((task) => task !== null)]',
   },
   {
     file: 'src/pipeline/push/sending/resolve-uncertain.ts',

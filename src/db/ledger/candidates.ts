@@ -29,12 +29,6 @@ export async function hasCandidates(trx: Transaction<Schema>, runId: number, kin
   return candidate !== undefined
 }
 
-/** Whether the planner has begun in this run: what the partner has was read by then, and judged. */
-export async function hasBegunPlanning(db: Database, runId: number): Promise<boolean> {
-  const swept = await db.selectFrom('kind_sweep').select('run_id').where('run_id', '=', runId).executeTakeFirst()
-  return swept !== undefined
-}
-
 /**
  * Looks over all rows of a kind, once in a set-based pass, and makes every property that may have rows ready a
  * candidate. What follows in the run then costs as much as it plans, however many rows wait, parked or refused.

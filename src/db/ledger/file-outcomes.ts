@@ -20,13 +20,17 @@ type FileOptions = {
  * way, because nobody says which of them is meant. Where elements contradict each other the rejection counts, and the
  * reason says so. Elements that match no row are kept with the submission. Inside `settleRows`.
  *
- * @returns how many elements match no row, and what is said of rows without a verdict.
+ * Outcomes are kept for the company that the mapping names. An element that names a property with another company says
+ * what became of the rows there, so nothing is accepted or kept out by it: they are unknown.
+ *
+ * @returns how many elements match no row, what is said of rows without a verdict, and the partner ids that the file
+ *   names with another company than the mapping does.
  */
 export async function outcomesFromResultFile(
   trx: Transaction<Schema>,
   submissionId: number,
   { mapping }: FileOptions,
-): Promise<{ unmatched: number; rest: RowOutcome }> {
+): Promise<{ unmatched: number; rest: RowOutcome; elsewhere: string[] }> {
   await sql`
     create temp table sent_property on commit drop as
     select partner_id, mapping.company_id::text as company_id,
@@ -41,11 +45,15 @@ export async function outcomesFromResultFile(
     with staged as (
       select row_number() over () as ordinal, staged_outcome.* from staged_outcome where submission_id = ${submissionId}
     )
-    select staged.ordinal, staged.partner_id as named_id, staged.company_id, staged.code, staged.field_errors,
-           coalesce(direct.partner_id, shared.partner_id) as partner_id,
-           case when direct.partner_id is null and shared.sharers > 1 and accepted then null else accepted
-             end as accepted,
-           case when direct.partner_id is null and shared.sharers > 1 and accepted
+    select staged.ordinal, staged.partner_id as named_id, staged.company_id,
+           coalesce(direct.partner_id, shared.partner_id) as partner_id, is_elsewhere,
+           case when is_elsewhere then ${inOtherCompany.code} else staged.code end as code,
+           case when is_elsewhere then null else staged.field_errors end as field_errors,
+           case when is_elsewhere or is_shared then null else accepted end as accepted,
+           case when is_elsewhere
+                then concat_ws('; ', reason, 'the result file names this property with company '
+                     || lower(staged.company_id) || ', and its mapping is company ' || direct.company_id)
+                when is_shared
                 then concat_ws('; ', reason, 'the result file names company ' || shared.company_id
                      || ', and several properties of the request stand for it')
                 else reason end as reason
@@ -54,14 +62,23 @@ export async function outcomesFromResultFile(
     left join sent_property shared
       on direct.partner_id is null and shared.company_id = lower(staged.company_id)
       and (staged.partner_id is null or (not ${mapping} and not exists (
-        select from source_row known where known.partner_id = staged.partner_id)))`.execute(trx)
+        select from source_row known where known.partner_id = staged.partner_id)))
+    cross join lateral (
+      select not ${mapping} and coalesce(direct.company_id <> lower(staged.company_id), false) as is_elsewhere,
+             coalesce(direct.partner_id is null and shared.sharers > 1 and accepted, false) as is_shared
+    ) judged`.execute(trx)
   await sql`create index on element (partner_id)`.execute(trx)
   await sql`analyze element`.execute(trx)
   await nameRows(trx, mapping)
   const unmatched = await keepUnmatched(trx, submissionId)
+  const { rows: elsewhere } = await sql<{ partner_id: string }>`
+    select distinct partner_id from element where is_elsewhere order by partner_id`.execute(trx)
   await sql`drop table sent_property, element`.execute(trx)
-  return { unmatched, rest: { outcome: 'confirmed' } }
+  return { unmatched, rest: { outcome: 'confirmed' }, elsewhere: elsewhere.map(({ partner_id }) => partner_id) }
 }
+
+/** Of rows whose property the result file names with another company than its mapping. */
+const inOtherCompany = { code: 'result_other_company' }
 
 const notInResult = { code: 'not_in_result', reason: 'the result file does not name this property' }
 

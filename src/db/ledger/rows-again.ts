@@ -73,13 +73,16 @@ export async function markForRetry(
 
 /**
  * Makes ready what people asked to have sent again, once: a row that is rejected again stays so. At the beginning of a
- * run, because one that is under way has counted its rows already.
+ * run, because one that is under way has counted its rows already. A mark of an accepted row is that of a resend which
+ * came after `releaseResends`, and waits for the next run.
  * @returns how many rows.
  */
 export async function releaseRetries(db: Database): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
     with released as (
-      update acceptance set refused_hash = null, retry_action = null where retry_action is not null returning 1
+      update acceptance set refused_hash = null, retry_action = null
+      where retry_action is not null and accepted_hash is distinct from wanted_hash
+      returning 1
     )
     select count(*) as rows from released`.execute(db)
   return rows[0]?.rows ?? 0
@@ -89,6 +92,7 @@ export async function releaseRetries(db: Database): Promise<number> {
 export type ResendFilter = {
   stream?: string
   partnerId?: string
+  partnerIds?: readonly string[]
   /** The submission that carried them. */
   submissionId?: number
   /** Accepted from this moment on. */
@@ -100,13 +104,15 @@ export type ResendFilter = {
 type ResendCounts = { stream: string; rows: number; known: number }
 
 /** Accepted as they stand, there at the partner, in no request, not held by the guard and not asked about already. */
-function resendable({ stream, partnerId, submissionId, since, difference }: ResendFilter): RawBuilder<boolean> {
+function resendable(filter: ResendFilter): RawBuilder<boolean> {
+  const { stream, partnerId, partnerIds, submissionId, since, difference } = filter
   const differs = difference === 'any' ? sql`` : sql`and d.kind = ${difference ?? null}`
   const conditions = [
     sql`not row.pending and row.gone_at is null and row.held_by is null and row.guard_run is null
       and row.retry_action is null`,
     ...(stream === undefined ? [] : [sql`row.stream = ${stream}`]),
     ...(partnerId === undefined ? [] : [sql`row.partner_id = ${partnerId}`]),
+    ...(partnerIds === undefined ? [] : [sql`row.partner_id = any(${partnerIds}::text[])`]),
     ...(submissionId === undefined
       ? []
       : [sql`row.row_id in (select row_id from submission_row where submission_id = ${submissionId})`]),
@@ -152,9 +158,13 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
   return Number(numAffectedRows)
 }
 
+/** Whether a row, called `row`, is there at the partner, and the guard does not hold it. */
+const isSent = sql<boolean>`(row.gone_at is null and row.guard_run is null)`
+
 /**
  * Forgets that rows were accepted which are to be sent again: they are pending from here on. At the beginning of a run,
- * as retries are. Of a row that changed since it was marked, its new content goes out anyway.
+ * as retries are. Of a row that changed since it was marked, its new content goes out anyway. One that is gone since,
+ * or that the guard holds, is not sent: it stays accepted, and loses its mark.
  *
  * What was rejected meanwhile of the rows that require them is tried again too: a service that had lost a mapping
  * rejects whatever is for its hotel.
@@ -162,7 +172,13 @@ export async function markForResend(trx: Transaction<Schema>, actionId: number, 
  */
 export async function releaseResends(db: Database, requires: Requires): Promise<number> {
   const { rows } = await sql<{ rows: number }>`
-    with again as (
+    with left_out as (
+      update acceptance set retry_action = null
+      from source_row row
+      where row.row_id = acceptance.row_id and retry_action is not null
+        and accepted_hash is not distinct from wanted_hash and not ${isSent}
+    ),
+    again as (
       update acceptance
       set retry_action = null, accepted_hash = null, outcome = null, outcome_code = 'sent_again',
           outcome_reason = format('%s by %s, so it is sent again (action %s)',
@@ -170,10 +186,11 @@ export async function releaseResends(db: Database, requires: Requires): Promise<
                                                    else 'asked for' end,
                                   action.acted_by, action.action_id),
           outcome_at = clock_timestamp()
-      from action
+      from action, source_row row
       where action.action_id = acceptance.retry_action and retry_action is not null
+        and row.row_id = acceptance.row_id and ${isSent}
         and accepted_hash is not distinct from wanted_hash
-      returning row_id, acceptance.partner_id
+      returning acceptance.row_id, acceptance.partner_id
     ),
     required as (
       select distinct again.partner_id, row.stream from again join source_row row using (row_id)

@@ -70,6 +70,13 @@ export async function apiKeyIdOf(db: Database, fingerprint: string | null): Prom
   return rows[0]?.api_key_id ?? null
 }
 
+/** What the service calls our keys, as far as tasks have shown. */
+export async function knownApiKeyIds(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ api_key_id: string }>`
+    select distinct api_key_id from service_key where api_key_id is not null`.execute(db)
+  return rows.map(({ api_key_id }) => api_key_id)
+}
+
 /** A key whose breaker is open. */
 export type DeniedKey = {
   since: Date

@@ -2,6 +2,7 @@ import { type Actor, recordAction, recordResult } from '../../db/actions/record-
 import { storableText } from '../../db/copy-text.ts'
 import { releaseUnsent, settleRows } from '../../db/ledger/settle-outcomes.ts'
 import { withSubmissionLockWaiting } from '../../db/locks/advisory-lock.ts'
+import { apiKeyIdOf, knownApiKeyIds } from '../../db/service-key/service-key.ts'
 import type { Submission, SubmissionState } from '../../db/tables/submission-tables.ts'
 import type { Contract } from '../../exchange/contract.ts'
 import { HttpError } from '../../exchange/errors.ts'
@@ -10,6 +11,7 @@ import { ActionRefused, type Deps } from '../deps.ts'
 import { requestOf } from '../push/kinds.ts'
 import { callSucceeded, moveSubmission } from '../push/move-submission.ts'
 import { earliestStamp } from '../push/sending/listed-tasks.ts'
+import { unfinishedCandidates } from '../push/sending/resolve-uncertain.ts'
 import { unfinishedStates } from '../push/submission-state.ts'
 
 type Abandoned = {
@@ -72,7 +74,7 @@ type Adopted = { submission_id: number; kind: string; correlation_id: string; ta
  * other. The service is asked whether there is such a task, and of which request type.
  *
  * @throws {ActionRefused} `submission_state` when its answer is not lost, `task_not_adoptable` when the task cannot be
- *   its own.
+ *   its own, or another that may be goes on.
  * @throws {HttpError} `exchange_not_found` when the service knows no such task.
  */
 export async function adoptTask(
@@ -85,12 +87,11 @@ export async function adoptTask(
     const { kind, state, row_count: rows } = submission
     if (state !== 'uncertain' && state !== 'sending') throw notUncertain(submission)
     const task = await deps.exchange.getTask(correlationId)
-    const why = whyNotItsTask(
-      deps.contract,
-      submission,
-      task,
-      earliestStamp(submission.planned_at, submission.skew_low_ms, deps.exchange.skew()),
-    )
+    const earliest = earliestStamp(submission.planned_at, submission.skew_low_ms, deps.exchange.skew())
+    const why =
+      whyNotItsTask(deps.contract, submission, task, earliest) ??
+      (await whyNotItsKey(deps, submission, task)) ??
+      (await whyNotItsOnlyTask(deps, submission, task))
     if (why !== null) throw new ActionRefused('task_not_adoptable', `${why}. Nothing was changed`)
     await deps.db.transaction().execute(async (trx) => {
       const owner = await trx
@@ -150,6 +151,32 @@ function whyNotItsTask(contract: Contract, submission: Submission, task: Task, e
     return `Task ${task.correlationId} was created at ${task.createdAt.toISOString()}, before submission ${submission.submission_id} was planned at ${submission.planned_at.toISOString()}`
   }
   return null
+}
+
+/**
+ * Why a task was not submitted with a key of ours, or null. Nobody can say so while no task has shown what the service
+ * calls the key of the attempt.
+ */
+async function whyNotItsKey(
+  { db }: Deps,
+  submission: Submission,
+  { apiKeyId, correlationId }: Task,
+): Promise<string | null> {
+  if (apiKeyId === null || (await apiKeyIdOf(db, submission.key_fingerprint)) === null) return null
+  if ((await knownApiKeyIds(db)).includes(storableText(apiKeyId))) return null
+  return `Task ${correlationId} was submitted with another API key (${apiKeyId}), which is none of ours`
+}
+
+/**
+ * Why a task may not be the only one that a submission became, or null. One that was sent once became one task at most,
+ * and the person says which. One that was sent again may have become two: while another that may be its own goes on,
+ * its rows must stay with it.
+ */
+async function whyNotItsOnlyTask(deps: Deps, submission: Submission, { correlationId }: Task): Promise<string | null> {
+  if (submission.repeats === 0) return null
+  const [other] = (await unfinishedCandidates(deps, submission)).filter((id) => id !== correlationId)
+  if (other === undefined) return null
+  return `Submission ${submission.submission_id} was sent more than once, and task ${other}, which may be of another attempt, has not ended`
 }
 
 function notUncertain({ submission_id, state, correlation_id }: Submission): ActionRefused {

@@ -21,6 +21,7 @@ import {
   hasBecomeOverdue,
   logOverdue,
   moveSubmission,
+  overdueCode,
 } from './move-submission.ts'
 import { settle, settleLost } from './outcomes/settle.ts'
 import { resolveUncertain } from './sending/resolve-uncertain.ts'
@@ -116,8 +117,8 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
   const newlyUnknown = !task.known && submission.unknown_status === null
   const overdue = task.phase === 'in_flight' && hasBecomeOverdue(deps, submission, submission.accepted_at)
   const polled = {
-    // That it is overdue stays the last word on one that is.
-    ...(submission.overdue_since === null ? callSucceeded : { failures: 0, failing_since: null }),
+    // That it does not end stays the last word on one that is overdue.
+    ...(submission.error_code === overdueCode ? { failures: 0, failing_since: null } : callSucceeded),
     ...(newlyUnknown && { unknown_status: storableText(task.status) }),
     task_status: storableText(task.status),
     polled_at: deps.now(),
@@ -134,12 +135,25 @@ async function poll(deps: Deps, submission: Submission, correlationId: string): 
     const inMs = await nextPollInMs(deps, trx, submission.submission_id, polled.polls)
     await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
   })
-  if (task.apiKeyId !== null && submission.key_fingerprint !== null && submission.polls === 0) {
+  if (
+    task.apiKeyId !== null &&
+    submission.key_fingerprint !== null &&
+    submission.polls === 0 &&
+    wasAnswered(submission)
+  ) {
     await storeApiKeyId(deps.db, submission.key_fingerprint, storableText(task.apiKeyId))
   }
   if (newlyUnknown) warnOfStatus(deps, submission, task)
   if (overdue) logOverdue(deps, submission, task.status)
   return task.phase === 'terminal'
+}
+
+/**
+ * Whether the answer to its POST said which task it is. A person's word may name a task of another key, and what comes
+ * of it must not be taken for what the service calls ours. Pure.
+ */
+function wasAnswered({ attempted_at, uncertain_since }: Submission): boolean {
+  return attempted_at !== null && (uncertain_since === null || uncertain_since < attempted_at)
 }
 
 /** Once for a submission: what the contract does not name counts as in flight, and may stay so for ever. */

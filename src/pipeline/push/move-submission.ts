@@ -56,35 +56,70 @@ async function isInUse(trx: Transaction<Schema>, runId: number): Promise<boolean
  * Its state and outcomes stay as they are. Failures of one code in a row are counted, so that a service that is
  * down now and then is not taken for one that denies a task. The service may say when to look again (Retry-After).
  *
- * @throws {StopRun} once calls have failed for as long as the configuration tolerates.
+ * Once calls have failed for as long as the configuration tolerates, and the service answers others, the trouble is
+ * with this task alone: the run goes on without it, as without one that does not end.
+ *
+ * @throws {StopRun} at that point, where the run cannot go on without it or the service does not answer. Never over one
+ *   that no run waits for any more.
  */
 export async function callFailed(
   deps: Deps,
   submission: Submission,
   error: { code: string; message: string },
 ): Promise<void> {
-  // After a call that succeeded failing begins again.
-  const since = (submission.failures > 0 ? submission.failing_since : null) ?? deps.now()
+  const since = failingSince(submission) ?? deps.now()
   const code = countedCode(error)
   const failures = submission.error_code === code ? submission.failures + 1 : 1
   deps.logger.warn(
     { run_id: submission.run_id, submission_id: submission.submission_id, code, failures },
     'exchange_call_failed',
   )
-  if (hasLasted(since, deps.now(), deps.config.exchange.giveUpAfterMs)) {
+  const { giveUpAfterMs, pollIntervalMs } = deps.config.exchange
+  const over = hasLasted(since, deps.now(), giveUpAfterMs)
+  if (over && !(await goesOnWithout(deps, submission))) {
     throw new StopRun(
       code,
       `${error.message}. Given up after ${Math.round((deps.now().getTime() - since.getTime()) / 1000)} seconds; the next run goes on from here`,
     )
   }
+  const becomes = over && submission.overdue_since === null
   await deps.db.transaction().execute(async (trx) => {
     await trx
       .updateTable('submission')
       .set({ failures, failing_since: since, error_code: code, error_message: storableText(error.message) })
       .where('submission_id', '=', submission.submission_id)
       .execute()
-    await deps.looks.atSubmissions(trx, [submission.submission_id], retryInMs(failures, retryAfterOf(error)))
+    if (becomes) await becomeOverdue(deps, trx, submission, error.message)
+    const inMs = Math.max(over ? pollIntervalMs : 0, retryInMs(failures, retryAfterOf(error)))
+    await deps.looks.atSubmissions(trx, [submission.submission_id], inMs)
   })
+  if (becomes) logOverdue(deps, submission, submission.task_status, error.message)
+}
+
+/** Since when calls about a submission have failed, without one that succeeded; null: the latest did not fail. Pure. */
+function failingSince({ failures, failing_since }: Submission): Date | null {
+  return failures > 0 ? failing_since : null
+}
+
+/** Whether calls about this submission have failed for as long as is tolerated while the service answers others. */
+export async function failsAlone(deps: Deps, submission: Submission): Promise<boolean> {
+  const since = failingSince(submission)
+  if (since === null || !hasLasted(since, deps.now(), deps.config.exchange.giveUpAfterMs)) return false
+  return await serviceAnswers(deps.exchange)
+}
+
+/** Whether a run can end without a submission, about which calls have failed for as long as is tolerated. */
+async function goesOnWithout({ exchange }: Deps, { state, overdue_since }: Submission): Promise<boolean> {
+  if (state !== 'accepted' && state !== 'uncertain') return false
+  return overdue_since !== null || (await serviceAnswers(exchange))
+}
+
+/** Whether the service answers a call that names nothing of ours. */
+export async function serviceAnswers(exchange: Deps['exchange']): Promise<boolean> {
+  return await exchange.getTasks().then(
+    () => true,
+    () => false,
+  )
 }
 
 /**
@@ -146,28 +181,44 @@ export function hasBecomeOverdue({ config, now }: Deps, { overdue_since }: Submi
 /**
  * Lets the run go on without a submission. One that carries rows keeps them, so that nothing overtakes it, and every
  * later run looks at it again. A search carries none: it is given up, and the next run makes another.
+ * @param failure the words of the call that failed for as long as is tolerated, so that nobody can say whether it has
+ *   ended; the caller stores them.
  */
-export async function becomeOverdue(deps: Deps, trx: Transaction<Schema>, submission: Submission): Promise<void> {
+export async function becomeOverdue(
+  deps: Deps,
+  trx: Transaction<Schema>,
+  submission: Submission,
+  failure: string | null = null,
+): Promise<void> {
   const { submission_id: id, run_id, kind } = submission
-  const overdue = { overdue_since: deps.now(), error_code: overdueCode, error_message: overdueWords(deps, submission) }
+  const overdue = { overdue_since: deps.now() }
+  const told = { error_code: overdueCode, error_message: overdueWords(deps, submission, failure) }
   if (searchKinds.includes(kind)) {
-    await moveSubmission(trx, id, 'search_overdue', { ...overdue, settled_at: deps.now() })
+    await moveSubmission(trx, id, 'search_overdue', { ...overdue, ...told, settled_at: deps.now() })
   } else {
-    await trx.updateTable('submission').set(overdue).where('submission_id', '=', id).execute()
+    // The code of calls that fail stays: they are counted on by it.
+    const patch = failure === null ? { ...overdue, ...told } : overdue
+    await trx.updateTable('submission').set(patch).where('submission_id', '=', id).execute()
   }
   await deps.looks.atRun(trx, run_id)
 }
 
 /** To be called once it is committed that a submission is overdue. */
-export function logOverdue(deps: Deps, submission: Submission, status: string | null): void {
+export function logOverdue(
+  deps: Deps,
+  submission: Submission,
+  status: string | null,
+  failure: string | null = null,
+): void {
   const { run_id, submission_id, correlation_id } = submission
   const about = { run_id, submission_id, correlation_id, status }
-  deps.logger.warn({ ...about, code: overdueCode, reason: overdueWords(deps, submission) }, 'task_overdue')
+  deps.logger.warn({ ...about, code: overdueCode, reason: overdueWords(deps, submission, failure) }, 'task_overdue')
 }
 
-function overdueWords({ config }: Deps, { correlation_id }: Submission): string {
+function overdueWords({ config }: Deps, { correlation_id }: Submission, failure: string | null): string {
   const minutes = Math.round(config.exchange.taskPatienceMs / 60_000)
   const what = correlation_id === null ? 'a task that may be the one of this request' : `task ${correlation_id}`
+  if (failure !== null) return storableText(`nobody can say whether ${what} has ended: ${failure}`)
   return `${what} has not ended within ${minutes} minutes (exchange.taskPatienceMs)`
 }
 

@@ -5,6 +5,7 @@ import type { LeftOutProperty } from '../../db/tables/submission-tables.ts'
 import type { DocumentReport } from '../pull/documents/document-reports.ts'
 import type { UnrenewedCount } from '../pull/removals/take-removals.ts'
 import type { UnobtainableProperties } from '../pull/search/requested-properties.ts'
+import { overdueCode } from '../push/move-submission.ts'
 
 /** What a comparison found, in a line or two. Pure. */
 export function comparisonLine(comparison: InputComparison): string {
@@ -93,14 +94,21 @@ export function overdueRemarks(submissions: readonly SubmissionReport[]): string
   return submissions
     .filter(({ overdue_since, settled_at }) => overdue_since !== null && settled_at === null)
     .map((submission) => {
-      const { submission_id: id, correlation_id, rows, kind } = submission
-      const what = correlation_id === null ? 'a task that may be its' : `its task ${correlation_id}`
+      const { submission_id: id, rows, kind } = submission
       return (
-        `Submission ${id} (${kind}) was not waited for any longer: ${what} has not ended${statusWords(submission)}. ` +
+        `Submission ${id} (${kind}) was not waited for any longer: ${overdueWords(submission)}. ` +
         `Its ${rows === 1 ? 'row stays' : `${rows} rows stay`} with it and nothing overtakes ${rows === 1 ? 'it' : 'them'}; every run looks at it again. ` +
         `If it will never end: nightferry abandon ${id}.`
       )
     })
+}
+
+function overdueWords(submission: SubmissionReport): string {
+  const { correlation_id, error_code, error_message } = submission
+  const what = correlation_id === null ? 'a task that may be its' : `its task ${correlation_id}`
+  const failing = submission.state === 'accepted' && error_code !== null && error_code !== overdueCode
+  if (failing) return `nobody can say whether ${what} has ended (${error_message ?? error_code})`
+  return `${what} has not ended${statusWords(submission)}`
 }
 
 function statusWords({ task_status, unknown_status }: SubmissionReport): string {

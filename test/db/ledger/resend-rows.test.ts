@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { recordAction } from '../../../src/db/actions/record-action.ts'
-import { markForResend, releaseResends } from '../../../src/db/ledger/rows-again.ts'
+import { markForResend, releaseResends, releaseRetries } from '../../../src/db/ledger/rows-again.ts'
 import { type Ledger, openLedger } from './ledger.ts'
 
 let ledger: Ledger
@@ -29,7 +29,14 @@ async function rejectedDependents(): Promise<void> {
     where accepted_hash is null`.execute(ledger.db)
 }
 
-async function resend(filter: Parameters<typeof markForResend>[2]): Promise<number> {
+type Filter = Parameters<typeof markForResend>[2]
+
+async function resend(filter: Filter): Promise<number> {
+  await mark(filter)
+  return await releaseResends(ledger.db, requires)
+}
+
+async function mark(filter: Filter): Promise<void> {
   await ledger.inTransaction(async (trx) => {
     const actor = { user: 'somebody', host: 'here' }
     await markForResend(
@@ -38,7 +45,6 @@ async function resend(filter: Parameters<typeof markForResend>[2]): Promise<numb
       filter,
     )
   })
-  return await releaseResends(ledger.db, requires)
 }
 
 const rejected = async () => {
@@ -66,4 +72,33 @@ it('a resend leaves rejected what requires nothing that is sent again', async ()
   await rejectedDependents()
   expect(await releaseResends(ledger.db, requires)).toBe(0)
   expect(await rejected()).toHaveLength(4)
+})
+
+it('a resend that is asked for while a run releases what was asked for before waits for the next run', async () => {
+  await rejectedDependents()
+  expect(await releaseResends(ledger.db, requires)).toBe(0)
+  await mark({ partnerId: 'H-1' })
+  expect(await releaseRetries(ledger.db)).toBe(0)
+  expect((await ledger.row('properties', 'H-1')).retry_action).not.toBeNull()
+  expect(await releaseResends(ledger.db, requires)).toBe(1)
+  expect(await ledger.row('properties', 'H-1')).toMatchObject({ accepted_hash: null, retry_action: null })
+})
+
+it.each<[string, object]>([
+  ['is gone by then', { gone_at: new Date() }],
+  ['is held by the guard by then', { guard_run: 1, guard_change: 'gone' }],
+])('a resend of a row that %s forgets nothing, and leaves what requires it as it is', async (_, change) => {
+  await rejectedDependents()
+  await mark({ stream: 'properties' })
+  await ledger.db
+    .updateTable('source_row')
+    .set(change)
+    .where('stream', '=', 'properties')
+    .where('partner_id', '=', 'H-1')
+    .execute()
+  expect(await releaseResends(ledger.db, requires), 'the other hotel').toBe(1)
+  const row = await ledger.row('properties', 'H-1')
+  expect(row).toMatchObject({ pending: false, retry_action: null })
+  expect(row.accepted_hash).not.toBeNull()
+  expect(await rejected()).toEqual(['framework_answers H-1', 'omissions H-1', 'omissions H-2'])
 })

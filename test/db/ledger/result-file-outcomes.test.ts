@@ -176,6 +176,39 @@ describe('a result file', () => {
       expect((await unmatchedOf(id))?.length ?? 0).toBe(expected === 'confirmed' ? 0 : 1)
     })
 
+    it.each<[string, Staged[], string, string | null]>([
+      ['takes its rows', [['H-1', true, otherCompany.toUpperCase()]], 'unknown', 'result_other_company'],
+      [
+        'rejects its rows',
+        [['H-1', false, otherCompany, 'Failed', 'No.', [{ field: 'aa', reason: 'No' }]]],
+        'unknown',
+        'result_other_company',
+      ],
+      [
+        'contradicts itself',
+        [
+          ['H-1', true, company],
+          ['H-1', true, otherCompany],
+        ],
+        'unknown',
+        'result_other_company',
+      ],
+      ['spells the same one otherwise', [['H-1', true, company.toUpperCase()]], 'confirmed', null],
+      ['names none', [['H-1', true]], 'confirmed', null],
+    ])(
+      'a property that is named with another company than its mapping is unknown, where the file %s',
+      async (_, staged, outcome, code) => {
+        const id = await sent('calculator_inputs', [inputs('H-1', 'one', 'aa')], kind)
+        await map('H-1', company)
+        await settle(id, staged, false)
+        const row = await ledger.row('calculator_inputs', 'one')
+        expect(row).toMatchObject({ outcome, outcome_code: code, refused_hash: null })
+        expect(isAccepted(row)).toBe(outcome === 'confirmed')
+        if (outcome === 'confirmed') return
+        expect(row.outcome_reason).toContain(`company ${otherCompany}, and its mapping is company ${company}`)
+      },
+    )
+
     it('accepts nothing by a company that several properties of the request stand for, and rejects all of them', async () => {
       const rows = [inputs('H-1', 'one', 'aa'), inputs('H-2', 'two', 'aa')]
       const id = await sent('calculator_inputs', rows, kind)

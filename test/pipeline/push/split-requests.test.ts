@@ -258,8 +258,12 @@ describe('a request that a later run took over', () => {
     const id = await ferry.planned(deps, stream, rows)
     await lookAtSubmission(deps, id)
     const next = await ferry.ledger.startRun()
+    await standAt('extract')
     await ferry.ledger.inTransaction((trx) => adoptUnfinished(trx, next, ['calculators_search']))
     return id
+  }
+  const standAt = async (step: string) => {
+    await ferry.ledger.db.updateTable('run').set({ step }).where('state', '=', 'running').execute()
   }
 
   it('a request that a later run took over is not split before that run has judged what the partner has by now', async () => {
@@ -272,6 +276,10 @@ describe('a request that a later run took over', () => {
     for (const { submission_id } of await unfinished(ferry)) await lookAtSubmission(deps, submission_id)
     expect(service.requests).toHaveLength(1)
     expect((await ferry.submission(id)).state).toBe('terminal')
+    await standAt('preflight')
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('terminal')
+    await standAt('push')
     await ferry.wave(deps)
     await untilAllSettled(ferry, deps)
     expect(service.requests.filter(({ body }) => body.includes('not judged'))).toEqual([])
@@ -298,6 +306,7 @@ describe('a request that a later run took over', () => {
       answer('H-3', '3', '3'),
     ])
     await ferry.ledger.landChecked('properties', [{ partner_id: 'H-3', content: { name: 'renamed' } }])
+    await standAt('push')
     await ferry.wave(requiring)
     await lookAtSubmission(requiring, id)
     const parts = await ferry.ledger.db
@@ -309,5 +318,19 @@ describe('a request that a later run took over', () => {
       .orderBy('row_key')
       .execute()
     expect(parts.map(({ row_key }) => row_key)).toEqual(['1', '2'])
+  })
+
+  it('a request that a later run took over is split by a run that has no stream to plan', async () => {
+    await using service = await poisonService((body) => body.includes('"n1."'))
+    await using deps = ferry.deps(service.url)
+    const id = await takenOver(deps, 'properties', properties(2))
+    const pullOnly: Deps = { ...deps, config: { ...deps.config, streams: {} } }
+    await lookAtSubmission(pullOnly, id)
+    expect((await ferry.submission(id)).state).toBe('terminal')
+    await standAt('push')
+    expect(await ferry.wave(pullOnly), 'it waits for what was taken over').toBe(true)
+    await untilAllSettled(ferry, pullOnly)
+    expect(await ferry.wave(pullOnly), 'and for nothing else').toBe(false)
+    expect(await outcomes(ferry, 'properties')).toEqual({ 'H-000': 'confirmed', 'H-001': 'task_error_alone' })
   })
 })

@@ -318,6 +318,20 @@ describe('a POST whose answer was lost', () => {
     expect((await ferry.submission(id)).state).toBe('planned')
   })
 
+  it('a POST whose answer was lost does not wait for tasks that were made long after it', async () => {
+    const young = new Date(ferry.clock.at.getTime() + 7 * 3_600_000)
+    await using server = await service({
+      [post]: [reset],
+      [list]: [json([mappingTask(ours, 'Success'), mappingTask(foreign, 'InProgress', young)])],
+    })
+    await using deps = ferry.deps(server.url)
+    const id = await ferry.planned(deps, 'properties', [property])
+    await lookAtSubmission(deps, id)
+    ferry.clock.pass(8 * 3_600_000)
+    await lookAtSubmission(deps, id)
+    expect((await ferry.submission(id)).state).toBe('planned')
+  })
+
   it('does not wait for tasks of our own other submissions', async () => {
     await using server = await service({
       [post]: [json({ correlationId: ours }), reset],

@@ -1,7 +1,6 @@
 import type { Transaction } from 'kysely'
 import { requirementsOf } from '../../../config/require-settings.ts'
 import { storableJson, storableText } from '../../../db/copy-text.ts'
-import { hasBegunPlanning } from '../../../db/ledger/candidates.ts'
 import { settleRows } from '../../../db/ledger/settle-outcomes.ts'
 import {
   type FamilyMember,
@@ -123,18 +122,22 @@ export async function wakeFamily(
   )
 }
 
+/** The steps of a run that read what the partner has, and judge it. Whatever else a run does comes after them. */
+const stepsBeforePlanning = new Set(['reference', 'extract', 'preflight'])
+
 /**
  * Whether the run that a submission belongs to by now has yet to say what may be sent: halves that were planned before
- * would be written from rows that change, and are found invalid or held, after the halves took them.
+ * would be written from rows that change, and are found invalid or held, after the halves took them. Told by its step,
+ * and not by what was planned: there may be nothing to plan.
  */
 async function isTooEarly(trx: Transaction<Schema>, submissionId: number): Promise<boolean> {
-  const { run_id, held } = await trx
+  const { step, held } = await trx
     .selectFrom('submission')
     .innerJoin('run', 'run.run_id', 'submission.run_id')
-    .select(['run.run_id', 'held'])
+    .select(['step', 'held'])
     .where('submission_id', '=', submissionId)
     .executeTakeFirstOrThrow()
-  return !held && !(await hasBegunPlanning(trx, run_id))
+  return !held && stepsBeforePlanning.has(step)
 }
 
 /** A run that the guard holds sends nothing, so nothing is split in it. */

@@ -19,6 +19,7 @@ import {
   callDenied,
   callFailed,
   callSucceeded,
+  failsAlone,
   isUnreadable,
   judgeFileTrouble,
   lostFileCode,
@@ -26,6 +27,7 @@ import {
 } from '../move-submission.ts'
 import { learnSize, verdictOfRefusal, verdictOfTask } from '../waves/learn-size.ts'
 import { namedError, unnamedRows } from './judge-error.ts'
+import { mapAgain } from './map-again.ts'
 import { isBareError, isBareWithoutFile, settleBareError, wakeFamily } from './settle-bare-error.ts'
 import { stageResultFile } from './stage-result-file.ts'
 
@@ -70,7 +72,8 @@ export async function settle(deps: Deps, submissionId: number): Promise<void> {
       deps,
       submission,
       async (trx) => {
-        const { rest } = await outcomesFromResultFile(trx, submissionId, { mapping })
+        const { rest, elsewhere } = await outcomesFromResultFile(trx, submissionId, { mapping })
+        await mapAgain(deps, trx, submission, elsewhere)
         // What an error row says beside the file counts as well: of the two, the rejection.
         await fromErrors(deps, trx, submission, task, rest)
         if (mapping) tellMappings(deps, submission, await storeMappings(trx, submissionId))
@@ -246,6 +249,10 @@ async function staged(deps: Deps, submission: Submission, task: Task, fileUrl: s
     }
     const { code } = error as { code?: string }
     if (trouble === null && (code === undefined || !serviceCodes.has(code))) throw error
+    if (trouble === null && (await failsAlone(deps, submission))) {
+      await settleWithoutFile(deps, submission, task, (error as Error).message)
+      return false
+    }
     await callFailed(deps, submission, trouble ?? (error as Error & { code: string }))
     return false
   }
@@ -258,6 +265,8 @@ const serviceCodes = new Set([
   'exchange_unreachable',
   'exchange_failed',
   'exchange_throttled',
+  'exchange_forbidden',
+  'exchange_refused',
   'exchange_answer_malformed',
 ])
 

@@ -3,12 +3,12 @@ import type { ClockSkew } from '../../../exchange/read-answer.ts'
 import type { Task } from '../../../exchange/task.ts'
 
 /**
- * How far the clock that stamps tasks may lag behind the one that the service's answers show, in milliseconds: they
- * need not be the same machine's. Too little could overlook our own task.
+ * How far the clock that stamps tasks may be from the one that the service's answers show, in milliseconds: they need
+ * not be the same machine's. Too little could overlook our own task.
  */
 const clockSkewMs = 300_000
 
-/** Taken for how far the service's clock lags behind ours while no answer has said so, in milliseconds. */
+/** Taken for how far the service's clock is from ours while no answer has said so, in milliseconds. */
 const unmeasuredSkewMs = 3_600_000
 
 /**
@@ -30,6 +30,24 @@ export function earliestStamp(attemptedAt: Date, skewAtAttempt: number | null, s
   const measured = [skewAtAttempt, skewNow?.lowMs ?? null].filter((ms) => ms !== null)
   const lowest = measured.length === 0 ? -unmeasuredSkewMs : Math.min(0, ...measured)
   return new Date(attemptedAt.getTime() + lowest - clockSkewMs)
+}
+
+/**
+ * The latest that the service can have stamped a task of an attempt of ours, by its own clock. Pure. A request may
+ * reach it after its answer was given up, but no later than a task may stay unlisted. Of what was measured of its clock
+ * the highest counts: too early a moment would overlook our own task, one that is too late costs no more than waiting.
+ * @param lostAt when the answer was found to be lost.
+ * @param graceMs `push.unlistedGraceMs`.
+ */
+export function latestStamp(
+  lostAt: Date,
+  skewAtAttempt: number | null,
+  skewNow: ClockSkew | null,
+  graceMs: number,
+): Date {
+  const measured = [skewAtAttempt, skewNow?.highMs ?? null].filter((ms) => ms !== null)
+  const highest = skewNow === null ? Math.max(unmeasuredSkewMs, ...measured) : Math.max(0, ...measured)
+  return new Date(lostAt.getTime() + highest + clockSkewMs + graceMs)
 }
 
 type Reading = {

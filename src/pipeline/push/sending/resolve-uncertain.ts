@@ -10,7 +10,7 @@ import { type Deps, StopRun } from '../../deps.ts'
 import { denialsBeforeLost, hasLasted, oneMoreDenial, resendInMs } from '../../when-to-look.ts'
 import { requestOf, taskNamesOf } from '../kinds.ts'
 import { becomeOverdue, callFailed, hasBecomeOverdue, logOverdue, moveSubmission } from '../move-submission.ts'
-import { afterReading, earliestStamp } from './listed-tasks.ts'
+import { afterReading, earliestStamp, latestStamp } from './listed-tasks.ts'
 import { unauthorized } from './send.ts'
 
 /**
@@ -25,34 +25,17 @@ import { unauthorized } from './send.ts'
  *   configuration tolerates.
  */
 export async function resolveUncertain(deps: Deps, submission: Submission): Promise<void> {
-  const attemptedAt = submission.attempted_at ?? submission.planned_at
-  let tasks: Task[]
-  let candidates: Candidates
-  let owners: Owner[]
-  let earliest: Date
+  const attemptedAt = attemptOf(submission)
+  let read: ReadCandidates
   try {
-    tasks = await deps.exchange.getTasks()
-    earliest = earliestStamp(attemptedAt, submission.skew_low_ms, deps.exchange.skew())
-    owners = await ownersOf(deps, [
-      ...tasks.map(({ correlationId }) => correlationId),
-      ...(submission.listed?.candidates ?? []),
-    ])
-    candidates = await candidatesOf(
-      deps,
-      submission,
-      tasks,
-      new Set(owners.map(({ correlation_id }) => correlation_id)),
-      { earliest, apiKeyId: await apiKeyIdOf(deps.db, submission.key_fingerprint) },
-    )
+    read = await readCandidates(deps, submission)
   } catch (error) {
     if (error instanceof HttpError && error.status === 401) throw unauthorized(error)
     await callFailed(deps, submission, error as Error & { code: string })
     return
   }
-  const running = candidates.tasks
-    .filter(({ phase }) => phase === 'in_flight')
-    .map(({ correlationId }) => correlationId)
-  const unfinished = [...running, ...Object.keys(candidates.denials)]
+  const { tasks, owners, earliest, candidates } = read
+  const unfinished = unfinishedOf(candidates)
   const earlier = owners.filter(({ accepted_at }) => accepted_at !== null && accepted_at < attemptedAt)
   const ownEarlier = new Set(earlier.map(({ correlation_id }) => correlation_id))
   const knowsEarlier = ownEarlier.size > 0 || (await acceptedBefore(deps, attemptedAt))
@@ -62,7 +45,8 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   const lostSince = submission.answers_lost_since ?? deps.now()
   const tooShort = !seen.unbroken && waitMs > 0
   if (waitMs <= 0) giveUpOnLostAnswers(deps, submission, lostSince)
-  if (tooShort) giveUpOnShortList(deps, submission, lostSince)
+  // No run waits for one that is overdue.
+  if (tooShort && submission.overdue_since === null) giveUpOnShortList(deps, submission, lostSince)
   // A list that can be read says nothing about the answers to the POST, which may go on being lost.
   const listed = {
     failures: 0,
@@ -99,17 +83,59 @@ export async function resolveUncertain(deps: Deps, submission: Submission): Prom
   )
 }
 
+/** When a submission was last sent. Pure. */
+function attemptOf({ attempted_at, planned_at }: Submission): Date {
+  return attempted_at ?? planned_at
+}
+
+type ReadCandidates = { tasks: Task[]; owners: Owner[]; earliest: Date; candidates: Candidates }
+
+/** Reads the task list for a submission whose answer was lost. @throws {HttpError} {TransportError} as calls do. */
+async function readCandidates(deps: Deps, submission: Submission): Promise<ReadCandidates> {
+  const tasks = await deps.exchange.getTasks()
+  const earliest = earliestStamp(attemptOf(submission), submission.skew_low_ms, deps.exchange.skew())
+  const owners = await ownersOf(deps, [
+    ...tasks.map(({ correlationId }) => correlationId),
+    ...(submission.listed?.candidates ?? []),
+  ])
+  const known = new Set(owners.map(({ correlation_id }) => correlation_id))
+  const apiKeyId = await apiKeyIdOf(deps.db, submission.key_fingerprint)
+  const ours = { earliest, latest: latestOf(deps, submission), apiKeyId }
+  const candidates = await candidatesOf(deps, submission, tasks, known, ours)
+  return { tasks, owners, earliest, candidates }
+}
+
+/** The latest stamp of a task of its newest attempt; null while nobody knows when the answer to that was lost. */
+function latestOf({ config, exchange }: Deps, submission: Submission): Date | null {
+  const { uncertain_since, skew_low_ms } = submission
+  if (uncertain_since === null || uncertain_since < attemptOf(submission)) return null
+  return latestStamp(uncertain_since, skew_low_ms, exchange.skew(), config.push.unlistedGraceMs)
+}
+
+/** Those that may go on, as far as is known. Pure. */
+function unfinishedOf({ tasks, denials }: Candidates): string[] {
+  const running = tasks.filter(({ phase }) => phase === 'in_flight').map(({ correlationId }) => correlationId)
+  return [...running, ...Object.keys(denials)]
+}
+
+/** Tasks that may have come of a submission's lost POST and have not ended. @throws as calls do. */
+export async function unfinishedCandidates(deps: Deps, submission: Submission): Promise<string[]> {
+  return unfinishedOf((await readCandidates(deps, submission)).candidates)
+}
+
 /** What a task is compared with to tell whether it may be ours. */
 type Ours = {
   /** The earliest that the service can have stamped it: `earliestStamp`. */
   earliest: Date
+  /** The latest: `latestStamp`; null: nobody knows. */
+  latest: Date | null
   /** What the service calls the key of the attempt; null while it is not known. */
   apiKeyId: string | null
 }
 
 /**
  * Whether a listed task may have come from a submission's lost POST: of its request type, or of one we do not know,
- * not submitted with another key, and not older than the attempt. Pure.
+ * not submitted with another key, not older than the attempt, and not so young that it must be of something else. Pure.
  */
 export function mayBeOurs(contract: Contract, submission: Submission, task: Task, ours: Ours): boolean {
   const names = requestOf(contract, submission.kind).taskName
@@ -117,7 +143,8 @@ export function mayBeOurs(contract: Contract, submission: Submission, task: Task
   if (others.some(({ requestType }) => requestType !== '' && requestType === task.requestType)) return false
   if (task.taskKind !== null && task.requestType === null && task.taskKind !== names.kind) return false
   if (task.apiKeyId !== null && ours.apiKeyId !== null && task.apiKeyId !== ours.apiKeyId) return false
-  return task.createdAt === null || task.createdAt.getTime() >= ours.earliest.getTime()
+  if (task.createdAt === null) return true
+  return task.createdAt >= ours.earliest && (ours.latest === null || task.createdAt <= ours.latest)
 }
 
 /** It was sent again since its first answer was lost, and the answers are lost still: another time will not fix it. */

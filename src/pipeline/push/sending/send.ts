@@ -18,7 +18,7 @@ import { keyFingerprint } from '../../gate/shared-gate.ts'
 import { searchKind, searchKinds } from '../../streams/kind-names.ts'
 import { denialsBeforeLost, firstListInMs, hasLasted, pollInMs } from '../../when-to-look.ts'
 import { requestOf } from '../kinds.ts'
-import { callFailed, callSucceeded, moveSubmission, retryAfterOf } from '../move-submission.ts'
+import { callFailed, callSucceeded, moveSubmission, retryAfterOf, serviceAnswers } from '../move-submission.ts'
 import { settleRefused } from '../outcomes/settle.ts'
 import { learnSize } from '../waves/learn-size.ts'
 import { readPayload, storePayload, wantedOfSearch, writeBody } from './payload.ts'
@@ -116,13 +116,7 @@ async function leadsNowhere(
   if (since === null) return false
   const isSearch = searchKinds.includes(kind)
   const often = isSearch ? failures + 1 >= denialsBeforeLost : hasLasted(since, now(), config.exchange.giveUpAfterMs)
-  return (
-    often &&
-    (await exchange.getTasks().then(
-      () => true,
-      () => false,
-    ))
-  )
+  return often && (await serviceAnswers(exchange))
 }
 
 /**
