@@ -184,6 +184,21 @@ describe('a company that two pages of one search show differently', () => {
     }
   })
 
+  it('loses a value that the one page with its calculator leaves out', async () => {
+    const before = [[y()], [a({ inputs: { e: '1', only: '1' } })]]
+    for (const found of await allWays(before, [y(), a({ inputs: { e: '1' } })])) {
+      expect(found).toMatchObject({ ...values('1'), marks: [] })
+      expect(found.values).toHaveLength(2)
+    }
+  })
+
+  it('keeps, with a mark, a value that the one page with its calculator gives in a form that cannot be read', async () => {
+    const before = [[y()], [a({ inputs: { e: '1' } })]]
+    for (const found of await allWays(before, [y(), a({ inputs: { e: null } })])) {
+      expect(found).toMatchObject({ ...values('1'), marks: [{ part: 'value' }] })
+    }
+  })
+
   it('is compared with no calculator of a type that its first page was not asked for', async () => {
     const other = { typeId: uuid('other') }
     const select = { calculatorTypeIds: [uuid('carbon')] }

@@ -221,15 +221,15 @@ export type UnrenewedOptions = {
  * Decides, of the values in value_difference that the page does not give (`removed`), which stay: those that a person
  * has brought back, those that the page gives in a form that cannot be right, and all inputs or outputs where the page
  * shows a smaller share of them than `minSeenShare`. They become `unrenewed`, with the reason, and are marked as not
- * renewed. What another page of the search has judged before is left as it stands (`kept`).
+ * renewed. Of a calculator that another page of the search has given, what stands is left as it is (`kept`).
  * @returns how many are still to be removed.
  */
 export async function keepUnrenewedValues(trx: Transaction<Schema>, options: UnrenewedOptions): Promise<number> {
   const { submissionId } = options
   await sql`
     update value_difference d set kind = 'kept'
-    from staged_company c
-    where d.kind = 'removed' and c.company_key = d.company_key and c.seen`.execute(trx)
+    from staged_calculator k
+    where d.kind = 'removed' and k.calculator_key = d.calculator_key and k.given`.execute(trx)
   if (await someUnrenewed(trx)) {
     await sql`
       update value_difference d set kind = 'unrenewed', reason = 'restored', withheld = true
