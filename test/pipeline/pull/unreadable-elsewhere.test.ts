@@ -83,6 +83,25 @@ describe('a calculator that another company shows and nobody can read', () => {
     expect(await x()).toEqual([{ company: 'A', reason: null, values: 2 }])
   })
 
+  it('comes back where the clock of our database was put back after the same search removed it', async () => {
+    await first()
+    const [own, elsewhere] = await database.search(2)
+    if (own === undefined || elsewhere === undefined) throw new Error('the search has no pages')
+    await database.load(own, bodyOf(samplePage([a('k'), ...others])))
+    expect(await x()).toEqual([])
+    await sql`update submission set planned_at = now() + interval '1 hour'`.execute(db)
+    await database.load(elsewhere, bodyOf(samplePage([b(unreadable('x'))])))
+    expect(await x()).toEqual([{ company: 'A', reason: 'period_missing', values: 2 }])
+  })
+
+  it('does not come back where an earlier search removed it by a clock that was ahead', async () => {
+    await first()
+    await night([[a('k'), ...others, b()]])
+    await sql`update calculator set removed_at = removed_at + interval '1 hour'`.execute(db)
+    await night([[a('k'), ...others, b(unreadable('x'))]])
+    expect(await x()).toEqual([])
+  })
+
   it.each([
     ['without it first', [0, 1]],
     ['with it first', [1, 0]],

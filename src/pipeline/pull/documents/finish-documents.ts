@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
+import { hereBefore } from '../merge/retire-calculators.ts'
 import { isSuspicious } from '../merge/unrenewed-parts.ts'
 import { hashPrefix } from './document-assembler.ts'
 
@@ -149,7 +150,7 @@ type ListEvidence = {
 /** Counts, for each list of which something was not seen, what speaks for and against its absence; by their names. */
 async function gatherLists(trx: Transaction<Schema>, submissionId: number): Promise<ListEvidence[]> {
   const { rows } = await sql<ListEvidence>`
-    select d.list, count(*) filter (where d.first_seen_at < s.planned_at) as known, count(z.document_key) as seen,
+    select d.list, count(*) filter (where ${hereBefore(submissionId)}) as known, count(z.document_key) as seen,
       count(*) filter (where not starts_with(d.document_id, ${hashPrefix})) as identified,
       count(z.document_key) filter (where starts_with(d.document_id, ${hashPrefix})) as hashed,
       exists (
