@@ -199,6 +199,38 @@ describe('a company that two pages of one search show differently', () => {
     }
   })
 
+  const brand = (...names: string[]) => a({}, { fields: { brand: names } })
+
+  it('can have back what it lost because another list is the greater', async () => {
+    for (const found of await allWays([[brand('Z', 'Y', 'X')]], [brand('B'), brand('A', 'C', 'D')])) {
+      expect(found.properties).toMatchObject([{ value: 'B' }])
+      expect((await removedOrdinals()).sort()).toEqual([2, 3])
+    }
+  })
+
+  it('has the greater of two lists where the guard withholds the end of an older one', async () => {
+    const end = { property_id: 'brand', ordinal: 2, value: 'Z' }
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      await clear()
+      await night([[brand('Y', 'Z'), ...others]], [0])
+      await night([[brand('C'), ...others], [brand('B')]], order, { minSeenShare: 0.9 })
+      expect(await known()).toMatchObject({
+        properties: [{ value: 'C' }, end],
+        marks: [{ part: 'property', reason: 'too_few_properties' }],
+        leftOut: [{ item: 'brand', excerpt: '["B"]' }],
+      })
+    }
+  })
+
+  it('has one list where the guard withholds the end of an older one, and both give the same', async () => {
+    await night([[brand('Y', 'Z'), ...others]], [0])
+    await night([[brand('C'), ...others], [brand('C')]], [0, 1], { minSeenShare: 0.9 })
+    expect(await known()).toMatchObject({ properties: [{ value: 'C' }, { value: 'Z' }], leftOut: [] })
+  })
+
   it('is compared with no calculator of a type that its first page was not asked for', async () => {
     const other = { typeId: uuid('other') }
     const select = { calculatorTypeIds: [uuid('carbon')] }
@@ -239,6 +271,11 @@ describe('a company that two pages of one search show differently', () => {
     },
   )
 })
+
+async function removedOrdinals(): Promise<number[]> {
+  const removed = await db.selectFrom('removals').select('ordinal').where('part', '=', 'property').execute()
+  return removed.map(({ ordinal }) => Number(ordinal))
+}
 
 function ordersOf(places: number[]): number[][] {
   if (places.length < 2) return [places]

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../../db/tables/database-schema.ts'
 import { ofSelectedType } from './known-companies.ts'
 import { notGiven } from './unrenewed-parts.ts'
+import { keepRemovedProperties } from './value-history.ts'
 
 /**
  * Settles, in what is staged, where the page contradicts another page of the same search about one company: the greater
@@ -170,9 +171,16 @@ async function settleValues(trx: Transaction<Schema>, submissionId: number): Pro
 
 /**
  * Of two lists one stays whole: half of one beside half of another is none that the service ever had. Where it is the
- * page's, what is further down in the other is taken away, which a page else does not of a company shown before.
+ * page's, what is further down in the other is taken away, which a page else does not of a company shown before. What
+ * stands behind the end of the other, because its removal was withheld, is of neither.
  */
 async function settleProperties(trx: Transaction<Schema>, submissionId: number): Promise<void> {
+  const notGivenOf = (list: ReturnType<typeof sql>, ordinal: ReturnType<typeof sql>) =>
+    notGiven(
+      submissionId,
+      sql`u.company_key = ${list}.company_key and u.part = 'property' and u.property_key = ${list}.property_key
+        and u.ordinal = ${ordinal}`,
+    )
   await sql`
     create temporary table differing_list on commit drop as
     select * from (
@@ -181,6 +189,7 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
         (
           select array_agg(t.value collate "C" order by t.ordinal) from company_property t
           where t.company_key = g.company_key and t.property_key = p.property_key
+            and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
         ) as stands
       from given_company g
       join staged_property s using (company_ordinal)
@@ -190,13 +199,9 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
           select from staged_unrenewed_property h
           where h.company_ordinal = g.company_ordinal and coalesce(h.property_id, s.property_id) = s.property_id
         )
-        and not ${notGiven(
-          submissionId,
-          sql`u.company_key = g.company_key and u.part = 'property' and u.property_key = p.property_key`,
-        )}
       group by g.company_ordinal, g.company_key, g.company_id, p.property_key, s.property_id
     ) listed
-    where given <> stands`.execute(trx)
+    where given <> stands and not ${notGivenOf(sql`listed`, sql`1`)}`.execute(trx)
   await sql`
     delete from staged_property s using differing_list d
     where d.given < d.stands and s.company_ordinal = d.company_ordinal and s.property_id = d.property_id`.execute(trx)
@@ -204,16 +209,18 @@ async function settleProperties(trx: Transaction<Schema>, submissionId: number):
     insert into staged_property (company_ordinal, property_id, ordinal, value)
     select d.company_ordinal, d.property_id, t.ordinal, t.value
     from differing_list d join company_property t using (company_key, property_key)
-    where d.given < d.stands`.execute(trx)
+    where d.given < d.stands and not ${notGivenOf(sql`t`, sql`t.ordinal`)}`.execute(trx)
   await sql`
-    with surplus as (
+    with removed as (
       delete from company_property t using differing_list d
       where d.given > d.stands and t.company_key = d.company_key and t.property_key = d.property_key
-        and not exists (
-          select from staged_property s
-          where s.company_ordinal = d.company_ordinal and s.property_id = d.property_id and s.ordinal = t.ordinal
+        and not ${notGivenOf(sql`t`, sql`t.ordinal`)}
+        and t.ordinal > (
+          select max(ordinal) from staged_property s
+          where s.company_ordinal = d.company_ordinal and s.property_id = d.property_id
         )
-    )
+      returning t.*
+    ), kept as (${keepRemovedProperties('removed', submissionId)})
     insert into staged_left_out (unit, company_id, item, reason, excerpt)
     select 'property', company_id, property_id, 'company_twice', left(to_json(least(given, stands))::text, 200)
     from differing_list`.execute(trx)
