@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import type { FinishOptions } from '../../../src/pipeline/pull/search/whole-search.ts'
 import { emptyTables, pulledTables } from '../../helpers/empty-tables.ts'
+import { ordersOf } from './orders.ts'
 import { bodyOf, calculator, company, type SampleCompany, samplePage, uuid } from './sample-page.ts'
 import { searchDatabase } from './search-database.ts'
 
@@ -161,7 +162,7 @@ describe('a company that two pages of one search show differently', () => {
   const y = (...more: unknown[]) => company('A', { calculators: [calculator('y'), ...more] as never })
   const values = (value: string) => ({ values: [{ variable_id: 'e', value }, {}] })
 
-  it('is compared with no value of a night before, where its first page shows a calculator without an id', async () => {
+  it('differs from no value of a night before, where its first page shows a calculator without an id', async () => {
     const nameless = { ...calculator('z'), id: null }
     for (const found of await allWays(
       [[y()], [a({ inputs: { e: '9' } })]],
@@ -171,7 +172,7 @@ describe('a company that two pages of one search show differently', () => {
     }
   })
 
-  it('is compared with nothing of a night before, where one of its three pages cannot be read', async () => {
+  it('differs from nothing of a night before, where one of its three pages cannot be read', async () => {
     const before = [[y(x({ inputs: { e: '9' }, title: 'Z' }))], [{ ...y(), fields: { brand: ['Z'] } }]]
     const pages = [
       { ...a({}), calculators: null as never },
@@ -231,7 +232,7 @@ describe('a company that two pages of one search show differently', () => {
     expect(await known()).toMatchObject({ properties: [{ value: 'C' }, { value: 'Z' }], leftOut: [] })
   })
 
-  it('is compared with no calculator of a type that its first page was not asked for', async () => {
+  it('differs from no calculator of a type that its first page was not asked for', async () => {
     const other = { typeId: uuid('other') }
     const select = { calculatorTypeIds: [uuid('carbon')] }
     await night([[y(x({ ...other, inputs: { e: '9' } })), ...others], [company('A', { calculators: [] })]], [0, 1])
@@ -275,9 +276,4 @@ describe('a company that two pages of one search show differently', () => {
 async function removedOrdinals(): Promise<number[]> {
   const removed = await db.selectFrom('removals').select('ordinal').where('part', '=', 'property').execute()
   return removed.map(({ ordinal }) => Number(ordinal))
-}
-
-function ordersOf(places: number[]): number[][] {
-  if (places.length < 2) return [places]
-  return places.flatMap((place) => ordersOf(places.filter((other) => other !== place)).map((rest) => [place, ...rest]))
 }
