@@ -169,16 +169,17 @@ async function gatherLists(trx: Transaction<Schema>, submissionId: number): Prom
 
 /**
  * Whether a list can prove absence. Beside elements with ids one without may be any that seems absent, while a list on
- * which the members of its ids are never found has none. Where no share need be seen, pages may also lack the list.
- * Pure.
+ * which the members of its ids are never found has none. Where no share need be seen, neither such an element nor a
+ * page that lacks the list keeps anything. Pure.
  */
 function reasonToWithholdList(
   list: ListEvidence,
   { minSeenShare, idLists }: FinishDocumentsOptions,
 ): DocumentsWithheldReason | null {
   const share = minSeenShare ?? 1
-  if (list.hashed > 0 && list.identified > 0 && idLists.has(list.list)) return 'unidentified_documents'
-  if (list.missing && share > 0) return 'list_missing'
+  const mixed = list.hashed > 0 && list.identified > 0 && idLists.has(list.list)
+  if (share > 0 && mixed) return 'unidentified_documents'
+  if (share > 0 && list.missing) return 'list_missing'
   if (isSuspicious(list, share)) return 'too_few_documents'
   return null
 }

@@ -180,6 +180,19 @@ describe('the end of a search for documents', () => {
     expect(await database.finish(listed, { minSeenShare: 0 })).toEqual({ documents: 1, withheld: false, reason: null })
   })
 
+  it('tombstones in a list that has an element without an id where no share of it need be seen', async () => {
+    await using database = await documentsDatabase()
+    const page = (...ids: string[]) => ({ things: [...things(...ids).things, { name: 'no id, for good' }] })
+    await database.night(page('a', 'b', 'c'))
+    const end = async (minSeenShare: number) => {
+      const [listed] = await database.search()
+      await database.load(listed, JSON.stringify(page('a', 'b')))
+      return await database.finish(listed, { minSeenShare })
+    }
+    expect(await end(0.01)).toMatchObject({ documents: 0, reason: 'unidentified_documents' })
+    expect(await end(0)).toEqual({ documents: 1, withheld: false, reason: null })
+  })
+
   it('judges each list by itself: one that is gone is not made good by another that stays', async () => {
     await using database = await documentsDatabase()
     const heads = { heads: ['1', '2', '3', '4', '5', '6'] }
