@@ -293,7 +293,7 @@ describe('a list that a page lacks', () => {
         read = Number(rows[0]?.read)
       },
     })
-    expect((await database.quarantine()).map(({ item }) => item).sort()).toEqual(['B', 'zz', 'ä'])
+    expect(new Set((await database.quarantine()).map(({ item }) => item))).toEqual(new Set(['B', 'zz', 'ä']))
     expect(read).toBeLessThan(100)
   })
 })
